@@ -1,0 +1,57 @@
+# The environment is built on first use and again when pyproject.toml changes. PYTHON chooses the interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+define say
+@printf '\n== %s\n' '$(1)'
+endef
+
+.PHONY: help env verify deep test bench format
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make verify   prove and show every claim (quick profile); report in reports/out/'
+	@echo 'make deep     the same with all pairs of crash points'
+	@echo 'make test     format, lint, types, tests, then verify; stops at the first red one'
+	@echo 'make bench    measure search, proof, schedules and one step'
+	@echo 'make format   format the code and mend what the linter can'
+	@echo 'make env      only build the environment, .venv'
+
+env: $(READY)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'crashwindow needs Python 3.11 or later as "$(PYTHON)". Another one: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo '"$(PYTHON)" cannot create environments (no ensurepip). On Debian and Ubuntu: apt install python3-venv.' \
+	    'Another Python: make PYTHON=/path/to/python3' >&2; exit 1; }
+	$(call say,environment: $(PYTHON) -m venv .venv (about a minute, once))
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-compile --editable '.[test]'
+	@touch $@
+
+verify: $(READY)
+	@$(BIN)/crashwindow verify
+
+deep: $(READY)
+	@$(BIN)/crashwindow verify --profile deep
+
+test: $(READY)
+	$(call say,format: ruff format --check)
+	@$(BIN)/ruff format --check .
+	$(call say,lint: ruff check)
+	@$(BIN)/ruff check .
+	$(call say,types: mypy --strict)
+	@$(BIN)/mypy
+	$(call say,tests: pytest)
+	@$(BIN)/pytest -n 2 --benchmark-disable
+	$(call say,claims: crashwindow verify)
+	@$(BIN)/crashwindow verify
+
+bench: $(READY)
+	@$(BIN)/crashwindow bench
+
+format: $(READY)
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .

@@ -1,0 +1,1 @@
+"""The checkers: plain functions from model, runtime and bounds to evidence."""

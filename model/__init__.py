@@ -1,0 +1,1 @@
+"""What is true: the durable tool step as rows of data. Standard library only."""

@@ -1,0 +1,1 @@
+"""What is tried, as data: each scenario states the verdict it expects."""

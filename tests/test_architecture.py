@@ -1,0 +1,211 @@
+"""The floor plan holds: imports go one way, and each outside library stays in the files that may speak to it."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "crashwindow"
+
+
+class Room(NamedTuple):
+    """Files, the own modules they may import (a name covers what lies below it), and why."""
+
+    files: str
+    may: tuple[str, ...]
+    why: str
+
+
+class Library(NamedTuple):
+    """An outside module, the distribution it comes from ("": Python itself), the files that may import it, and why."""
+
+    module: str
+    distribution: str
+    files: tuple[str, ...]
+    why: str
+
+
+# In file patterns '*' spans folders: 'runtime/tools*' is runtime/tools.py and all of runtime/tools/.
+# The first row that matches a file holds.
+ROOMS = (
+    Room("model/*", ("model",), "what is true depends on nothing"),
+    Room(
+        "runtime/*", ("runtime", "model.boundaries", "model.policy"), "it reads what is legal, never what is expected"
+    ),
+    Room("scenarios/*", ("scenarios", "model"), "what is tried is data about the model"),
+    Room(
+        "checkers/evidence*", ("checkers.evidence", "model"), "reports read it and must not meet a checker through it"
+    ),
+    Room("checkers/*", ("checkers", "runtime", "scenarios", "model"), "they compare the model with the real thing"),
+    Room("reports/*", ("reports", "checkers.evidence", "model"), "old evidence can be rendered without the run"),
+    Room(
+        "__main__.py", ("reports", "checkers", "runtime", "scenarios", "model"), "the one place that knows every room"
+    ),
+    Room("__init__.py", (), "importing the package costs nothing"),
+)
+COMMAND_LINE = ("__main__.py", "*/cli*")
+INPUT = ("runtime/plan*", "scenarios/*", "checkers/evidence*", "reports/*")
+RAW_READERS = ("checkers/judge*", "checkers/crash*", "checkers/alpha*", "checkers/snapshot*")
+NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
+LIBRARIES = (
+    Library("z3", "z3-solver", ("checkers/prove*",), "the prover alone knows the solver"),
+    Library("hypothesis", "hypothesis", ("checkers/conform*",), "conformance alone draws examples; tests do, too"),
+    Library("sqlite3", "", ("runtime/sqlite*", "runtime/tools*", *RAW_READERS), "stores, tools, readers of raw files"),
+    Library("httpx", "httpx", ("runtime/tools*",), "only a tool speaks to the network"),
+    Library("networkx", "networkx", INPUT, "graphs come in with plans and go out in reports"),
+    Library("pydantic", "pydantic", INPUT, "data is validated where it comes in"),
+    Library("yaml", "PyYAML", ("runtime/plan*", "scenarios/*", *COMMAND_LINE), "YAML is read where people hand it in"),
+    Library(
+        "rfc8785", "rfc8785", NOT_THE_MODEL, "what is stored or hashed is canonical JSON; the model stores nothing"
+    ),
+    Library("rich", "rich", ("reports/*", *COMMAND_LINE), "rendering belongs to reports and the command line"),
+    Library("pytest", "pytest", ("checkers/bench*", *COMMAND_LINE), "only `crashwindow bench` starts it"),
+    Library("pytest_benchmark", "pytest-benchmark", (), "a plugin; nobody imports it"),
+)
+
+
+def imported(file: str, source: str) -> Iterator[tuple[int, str]]:
+    """Line and full dotted name of each import in a file, late, typing-only and literal dynamic ones included."""
+    package = (PACKAGE, *Path(file).parent.parts)
+
+    def absolute(name: str, level: int) -> str:
+        return ".".join([*package[: len(package) + 1 - level], *filter(None, [name])]) if level else name
+
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                yield from ((node.lineno, f"{absolute(module or '', level)}.{alias.name}") for alias in names)
+            case ast.Call(
+                func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                bare = name.lstrip(".")
+                yield node.lineno, absolute(bare, len(name) - len(bare))
+
+
+def below(name: str, tops: tuple[str, ...]) -> bool:
+    """Whether a dotted name is one of the tops or lies below one."""
+    return any(name == top or name.startswith(f"{top}.") for top in tops)
+
+
+def violations(file: str, source: str) -> list[str]:
+    """What in a file breaks a row of the tables above. The file is named from the root, as 'runtime/sqlite.py'."""
+    room = next((room for room in ROOMS if fnmatchcase(file, room.files)), None)
+    if room is None:
+        return [f"{file}: no row of ROOMS covers this file"]
+    found = []
+    for line, name in imported(file, source):
+        top, _, inner = name.partition(".")
+        library = next((library for library in LIBRARIES if library.module == top), None)
+        if top == PACKAGE:
+            if not below(inner, room.may):
+                found.append(f"{file}:{line}: may not import {inner or PACKAGE}: {room.why}")
+        elif library:
+            if not any(fnmatchcase(file, pattern) for pattern in library.files):
+                found.append(f"{file}:{line}: may not import {top}: {library.why}")
+        elif top not in sys.stdlib_module_names:
+            found.append(f"{file}:{line}: no row of LIBRARIES covers {top}; own modules are imported relatively")
+    return found
+
+
+def product() -> list[str]:
+    """Each Python file of the product, named from the root."""
+    rooms = {room.files.split("/")[0] for room in ROOMS if "/" in room.files}
+    files = [*ROOT.glob("*.py"), *(file for room in rooms for file in (ROOT / room).rglob("*.py"))]
+    return sorted(file.relative_to(ROOT).as_posix() for file in files if (ROOT / "reports/out") not in file.parents)
+
+
+@pytest.mark.parametrize("file", product())
+def test_imports_keep_to_the_floor_plan(file: str) -> None:
+    """A file imports only what its room, and the library's row, allow."""
+    found = violations(file, (ROOT / file).read_text(encoding="utf-8"))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "words"),
+    [
+        ("model/step.py", "from ..runtime import sqlite", "may not import runtime.sqlite"),
+        ("model/step.py", "import rfc8785", "may not import rfc8785"),
+        ("runtime/core.py", "from ..model.claims import CLAIMS", "may not import model.claims"),
+        ("runtime/core.py", "from ..model import windows", "may not import model.windows"),
+        ("runtime/core.py", "from .. import model", "may not import model:"),
+        ("runtime/core.py", "from ..model import *", "may not import model.*"),
+        ("runtime/stores/base.py", "from ...checkers import explore", "may not import checkers.explore"),
+        ("runtime/core.py", "from ..scenarios import load", "may not import scenarios.load"),
+        ("scenarios/load.py", "import crashwindow.runtime", "may not import runtime"),
+        ("checkers/explore.py", "from ..reports import html", "may not import reports.html"),
+        ("checkers/explore.py", "def late():\n    import z3", "explore.py:2: may not import z3"),
+        ("checkers/explore.py", "import importlib\nimportlib.import_module('z3')", "may not import z3"),
+        (
+            "checkers/explore.py",
+            "import importlib\nimportlib.import_module('..reports.html', __package__)",
+            "reports.html",
+        ),
+        ("checkers/evidence.py", "from .explore import explore", "may not import checkers.explore"),
+        (
+            "checkers/evidence.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..runtime import x",
+            "x",
+        ),
+        ("checkers/monitor.py", "import sqlite3", "may not import sqlite3"),
+        ("reports/html.py", "from ..checkers.crash import sweep", "may not import checkers.crash"),
+        ("runtime/core.py", "from hypothesis import given", "may not import hypothesis"),
+        ("runtime/core.py", "import rich.table", "may not import rich"),
+        ("runtime/core.py", "import requests", "no row of LIBRARIES covers requests"),
+        ("runtime/core.py", "import model", "no row of LIBRARIES covers model"),
+        ("runtime/core.py", "import crashwindow", "may not import crashwindow"),
+        ("__init__.py", "from .model import step", "may not import model.step"),
+        ("helpers/text.py", "import re", "no row of ROOMS covers this file"),
+    ],
+)
+def test_a_planted_violation_is_named(file: str, source: str, words: str) -> None:
+    """The check itself says no, with file and reason, to each kind of forbidden import."""
+    (said,) = violations(file, source)
+    assert words in said
+
+
+def test_allowed_imports_pass() -> None:
+    """The check does not say no to everything: what the tables allow passes."""
+    assert (
+        violations("runtime/core.py", "import json\nfrom ..model.boundaries import BOUNDARIES\nfrom . import sqlite")
+        == []
+    )
+    assert violations("runtime/core.py", "from ..model import policy") == []
+    assert violations("runtime/tools/row.py", "import sqlite3\nimport httpx\nfrom ..plan import Plan") == []
+    assert violations("checkers/prove_window.py", "from z3 import Solver\nfrom ..model import step") == []
+    assert violations("reports/html.py", "from ..checkers import evidence\nfrom rich import table") == []
+    assert violations("__main__.py", "from .checkers.crash import sweep\nfrom . import reports") == []
+
+
+def test_every_room_is_seen() -> None:
+    """The check is not vacuous: it reads files of each room, and the rooms are all the packages of the root."""
+    rooms = {room.files.split("/")[0] for room in ROOMS}
+    assert {file.split("/")[0] for file in product()} == rooms
+    assert {found.parent.name for found in ROOT.glob("[!.]*/__init__.py")} == {
+        room for room in rooms if "." not in room
+    }
+
+
+def test_libraries_are_the_declared_dependencies() -> None:
+    """Each dependency in pyproject.toml has a row that says who may import it, and each row is a dependency."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[^\w.-]", requirement)[0] for requirement in project["dependencies"]}
+    assert {library.distribution for library in LIBRARIES} - {""} == declared
+
+
+def test_the_root_is_a_floor_plan() -> None:
+    """Only `__init__.py`, a docstring and nothing else, and `__main__.py` stand at the root."""
+    assert {file.name for file in ROOT.glob("*.py")} == {"__init__.py", "__main__.py"}
+    tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree)
+    assert len(tree.body) == 1

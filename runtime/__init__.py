@@ -1,1 +1,1 @@
-"""The real thing: the protocol of a tool step, the stores it writes to and the workers that drive it."""
+"""The durable runtime: a protocol core without I/O, stores, tools, a worker."""

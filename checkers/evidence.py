@@ -1,0 +1,206 @@
+"""Evidence: what a checker hands on, and what a report is made from (E-CLAIM).
+
+Evidence is read back from files, by people and by programs who do not trust this one, so it is data with a published schema:
+no verdict has a default, and the weakest item of a claim is kept beside the best. A checker's own exception is an `ERROR`
+item, never a pass.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+
+
+class Verdict(StrEnum):
+    """What a piece of evidence says about a claim."""
+
+    PROVED = "PROVED"  # inductive, without bounds
+    EXHAUSTED = "EXHAUSTED"  # every state, or every schedule within the stated bounds
+    TESTED = "TESTED"  # some runs
+    ASSUMED = "ASSUMED"  # somebody else must keep it
+    NOT_CHECKED = "NOT CHECKED"
+    REFUTED = "REFUTED"  # a counterexample
+    ERROR = "ERROR"  # the checker itself failed, or gave no answer
+
+
+STRENGTH = list(Verdict)
+"""Verdicts from the strongest to the worst."""
+
+
+def weakest(verdicts: list[Verdict]) -> Verdict:
+    """The worst of some verdicts; NOT CHECKED when there is none."""
+    return max(verdicts, key=STRENGTH.index, default=Verdict.NOT_CHECKED)
+
+
+def strongest(verdicts: list[Verdict]) -> Verdict:
+    """The best of some verdicts; a refutation or an error is never outshone."""
+    broken = [v for v in verdicts if v in (Verdict.REFUTED, Verdict.ERROR)]
+    return weakest(broken) if broken else min(verdicts, key=STRENGTH.index, default=Verdict.NOT_CHECKED)
+
+
+class Base(BaseModel):
+    """Strict, immutable, nothing extra."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Frame(Base):
+    """One step of a run of the model: the rule that fired, who acted, and the fields that changed (all, in the first)."""
+
+    rule: str
+    actor: str
+    boundary: str | None
+    changed: dict[str, str]
+
+
+class Trace(Base):
+    """A run of the model: a witness or a counterexample. `key` replays it: `crashwindow replay KEY`."""
+
+    key: str
+    frames: list[Frame]
+
+
+class Item(Base):
+    """What one checker found out about one claim."""
+
+    checker: Literal["prove", "explore", "windows", "crash", "monitor", "walk", "replay"]
+    verdict: Verdict
+    statement: str  # one sentence: what exactly was established
+    figures: dict[str, int | float | str] = Field(default_factory=dict)
+    trace: Trace | None = None
+    command: str  # reproduces it
+
+
+class ClaimResult(Base):
+    """A claim of the register with all that was found out about it."""
+
+    claim: str
+    expected: Verdict  # the verdict that the register expects of the strongest item
+    items: list[Item]
+
+    @property
+    def best(self) -> Verdict:
+        """The strongest verdict, unless something refutes it."""
+        return strongest([item.verdict for item in self.items])
+
+    @property
+    def worst(self) -> Verdict:
+        """The weakest link."""
+        return weakest([item.verdict for item in self.items])
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the claim came out as the register says it does."""
+        return self.best == self.expected and Verdict.ERROR not in [item.verdict for item in self.items]
+
+
+class WindowResult(Base):
+    """One row of the crash-window table: what the model predicts, what was proved, what real crashes showed."""
+
+    row: str
+    crash_after: str
+    durable: str
+    predicted_recovery: str
+    predicted_at_crash: list[str]
+    predicted_in_end: list[str]
+    derived_recovery: str
+    derived_at_crash: list[str]
+    derived_in_end: list[str]
+    states: int
+    agrees: bool  # the derived row equals the stated one
+    proof: Verdict  # the invariant implies the row's effects
+    crashes: int  # schedules that crashed in this window
+    killed: int  # of these, by SIGKILL of a process
+    observed_recovery: dict[str, int]  # first boundary of the recovery -> how often
+    observed_in_end: dict[str, int]  # "2 parked" style: effects and final state -> how often
+    source: str
+
+
+class Schedules(Base):
+    """A campaign of crash schedules on the real runtime."""
+
+    name: str
+    by: Literal["snapshot", "SIGKILL", "store fault"]
+    schedules: int
+    per_second: float
+    outcomes: dict[str, int]  # final state and effects -> how often
+    violations: list[str]  # replay keys of schedules that broke a property
+    disagreements: list[str]  # replay keys of schedules whose outcome differs between snapshot and SIGKILL
+    boundaries: dict[str, int]  # boundary:when -> how often struck
+
+
+class ScenarioResult(Base):
+    """A scenario file and how it came out."""
+
+    name: str
+    expected: str
+    observed: str
+    passed: bool
+    detail: str
+    trace: Trace | None = None
+    command: str
+
+
+class MutantResult(Base):
+    """A planted bug and the checker that said no."""
+
+    name: str
+    killed_by: str | None
+    words: str
+
+
+class Machine(Base):
+    """The model that was checked."""
+
+    policy: str
+    sha256: str
+    fields: int
+    rules: int
+    states: int
+    transitions: int
+    states_per_second: float
+    unreached: list[str]  # rules that never fire under this policy: defence in depth, or a gap
+    obligations: int
+    solver_seconds: float
+
+
+class RunInfo(Base):
+    """The run's own section: the only part of the evidence that differs between two runs on the same code."""
+
+    run: str
+    started: str  # ISO 8601, UTC
+    seconds: float
+    profile: Literal["quick", "deep"]
+    seed: int
+    command: str
+    versions: dict[str, str]
+    platform: str
+    commit: str
+    code_sha256: str
+
+
+class RunEvidence(Base):
+    """Everything one `crashwindow verify` found out: the content of `evidence.json`."""
+
+    schema_version: Literal[1] = 1
+    run: RunInfo
+    machines: list[Machine]
+    claims: list[ClaimResult]
+    windows: list[WindowResult]
+    schedules: list[Schedules]
+    scenarios: list[ScenarioResult]
+    mutants: list[MutantResult]
+    not_checked: list[str]  # sentences: what this run says nothing about
+
+    @property
+    def passed(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return (
+            all(claim.as_expected for claim in self.claims)
+            and all(window.agrees for window in self.windows)
+            and all(scenario.passed for scenario in self.scenarios)
+            and all(mutant.killed_by for mutant in self.mutants)
+            and not any(s.violations or s.disagreements for s in self.schedules)
+        )

@@ -1,0 +1,199 @@
+"""Explicit search: every reachable state of a machine, with shortest witnesses.
+
+A state is packed into one integer, a few bits per field. Rules are grouped by the fields they touch; for each group the
+successors of a state depend on `state & mask` alone, so they are computed once per distinct masked value by the machine's
+own interpreter and remembered as XOR deltas: `successor = state ^ delta`. The interpreter stays the only definition of
+what a rule means, and `tests/test_explore.py` compares the two on every state. No hashing that loses states, no bound on
+crashes: the space is finite because nothing in it counts them.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from ..model.machine import Guard, Machine, Rule, Scope, State, apply, enabled
+
+Delta = tuple[int, int]  # (xor, index of the rule)
+
+
+class Packing:
+    """The layout of a machine's states in one integer."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.shift: dict[str, int] = {}
+        self.width: dict[str, int] = {}
+        self.codes = {f.name: {value: code for code, value in enumerate(f.values)} for f in machine.fields}
+        offset = 0
+        for f in machine.fields:
+            self.shift[f.name] = offset
+            self.width[f.name] = max(1, (len(f.values) - 1).bit_length())
+            offset += self.width[f.name]
+
+    def pack(self, state: State) -> int:
+        """One integer for a state."""
+        return sum(
+            self.codes[f.name][value] << self.shift[f.name] for f, value in zip(self.machine.fields, state, strict=True)
+        )
+
+    def unpack(self, packed: int) -> State:
+        """The state that an integer stands for."""
+        return tuple(f.values[self.code(packed, f.name)] for f in self.machine.fields)
+
+    def code(self, packed: int, name: str) -> int:
+        """The position of one field's value in its domain."""
+        return (packed >> self.shift[name]) & ((1 << self.width[name]) - 1)
+
+    def mask(self, names: Iterable[str]) -> int:
+        """The bits of some fields."""
+        return sum(((1 << self.width[name]) - 1) << self.shift[name] for name in set(names))
+
+    def matcher(self, literals: Guard) -> Callable[[int], bool]:
+        """A test for a guard on packed states."""
+        mask = self.mask(literals)
+        names = list(literals)
+        wanted = {
+            sum(self.codes[n][v] << self.shift[n] for n, v in zip(names, values, strict=True))
+            for values in product(*(literals[n] for n in names))
+        }
+        return lambda packed: (packed & mask) in wanted
+
+
+Group = tuple[int, list[int], dict[int, tuple[Delta, ...]]]  # mask of the fields touched, rules, memo
+
+
+class Engine:
+    """The successor function of a machine on packed states, memoised per group of rules.
+
+    Rules that see the worker's place (the first volatile field) form a group per place; all others form one more.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.packing = Packing(machine)
+        place = next(f for f in machine.fields if f.scope is Scope.VOLATILE)
+        self.shift = self.packing.shift[place.name]
+        self.mask = (1 << self.packing.width[place.name]) - 1
+        numbered = list(enumerate(machine.rules))
+        self.anywhere = self._group([i for i, rule in numbered if place.name not in rule.sees])
+        self.placed = [
+            self._group([i for i, rule in numbered if value in rule.sees.get(place.name, ())]) for value in place.values
+        ]
+
+    def _group(self, indices: list[int]) -> Group:
+        return self.packing.mask(n for i in indices for n in touched(self.machine.rules[i])), indices, {}
+
+    def deltas(self, indices: list[int], packed: int) -> tuple[Delta, ...]:
+        """What the rules of a group do to a state, by the machine's own interpreter."""
+        view = self.machine.view(self.packing.unpack(packed))
+        return tuple(
+            (self.packing.pack(after) ^ packed, index)
+            for index in indices
+            if enabled(view, self.machine.rules[index])
+            for after in apply(self.machine, view, self.machine.rules[index])
+        )
+
+
+def touched(rule: Rule) -> set[str]:
+    """Every field that a rule reads or writes: its successors depend on nothing else."""
+    copies = {value[1:] for value in rule.writes.values() if value.startswith("=")}
+    return {*rule.guards, *rule.writes, *copies, *(name for g in rule.unless for name in g)}
+
+
+@dataclass
+class Space:
+    """The reachable states of a machine: how each was first reached, and which rules ever fired."""
+
+    machine: Machine
+    packing: Packing
+    parents: dict[int, Delta]  # packed state -> (its parent, index of the rule), roots have index -1
+    transitions: int
+    fired: set[str]
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def find(self, literals: Guard) -> int | None:
+        """The first state, nearest to the start, in which a guard holds."""
+        match = self.packing.matcher(literals)
+        return next((s for s in self.parents if match(s)), None)
+
+    def all(self, literals: Guard) -> list[int]:
+        """Every state in which a guard holds."""
+        match = self.packing.matcher(literals)
+        return [s for s in self.parents if match(s)]
+
+    def values(self, states: Iterable[int], name: str) -> frozenset[str]:
+        """The values that a field takes in some states."""
+        domain = self.machine.by_name[name].values
+        return frozenset(domain[code] for code in {self.packing.code(s, name) for s in states})
+
+    def path(self, packed: int) -> list[tuple[str, State]]:
+        """A shortest run to a state: the rules that fired, each with the state after it; the first is ("", start)."""
+        steps = []
+        while True:
+            parent, index = self.parents[packed]
+            name = self.machine.rules[index].name if index >= 0 else ""
+            steps.append((name, self.packing.unpack(packed)))
+            if index < 0:
+                return steps[::-1]
+            packed = parent
+
+    def key(self, packed: int) -> str:
+        """A run as a short replay key: the start's number and the position of each choice, as in `0/3/1`."""
+        path = self.path(packed)
+        starts = list(self.machine.initial_states())
+        digits = [starts.index(path[0][1])]
+        for (_, before), (name, after) in zip(path, path[1:], strict=False):
+            options = [(rule.name, state) for rule, state in self.machine.successors(before)]
+            digits.append(options.index((name, after)))
+        return "/".join(map(str, digits))
+
+
+def follow(machine: Machine, key: str) -> list[tuple[str, State]]:
+    """The run that a replay key names; raises `ValueError` when the key does not fit the machine."""
+    try:
+        digits = [int(part) for part in key.split("/")]
+        state = list(machine.initial_states())[digits[0]]
+        run = [("", state)]
+        for digit in digits[1:]:
+            rule, state = list(machine.successors(state))[digit]
+            run.append((rule.name, state))
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"replay key {key!r} does not fit the machine {machine.name!r}: {error}") from error
+    return run
+
+
+def explore(machine: Machine, stop: Guard | None = None) -> Space:
+    """Search breadth first from every initial state; with `stop`, end at the first state in which it holds.
+
+    Complete: when it returns without having met `stop`, `parents` holds every reachable state.
+    """
+    engine = Engine(machine)
+    packing = engine.packing
+    shift, place_mask, placed, anywhere = engine.shift, engine.mask, engine.placed, engine.anywhere
+    matches = packing.matcher(stop) if stop is not None else lambda _: False
+    parents: dict[int, Delta] = {packing.pack(s): (0, -1) for s in machine.initial_states()}
+    found = any(map(matches, parents))
+    frontier = list(parents)
+    transitions = 0
+    fired: set[int] = set()
+    while frontier and not found:
+        later: list[int] = []
+        for state in frontier:
+            for mask, indices, memo in (placed[(state >> shift) & place_mask], anywhere):
+                seen = state & mask
+                deltas = memo.get(seen)
+                if deltas is None:
+                    deltas = memo[seen] = engine.deltas(indices, state)
+                    fired.update(index for _, index in deltas)
+                transitions += len(deltas)
+                for delta, index in deltas:
+                    after = state ^ delta
+                    if after not in parents:
+                        parents[after] = (state, index)
+                        later.append(after)
+        if stop is not None:
+            found = any(map(matches, later))
+        frontier = later
+    return Space(machine, packing, parents, transitions, {machine.rules[i].name for i in fired})

@@ -1,0 +1,64 @@
+"""The names of the write boundaries (T-ORDER) and of the faults that strike there: the vocabulary that all rooms share.
+
+A boundary is one durable write, or the one contact with the world. Names are legal vocabulary, not expectation: the
+runtime yields them, the checkers strike at them, the model labels its rows with them.
+"""
+
+from typing import Final, Literal, NamedTuple
+
+Store = Literal["leases", "events", "ledger", "effects", "world"]
+
+
+class Boundary(NamedTuple):
+    """One write boundary: its id in the specification, its name, the store it writes, and what it writes."""
+
+    id: str
+    name: str
+    store: Store
+    write: str
+
+
+BOUNDARIES: Final = (
+    Boundary("J1", "submit", "events", "job_created and plan_generated, one batch"),
+    Boundary("B0", "claim", "leases", "the lease, with a new epoch"),
+    Boundary("F1", "fence_events", "events", "the job's epoch in the event stream; answers its events"),
+    Boundary("F2", "fence_ledger", "ledger", "the job's epoch in the ledger; answers its records"),
+    Boundary("F3", "fence_effects", "effects", "the job's epoch in the effect store; answers its records"),
+    Boundary("B1", "acquire", "ledger", "INFLIGHT with owner and epoch"),
+    Boundary("B2", "append_started", "events", "tool_invocation_started"),
+    Boundary("B3", "execute", "world", "the effect itself"),
+    Boundary("B4", "put_effect", "effects", "the effect record"),
+    Boundary("B5", "append_finished", "events", "tool_invocation_finished(success)"),
+    Boundary("B5n", "append_no_effect", "events", "tool_invocation_finished(no_effect)"),
+    Boundary("B5u", "append_unknown", "events", "tool_invocation_finished(unknown)"),
+    Boundary("B6", "append_committed", "events", "command_committed"),
+    Boundary("B7", "commit", "ledger", "COMMITTED with the result"),
+    Boundary("B7n", "ledger_no_effect", "ledger", "NO_EFFECT"),
+    Boundary("B7u", "ledger_unknown", "ledger", "UNKNOWN"),
+    Boundary("R1", "schedule_retry", "events", "retry_scheduled"),
+    Boundary("B8", "append_node_finished", "events", "node_finished(side_effect_committed)"),
+    Boundary("B8f", "append_node_failed", "events", "node_finished(permanent_failure)"),
+    Boundary("B9", "checkpoint", "events", "state_checkpointed"),
+    Boundary("B10", "append_completed", "events", "job_completed"),
+    Boundary("B10f", "append_failed", "events", "job_failed"),
+    Boundary("U1", "catch_up_effect", "effects", "the effect record, from other evidence"),
+    Boundary("U2", "catch_up_finished", "events", "tool_invocation_finished, from other evidence"),
+    Boundary("U3", "catch_up_committed", "events", "command_committed, from other evidence"),
+    Boundary("U4", "catch_up_commit", "ledger", "COMMITTED, from other evidence"),
+    Boundary("Q0", "query", "world", "the question whether the effect happened (a fencing look writes at the tool)"),
+    Boundary("Q1", "park", "events", "job_parked"),
+    Boundary("Q2", "append_resolved", "events", "invocation_resolved, by query"),
+    Boundary("Q3", "resolve", "events", "invocation_resolved, by a person"),
+)
+BY_NAME: Final = {boundary.name: boundary for boundary in BOUNDARIES}
+
+SUCCESS_WRITES: Final = ("put_effect", "append_finished", "append_committed", "commit")
+"""B4 to B7 in the hardened order; a policy may permute them."""
+
+CATCH_UP: Final = {
+    "put_effect": "catch_up_effect",
+    "append_finished": "catch_up_finished",
+    "append_committed": "catch_up_committed",
+    "commit": "catch_up_commit",
+}
+"""The name a success write bears when recovery repeats it from other evidence (U1 to U4)."""

@@ -1,0 +1,41 @@
+"""Protocol policies: the choices on which the seeds and the hardened rules differ.
+
+A policy is handed to the model (which builds its rows from it) and to the runtime's protocol core. `HARDENED` is what the
+runtime ships; the `as_written` policies are objects in `scenarios/policies.py`. No production command can select one.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from .boundaries import SUCCESS_WRITES
+
+Evidence = Literal["ledger", "effects"]
+Barrier = Literal["after evidence", "before evidence", "absent"]
+KeyKind = Literal["stable", "attempt"]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One way to run a tool step.
+
+    order: the success writes B4 to B7 in the order in which they are made (T-ORDER).
+    evidence: what recovery consults beside the event stream (T-RECOVER rules 2 and 3).
+    barrier: where recovery looks for an open attempt (rule 5): after all evidence, before the ledger and the effect record, or
+        nowhere (an open attempt is executed again).
+    external_key: `stable` per logical effect, or scoped by the `attempt`, which is the claim's epoch (T-KEY; S1 §4.2).
+    tools_idempotent: the text takes every tool for idempotent (S4 §5.2), so no other is considered.
+    """
+
+    name: str
+    order: tuple[str, ...] = SUCCESS_WRITES
+    evidence: tuple[Evidence, ...] = ("ledger", "effects")
+    barrier: Barrier = "after evidence"
+    external_key: KeyKind = "stable"
+    tools_idempotent: bool = False
+
+    def __post_init__(self) -> None:
+        if sorted(self.order) != sorted(SUCCESS_WRITES):
+            raise ValueError(f"policy {self.name!r}: order must be a permutation of {', '.join(SUCCESS_WRITES)}")
+
+
+HARDENED: Final = Policy("hardened")

@@ -1,0 +1,190 @@
+"""The commands of the protocol core: one dataclass per kind of write boundary.
+
+The core yields a command, a driver performs it on its ports and sends back the reply. Nothing else does I/O.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from .canonical import canonical
+from .history import Stored
+from .records import EffectRecord, Invocation, Json, Lease, LedgerStatus, NewEvent
+from .store import Store
+from .tool import Absent, Happened, NoEffectError, NotKnown, Tool, ToolContext, ToolResult
+
+
+@dataclass(frozen=True)
+class Ports:
+    """What a driver performs commands on."""
+
+    store: Store
+    sleep: Callable[[float], None]
+
+
+class Command(Protocol):
+    """One write boundary, ready to be performed (again, if the answer is not definite)."""
+
+    @property
+    def boundary(self) -> str:
+        """The boundary's name (`model.boundaries`)."""
+        ...
+
+    def perform(self, ports: Ports) -> Any:
+        """Do it, once; the reply goes to the core."""
+        ...
+
+
+@dataclass(frozen=True)
+class Claim:
+    """B0."""
+
+    owner: str
+    ttl: float
+    job_id: str | None
+    boundary: str = "claim"
+
+    def perform(self, ports: Ports) -> Lease | None:
+        """The lease, or None."""
+        return ports.store.claim(self.owner, self.ttl, self.job_id)
+
+
+@dataclass(frozen=True)
+class Fence:
+    """F1 to F3: raise the fence in one store, and read what it holds."""
+
+    boundary: Literal["fence_events", "fence_ledger", "fence_effects"]
+    lease: Lease
+
+    def perform(self, ports: Ports) -> Any:
+        """The store's content for the job."""
+        return getattr(ports.store, self.boundary)(self.lease.job_id, self.lease.epoch)
+
+
+@dataclass(frozen=True)
+class Append:
+    """A batch of events, at an expected version, under an epoch."""
+
+    boundary: str
+    job_id: str
+    expected: int
+    events: tuple[NewEvent, ...]
+    epoch: int
+
+    def perform(self, ports: Ports) -> int:
+        """The stream's new version."""
+        return ports.store.append(self.job_id, self.expected, self.events, self.epoch)
+
+
+@dataclass(frozen=True)
+class Acquire:
+    """B1."""
+
+    record: Invocation
+    boundary: str = "acquire"
+
+    def perform(self, ports: Ports) -> Invocation:
+        """The record that the ledger holds now: ours, INFLIGHT, or an older COMMITTED one."""
+        return ports.store.acquire(self.record)
+
+
+@dataclass(frozen=True)
+class Settle:
+    """B7, B7', U4."""
+
+    boundary: str
+    job_id: str
+    key: str
+    epoch: int
+    status: LedgerStatus
+    result: Json = None
+    external_id: str | None = None
+
+    def perform(self, ports: Ports) -> Invocation:
+        """The record that the ledger holds now."""
+        return ports.store.settle(self.job_id, self.key, self.epoch, self.status, self.result, self.external_id)
+
+
+@dataclass(frozen=True)
+class PutEffect:
+    """B4, U1."""
+
+    boundary: str
+    record: EffectRecord
+    epoch: int
+
+    def perform(self, ports: Ports) -> None:
+        """Nothing to say: the record is there."""
+        ports.store.put_effect(self.record, self.epoch)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an execution ended (T-OUTCOME)."""
+
+    kind: Literal["ok", "no_effect", "unknown"]
+    stored: Stored = Stored(None)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Execute:
+    """B3: the one contact with the world that changes it. Performed once: an outcome is definite by definition."""
+
+    tool: Tool
+    args: Json
+    context: ToolContext
+    boundary: str = "execute"
+
+    def perform(self, ports: Ports) -> Outcome:
+        """Call the tool and classify what came of it: any error not proven to be without effect is `unknown`."""
+        try:
+            answer = _call(self.tool, self.args, self.context)
+            stored = answer if isinstance(answer, ToolResult) else ToolResult(answer)
+            canonical([stored.output, stored.external_id, list(stored.state_changes)])
+        except NoEffectError as error:
+            return Outcome("no_effect", error=str(error) or "no effect")
+        except TimeoutError:
+            return Outcome("unknown", error=f"no answer within {self.tool.timeout_seconds} s")
+        except Exception as error:
+            return Outcome("unknown", error=f"{type(error).__name__}: {error}")
+        return Outcome("ok", Stored(stored.output, stored.external_id, tuple(stored.state_changes)))
+
+
+def _call(tool: Tool, args: Json, context: ToolContext) -> Json | ToolResult:
+    """Call a tool; an async one is awaited for as long as its contract says, a sync one has to bound itself."""
+    answer = tool.call(args, context)
+    if not inspect.isawaitable(answer):
+        return answer
+    return asyncio.run(_within(tool.timeout_seconds, answer))
+
+
+async def _within(seconds: float, answer: Awaitable[Json | ToolResult]) -> Json | ToolResult:
+    async with asyncio.timeout(seconds):
+        return await answer
+
+
+@dataclass(frozen=True)
+class Query:
+    """Q0: ask the tool whether the effect happened. `last_sending` bounds the last moment a request was sent (seconds)."""
+
+    tool: Tool
+    args: Json
+    context: ToolContext
+    last_sending: float
+    boundary: str = "query"
+
+    def perform(self, ports: Ports) -> Happened | Absent | NotKnown:
+        """The tool's answer; an absence that is not final yet is NotKnown (T-QUIET)."""
+        if self.tool.query is None:
+            return NotKnown(f"tool {self.tool.name!r} cannot be asked")
+        quiet = ports.store.now() >= self.last_sending + self.tool.quiet_seconds
+        try:
+            answer = self.tool.query(self.args, self.context)
+        except Exception as error:
+            return NotKnown(f"the query failed: {type(error).__name__}: {error}")
+        if isinstance(answer, Absent) and self.tool.look == "quiet" and not quiet:
+            return NotKnown(f"absent, but final only {self.tool.quiet_seconds} s after the last possible sending")
+        return answer

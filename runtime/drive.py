@@ -1,0 +1,72 @@
+"""The driver: performs what the protocol core yields, and repeats what got no definite answer (T-WRITE)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from .commands import Append, Command, Ports
+from .protocol import End, Worker, resume, work
+from .records import NEUTRAL, Lease
+from .store import StaleEpoch, StoreError, VersionConflict
+
+Perform = Callable[[Command, Ports], Any]
+
+REPETITIONS: Final = 8
+"""How often a write without a definite answer is repeated before the worker lets go of the job."""
+FIRST_PAUSE: Final = 0.01
+"""Seconds before the first repetition; each further one waits twice as long."""
+
+
+class StoppedError(Exception):
+    """The worker let go of a job without a terminal event; another turn will take it up. `lease` is None if it had none."""
+
+    def __init__(self, message: str, lease: Lease | None) -> None:
+        super().__init__(message)
+        self.lease = lease
+
+
+def perform(command: Command, ports: Ports) -> Any:
+    """Perform a command once. Checkers wrap this function to strike at a boundary; production has no trigger."""
+    return command.perform(ports)
+
+
+def run(worker: Worker, ports: Ports, job_id: str | None = None, perform: Perform = perform) -> End:
+    """One turn of a worker: claim a job and bring it to rest. Raises StoppedError when it had to let go."""
+    lease: Lease | None = None
+    protocol, reply = work(worker, job_id), None
+    while True:
+        try:
+            command = protocol.send(reply)
+        except StopIteration as stop:
+            end: End = stop.value
+            return end
+        try:
+            reply = persist(command, ports, perform)
+        except VersionConflict:
+            # Somebody wrote what matters: what this turn knows is old. Read again, under the same lease.
+            if lease is None:
+                raise
+            protocol, reply = resume(worker, lease), None
+            continue
+        except (StaleEpoch, StoreError) as error:
+            raise StoppedError(f"let go at {command.boundary}: {error}", lease) from error
+        if isinstance(reply, Lease):
+            lease = reply
+
+
+def persist(command: Command, ports: Ports, perform: Perform) -> Any:
+    """Perform a command until its answer is definite; an append that only neutral events overtook is rebased (T-WRITE)."""
+    pause = FIRST_PAUSE
+    for attempt in range(REPETITIONS + 1):
+        try:
+            return perform(command, ports)
+        except VersionConflict as conflict:
+            if not isinstance(command, Append) or any(event.type not in NEUTRAL for event in conflict.tail):
+                raise
+            command = replace(command, expected=command.expected + len(conflict.tail))
+        except StoreError:
+            if attempt == REPETITIONS:
+                raise
+            ports.sleep(pause)
+            pause *= 2
+    raise StoreError(f"{command.boundary}: overtaken {REPETITIONS} times")

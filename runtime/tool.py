@@ -1,0 +1,108 @@
+"""Tools: what a user registers, and the contract that each declares.
+
+The contract says what the runtime may rely on; it is an assumption of every proof that names it (A-IDEMPOTENT, A-QUERY).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from .records import Json
+
+OnUnknown = Literal["park", "query", "reexecute", "fail"]
+Look = Literal["none", "quiet", "fence"]
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What a tool is told beside its arguments (T-KEY).
+
+    execution_key: the internal idempotency key. external_key: to be passed downstream; the same in every attempt of a step.
+    attempt: 1, 2, …; fencing_token: the epoch of the lease under which this attempt runs.
+    """
+
+    job_id: str
+    step_id: str
+    execution_key: str
+    external_key: str
+    invocation_id: str
+    attempt: int
+    fencing_token: int
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """A tool's answer with more than an output: the external system's id, and the state that it changed."""
+
+    output: Json
+    external_id: str | None = None
+    state_changes: tuple[Json, ...] = ()
+
+
+class NoEffectError(Exception):
+    """Raised by a tool when *provably nothing happened*. Any other exception means that the outcome is unknown."""
+
+
+@dataclass(frozen=True)
+class Happened:
+    """A query's answer: the effect with this external key exists."""
+
+    output: Json
+    external_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A query's answer: no such effect. Final only after a fence or a quiet time (T-QUIET)."""
+
+
+@dataclass(frozen=True)
+class NotKnown:
+    """No final answer can be given now."""
+
+    reason: str
+
+
+Call = Callable[[Json, ToolContext], Json | ToolResult | Awaitable[Json | ToolResult]]
+Query = Callable[[Json, ToolContext], Happened | Absent | NotKnown]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A registered tool and its declared contract.
+
+    idempotent: a repeat with the same external key returns the first call's result and changes nothing.
+    irreversible: None when the author did not say (listed by `crashwindow tools`).
+    look: what an "absent" of `query` is worth: nothing to ask, final only `quiet_seconds` (D) after the last possible sending, or
+    final because the look itself fences off late requests.
+    on_unknown: what an ambiguous attempt leads to. max_retries: executions beyond the first.
+    timeout_seconds: how long the runtime waits for an async tool; afterwards the outcome is unknown. A sync tool bounds itself.
+    """
+
+    name: str
+    call: Call
+    description: str
+    idempotent: bool = False
+    irreversible: bool | None = None
+    on_unknown: OnUnknown = "park"
+    query: Query | None = None
+    look: Look = "none"
+    quiet_seconds: float = 60.0
+    max_retries: int = 2
+    timeout_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        self.check(self.on_unknown)
+        if (self.query is None) != (self.look == "none"):
+            raise ValueError(f"tool {self.name!r}: `query` and `look` go together (look='quiet' or 'fence' with a query function)")
+        if self.max_retries < 0 or self.quiet_seconds < 0 or self.timeout_seconds <= 0:
+            raise ValueError(f"tool {self.name!r}: max_retries and quiet_seconds must be ≥ 0, timeout_seconds > 0")
+
+    def check(self, on_unknown: OnUnknown) -> None:
+        """Raise ValueError when the tool's contract does not allow a choice of `on_unknown`."""
+        if on_unknown == "reexecute" and not self.idempotent:
+            raise ValueError(
+                f"tool {self.name!r}: on_unknown='reexecute' needs idempotent=True; without it the effect can happen twice"
+            )
+        if on_unknown == "query" and self.query is None:
+            raise ValueError(f"tool {self.name!r}: on_unknown='query' needs a query function; use 'park' instead")

@@ -1,0 +1,437 @@
+"""The store in one SQLite file: durable when a call returns, for one worker process and any number of other commands.
+
+WAL with `synchronous=FULL`. A write is one statement where one is enough, since a statement is atomic by itself; an
+append is two, in a transaction that takes the write lock at its beginning. Why a write was refused is looked up
+afterwards: fences only grow, committed records and events never change, so the reason is there still.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from json import JSONDecodeError
+from types import TracebackType
+from typing import Any, Final
+from weakref import WeakSet
+
+from . import sqlite_statements as sql
+from .records import EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
+from .sqlite_errors import translated
+from .sqlite_schema import open_file
+from .store import StoreUnusableError
+from .store_rules import (
+    check_inflight,
+    check_same_job,
+    check_settled,
+    conflict,
+    decode,
+    encode,
+    id_taken,
+    no_job,
+    no_record,
+    refused_acquire,
+    stale,
+    status_after,
+)
+from .worker_lock import WorkerLock
+
+BUSY_SECONDS: Final = 5.0
+"""How long a call waits for another process's write."""
+
+_NO_EPOCH: Final = 2**63 - 1
+"""Compared with a fence in place of the epoch that events of people and clients do not have."""
+
+_RESULT: Final = [field.name for field in fields(Invocation)].index("result")
+
+
+class SqliteStore:
+    """Event stream, ledger, effect store and leases in one SQLite file (T-ORDER, T-FENCE, T-WRITE).
+
+    Safe to share between threads, not with a forked child, which opens the file by itself. `now` is the store's clock,
+    in seconds since the epoch; `busy_seconds` says how long to wait for another process's write before StoreError.
+
+    Raises StoreUnusableError for a file that cannot be used: damaged, locked, read-only, not ours, or not durable.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], now: Callable[[], float] = time.time, busy_seconds: float = BUSY_SECONDS
+    ) -> None:
+        self.path: Final = os.fspath(path)
+        self._absolute = os.path.abspath(path)  # the directory may change before the lock is taken
+        self._now = now
+        self._worker_lock: WorkerLock | None = None
+        _refuse_inherited(self.path)
+        self._session = _Session(open_file(self.path, busy_seconds), self.path)
+        try:
+            self.check_durability()
+        except BaseException:
+            self.close()
+            raise
+
+    def check_durability(self) -> None:
+        """Raise StoreUnusableError unless acknowledged writes outlive a power loss: WAL, synchronous FULL or EXTRA."""
+        with self._session as connection:
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
+        if mode != "wal" or synchronous not in (2, 3):
+            raise StoreUnusableError(
+                f"{self.path}: journal_mode={mode}, synchronous={synchronous}; the store needs journal_mode=wal and"
+                " synchronous=2 (FULL) or 3 (EXTRA): otherwise a power loss takes back writes that were acknowledged, a"
+                " started step looks as if it never began, and its effect can happen twice. Remedy: `PRAGMA"
+                " journal_mode=wal` on a local disk, and leave synchronous alone"
+            )
+
+    def worker_lock(self) -> None:
+        """Make this process the file's only worker until `close`; check durability again. May be repeated.
+
+        Raises StoreUnusableError, naming the process, while another one is the worker. With the lock, `claim` takes
+        over at once what earlier holders of the lock left unfinished, since they are known to be gone. Forked children
+        share the lock: take it after forking (`WorkerLock`).
+        """
+        self.check_durability()
+        if self._worker_lock is None:
+            self._worker_lock = WorkerLock(self._absolute)
+
+    def submit(self, job_id: str, events: Sequence[NewEvent]) -> bool:
+        """J1: see Store.submit."""
+        status = status_after(events) or "open"
+        at = self._now()
+        rows = _rows(job_id, 0, events, None, at)
+        with self._session as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            new = connection.execute(sql.SUBMIT, (job_id, status, len(events), at)).rowcount > 0
+            if new:
+                connection.executemany(sql.ADD_EVENT, rows)
+                connection.execute("COMMIT")
+            else:
+                there = [row[0] for row in connection.execute(sql.FIRST_IDS, (job_id, len(events)))]
+                check_same_job(job_id, there, events)
+            return new
+
+    def claim(self, owner: str, ttl: float, job_id: str | None = None) -> Lease | None:
+        """B0: see Store.claim. With the worker lock, a lease of an earlier holder of that lock does not hinder."""
+        now = self._now()
+        tenure = self._worker_lock.tenure if self._worker_lock else None
+        values: tuple[str | float | None, ...] = (owner, now + ttl, now, tenure)
+        with self._session as connection:
+            if job_id is None:
+                rows = connection.execute(sql.CLAIM_OLDEST, values).fetchall()
+            else:
+                rows = connection.execute(sql.CLAIM_ONE, (*values, job_id)).fetchall()
+        return Lease(*rows[0]) if rows else None
+
+    def release(self, lease: Lease) -> None:
+        """End a lease now: see Store.release."""
+        with self._session as connection:
+            connection.execute(sql.RELEASE, (lease.job_id, lease.epoch, self._now()))
+
+    def fence_events(self, job_id: str, epoch: int) -> list[Event]:
+        """F1: see Store.fence_events. KeyError when there is no such job."""
+        with self._session as connection:
+            if not connection.execute(sql.FENCE_EVENTS, (job_id, epoch)).rowcount:
+                _, fence, _ = _job(connection, job_id)
+                raise stale(job_id, "the event stream", epoch, fence)
+            return _events(connection, job_id, 0)
+
+    def fence_ledger(self, job_id: str, epoch: int) -> dict[str, Invocation]:
+        """F2: see Store.fence_ledger."""
+        with self._session as connection:
+            if not connection.execute(sql.FENCE_LEDGER, (job_id, epoch)).rowcount:
+                _check_ledger_fence(connection, job_id, epoch)
+            return _ledger(connection, job_id)
+
+    def fence_effects(self, job_id: str, epoch: int) -> dict[str, EffectRecord]:
+        """F3: see Store.fence_effects."""
+        with self._session as connection:
+            if not connection.execute(sql.FENCE_EFFECTS, (job_id, epoch)).rowcount:
+                _check_effect_fence(connection, job_id, epoch)
+            return _effects(connection, job_id)
+
+    def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
+        """One batch: see Store.append. KeyError when there is no such job."""
+        status = status_after(events)
+        rows = _rows(job_id, expected, events, epoch, self._now())
+        version = expected + len(events)
+        fence = _NO_EPOCH if epoch is None else epoch
+        with self._session as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if not connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence)).rowcount:
+                return _own_or_refused(connection, job_id, expected, events, fence)
+            try:
+                connection.executemany(sql.ADD_EVENT, rows)
+            except sqlite3.IntegrityError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+                    raise
+                # Rolled back before the look: the batch's own first event must not be found.
+                connection.execute("ROLLBACK")
+                own = _own_version(connection, job_id, events)
+                if own is None:
+                    raise id_taken(job_id, events) from None
+                return own
+            connection.execute("COMMIT")
+            return version
+
+    def acquire(self, record: Invocation) -> Invocation:
+        """B1: see Store.acquire."""
+        check_inflight(record)
+        values = (record.invocation_id, record.step_id, record.tool_name, record.args_hash, record.owner, record.epoch)
+        with self._session as connection:
+            rows = connection.execute(sql.ACQUIRE, (record.job_id, record.idempotency_key, *values)).fetchall()
+            if rows:
+                return _invocation(rows[0])
+            _check_ledger_fence(connection, record.job_id, record.epoch)
+            return refused_acquire(_held(connection, record.job_id, record.idempotency_key), record)
+
+    def settle(  # noqa: PLR0917 (the protocol's signature)
+        self,
+        job_id: str,
+        key: str,
+        epoch: int,
+        status: LedgerStatus,
+        result: Json = None,
+        external_id: str | None = None,
+    ) -> Invocation:
+        """B7, B7': see Store.settle."""
+        check_settled(status)
+        values = (job_id, key, epoch, status, encode(result), external_id)
+        with self._session as connection:
+            rows = connection.execute(sql.SETTLE, values).fetchall()
+            if rows:
+                return _invocation(rows[0])
+            _check_ledger_fence(connection, job_id, epoch)
+            return _held(connection, job_id, key)
+
+    def put_effect(self, record: EffectRecord, epoch: int) -> None:
+        """B4: see Store.put_effect."""
+        values = (
+            epoch,
+            record.job_id,
+            record.idempotency_key,
+            record.step_id,
+            record.kind,
+            encode(record.input),
+            encode(record.output),
+            record.input_hash,
+            record.output_hash,
+            encode(record.state_changes),
+            encode(record.metadata),
+        )
+        with self._session as connection:
+            if not connection.execute(sql.PUT_EFFECT, values).rowcount:
+                _check_effect_fence(connection, record.job_id, epoch)
+
+    def events(self, job_id: str) -> list[Event]:
+        """The job's stream: see Store.events."""
+        with self._session as connection:
+            events = _events(connection, job_id, 0)
+        if not events:
+            raise no_job(job_id)
+        return events
+
+    def ledger(self, job_id: str) -> dict[str, Invocation]:
+        """The job's invocation records: see Store.ledger."""
+        with self._session as connection:
+            return _ledger(connection, job_id)
+
+    def effects(self, job_id: str) -> dict[str, EffectRecord]:
+        """The job's effect records: see Store.effects."""
+        with self._session as connection:
+            return _effects(connection, job_id)
+
+    def jobs(self) -> list[JobRow]:
+        """Every job, oldest first."""
+        with self._session as connection:
+            return [JobRow(*row) for row in connection.execute(sql.JOBS)]
+
+    def now(self) -> float:
+        """The store's clock, in seconds since the epoch."""
+        return self._now()
+
+    def close(self) -> None:
+        """Close the file and give up the worker lock; every later call raises StoreUnusableError."""
+        if self._session.close() and self._worker_lock:
+            self._worker_lock.release()
+
+
+class _Session:
+    """The connection, for one thread at a time, in the process that opened it.
+
+    Leaving it takes back a transaction that was not committed, and says an SQLite error in the protocol's words.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, file: str) -> None:
+        self._connection = connection
+        self._file = file
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._closed = False
+        self.identity = _identity(file)
+        _SESSIONS.add(self)
+
+    def __enter__(self) -> sqlite3.Connection:
+        # Before the lock: a thread of the parent may have held it when this process was forked, for ever.
+        if os.getpid() != self._pid:
+            raise StoreUnusableError(
+                f"{self._file}: opened by process {self._pid}; SQLite connections do not survive a fork: open the store"
+                f" again in process {os.getpid()}"
+            )
+        self._lock.acquire()
+        if self._closed:
+            self._lock.release()
+            raise StoreUnusableError(f"{self._file}: this store object is closed; open the file again")
+        return self._connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        finally:
+            self._lock.release()
+        if isinstance(error, sqlite3.Error | JSONDecodeError):
+            raise translated(error, self._file) from error
+
+    def close(self) -> bool:
+        """Close the connection; False when it is closed, or belongs to the process that this one was forked from."""
+        if os.getpid() != self._pid:
+            return False
+        with self._lock:
+            first, self._closed = not self._closed, True
+            if first:
+                self._connection.close()
+                _SESSIONS.discard(self)
+            return first
+
+    def inherited(self) -> bool:
+        """Whether this process was forked while the connection was open in its parent."""
+        return os.getpid() != self._pid
+
+
+_SESSIONS: Final[WeakSet[_Session]] = WeakSet()
+"""The connections that are open in this process, or were when it was forked."""
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    """What tells a file from every other, whatever its name; None when it is not there."""
+    try:
+        found = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _refuse_inherited(file: str) -> None:
+    """Refuse a file that the parent had open when it forked this process.
+
+    SQLite remembers the locks of a process by file. A forked child inherits the memory but not the locks: its new
+    connection would believe itself protected, and the parent could remove the log while the child still writes to it.
+    """
+    if any(session.inherited() and session.identity == _identity(file) for session in _SESSIONS):
+        raise StoreUnusableError(
+            f"{file}: the parent process had it open when it forked process {os.getpid()}, which SQLite does not bear:"
+            " open it after forking only, or close it before"
+        )
+
+
+def _rows(
+    job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None, at: float
+) -> list[tuple[str, int, str, str, str | None, int | None, float, str]]:
+    """The rows of a batch that follows version `expected`."""
+    return [
+        (job_id, version, event.id, event.type, event.step, epoch, at, encode(event.data))
+        for version, event in enumerate(events, expected + 1)
+    ]
+
+
+def _job(connection: sqlite3.Connection, job_id: str) -> Any:
+    """Version, fence and status of a job; KeyError when there is none."""
+    row = connection.execute(sql.JOB, (job_id,)).fetchone()
+    if row is None:
+        raise no_job(job_id)
+    return row
+
+
+def _own_version(connection: sqlite3.Connection, job_id: str, events: Sequence[NewEvent]) -> int | None:
+    """The version after this batch, when its first event is in the stream (T-WRITE)."""
+    row = connection.execute(sql.VERSION_OF_ID, (job_id, events[0].id)).fetchone()
+    return None if row is None else row[0] + len(events) - 1
+
+
+def _own_or_refused(
+    connection: sqlite3.Connection, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int
+) -> int:
+    """What `append` answers when the stream did not advance: the version after the caller's own batch, or why not."""
+    version, fence, status = _job(connection, job_id)
+    if epoch < fence:
+        raise stale(job_id, "the event stream", epoch, fence)
+    own = _own_version(connection, job_id, events)
+    if own is None:
+        raise conflict(job_id, expected, version, status, _events(connection, job_id, expected))
+    return own
+
+
+def _check_ledger_fence(connection: sqlite3.Connection, job_id: str, epoch: int) -> None:
+    """Raise StaleEpoch when the ledger is fenced above the epoch."""
+    row = connection.execute(sql.LEDGER_FENCE, (job_id,)).fetchone()
+    if row is not None and epoch < row[0]:
+        raise stale(job_id, "the ledger", epoch, row[0])
+
+
+def _check_effect_fence(connection: sqlite3.Connection, job_id: str, epoch: int) -> None:
+    """Raise StaleEpoch when the effect store is fenced above the epoch."""
+    row = connection.execute(sql.EFFECT_FENCE, (job_id,)).fetchone()
+    if row is not None and epoch < row[0]:
+        raise stale(job_id, "the effect store", epoch, row[0])
+
+
+def _held(connection: sqlite3.Connection, job_id: str, key: str) -> Invocation:
+    """The ledger's record under a key; KeyError when there is none."""
+    row = connection.execute(sql.RECORD, (job_id, key)).fetchone()
+    if row is None:
+        raise no_record(job_id, key)
+    return _invocation(row)
+
+
+def _invocation(row: Any) -> Invocation:
+    """A ledger record from its row, whose columns stand in the order of the record's fields."""
+    columns = list(row)
+    columns[_RESULT] = decode(columns[_RESULT])
+    return Invocation(*columns)
+
+
+def _events(connection: sqlite3.Connection, job_id: str, after: int) -> list[Event]:
+    """The events after a version."""
+    return [
+        Event(version, event_id, kind, step, epoch, at, decode(data))
+        for version, event_id, kind, step, epoch, at, data in connection.execute(sql.EVENTS_AFTER, (job_id, after))
+    ]
+
+
+def _ledger(connection: sqlite3.Connection, job_id: str) -> dict[str, Invocation]:
+    """The job's ledger records, by idempotency key."""
+    records = [_invocation(row) for row in connection.execute(sql.LEDGER, (job_id,))]
+    return {record.idempotency_key: record for record in records}
+
+
+def _effects(connection: sqlite3.Connection, job_id: str) -> dict[str, EffectRecord]:
+    """The job's effect records, by idempotency key."""
+    found = {}
+    for job, key, step, kind, given, output, input_hash, output_hash, changes, metadata in connection.execute(
+        sql.EFFECTS, (job_id,)
+    ):
+        found[key] = EffectRecord(
+            job_id=job,
+            idempotency_key=key,
+            step_id=step,
+            kind=kind,
+            input=decode(given),
+            output=decode(output),
+            input_hash=input_hash,
+            output_hash=output_hash,
+            state_changes=tuple(decode(changes)),
+            metadata=decode(metadata),
+        )
+    return found

@@ -708,11 +708,16 @@ def test_every_commit_is_synced(database: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_read_is_made_durable(database: Path) -> None:
     """An answer that rests on an earlier call commits a write, and so syncs what that call may have left unsynced."""
-    call(INSERT, order(database))
-    with closing(sqlite3.connect(database)) as observer:
-        versions = [observer.execute("PRAGMA data_version").fetchone()]
-        for use in (ask, call):
-            use(INSERT, order(database))
-            versions.append(observer.execute("PRAGMA data_version").fetchone())
-    assert len(set(versions)) == 3
+
+    def commits(first: Callable[..., object], *then: Callable[..., object], key: str) -> int:
+        first(INSERT, order(database), context(key))
+        with closing(sqlite3.connect(database)) as observer:
+            versions = [observer.execute("PRAGMA data_version").fetchone()]
+            for use in then:
+                use(INSERT, order(database), context(key))
+                versions.append(observer.execute("PRAGMA data_version").fetchone())
+        return len(set(versions)) - 1
+
+    assert commits(call, ask, call, ask, key="done") == 3
+    assert commits(ask, ask, ask, key="fenced") == 2
     assert len(rows(database)) == 1

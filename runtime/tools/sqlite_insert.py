@@ -39,7 +39,8 @@ CREATE_KEYS: Final = f"""
         external_key TEXT PRIMARY KEY NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('done', 'fenced')),
         attempt INTEGER NOT NULL,
-        output TEXT
+        output TEXT,
+        writes INTEGER NOT NULL DEFAULT 1
     ) WITHOUT ROWID"""
 
 
@@ -115,12 +116,20 @@ def _state(connection: sqlite3.Connection, key: str) -> tuple[str | None, int, J
 def _note(connection: sqlite3.Connection, key: str, state: str, attempt: int, output: Json) -> None:
     """Write a key's row, over a fence if there is one."""
     text = None if output is None else json.dumps(output)
-    connection.execute(f"INSERT OR REPLACE INTO {KEYS} VALUES (?, ?, ?, ?)", (key, state, attempt, text))
+    connection.execute(
+        f"""INSERT INTO {KEYS} (external_key, state, attempt, output) VALUES (?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET state = excluded.state, attempt = excluded.attempt, output = excluded.output,
+        writes = writes + 1""",
+        (key, state, attempt, text),
+    )
 
 
 def _touch(connection: sqlite3.Connection, key: str) -> None:
-    """Make the commit sync what was read: its writer may have been killed after the write and before the sync."""
-    connection.execute(f"UPDATE {KEYS} SET state = state WHERE external_key = ?", (key,))
+    """Make the commit sync what was read: its writer may have been killed after the write and before the sync.
+
+    Something must change: SQLite does not write a row that stays as it is, and a commit without a write syncs nothing.
+    """
+    connection.execute(f"UPDATE {KEYS} SET writes = writes + 1 WHERE external_key = ?", (key,))
 
 
 def _connect(database: str) -> sqlite3.Connection:

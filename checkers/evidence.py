@@ -5,6 +5,7 @@ no verdict has a default, and the weakest item of a claim is kept beside the bes
 item, never a pass.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -29,12 +30,12 @@ STRENGTH = list(Verdict)
 """Verdicts from the strongest to the worst."""
 
 
-def weakest(verdicts: list[Verdict]) -> Verdict:
+def weakest(verdicts: Sequence[Verdict]) -> Verdict:
     """The worst of some verdicts; NOT CHECKED when there is none."""
     return max(verdicts, key=STRENGTH.index, default=Verdict.NOT_CHECKED)
 
 
-def strongest(verdicts: list[Verdict]) -> Verdict:
+def strongest(verdicts: Sequence[Verdict]) -> Verdict:
     """The best of some verdicts; a refutation or an error is never outshone."""
     broken = [v for v in verdicts if v in (Verdict.REFUTED, Verdict.ERROR)]
     return weakest(broken) if broken else min(verdicts, key=STRENGTH.index, default=Verdict.NOT_CHECKED)

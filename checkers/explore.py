@@ -7,9 +7,9 @@ what a rule means, and `tests/test_explore.py` compares the two on every state. 
 crashes: the space is finite because nothing in it counts them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 from ..model.machine import Guard, Machine, Rule, Scope, State, apply, enabled
 
@@ -83,6 +83,15 @@ class Engine:
     def _group(self, indices: list[int]) -> Group:
         return self.packing.mask(n for i in indices for n in touched(self.machine.rules[i])), indices, {}
 
+    def steps(self, packed: int) -> Iterator[Delta]:
+        """Every step from a state, memoised: (delta, index of the rule)."""
+        for mask, indices, memo in (self.placed[(packed >> self.shift) & self.mask], self.anywhere):
+            seen = packed & mask
+            found = memo.get(seen)
+            if found is None:
+                found = memo[seen] = self.deltas(indices, packed)
+            yield from found
+
     def deltas(self, indices: list[int], packed: int) -> tuple[Delta, ...]:
         """What the rules of a group do to a state, by the machine's own interpreter."""
         view = self.machine.view(self.packing.unpack(packed))
@@ -144,7 +153,7 @@ class Space:
         path = self.path(packed)
         starts = list(self.machine.initial_states())
         digits = [starts.index(path[0][1])]
-        for (_, before), (name, after) in zip(path, path[1:], strict=False):
+        for (_, before), (name, after) in pairwise(path):
             options = [(rule.name, state) for rule, state in self.machine.successors(before)]
             digits.append(options.index((name, after)))
         return "/".join(map(str, digits))
@@ -181,7 +190,7 @@ def explore(machine: Machine, stop: Guard | None = None) -> Space:
     while frontier and not found:
         later: list[int] = []
         for state in frontier:
-            for mask, indices, memo in (placed[(state >> shift) & place_mask], anywhere):
+            for mask, indices, memo in (anywhere, placed[(state >> shift) & place_mask]):
                 seen = state & mask
                 deltas = memo.get(seen)
                 if deltas is None:
@@ -197,3 +206,25 @@ def explore(machine: Machine, stop: Guard | None = None) -> Space:
             found = any(map(matches, later))
         frontier = later
     return Space(machine, packing, parents, transitions, {machine.rules[i].name for i in fired})
+
+
+def predecessors(space: Space, allowed: set[int]) -> dict[int, list[int]]:
+    """For every state the states from which one of the allowed rules leads to it."""
+    engine = Engine(space.machine)
+    before: dict[int, list[int]] = {}
+    for state in space.parents:
+        for delta, index in engine.steps(state):
+            if index in allowed:
+                before.setdefault(state ^ delta, []).append(state)
+    return before
+
+
+def reaching(before: dict[int, list[int]], targets: list[int]) -> set[int]:
+    """Every state from which a target can be reached."""
+    reached = set(targets)
+    frontier = list(targets)
+    while frontier:
+        fresh = [s for s in before.get(frontier.pop(), ()) if s not in reached]
+        reached.update(fresh)
+        frontier.extend(fresh)
+    return reached

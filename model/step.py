@@ -24,11 +24,12 @@ NO_YES = ("no", "yes")
 NOTHING = {"open": "0", "closed": "0", "ledger": "none", "effect": "none", "finished": "none", "resolved": "none"}
 
 AT = (
-    "idle fence_events fence_ledger fence_effects recover acquire append_started execute await_reply "
-    "put_effect append_finished append_committed commit append_node_finished checkpoint append_completed "
-    "append_no_effect attempt_closed ledger_no_effect retry_policy schedule_retry append_node_failed append_failed "
-    "append_unknown ledger_unknown on_unknown query resolve_happened resolve_not_happened park"
-).split()
+    "idle", "fence_events", "fence_ledger", "fence_effects", "recover", "acquire", "append_started", "execute",
+    "await_reply", "put_effect", "append_finished", "append_committed", "commit", "append_node_finished",
+    "checkpoint", "append_completed", "append_no_effect", "attempt_closed", "ledger_no_effect", "retry_policy",
+    "schedule_retry", "append_node_failed", "append_failed", "append_unknown", "ledger_unknown", "on_unknown",
+    "query", "resolve_happened", "resolve_not_happened", "park",
+)  # fmt: skip
 
 
 def _count(name: str, scope: Scope, meaning: str) -> Field:
@@ -56,7 +57,7 @@ FIELDS = (
     Field("ledger", Scope.DURABLE, ("none", "inflight", "no_effect", "unknown", "committed"), "status of the ledger record"),
     Field("recorded", Scope.DURABLE, RESULT, "the result in the ledger record"),
     Field("quiet", Scope.CLOCK, NO_YES, "at least D has passed since the last possible sending (T-QUIET)"),
-    Field("at", Scope.VOLATILE, tuple(AT), "the boundary that the worker is about to perform; idle: no worker"),
+    Field("at", Scope.VOLATILE, AT, "the boundary that the worker is about to perform; idle: no worker"),
     Field("memory", Scope.VOLATILE, RESULT, "the result in the worker's memory"),
     Field("landed", Scope.VOLATILE, NO_YES, "the write at hand is in the store already, its answer was lost"),
     Field("sent", Scope.VOLATILE, NO_YES, "this claim has sent a request, under an attempt-scoped key"),
@@ -108,7 +109,9 @@ def _with_lost_answers(rule: Rule) -> list[Rule]:
     fresh = {**rule.sees, **guard(landed="no")}
     volatile = {name: value for name, value in rule.writes.items() if name not in durable}
     changed = {name: value for name, value in rule.__dict__.items() if name not in ("name", "sees", "writes", "emits")}
-    lost = Rule(f"{rule.name} (answer lost)", sees=fresh, writes={**durable, "landed": "yes"}, emits=rule.emits, **changed)
+    lost = Rule(
+        f"{rule.name} (answer lost)", sees=fresh, writes={**durable, "landed": "yes"}, emits=rule.emits, **changed
+    )
     found = Rule(
         f"{rule.name} (found)",
         Actor.WORKER,
@@ -134,12 +137,51 @@ def _recover(policy: Policy) -> list[Rule]:
     record = policy.order[0]
     events = [
         _work("0: node failed", "recover", "append_failed", sees="node:no_effect|unknown", source="T-RECOVER 0"),
-        _work("1: finished", "recover", record, sees="finished:first|other", writes="memory:=finished", source="T-RECOVER 1"),
-        _work("1: committed", "recover", record, sees="committed:first|other", writes="memory:=committed", source="T-RECOVER 1"),
-        _work("1: resolved", "recover", record, sees="resolved:first|other", writes="memory:=resolved", source="T-RECOVER 1"),
+        _work(
+            "1: finished",
+            "recover",
+            record,
+            sees="finished:first|other",
+            writes="memory:=finished",
+            source="T-RECOVER 1",
+        ),
+        _work(
+            "1: committed",
+            "recover",
+            record,
+            sees="committed:first|other",
+            writes="memory:=committed",
+            source="T-RECOVER 1",
+        ),
+        _work(
+            "1: resolved",
+            "recover",
+            record,
+            sees="resolved:first|other",
+            writes="memory:=resolved",
+            source="T-RECOVER 1",
+        ),
     ]
-    ledger = [_work("2: ledger committed", "recover", record, sees="ledger:committed", writes="memory:=recorded", source="T-RECOVER 2")]
-    effect = [_work("3: effect record", "recover", record, sees="effect:first|other", writes="memory:=effect", source="T-RECOVER 3")]
+    ledger = [
+        _work(
+            "2: ledger committed",
+            "recover",
+            record,
+            sees="ledger:committed",
+            writes="memory:=recorded",
+            source="T-RECOVER 2",
+        )
+    ]
+    effect = [
+        _work(
+            "3: effect record",
+            "recover",
+            record,
+            sees="effect:first|other",
+            writes="memory:=effect",
+            source="T-RECOVER 3",
+        )
+    ]
     evidence = [*(ledger if "ledger" in policy.evidence else []), *(effect if "effects" in policy.evidence else [])]
     barrier = [_work("5: open attempt", "recover", "ledger_unknown", sees="open:1|2", source="T-RECOVER 5")]
     closed = [_work("4: all closed", "recover", "ledger_no_effect", sees="open:0 closed:1|2", source="T-RECOVER 4")]
@@ -190,7 +232,12 @@ def _send(policy: Policy) -> list[Rule]:
 
 def _record(policy: Policy) -> list[Rule]:
     """B4 to B10, which recovery shares: a write that is there already is skipped."""
-    slots = {"put_effect": "effect", "append_finished": "finished", "append_committed": "committed", "commit": "recorded"}
+    slots = {
+        "put_effect": "effect",
+        "append_finished": "finished",
+        "append_committed": "committed",
+        "commit": "recorded",
+    }
     events = {"append_finished": "tool_invocation_finished", "append_committed": "command_committed"}
     rules = []
     for place, after in zip(policy.order, (*policy.order[1:], "append_node_finished"), strict=True):
@@ -279,7 +326,10 @@ def _unknown(policy: Policy) -> list[Rule]:
 def _elsewhere() -> list[Rule]:
     """What the job's other steps may do, before this one begins and after it has ended."""
     rules = []
-    for when, place, untouched in (("before", "recover", {**NOTHING, "node": "none"}), ("after", "append_completed", {})):
+    for when, place, untouched in (
+        ("before", "recover", {**NOTHING, "node": "none"}),
+        ("after", "append_completed", {}),
+    ):
         sees = guard(at=place, landed="no", job="open", **untouched)
         rules += [
             Rule(f"elsewhere: parks, {when}", Actor.WORKER, sees, writes={"job": "parked", "at": "idle", "memory": "none"}, emits=("job_parked",)),
@@ -317,8 +367,14 @@ def _world() -> list[Rule]:
 def _crash(policy: Policy) -> list[Rule]:
     """A crash resets what is volatile; a request on the wire stays there. It also remembers, for P4, what it destroyed."""
     reset = {"at": "idle", "memory": "none", "landed": "no", "sent": "no"}
-    evidence_free = guard(effect="none", finished="none", committed="none", resolved="none", ledger="none|inflight|no_effect|unknown")
-    harmless_at = "|".join(p for p in AT if p not in ("idle", "append_started", "execute", "await_reply", "append_no_effect", policy.order[0]))
+    evidence_free = guard(
+        effect="none", finished="none", committed="none", resolved="none", ledger="none|inflight|no_effect|unknown"
+    )
+    harmless_at = "|".join(
+        p
+        for p in AT
+        if p not in ("idle", "append_started", "execute", "await_reply", "append_no_effect", policy.order[0])
+    )
     first = policy.order[0]
     reply = guard(request="none|first|other|refused")
     return [

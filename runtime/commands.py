@@ -120,12 +120,15 @@ class PutEffect:
         ports.store.put_effect(self.record, self.epoch)
 
 
+NOTHING = Stored(None)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How an execution ended (T-OUTCOME)."""
 
     kind: Literal["ok", "no_effect", "unknown"]
-    stored: Stored = Stored(None)
+    stored: Stored = NOTHING
     error: str | None = None
 
 

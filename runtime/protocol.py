@@ -170,7 +170,8 @@ class Step:
                 case "open":
                     need = yield from self.ambiguous()
                 case "inject":
-                    return (yield from self.record())
+                    yield from self.record()
+                    return None
                 case "park":
                     return (yield from self.park())
                 case "fail":
@@ -285,7 +286,15 @@ class Step:
         args_hash = digest(self.node.args)
         owner = self.run.worker.owner
         return Invocation(
-            self.job_id, self.key, self.invocation, self.node.id, self.tool.name, args_hash, "INFLIGHT", owner, self.epoch
+            self.job_id,
+            self.key,
+            self.invocation,
+            self.node.id,
+            self.tool.name,
+            args_hash,
+            "INFLIGHT",
+            owner,
+            self.epoch,
         )
 
     def effect_record(self) -> EffectRecord:

@@ -20,11 +20,11 @@ class StoreUnusableError(Exception):
     """The store cannot be used at all (corrupt, another version, weak durability): says what and the remedy."""
 
 
-class StaleEpoch(Exception):  # noqa: N818 (the name is the specification's)
+class StaleEpoch(Exception):
     """The caller's lease is over: a newer epoch has fenced the store. Stop."""
 
 
-class VersionConflict(Exception):  # noqa: N818 (the name is the specification's)
+class VersionConflict(Exception):
     """The stream has moved on. `tail` holds the events after the expected version."""
 
     def __init__(self, message: str, tail: Sequence[Event]) -> None:
@@ -87,9 +87,15 @@ class Store(Protocol):
         ...
 
     def settle(
-        self, job_id: str, key: str, epoch: int, status: LedgerStatus, result: Json = None, external_id: str | None = None
+        self,
+        job_id: str,
+        key: str,
+        epoch: int,
+        status: LedgerStatus,
+        result: Json = None,
+        external_id: str | None = None,
     ) -> Invocation:
-        """B7, B7': set the record's status (and result); a COMMITTED record is returned unchanged. Raises StaleEpoch, KeyError."""
+        """B7, B7': set the record's status (and result); a COMMITTED one is returned unchanged. Raises StaleEpoch, KeyError."""
         ...
 
     def put_effect(self, record: EffectRecord, epoch: int) -> None:

@@ -94,7 +94,9 @@ class Tool:
     def __post_init__(self) -> None:
         self.check(self.on_unknown)
         if (self.query is None) != (self.look == "none"):
-            raise ValueError(f"tool {self.name!r}: `query` and `look` go together (look='quiet' or 'fence' with a query function)")
+            raise ValueError(
+                f"tool {self.name!r}: `query` and `look` go together (look='quiet' or 'fence' with a query function)"
+            )
         if self.max_retries < 0 or self.quiet_seconds < 0 or self.timeout_seconds <= 0:
             raise ValueError(f"tool {self.name!r}: max_retries and quiet_seconds must be ≥ 0, timeout_seconds > 0")
 

@@ -1,0 +1,170 @@
+"""Claims by explicit search: properties on every reachable state and step, witnesses, ambiguity, rest.
+
+Complete for the machine as it is: the state space is finite, so what holds in it is EXHAUSTED, with any number of crashes;
+the counts that it saturates at "two or more" are the prover's business.
+"""
+
+from dataclasses import dataclass
+
+from ..model.claims import Claim
+from ..model.machine import Actor, Guard, Scope, guard, show
+from ..model.properties import BY_ID, Property
+from ..model.step import FIELDS, build
+from ..model.windows import AMBIGUOUS
+from ..scenarios.policies import POLICIES
+from .evidence import Item, Trace, Verdict
+from .explore import Engine, Space, explore, predecessors, reaching
+from .traces import trace_to
+
+REST = guard(job="completed|failed|parked", at="idle")
+MISJUDGED = guard(ledger="committed", finished="none", committed="none", effects="2")
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A property that fails: which part of it, and where."""
+
+    property: str
+    part: str
+    trace: Trace
+
+
+def check(space: Space, prop: Property) -> Violation | None:
+    """The first violation of a property, nearest to the start; None when it holds on the whole space."""
+    for never in prop.never:
+        state = space.find(never)
+        if state is not None:
+            return Violation(prop.id, f"never: {show(never)}", trace_to(space, state))
+    return _check_steps(space, prop) if prop.grows or prop.absorbing else None
+
+
+def _check_steps(space: Space, prop: Property) -> Violation | None:
+    """The step half of a property: what has been written stays, and nothing is written after the end."""
+    packing, machine = space.packing, space.machine
+    fields = machine.by_name
+    growing = [(name, packing.mask([name]), fields[name].count) for name in prop.grows]
+    durable = packing.mask(f.name for f in machine.fields if f.scope is Scope.DURABLE)
+    ended = [packing.matcher(g) for g in prop.absorbing]
+    engine = Engine(machine)
+    for state in space.parents:
+        over = any(match(state) for match in ended)
+        for delta, index in engine.steps(state):
+            part = f"written after the end, by {machine.rules[index].name!r}" if over and delta & durable else None
+            for name, mask, count in growing:
+                if delta & mask and (state & mask) and (not count or (state ^ delta) & mask < state & mask):
+                    part = f"{name} changed, by {machine.rules[index].name!r}"
+            if part:
+                return Violation(prop.id, part, trace_to(space, state))
+    return None
+
+
+def witness(space: Space, prop: Property) -> list[Trace | None]:
+    """For each antecedent of a property a shortest run that reaches it; None where there is none."""
+    states = [space.find(occurs) for occurs in prop.occurs]
+    return [trace_to(space, state) if state is not None else None for state in states]
+
+
+def _item(claim: Claim, verdict: Verdict, statement: str, space: Space, trace: Trace | None = None) -> Item:
+    figures: dict[str, int | float | str] = {"states": len(space), "transitions": space.transitions}
+    command = f"crashwindow replay {trace.key}" if trace else f"crashwindow claims {claim.id}"
+    return Item(checker="explore", verdict=verdict, statement=statement, figures=figures, trace=trace, command=command)
+
+
+def examine(claim: Claim, spaces: dict[str, Space]) -> list[Item]:
+    """What explicit search says of a claim; `spaces` keeps complete searches by policy, and is added to."""
+    match claim.kind:
+        case "refuted":
+            return [_refute(claim, property_id) for property_id in claim.properties]
+        case "occurs":
+            return [_occurs(claim)]
+        case "holds":
+            space = complete(claim.policy, spaces)
+            return [item for property_id in claim.properties for item in _holds(claim, space, BY_ID[property_id])]
+        case "ambiguity":
+            return [_ambiguity(claim, complete(claim.policy, spaces))]
+        case "rest":
+            return [_rest(claim, complete(claim.policy, spaces))]
+        case "table":
+            return []
+
+
+def complete(policy: str, spaces: dict[str, Space]) -> Space:
+    """The whole space of a policy, searched once."""
+    if policy not in spaces:
+        spaces[policy] = explore(build(POLICIES[policy]))
+    return spaces[policy]
+
+
+def _holds(claim: Claim, space: Space, prop: Property) -> list[Item]:
+    violation = check(space, prop)
+    if violation:
+        return [_item(claim, Verdict.REFUTED, f"{prop.id} fails, {violation.part}", space, violation.trace)]
+    missing = [show(g) for g, t in zip(prop.occurs, witness(space, prop), strict=True) if t is None]
+    if missing:
+        return [_item(claim, Verdict.ERROR, f"{prop.id} is vacuous: never reached: {'; '.join(missing)}", space)]
+    first = witness(space, prop)[0]
+    statement = (
+        f"{prop.id} holds in every reachable state and step; the trace is a witness that {show(prop.occurs[0])} occurs"
+    )
+    return [_item(claim, Verdict.EXHAUSTED, statement, space, first)]
+
+
+def shortest(policy: str, guards: tuple[Guard, ...]) -> tuple[Space, int | None]:
+    """The nearest state in which one of some guards holds, by a search that ends there."""
+    best: tuple[Space, int | None] | None = None
+    for never in guards:
+        space = explore(build(POLICIES[policy]), stop=never)
+        state = space.find(never)
+        if best is None or (
+            state is not None and (best[1] is None or len(space.path(state)) < len(best[0].path(best[1])))
+        ):
+            best = space, state
+    assert best is not None
+    return best
+
+
+def _refute(claim: Claim, property_id: str) -> Item:
+    space, state = shortest(claim.policy, BY_ID[property_id].never)
+    if state is None:
+        return _item(claim, Verdict.EXHAUSTED, f"{property_id} holds: no counterexample in the whole space", space)
+    trace = trace_to(space, state)
+    return _item(claim, Verdict.REFUTED, f"{property_id} fails: {BY_ID[property_id].title} A shortest counterexample "
+                 f"has {len(trace.frames) - 1} steps", space, trace)  # fmt: skip
+
+
+def _occurs(claim: Claim) -> Item:
+    space, state = shortest(claim.policy, (MISJUDGED,))
+    if state is None:
+        return _item(claim, Verdict.REFUTED, f"no run reaches {show(MISJUDGED)}", space)
+    return _item(claim, Verdict.EXHAUSTED, f"a run reaches {show(MISJUDGED)}", space, trace_to(space, state))
+
+
+def _ambiguity(claim: Claim, space: Space) -> Item:
+    """Two reachable states that differ in the world alone: one where nothing happened, one where the effect did."""
+    seen = space.packing.mask(
+        f.name for f in FIELDS if f.scope in (Scope.CONFIG, Scope.DURABLE, Scope.CLOCK, Scope.VOLATILE)
+    )
+    idle = [{**g, **guard(at="idle")} for g in AMBIGUOUS]
+    found: dict[int, dict[str, int]] = {}
+    for value in ("0", "1"):
+        for g in idle:
+            for state in space.all({**g, **guard(effects=value)}):
+                found.setdefault(state & seen, {}).setdefault(value, state)
+    twins = [pair for pair in found.values() if len(pair) == len(("0", "1"))]
+    if not twins:
+        return _item(claim, Verdict.REFUTED, "no two such states", space)
+    statement = (f"{len(twins)} durable states are left both with 0 and with 1 effects; the trace reaches one with 1, "
+                 f"`crashwindow replay {trace_to(space, twins[0]['0']).key}` its twin with 0")  # fmt: skip
+    return _item(claim, Verdict.EXHAUSTED, statement, space, trace_to(space, twins[0]["1"]))
+
+
+def _rest(claim: Claim, space: Space) -> Item:
+    rules = space.machine.rules
+    calm = {i for i, r in enumerate(rules) if r.actor is not Actor.CRASH and not r.name.endswith("(answer lost)")}
+    resting = reaching(predecessors(space, calm), space.all(REST))
+    stuck = [s for s in space.parents if s not in resting]
+    if stuck:
+        return _item(claim, Verdict.REFUTED, f"{len(stuck)} states are stuck", space, trace_to(space, stuck[0]))
+    return _item(
+        claim, Verdict.EXHAUSTED, "from every reachable state a run without further faults comes to rest", space
+    )

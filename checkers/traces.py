@@ -1,0 +1,41 @@
+"""Runs of the model as evidence: what changed in each step, and the short key that replays it."""
+
+from ..model.machine import Machine, State
+from ..model.step import build
+from ..scenarios.policies import POLICIES
+from .evidence import Frame, Trace
+from .explore import Space, follow
+
+PREFIX = "model"
+
+
+def to_trace(machine: Machine, key: str, run: list[tuple[str, State]]) -> Trace:
+    """A run as evidence; the first frame holds the whole state, each further one what changed."""
+    frames = []
+    before: dict[str, str] = {}
+    for name, state in run:
+        view = machine.view(state)
+        changed = {field: value for field, value in view.items() if before.get(field) != value}
+        rule = machine.rule(name) if name else None
+        actor, boundary = (rule.actor.value, rule.boundary) if rule else ("start", None)
+        frames.append(Frame(rule=name or "start", actor=actor, boundary=boundary, changed=changed))
+        before = view
+    return Trace(key=key, frames=frames)
+
+
+def trace_to(space: Space, packed: int) -> Trace:
+    """A shortest run to a reached state."""
+    key = f"{PREFIX}:{space.machine.name}:{space.key(packed)}"
+    return to_trace(space.machine, key, space.path(packed))
+
+
+def replay(key: str) -> Trace:
+    """The run that a key names, computed anew by the interpreter alone. Raises ValueError when the key does not fit."""
+    prefix, _, rest = key.partition(":")
+    policy, _, digits = rest.partition(":")
+    if prefix != PREFIX or policy not in POLICIES:
+        raise ValueError(
+            f"{key!r} is no key of a model run: model:POLICY:0/1/2, with POLICY one of {', '.join(POLICIES)}"
+        )
+    machine = build(POLICIES[policy])
+    return to_trace(machine, key, follow(machine, digits))

@@ -1,0 +1,122 @@
+"""The crash-window table, derived: every reachable state without a worker, grouped, against the table stated by hand.
+
+For each window the derivation collects which rules of T-RECOVER the next worker fires, how many effects there are when the
+crash strikes, and how many when the job has ended if nothing else goes wrong. Change one row of the model, or one cell
+of the table, and the comparison fails.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..model.machine import Actor, Machine, Rule, enabled, guard, holds
+from ..model.windows import AMBIGUOUS, WINDOWS, Window
+from .explore import Engine, Space, predecessors, reaching
+
+UNLUCKY = ("world: refuses", "world: late request lost", "no reply, still on the wire", "no reply, lost")
+"""What a run without further faults does not meet: refusals, lost requests, lost answers."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What the model says of one window."""
+
+    window: Window
+    states: int
+    recovery: frozenset[str]
+    at_crash: frozenset[str]
+    in_end: frozenset[str]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the table stated by hand says the same."""
+        row = self.window
+        return bool(self.states) and (self.recovery, self.at_crash, self.in_end) == (
+            row.recovery,
+            row.at_crash,
+            row.in_end,
+        )
+
+
+class MisfitError(Exception):
+    """A reachable state without a worker that belongs to no window, or to two that claim to be apart."""
+
+
+def derive(space: Space) -> list[Derived]:
+    """The table as the reachable states give it, one entry per stated window. Raises MisfitError."""
+    idle = space.packing.matcher(guard(at="idle"))
+    members: dict[str, list[int]] = {}
+    for state in filter(idle, space.parents):
+        members.setdefault(class_of(space.machine.view(space.packing.unpack(state))), []).append(state)
+    struck = _struck(space)
+    ends = _Ends(space)
+    return [_derive(space, w, struck.get(w.id, members.get(w.id, [])), ends) for w in WINDOWS]
+
+
+def class_of(view: Mapping[str, str]) -> str:
+    """The id of the window that a step without a worker is in; of windows that share their states, the first."""
+    found = [w for w in WINDOWS if any(holds(view, g) for g in w.durable)]
+    if len({id(w.durable) for w in found}) > 1 or not found:
+        state = ", ".join(f"{name}={value}" for name, value in view.items())
+        raise MisfitError(f"the state fits the windows {[w.id for w in found]}, not exactly one: {state}")
+    return found[0].id
+
+
+def _struck(space: Space) -> dict[str, list[int]]:
+    """For the windows of the ambiguity class: the states in which a crash at their places leaves the step."""
+    machine, packing = space.machine, space.packing
+    sharing = [w for w in WINDOWS if w.durable is AMBIGUOUS]
+    places = [(w.id, packing.matcher(g)) for w in sharing for g in w.struck]
+    rest = next(w.id for w in sharing if not w.struck)
+    ambiguous = [packing.matcher(g) for g in AMBIGUOUS]
+    engine = Engine(machine)
+    left: dict[str, set[int]] = {w.id: set() for w in sharing}
+    for state in space.parents:
+        for delta, index in engine.steps(state):
+            if machine.rules[index].actor is Actor.CRASH and any(match(state ^ delta) for match in ambiguous):
+                name = next((window for window, match in places if match(state)), rest)
+                left[name].add(state ^ delta)
+    return {name: sorted(states) for name, states in left.items()}
+
+
+def _derive(space: Space, window: Window, states: list[int], ends: "_Ends") -> Derived:
+    recoveries = {
+        rule for state in states for rule in _recovery(space.machine, space.machine.view(space.packing.unpack(state)))
+    }
+    in_end = frozenset(value for state in states for value in ends.of(state))
+    return Derived(window, len(states), frozenset(recoveries), space.values(states, "effects"), in_end)
+
+
+def _recovery(machine: Machine, view: Mapping[str, str]) -> Iterable[str]:
+    """The rules of T-RECOVER that fire once a worker has claimed the job and read the stores."""
+    if view["job"] != "open":
+        return []
+    return [r.name for r in _decisions(machine) if enabled({**view, "at": "recover"}, r)]
+
+
+def _decisions(machine: Machine) -> list[Rule]:
+    return [r for r in machine.rules if r.sees.get("at") == frozenset({"recover"}) and r.source.startswith("T-RECOVER")]
+
+
+class _Ends:
+    """The numbers of effects with which a job can end, from a state, when nothing else goes wrong."""
+
+    def __init__(self, space: Space) -> None:
+        machine = space.machine
+        lucky = {
+            i
+            for i, rule in enumerate(machine.rules)
+            if rule.actor is not Actor.CRASH
+            and rule.name not in UNLUCKY
+            and not rule.name.endswith(("(answer lost)", "not yet known"))
+            and not rule.name.startswith("elsewhere: fails")
+        }
+        ended = space.packing.matcher(guard(job="completed|failed", wire="0"))
+        before = predecessors(space, lucky)
+        self.values = {}
+        for value in ("0", "1", "2"):
+            matches = space.packing.matcher(guard(effects=value))
+            self.values[value] = reaching(before, [s for s in space.parents if ended(s) and matches(s)])
+
+    def of(self, state: int) -> set[str]:
+        """Empty when the job cannot end from here without another fault: a stuck state."""
+        return {value for value, states in self.values.items() if state in states}

@@ -1,0 +1,176 @@
+"""The claim register (E-CLAIM): every guarantee that this version speaks of, and nothing else may be called guaranteed.
+
+A claim holds a sentence in our own English, where it comes from, the policy under which it is checked, what it says formally
+(properties of `model.properties`, or a relation that a checker computes), the assumptions that it needs, and the verdict that
+is expected. A citation names a document of the user's by its short name, with the SHA-256 of the cited lines (joined by
+"\\n", without a final one): whoever holds the document can check it; its text is not copied here.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from .properties import BY_ID
+
+Variant = Literal["hardened", "as_written"]
+Kind = Literal["holds", "refuted", "occurs", "table", "ambiguity", "rest"]
+"""How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
+table equals the stated one; two windows leave the same durable state; every state can come to rest."""
+
+DOCUMENTS: Final = {
+    "S0": "000_182f1da424038e31.txt",
+    "S1": "001_4a401af9414bcf9a.txt",
+    "S2": "002_8a387d67b9562519.txt",
+    "S3": "003_97460b93e67d257b.txt",
+    "S4": "004_6adbc2811724d6f0.txt",
+}
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """An axiom: nobody here checks it, so somebody else must keep it."""
+
+    id: str
+    text: str
+    owner: str
+
+
+@dataclass(frozen=True)
+class Citation:
+    """Lines of a document, first and last, with their SHA-256."""
+
+    document: str
+    section: str
+    lines: tuple[int, int]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of the register."""
+
+    id: str
+    variant: Variant
+    sentence: str
+    citations: tuple[Citation, ...]
+    requirement: str
+    policy: str
+    kind: Kind
+    properties: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    methods: tuple[str, ...]
+    expected: str
+    hardened: str | None = None  # the claim beside which a refuted one stands
+
+    @property
+    def formal(self) -> str:
+        """What is checked, in words of the model."""
+        if self.kind in ("holds", "refuted"):
+            verb = "holds" if self.kind == "holds" else "fails"
+            return f"under policy {self.policy!r}, {verb}: " + "; ".join(
+                f"{p} ({BY_ID[p].title})" for p in self.properties
+            )
+        return f"under policy {self.policy!r}: {FORMAL[self.kind]}"
+
+
+FORMAL: Final = {
+    "occurs": "a run reaches a state in which the ledger is COMMITTED, no event says so, and the effect happened twice",
+    "table": "every reachable state without a worker is in exactly one window, and each window's recovery, effects at the crash and "
+    "effects in the end equal the row stated by hand",
+    "ambiguity": "windows 1c and 2 contain the same durable state, with 0 effects and with 1",
+    "rest": "from every reachable state a run without further faults reaches a completed, failed or parked job",
+}
+
+ASSUMPTIONS: Final = {
+    a.id: a
+    for a in (
+        Assumption("A-DURABLE", "A write that a store has acknowledged survives a crash of the process, and of the machine (WAL, "
+                   "synchronous=FULL, a disk that honours fsync).", "whoever runs the store"),
+        Assumption("A-CAS", "Each store performs one write atomically, and refuses a stale epoch or version in the same step.",
+                   "the store; tested in tests/test_stores.py"),
+        Assumption("A-ONE-WORKER", "One worker at a time works on a job: a former one is dead when the next claims it.",
+                   "the embedded store's worker lock; many workers are not covered by this version"),
+        Assumption("A-QUIET", "No request is served later than D after its sender stopped waiting, was killed, or lost its lease.",
+                   "whoever sets quiet_seconds of a tool"),
+        Assumption("A-IDEMPOTENT", "A tool declared idempotent answers a repeated external key with the first result and changes nothing.",
+                   "the tool's author"),
+        Assumption("A-NO-EFFECT", "A tool raises NoEffectError only when provably nothing happened and nothing will.", "the tool's author"),
+        Assumption("A-QUERY", "A tool's query tells the truth, and a look declared fencing refuses every request of an older attempt.",
+                   "the tool's author"),
+        Assumption("A-PERSON", "A person who resolves a parked step tells the truth about the world.", "whoever resolves"),
+        Assumption("A-HASH", "SHA-256 has no collisions, so distinct steps have distinct keys.", "cryptography"),
+        Assumption("A-STEPS", "Steps of a job have distinct keys and run one after another, so one step can be followed alone, the others "
+                   "being the rules named `elsewhere`.", "runtime.protocol; the monitor replays every step of every run"),
+    )
+}  # fmt: skip
+
+_STORE: Final = ("A-DURABLE", "A-CAS", "A-ONE-WORKER", "A-STEPS")
+_TOOL: Final = ("A-QUIET", "A-IDEMPOTENT", "A-NO-EFFECT", "A-QUERY", "A-PERSON")
+_ALL: Final = ("prove", "explore", "crash", "monitor", "walk")
+
+
+def _hardened(name: str, sentence: str, requirement: str, assumptions: tuple[str, ...], *citations: Citation) -> Claim:
+    return Claim(
+        name, "hardened", sentence, citations, requirement, "hardened", "holds", (name,), assumptions, _ALL, "PROVED"
+    )
+
+
+CLAIMS: Final = (
+    _hardened("P1", "Whatever crashes, however often, again during recovery: for one logical step the world changes at most once.",
+              "T-PROP P1", _STORE + _TOOL, Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259"), Citation("S2", "", (44, 44), "07e27689aa655e73989f49e5e0d0a1c373bf0d316bbe712603e01150dad3b35b"), Citation("S4", "6", (101, 101), "9e0e359459ae14ee96424934bb9a42c0fb7f8518c74577fc68228f4d310b9f4d")),
+    _hardened("P2", "A step recorded as committed happened exactly once; one recorded as without effect did not happen; anything else "
+              "is said to be unknown.", "T-PROP P2", _STORE + _TOOL, Citation("S0", "②", (36, 43), "28a5019cccf04fe42a839b0524543679cd964850a1a83d6549d5188eeab082b3")),
+    _hardened("P3", "An effect that has a record is always caught up: the step is never run again, parked or failed over it.",
+              "T-PROP P3", _STORE, Citation("S1", "1", (12, 12), "b98dfad72f5fa8e225a6862a5f687b06ce2c2ae1af909c78d98e80f813697360"), Citation("S1", "2", (26, 26), "e039357bd15fc0635aa09eaff8ac2000ac0fbf04ac84b9491182b150fe6045d7"), Citation("S4", "5.2", (90, 90), "bd2bbd7ee67c4e6bdc16bbada8376a23803f696bca2c372862a553b0e3ba8c0d")),
+    _hardened("P4", "A fault changes no verdict: a step is parked, or failed as unknown, only when the outcome of an attempt was really lost.",
+              "T-PROP P4", (*_STORE, "A-NO-EFFECT", "A-QUERY", "A-PERSON"), Citation("S1", "2", (24, 28), "26923ff744d8f2898b855fffaaed417757186ec10f5b22ef9642a4376d652fbf")),
+    _hardened("P6", "At rest, event stream, ledger and effect store agree, results included.", "T-PROP P6", _STORE + _TOOL,
+              Citation("S1", "3", (45, 45), "a90ab914db3383c77f636f76072de11d1cf4d2ecc065970b34f09dcb235c37b6")),
+    _hardened("P7", "Logs only grow, committed results never change, and nothing follows a terminal event.", "T-PROP P7", _STORE,
+              Citation("S4", "5.1", (84, 86), "2f2eafcba1b75a0d2caea97f226b1660c2ea78306ef80f493b468c9afbf6eec7")),
+    _hardened("P11", "A tool is sent one external key per logical effect, the same in every attempt and after every reclaim.",
+              "T-PROP P11, T-KEY", (*_STORE, "A-HASH"), Citation("S1", "4.1", (56, 56), "99d9ee1c2da361b527195bf4c2c4e1704d48d9bd511aaa80c311edc50764a7fd"), Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833")),
+    _hardened("P14", "The started event is durable before the tool is called.", "T-PROP P14", _STORE, Citation("S1", "3", (38, 39), "0d25d58b435c3c76ed4f32b351d0bab93f1deb03957b8bc2a9fee2a5c1b8b68b")),
+    Claim("T-WINDOW", "hardened", "The crash-window table is complete and right: every state that a crash can leave is in exactly one window, "
+          "and recovery and effects are as its row says.", (Citation("S1", "2", (22, 28), "2bd5a697c1db5de56df2a98185cc31eea09ba5ce812b1f6b22ea4271fa88c5d4"),), "T-WINDOW", "hardened", "table", (),
+          _STORE + _TOOL, ("windows", "prove", "crash"), "EXHAUSTED"),
+    Claim("T-AMBIGUOUS", "hardened", "A crash before the execution and one after it can leave the same durable state, so no recovery that reads "
+          "the stores alone can tell them apart.", (Citation("S1", "2", (25, 25), "2fd6d79b8b087da6fc9b954c2306cf56aa45e6851cb6fde184a4a8e027a01092"),), "T-WINDOW", "hardened", "ambiguity", (), (),
+          ("explore",), "EXHAUSTED"),
+    Claim("T-REST", "hardened", "No reachable state is stuck: once faults cease, every job can come to rest.", (Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259"),),
+          "T-RECOVER (P15 for many workers: not checked)", "hardened", "rest", (), _STORE, ("explore",), "EXHAUSTED"),
+    Claim("S1-1-ORDER", "hardened", "With the ledger consulted on recovery, committing before appending is safe as well: the order that S1 §1 warns "
+          "of keeps every property.", (Citation("S1", "1", (14, 14), "b741ed8cce9ff208fc22a8101c72c9f037b83bacdab4b3a0b9ecee9eb255662e"),), "T-RECOVER 2", "s0-order-full-recovery", "holds",
+          ("P1", "P2", "P3", "P4", "P6", "P7", "P11", "P14"), _STORE + _TOOL, ("explore",), "EXHAUSTED"),
+    Claim("S4-5.2-STABLE", "hardened", "Re-execution without a barrier keeps the world at most once if every tool is idempotent and its external key "
+          "is the same in every attempt.", (Citation("S4", "5.2", (91, 91), "d4a1426bcdf5814ede4793a952ef4e74ecc0a6b5fa34656b6376e8c8c9ce09b4"),), "T-RECOVER on_unknown", "s4-reexecute-stable-key", "holds",
+          ("P1",), _STORE + _TOOL, ("explore",), "EXHAUSTED"),
+    Claim("S4-5.2", "as_written", "After a crash between the execution and the effect record the step is executed again; the tool's idempotence and "
+          "the external key of S1 §4.2 keep the world at most once.", (Citation("S4", "5.2", (91, 91), "d4a1426bcdf5814ede4793a952ef4e74ecc0a6b5fa34656b6376e8c8c9ce09b4"), Citation("S1", "4.2", (60, 63), "084083b03e93c6fbb3a4582960b7a735175f32f977daad695c515d3e119e4a9d")),
+          "T-RECOVER on_unknown", "s4-reexecute", "refuted", ("P1",), _STORE + _TOOL, ("explore", "replay"), "REFUTED", "S4-5.2-STABLE"),
+    Claim("S1-4.2", "as_written", "The external key job:step:attempt lets the downstream recognise a repeat after a reclaim.",
+          (Citation("S1", "4.2", (60, 63), "084083b03e93c6fbb3a4582960b7a735175f32f977daad695c515d3e119e4a9d"),), "T-KEY", "s4-reexecute", "refuted", ("P11",), _STORE, ("explore", "replay"), "REFUTED", "P11"),
+    Claim("S1-2-ROW2", "as_written", "In window 2 the step is retried, by configuration, and the effect is not repeated.",
+          (Citation("S1", "2", (25, 25), "2fd6d79b8b087da6fc9b954c2306cf56aa45e6851cb6fde184a4a8e027a01092"), Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259")), "T-RECOVER on_unknown", "s1-row2-retry", "refuted", ("P1",),
+          _STORE + _TOOL, ("explore", "replay"), "REFUTED", "P1"),
+    Claim("S0-1", "as_written", "The store is updated before the events are written, and a replay takes results from the event stream without the "
+          "store; a committed step is not called again.", (Citation("S0", "①", (21, 24), "bda2b22e7926f061e52c4d358012e55f1b74d369fa5c0c48db3d8f14c335553a"),), "T-RECOVER 2", "s0-events-alone", "refuted", ("P1",),
+          _STORE + _TOOL, ("explore", "replay"), "REFUTED", "S1-1-ORDER"),
+    Claim("S0-1-BARRIER", "as_written", "The same with S1's started event as a barrier: a committed step recovers from the event stream alone.",
+          (Citation("S0", "①", (21, 24), "bda2b22e7926f061e52c4d358012e55f1b74d369fa5c0c48db3d8f14c335553a"), Citation("S1", "3", (38, 38), "3e1349fb25d61a98301788c3d0cb7aa0c447b66e07477f6733b2218de9f657e5")), "T-RECOVER 2", "s0-events-alone-barrier", "refuted", ("P3", "P4"),
+          _STORE + _TOOL, ("explore", "replay"), "REFUTED", "S1-1-ORDER"),
+    Claim("S1-1-MISJUDGED", "as_written", "If the commit is durable before the append, a replay from the event stream may take the step for not executed.",
+          (Citation("S1", "1", (14, 14), "b741ed8cce9ff208fc22a8101c72c9f037b83bacdab4b3a0b9ecee9eb255662e"), Citation("S1", "3", (45, 45), "a90ab914db3383c77f636f76072de11d1cf4d2ecc065970b34f09dcb235c37b6")), "T-RECOVER 2", "s0-events-alone", "occurs", (), _STORE,
+          ("explore",), "EXHAUSTED", "S1-1-ORDER"),
+    Claim("S1-2-BARRIER-FIRST", "as_written", "After a reclaim a pending invocation is never executed again: it is decided by the barrier before the effect "
+          "store is consulted, and nothing is lost.", (Citation("S1", "2", (25, 26), "1c7d56dd7b5ba4c330d25c4a21fa410e2860b19a29ce65f4572f1e40dd71a8da"),), "T-RECOVER 3", "barrier-before-lookup", "refuted", ("P3", "P4"),
+          _STORE, ("explore", "replay"), "REFUTED", "P3"),
+)  # fmt: skip
+CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
+
+NOT_CHECKED: Final = (
+    "Many workers on one job, zombies and fencing (P5), and liveness under fairness (P15).",
+    "PostgreSQL; power loss (unsynced writes dropped) and clock jumps.",
+    "Confirmation replay (P8), approval gates (P9), compensation (P10), deterministic replay of LLM steps (P12), verify-job and audit (P13).",
+    "Execution contracts (S3), and the sentences of S0, S2 and S4 on retry, compensation, confirmation and provenance.",
+    "Cancelling a job: no rule of the model and no command of the runtime does it yet, so window 8f is reached by failure alone.",
+)

@@ -1,0 +1,330 @@
+"""The commands that run jobs and look at them. Each takes the parsed arguments and returns the exit code.
+
+Imports that cost time stand inside the functions, so that a command loads only what it needs.
+"""
+
+import argparse
+import json
+import logging
+import os
+import secrets
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from .records import Event, Json
+from .store import Store, StoreError
+
+if TYPE_CHECKING:
+    from .plan import StoredPlan
+    from .registry import Registry
+    from .resolve import Question
+
+COMPLETED, FAILED, BAD_INPUT, PARKED = 0, 1, 2, 3
+
+HIDDEN: Final = {"plan", "plan_hash", "invocation_id", "idempotency_key", "args_hash", "input_hash", "output_hash"}
+"""Fields of events that `show` leaves to --json."""
+
+
+class CommandError(Exception):
+    """What was asked for cannot be done: names the thing and the remedy."""
+
+
+# Working.
+
+
+def run(args: argparse.Namespace) -> int:
+    """Submit a plan, and work until that job is at rest."""
+    from .worker import Shift, Stop, become_worker
+
+    registry = _registry(args.tools)
+    plan = _plan(args.plan, registry)
+    with _store(args.store) as store:
+        _log_to_stderr()
+        Stop().on_signals()
+        become_worker(store)
+        job_id = _submit(store, args.job, plan)
+        shift = Shift(store, registry.tools)
+        events = store.events(job_id)
+        if _status(events) == "open" and shift.turn(job_id) is None:
+            again = f"crashwindow run {shlex.quote(args.plan)} --store {shlex.quote(args.store)} --job {shlex.quote(job_id)}"
+            raise CommandError(f"job {job_id!r} is kept as it is: {shift.left[job_id]}. To go on: {again}")
+        return _say_result(args.store, job_id, store.events(job_id))
+
+
+def submit(args: argparse.Namespace) -> int:
+    """Submit a plan; a worker will run it."""
+    plan = _plan(args.plan, _registry(args.tools))
+    with _store(args.store) as store:
+        _submit(store, args.job, plan)
+    return COMPLETED
+
+
+def worker(args: argparse.Namespace) -> int:
+    """Run the open jobs of a store, those that a worker left when it crashed included."""
+    from .worker import Stop, work_forever, work_once, work_until_idle
+
+    if not args.poll > 0:
+        raise CommandError(f"--poll {args.poll}: give a number of seconds above 0")
+    tools = _registry(args.tools).tools
+    left: dict[str, str] = {}
+    with _store(args.store) as store:
+        _log_to_stderr()
+        stop = Stop()
+        stop.on_signals()
+        if args.once:
+            left = work_once(store, tools)
+        elif args.until_idle:
+            left = work_until_idle(store, tools, stop=stop)
+        else:
+            work_forever(store, tools, stop, args.poll)
+    return BAD_INPUT if left else COMPLETED
+
+
+def resolve(args: argparse.Namespace) -> int:
+    """Say of a parked job whether the effect happened, and requeue it."""
+    from .resolve import Answer, question
+    from .resolve import resolve as write
+
+    happened = args.answer == "happened"
+    if happened and args.result is None:
+        raise CommandError("--happened needs --result JSON: what the step's result was ('null' if there is none)")
+    if not happened and (args.result is not None or args.external_id is not None):
+        raise CommandError("--result and --external-id go with --happened only: what did not happen has no result")
+    result = _parse(args.result) if happened else None
+    tools = _registry(args.tools).tools
+    with _store(args.store, existing=True) as store:
+        asked = question(args.job, _events(store, args.job, args.store), args.step)
+        if asked.tool not in tools and not happened:
+            seconds = f"{asked.quiet_until({}) - asked.parked_at:.0f}"
+            _warn(f"tool {asked.tool!r} is not loaded, so {seconds} s are taken for its quiet time; give --tools FILE")
+        write(store, asked, Answer(happened, args.by, args.evidence, result, args.external_id), tools)
+    print(f"job {_plain(args.job)}: step {_plain(asked.step)} resolved as {args.answer}; the job is open again")
+    print(f"  next: crashwindow worker --store {shlex.quote(args.store)} --until-idle")
+    return COMPLETED
+
+
+# Looking.
+
+
+def jobs(args: argparse.Namespace) -> int:
+    """List every job, oldest first."""
+    from .resolve import moment
+
+    with _store(args.store, existing=True) as store:
+        rows = store.jobs()
+    if args.json:
+        _print_json([row._asdict() for row in rows])
+        return COMPLETED
+    cells = [(row.job_id, row.status, row.version, row.epoch, moment(row.created_at)) for row in rows]
+    _print_table(f"jobs in {args.store}", ("job", "status", "version", "epoch", "created"), cells)
+    return COMPLETED
+
+
+def show(args: argparse.Namespace) -> int:
+    """Show what the stores hold about a job: its events, ledger records and effect records."""
+    with _store(args.store, existing=True) as store:
+        events = _events(store, args.job, args.store)
+        ledger, effects = list(store.ledger(args.job).values()), list(store.effects(args.job).values())
+    if args.json:
+        records: dict[str, Json] = {"job_id": args.job, "status": _status(events)}
+        records["events"] = [event._asdict() for event in events]
+        records["ledger"] = [asdict(record) for record in ledger]
+        records["effects"] = [asdict(record) for record in effects]
+        _print_json(records)
+        return COMPLETED
+    _print_events(args.job, events)
+    _print_table(
+        "ledger",
+        ("step", "tool", "status", "epoch", "external id", "result"),
+        [(r.step_id, r.tool_name, r.status, r.epoch, r.external_id or "", _compact(r.result)) for r in ledger],
+    )
+    _print_table(
+        "effects",
+        ("step", "tool", "input", "output", "state changes"),
+        [
+            (r.step_id, r.metadata["tool_name"], _compact(r.input), _compact(r.output), len(r.state_changes))
+            for r in effects
+        ],
+    )
+    return COMPLETED
+
+
+def tools(args: argparse.Namespace) -> int:
+    """List the registered tools with their declared contracts."""
+    cells = []
+    for tool in _registry(args.tools):
+        irreversible = {None: "undeclared", True: "yes", False: "no"}[tool.irreversible]
+        look = f"quiet {tool.quiet_seconds:g} s" if tool.look == "quiet" else tool.look
+        row = (tool.name, "yes" if tool.idempotent else "no", irreversible, look, tool.on_unknown, tool.max_retries)
+        cells.append((*row, tool.description))
+    columns = ("tool", "idempotent", "irreversible", "query", "on_unknown", "max_retries", "description")
+    _print_table("tools", columns, cells)
+    return COMPLETED
+
+
+# What comes in.
+
+
+def _registry(source: str | None) -> "Registry":
+    """The shipped tools, and the user's own."""
+    from .registry import load_tools
+    from .tools import registry
+
+    return registry if source is None else registry.merged(load_tools(source))
+
+
+def _plan(path: str, registry: "Registry") -> "StoredPlan":
+    """A validated plan, as it is stored."""
+    from .plan import load_plan, validate_plan
+
+    return validate_plan(load_plan(path), registry, path)
+
+
+@contextmanager
+def _store(url: str, existing: bool = False) -> Iterator[Store]:
+    """The store at an address, for one command. An `existing` one is not made when it is missing."""
+    from .open_store import open_store
+
+    path = url.removeprefix("sqlite:///")
+    if existing and path != url and not os.path.exists(path):
+        raise CommandError(f"{path}: there is no such file; check --store, or submit a job first")
+    if existing and url == "memory:":
+        raise CommandError("the store 'memory:' ends with its process, so there is nothing to see; use sqlite:///FILE")
+    try:
+        store = open_store(url)
+    except ValueError as error:
+        raise CommandError(f"--store: {error}") from error
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _submit(store: Store, job_id: str | None, plan: "StoredPlan") -> str:
+    """J1, and a word about it; the job's id, which is chosen here when none is given."""
+    from .plan import submission
+
+    job_id = secrets.token_hex(8) if job_id is None else job_id
+    try:
+        new = store.submit(job_id, submission(job_id, plan))
+    except StoreError as error:
+        raise CommandError(
+            f"job {job_id!r}: it is not known whether it was submitted ({error}). Make sure that the disk has space and"
+            f" that no process locks the file, then run the same command with --job {shlex.quote(job_id)}: a job is created once"
+        ) from error
+    print(f"job {_plain(job_id)} {'submitted' if new else 'is there already, with the same plan'}", flush=True)
+    return job_id
+
+
+def _events(store: Store, job_id: str, url: str) -> list[Event]:
+    """A job's events."""
+    try:
+        return store.events(job_id)
+    except KeyError:
+        raise CommandError(f"there is no job {job_id!r} in {url}; `crashwindow jobs` lists them") from None
+
+
+def _parse(text: str) -> Json:
+    """A JSON value from the command line."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"--result: {text!r} is not JSON: {error}; quote strings, as in '\"done\"'") from error
+
+
+# What goes out.
+
+
+def _status(events: list[Event]) -> str:
+    from .history import History
+
+    return History(events).status
+
+
+def _say_result(url: str, job_id: str, events: list[Event]) -> int:
+    """How the job ended, and what is to be done next; the exit code."""
+    status = _status(events)
+    print(f"job {_plain(job_id)} {status}")
+    for event in events:
+        if event.type == "command_committed":
+            print(f"  {_plain(event.step or '')}: {_compact(event.data['result'])}")
+    if status == "failed":
+        print(f"  step {_plain(events[-1].data['step'])}: {_plain(events[-1].data['reason'])}")
+        return FAILED
+    if status == "parked":
+        from .resolve import question
+
+        _say_next(url, question(job_id, events))
+        return PARKED
+    return COMPLETED
+
+
+def _say_next(url: str, asked: "Question") -> None:
+    """What a person can do about a parked job."""
+    from .resolve import moment
+
+    command = f"crashwindow resolve {shlex.quote(asked.job_id)} --store {shlex.quote(url)} --by NAME --evidence TEXT"
+    print(f"  step {_plain(asked.step)}: {asked.tool} was called and may have acted or not. Find out, then say so:")
+    print(f"  it happened:        {command} --happened --result JSON")
+    print(f"  it did not happen:  {command} --not-happened")
+    print(
+        f"  parked at {moment(asked.parked_at)}; that it did not happen can be said once the tool's quiet time is over"
+    )
+
+
+def _print_events(job_id: str, events: list[Event]) -> None:
+    """The event stream as a table."""
+    from .resolve import moment
+
+    cells = []
+    for event in events:
+        said = {name: value for name, value in event.data.items() if name not in HIDDEN and value not in (None, [])}
+        epoch = "" if event.epoch is None else event.epoch
+        cells.append((event.version, moment(event.at), epoch, event.type, event.step or "", _compact(said)))
+    title = f"job {job_id}: {_status(events)}"
+    _print_table(title, ("version", "at", "epoch", "event", "step", "data (all: --json)"), cells)
+
+
+def _print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """A table, as wide as the terminal; on a pipe as wide as it needs to be to keep the names whole."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(_plain(title)), title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_plain(str(cell))) for cell in row))
+    Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160).print(table)
+
+
+def _print_json(value: Json) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _compact(value: Json) -> str:
+    return _plain(json.dumps(value, ensure_ascii=False))
+
+
+def _plain(text: str) -> str:
+    """Text without control characters: what a plan or a tool hands in must not steer the terminal."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+
+
+def _warn(message: str) -> None:
+    print(f"crashwindow: {message}", file=sys.stderr)
+
+
+def _log_to_stderr() -> None:
+    """What the worker has to say while it works."""
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.WARNING, stream=sys.stderr)
+    logging.getLogger(f"{__package__}.worker").setLevel(logging.INFO)

@@ -1,7 +1,7 @@
 """What the event stream says about a job and each of its steps: the authority that recovery reads (T-RECOVER)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .records import STATUS_AFTER, Event, JobStatus, Json
 
@@ -48,9 +48,11 @@ class StepHistory:
                 self.open.add(data["attempt"])
                 self.retry_scheduled = False
             case "tool_invocation_finished" if data["outcome"] == "success":
-                self.finished = Stored(data["result"], data.get("external_id"), tuple(data.get("state_changes", ())))
+                self.finished = Stored(data["result"], data.get("external_id"))
             case "tool_invocation_finished" if data["outcome"] == "no_effect":
                 self.close([data["attempt"]])
+            case "state_changed" if self.finished is not None:
+                self.finished = replace(self.finished, state_changes=tuple(data["changes"]))
             case "command_committed":
                 self.committed = Stored(data["result"], data.get("external_id"))
             case "invocation_resolved" if data["answer"] == "happened":

@@ -13,6 +13,7 @@ Obligations of whoever drives it:
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from ..model.boundaries import CATCH_UP
@@ -79,7 +80,7 @@ def resume(worker: Worker, lease: Lease) -> Protocol:
         rest = yield from Step(run, node).run_or_recover()
         if rest is not None:
             return rest
-    yield from run.append("append_completed", None, "job_completed", {})
+    yield from run.append("append_completed", None, ("job_completed", {}))
     return End(lease.job_id, "completed")
 
 
@@ -107,10 +108,14 @@ class Run:
         self.ledger, self.effects = ledger, effects
         self.version = history.version
 
-    def append(self, boundary: str, step: str | None, kind: str, data: dict[str, Json]) -> Writes:
-        """One event at the next version. Its id names the write: epoch and version are given to no other."""
-        event = NewEvent(f"{self.lease.epoch}.{self.version + 1}.{kind}", kind, step, data)
-        self.version = yield Append(boundary, self.lease.job_id, self.version, (event,), self.lease.epoch)
+    def append(self, boundary: str, step: str | None, *entries: tuple[str, dict[str, Json]]) -> Writes:
+        """One batch at the next version. An event's id names the write: its epoch and version are given to no other."""
+        epoch, first = self.lease.epoch, self.version + 1
+        batch = tuple(
+            NewEvent(f"{epoch}.{version}.{kind}", kind, step, data)
+            for version, (kind, data) in enumerate(entries, first)
+        )
+        self.version = yield Append(boundary, self.lease.job_id, self.version, batch, epoch)
 
 
 class Step:
@@ -203,15 +208,17 @@ class Step:
     def record(self) -> Writes:
         """B4 to B9: what the world answered, made durable; what is there already is skipped (U1 to U4)."""
         result = {"result": self.memory.result, "external_id": self.memory.external_id}
+        output_hash = digest(self.memory.result)
         for write in self.policy.order:
             name = CATCH_UP[write] if self.catching_up else write
             if write == "put_effect" and self.effect is None:
-                yield PutEffect(name, self.effect_record(), self.epoch)
+                yield PutEffect(name, self.effect_record(output_hash), self.epoch)
             elif write == "append_finished" and self.past.finished is None:
                 yield from self.finished(name, "success", attempt=self.past.attempts, **result)
             elif write == "append_committed" and self.past.committed is None:
-                command = {"command_id": self.node.id, "kind": "tool", **self.hashes()}
-                yield from self.append(name, "command_committed", **command, **result)
+                command = {"command_id": self.node.id, "kind": "tool"}
+                hashes = {"input_hash": self.args_hash, "output_hash": output_hash}
+                yield from self.append(name, "command_committed", **command, **hashes, **result)
             elif write == "commit" and self.ledger != "COMMITTED":
                 yield Settle(name, self.job_id, self.key, self.epoch, "COMMITTED", **result)
         if self.past.node is None:
@@ -276,30 +283,37 @@ class Step:
             yield from self.append(
                 "append_node_failed", "node_finished", result_type="permanent_failure", reason=reason
             )
-        yield from self.run.append("append_failed", None, "job_failed", {"step": self.node.id, "reason": reason})
+        yield from self.run.append("append_failed", None, ("job_failed", {"step": self.node.id, "reason": reason}))
         return End(self.job_id, "failed", f"step {self.node.id!r}: {reason}")
 
     # What the writes say.
 
+    @cached_property
+    def args_hash(self) -> str:
+        """The digest of what goes in."""
+        return digest(self.node.args)
+
+    @cached_property
+    def identity(self) -> dict[str, Json]:
+        """What every event of an invocation bears."""
+        return {"invocation_id": self.invocation, "idempotency_key": self.key, "tool_name": self.tool.name}
+
     def inflight(self) -> Invocation:
         """The record that B1 writes."""
-        args_hash = digest(self.node.args)
-        owner = self.run.worker.owner
         return Invocation(
-            self.job_id,
-            self.key,
-            self.invocation,
-            self.node.id,
-            self.tool.name,
-            args_hash,
-            "INFLIGHT",
-            owner,
-            self.epoch,
+            job_id=self.job_id,
+            idempotency_key=self.key,
+            invocation_id=self.invocation,
+            step_id=self.node.id,
+            tool_name=self.tool.name,
+            args_hash=self.args_hash,
+            status="INFLIGHT",
+            owner=self.run.worker.owner,
+            epoch=self.epoch,
         )
 
-    def effect_record(self) -> EffectRecord:
+    def effect_record(self, output_hash: str) -> EffectRecord:
         """The record that B4 writes."""
-        hashes = self.hashes()
         return EffectRecord(
             job_id=self.job_id,
             idempotency_key=self.key,
@@ -307,15 +321,11 @@ class Step:
             kind="tool",
             input=self.node.args,
             output=self.memory.result,
-            input_hash=hashes["input_hash"],
-            output_hash=hashes["output_hash"],
+            input_hash=self.args_hash,
+            output_hash=output_hash,
             state_changes=self.memory.state_changes,
             metadata={"external_id": self.memory.external_id, "tool_name": self.tool.name},
         )
-
-    def hashes(self) -> dict[str, str]:
-        """The digests of what went in and what came out."""
-        return {"input_hash": digest(self.node.args), "output_hash": digest(self.memory.result)}
 
     def context(self, attempt: int) -> ToolContext:
         """What the tool is told. The external key is the same in every attempt (as written it is not)."""
@@ -325,18 +335,16 @@ class Step:
             external = attempt_key(self.job_id, self.node.id, self.epoch)
         return ToolContext(self.job_id, self.node.id, self.key, external, self.invocation, attempt, self.epoch)
 
-    def identity(self) -> dict[str, Json]:
-        """What every event of an invocation bears."""
-        return {"invocation_id": self.invocation, "idempotency_key": self.key, "tool_name": self.tool.name}
-
-    def append(self, boundary: str, kind: str, **data: Json) -> Writes:
+    def append(self, boundary: str, event: str, /, **data: Json) -> Writes:
         """An event of this step."""
-        return self.run.append(boundary, self.node.id, kind, {**self.identity(), **data})
+        return self.run.append(boundary, self.node.id, (event, {**self.identity, **data}))
 
     def finished(self, boundary: str, outcome: str, **data: Json) -> Writes:
-        """tool_invocation_finished, with the state changes that it made."""
-        changes = list(self.memory.state_changes)
-        return self.append(boundary, "tool_invocation_finished", outcome=outcome, state_changes=changes, **data)
+        """tool_invocation_finished, and in the same batch the state that the tool says it has changed."""
+        entries = [("tool_invocation_finished", {**self.identity, "outcome": outcome, **data})]
+        if self.memory.state_changes:
+            entries.append(("state_changed", {**self.identity, "changes": list(self.memory.state_changes)}))
+        return self.run.append(boundary, self.node.id, *entries)
 
     def settle(self, boundary: str, status: LedgerStatus) -> Writes:
         """B7': the ledger says how the step stands; a committed record stays as it is."""

@@ -1,0 +1,116 @@
+"""Explicit search agrees with the machine's own interpreter, and its witnesses replay."""
+
+import pytest
+
+from crashwindow.checkers.explore import Engine, Packing, Space, explore, follow
+from crashwindow.checkers.traces import replay, trace_to
+from crashwindow.model.machine import Machine, State, guard
+from crashwindow.model.policy import HARDENED
+from crashwindow.model.step import build
+from crashwindow.scenarios.policies import POLICIES
+
+PINNED = {
+    "hardened": (60106, 159640),
+    "s0-order-full-recovery": (60106, 159640),
+    "s4-reexecute-stable-key": (78607, 241860),
+}
+"""States and transitions of the whole space. A change of the model changes them; nothing else may."""
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    """The whole space of the hardened machine."""
+    return explore(build())
+
+
+def naive(machine: Machine, starts: list[State], limit: int) -> set[State]:
+    """Breadth-first search by the interpreter alone, over plain tuples."""
+    seen, frontier = set(starts), list(starts)
+    while frontier and len(seen) < limit:
+        later = []
+        for state in frontier:
+            for _, after in machine.successors(state):
+                if after not in seen:
+                    seen.add(after)
+                    later.append(after)
+        frontier = later
+    return seen
+
+
+def test_the_engine_agrees_with_the_interpreter(space: Space) -> None:
+    """The memoised deltas of packed states are the successors that the interpreter gives (every 37th state)."""
+    engine, packing, machine = Engine(space.machine), space.packing, space.machine
+    for state in list(space.parents)[::37]:
+        fast = sorted((machine.rules[i].name, packing.unpack(state ^ delta)) for delta, i in engine.steps(state))
+        assert fast == sorted((rule.name, after) for rule, after in machine.successors(packing.unpack(state)))
+
+
+def test_search_finds_what_naive_search_finds() -> None:
+    """From one configuration, packed search and search over tuples reach the same states."""
+    machine = build()
+    one = {"idempotent": "no", "on_unknown": "fail", "look": "none"}
+    starts = [s for s in machine.initial_states() if all(machine.view(s)[k] == v for k, v in one.items())]
+    found = explore(machine)
+    mine = {found.packing.unpack(s) for s in found.all({k: frozenset({v}) for k, v in one.items()})}
+    assert mine == naive(machine, starts, 10**6)
+
+
+@pytest.mark.parametrize("policy", sorted(PINNED))
+def test_the_space_has_the_pinned_size(policy: str) -> None:
+    """The number of states and transitions is what it was: no state is lost in silence."""
+    whole = explore(build(POLICIES[policy]))
+    assert (len(whole), whole.transitions) == PINNED[policy]
+
+
+def test_packing_loses_nothing(space: Space) -> None:
+    """Every state comes back from its packed form."""
+    packing = Packing(space.machine)
+    for state in list(space.parents)[::101]:
+        assert packing.pack(packing.unpack(state)) == state
+
+
+def test_a_witness_replays_from_its_key(space: Space) -> None:
+    """The short key of a run names that run, for the interpreter alone; a wrong key is refused with its reason."""
+    state = space.find(guard(job="completed"))
+    assert state is not None
+    assert follow(space.machine, space.key(state)) == space.path(state)
+    trace = trace_to(space, state)
+    assert replay(trace.key) == trace
+    for wrong in ("model:hardened:0/99", "model:nobody:0", "0/0", "model:hardened:x"):
+        with pytest.raises(ValueError, match=r"does not fit|no key"):
+            replay(wrong)
+
+
+def test_a_search_stops_at_the_nearest_state() -> None:
+    """With a guard to stop at, the path found is a shortest one."""
+    stop = guard(job="completed")
+    early, whole = explore(build(), stop), explore(build())
+    first, second = early.find(stop), whole.find(stop)
+    assert first is not None
+    assert second is not None
+    assert len(early.path(first)) == len(whole.path(second))
+
+
+def test_crashes_can_strike_everywhere(space: Space) -> None:
+    """In every state with a living worker a crash is possible, and somebody else can move, too."""
+    engine, machine = Engine(space.machine), space.machine
+    crash_rules = {i for i, rule in enumerate(machine.rules) if rule.actor.value == "crash"}
+    alive = space.packing.matcher({"at": frozenset(machine.by_name["at"].values) - {"idle"}})
+    for state in filter(alive, space.parents):
+        steps = {index for _, index in engine.steps(state)}
+        assert steps & crash_rules, space.packing.unpack(state)
+        assert steps - crash_rules, space.packing.unpack(state)
+
+
+def test_rules_that_never_fire_are_known(space: Space) -> None:
+    """The hardened machine's unreached rules are defence in depth, listed here; any other would be a gap."""
+    assert {r.name for r in build(HARDENED).rules} - space.fired == {
+        "1: committed",
+        "2: ledger committed",
+        "acquire: committed",
+        "reply: another result",
+        "world: serves again, not idempotent",
+        "world: serves again, another key",
+        "world: late request again, not idempotent",
+        "world: late request again, another key",
+    }

@@ -161,7 +161,7 @@ class MemoryStore:
             ledger.records[record.idempotency_key] = record
             return record
 
-    def settle(  # noqa: PLR0917 (the protocol's signature)
+    def settle(
         self,
         job_id: str,
         key: str,

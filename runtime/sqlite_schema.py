@@ -78,7 +78,7 @@ def _check_path(file: str) -> None:
             f"{file}: URIs are not taken, since options such as immutable switch off WAL; give a path"
         )
     # SQLite opens a file without write permission for reading, and would complain at the first write only.
-    if not os.access(file, os.W_OK) and os.path.exists(file):
+    if os.path.exists(file) and not os.access(file, os.W_OK):
         raise StoreUnusableError(
             f"{file}: not writable by this user (or the file system is read-only): change its rights"
         )
@@ -96,15 +96,20 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None
 
 
+def _look(connection: sqlite3.Connection) -> tuple[bool, tuple[int, int]]:
+    """Whether the file is empty, and its header, both at one moment: another process may be making the store."""
+    connection.execute("BEGIN")
+    found = _is_empty(connection), _header(connection)
+    connection.execute("COMMIT")
+    return found
+
+
 def _make_or_refuse(connection: sqlite3.Connection, file: str, timeout: float) -> None:
     """Make the tables in an empty file; StoreUnusableError for a file of somebody else, or of another version."""
-    # In this order: another process may be making the file, in one transaction, between the two looks.
-    empty, found = _is_empty(connection), _header(connection)
-    if empty and found == _BLANK:
+    if _look(connection) == (True, _BLANK):
         _switch_to_wal(connection, timeout)
         _make(connection)
-        found = _header(connection)
-    application, version = found
+    _, (application, version) = _look(connection)
     if application != APPLICATION_ID:
         raise StoreUnusableError(
             f"{file}: not a crashwindow store but a database of another program (application id {application:#x},"

@@ -184,7 +184,7 @@ class SqliteStore:
             _check_ledger_fence(connection, record.job_id, record.epoch)
             return refused_acquire(_held(connection, record.job_id, record.idempotency_key), record)
 
-    def settle(  # noqa: PLR0917 (the protocol's signature)
+    def settle(
         self,
         job_id: str,
         key: str,

@@ -1,0 +1,110 @@
+"""Scenario files: what is tried, as data, with the verdict that is expected of it.
+
+A file is YAML, a list of scenarios. A scenario has a model half (does a property hold, or fail, under a policy; does a window's
+row agree) and a runtime half (a crash schedule on a real SQLite store, with the outcome that it must have); either may
+be left out, not both. `list: regression` scenarios keep a defect or a refutation from coming back; `exploratory` ones show
+how the system behaves.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from ..model.claims import CLAIM_BY_ID
+from ..model.properties import BY_ID as PROPERTIES
+from ..model.windows import BY_ID as WINDOWS
+from .policies import POLICIES
+
+FOLDER = Path(__file__).parent
+
+
+class ScenarioError(ValueError):
+    """A scenario file that cannot be used: names the file, the scenario and what is wrong."""
+
+
+def _known(what: str, names: Collection[str]) -> AfterValidator:
+    def check(value: str) -> str:
+        if value not in names:
+            raise ValueError(f"there is no {what} {value!r}; there are {', '.join(names)}")
+        return value
+
+    return AfterValidator(check)
+
+
+class Base(BaseModel):
+    """Immutable, nothing extra."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Run(Base):
+    """A crash schedule on the real runtime: `crashwindow replay crash:CASE@POLICY:SCHEDULE` runs the same."""
+
+    case: str
+    schedule: str
+    outcome: str  # final state and effects, as in `parked→completed/1`
+    violates: tuple[str, ...] = ()  # the properties that the judge must find broken; none: it must find nothing
+
+
+class Scenario(Base):
+    """One thing that is tried."""
+
+    name: str
+    title: str
+    list: Literal["regression", "exploratory"]
+    source: str
+    policy: Annotated[str, _known("policy", POLICIES)] = "hardened"
+    claim: Annotated[str, _known("claim", CLAIM_BY_ID)] | None = None
+    window: Annotated[str, _known("window", WINDOWS)] | None = None
+    property: Annotated[str, _known("property", PROPERTIES)] | None = None
+    expect: Literal["holds", "refuted"]
+    run: Run | None = None
+
+    def key(self) -> str | None:
+        """The replay key of the runtime half."""
+        if self.run is None:
+            return None
+        policy = "" if self.policy == "hardened" else f"@{self.policy}"
+        return f"crash:{self.run.case}{policy}:{self.run.schedule}"
+
+
+_FILE = TypeAdapter(list[Scenario])
+
+
+def load(path: Path) -> list[Scenario]:
+    """The scenarios of one file. Raises ScenarioError."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        scenarios = _FILE.validate_python(data)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path}: not YAML: {error}") from error
+    except ValidationError as error:
+        raise ScenarioError(f"{path}: {_explain(data, error)}") from error
+    for scenario in scenarios:
+        if scenario.run is None and scenario.property is None and scenario.window is None:
+            raise ScenarioError(f"{path}: scenario {scenario.name!r} tries nothing: give it `run`, `property` or `window`")
+    return scenarios
+
+
+def _explain(data: object, error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = first["loc"]
+    name = ""
+    if isinstance(data, list) and place and isinstance(place[0], int) and isinstance(data[place[0]], dict):
+        name = f"scenario {data[place[0]].get('name', place[0])!r}: "
+    return f"{name}{'.'.join(map(str, place[1:])) or 'the file'}: {first['msg']}"
+
+
+def shipped() -> list[Scenario]:
+    """Every scenario that ships, in the order of the files; names are unique."""
+    scenarios = [s for path in sorted(FOLDER.glob("*.yaml")) for s in load(path)]
+    names = [s.name for s in scenarios]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ScenarioError(f"scenario names given twice: {', '.join(twice)}")
+    return scenarios

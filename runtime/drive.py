@@ -61,7 +61,8 @@ def persist(command: Command, ports: Ports, perform: Perform) -> Any:
         try:
             return perform(command, ports)
         except VersionConflict as conflict:
-            if not isinstance(command, Append) or any(event.type not in NEUTRAL for event in conflict.tail):
+            overtaken = any(event.type not in NEUTRAL for event in conflict.tail)
+            if conflict.ended or overtaken or not isinstance(command, Append):
                 raise
             command = replace(command, expected=command.expected + len(conflict.tail))
         except StoreError:

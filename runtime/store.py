@@ -25,11 +25,12 @@ class StaleEpoch(Exception):
 
 
 class VersionConflict(Exception):
-    """The stream has moved on. `tail` holds the events after the expected version."""
+    """The stream has moved on, or has ended. `tail` holds the events after the expected version; `ended`: the last is terminal."""
 
-    def __init__(self, message: str, tail: Sequence[Event]) -> None:
+    def __init__(self, message: str, tail: Sequence[Event], ended: bool = False) -> None:
         super().__init__(message)
         self.tail = tail
+        self.ended = ended
 
 
 class JobExistsError(Exception):
@@ -72,9 +73,9 @@ class Store(Protocol):
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
         """Append one batch if the stream's version is `expected`; the new version.
 
-        The caller's own batch, found by the id of its first event, is the acknowledgement: its version is returned. Raises
-        VersionConflict, StaleEpoch. Only events of people and clients carry no epoch; after a terminal event nothing is
-        appended (VersionConflict).
+        The caller's own batch, found by the id of its first event, is the acknowledgement: its version is returned. The
+        fence comes first: a stale repeat of one's own batch is StaleEpoch. Raises VersionConflict, StaleEpoch. Only events of
+        people and clients carry no epoch; after a terminal event nothing is appended (VersionConflict, `ended`).
         """
         ...
 

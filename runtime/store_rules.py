@@ -65,7 +65,7 @@ def conflict(job_id: str, expected: int, version: int, status: JobStatus, tail: 
     """The refusal of an append that expected another version, or came after the end (T-WRITE)."""
     where = f"job {job_id!r} is {status} at version {version}"
     why = "; nothing follows a terminal event" if status in TERMINAL else ""
-    return VersionConflict(f"{where}, expected was {expected}{why}", tail)
+    return VersionConflict(f"{where}, expected was {expected}{why}", tail, ended=status in TERMINAL)
 
 
 def id_taken(job_id: str, events: Sequence[NewEvent]) -> ValueError:

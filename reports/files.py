@@ -1,0 +1,65 @@
+"""Evidence and reports as files: what a run writes, and evidence read back and judged again."""
+
+import json
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..checkers.evidence import SCHEMA_VERSION, RunEvidence
+from .html import render_html
+from .markdown import render_markdown
+from .view import REGISTER, Register
+
+EVIDENCE = "evidence.json"
+SCHEMA = "evidence.schema.json"
+
+
+class EvidenceError(ValueError):
+    """A file that is not evidence: the message names the file, the reason and the remedy."""
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write(evidence: RunEvidence, directory: Path, register: Register = REGISTER) -> dict[str, Path]:
+    """Write evidence, its schema and the reports into a directory; answers name to path."""
+    texts = {
+        EVIDENCE: _json(evidence.model_dump(mode="json")),
+        SCHEMA: _json(RunEvidence.model_json_schema()),
+        "report.html": render_html(evidence, register),
+        "report.md": render_markdown(evidence, register),
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (directory / name).write_text(text, encoding="utf-8", newline="\n")
+    return {name: directory / name for name in texts}
+
+
+def load(path: Path) -> RunEvidence:
+    """Evidence from a file, or from `evidence.json` in a directory. Raises `EvidenceError`."""
+    file = path / EVIDENCE if path.is_dir() else path
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = json.loads(text)
+    except OSError as error:
+        raise EvidenceError(f"{file}: cannot be read: {error.strerror}. Name the {EVIDENCE} of a run.") from error
+    except (ValueError, RecursionError) as error:
+        raise EvidenceError(f"{file}: is not JSON: {error}. Name the {EVIDENCE} of a run.") from error
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    if version is None:
+        raise EvidenceError(f"{file}: is not evidence: it has no schema_version. Name the {EVIDENCE} of a run.")
+    if version != SCHEMA_VERSION:
+        raise EvidenceError(
+            f"{file}: has schema_version {version!r}, this program reads {SCHEMA_VERSION}. "
+            "Use the crashwindow that wrote it, or run `crashwindow verify` again."
+        )
+    try:
+        return RunEvidence.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the top"
+        raise EvidenceError(
+            f"{file}: is not evidence of schema {SCHEMA_VERSION}: {error.error_count()} errors, first at {where}: "
+            f"{first['msg']}. Run `crashwindow verify` again."
+        ) from error

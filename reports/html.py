@@ -1,0 +1,161 @@
+"""The report as one self-contained HTML page: nothing from elsewhere, the same bytes for the same evidence.
+
+Reading order (E-REPORT): what is guaranteed and what is not, the crash-window table, the register with its verdicts, the
+findings and witnesses step by step, coverage, and at the end the run's own section, which alone holds what differs between
+two runs on the same code.
+"""
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+
+from ..checkers.evidence import RunEvidence, Verdict
+from ..model.policy import HARDENED
+from .html_claims import findings, register_table
+from .html_coverage import coverage, run_section
+from .html_parts import badge, section, verdict
+from .html_windows import windows
+from .tags import Html, Part, code, join, listing, names, pairs, row, table, tag, text
+from .view import LEGEND, REGISTER, Entry, Register, View, judge, plain
+
+SECTIONS = (
+    ("guaranteed", "1", "What is guaranteed, and what is not"),
+    ("windows", "2", "Crash windows"),
+    ("claims", "3", "Claim register"),
+    ("findings", "4", "Findings and witnesses, step by step"),
+    ("coverage", "5", "Coverage"),
+    ("run", "6", "This run"),
+)
+
+
+def render_html(evidence: RunEvidence, register: Register = REGISTER) -> str:
+    """The whole page."""
+    view = judge(evidence, register)
+    bodies = (_guaranteed(view), windows(view), register_table(view), findings(view), coverage(view), run_section(view))
+    sections = [section(*head, body) for head, body in zip(SECTIONS, bodies, strict=True)]
+    body = join(
+        None if view.passed else tag("p", tag("a", view.headline, href="#problems"), class_="failbar"),
+        tag(
+            "header",
+            tag("p", "crashwindow", class_="brand"),
+            tag("h1", "Verification report"),
+            _banner(view),
+            _contents(),
+        ),
+        tag("main", *sections),
+        Html(f"<script>{_asset('page.js')}</script>\n"),
+    )
+    page = tag("html", _head(view), tag("body", body, class_="passed" if view.passed else "failed"), lang="en")
+    return f"<!DOCTYPE html>\n{page}"
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _head(view: View) -> Html:
+    style, script = _asset("page.css"), _asset("page.js")
+    hashes = [f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'" for part in (style, script)]
+    policy = f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; base-uri 'none'; form-action 'none'"
+    title = f"{'Passed' if view.passed else 'NOT PASSED'} · crashwindow report"
+    return join(
+        Html(
+            '<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            '<meta name="color-scheme" content="light dark">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        ),
+        tag("title", title),
+        Html(f"<style>{style}</style>\n</head>\n"),
+    )
+
+
+def _banner(view: View) -> Html:
+    totals = listing(list(view.totals), "totals")
+    if view.passed:
+        return tag("div", tag("p", view.headline, class_="headline"), totals, class_="banner good")
+    problems = listing(list(view.problems))
+    return tag(
+        "div",
+        tag("p", view.headline, class_="headline"),
+        problems,
+        totals,
+        class_="banner bad",
+        role="alert",
+        id="problems",
+    )
+
+
+def _contents() -> Html:
+    links = [tag("li", tag("a", f"{number} {title}", href=f"#{name}")) for name, number, title in SECTIONS]
+    return tag("nav", tag("ul", *links), aria_label="Contents")
+
+
+def _guaranteed(view: View) -> Html:
+    shipped = [e for e in view.guaranteed if e.shipped]
+    other = [e for e in view.guaranteed if not e.shipped]
+    warning = tag("p", "This run did not pass: read no line below without the list above.", class_="warning")
+    return join(
+        None if view.passed else warning,
+        tag("h3", "Guaranteed"),
+        _promises("Guaranteed, under the policy that the runtime ships", shipped),
+        tag("h3", "Holds under another policy, which no command of the runtime selects") if other else None,
+        _promises("Holds under another policy", other) if other else None,
+        tag("h3", "Under these assumptions"),
+        _assumptions(view),
+        tag("h3", "Not checked"),
+        listing(list(view.not_checked), "gaps") if view.not_checked else tag("p", "The evidence names nothing."),
+        tag("h3", "How to reproduce, and for which code"),
+        _reproduce(view),
+        tag("h3", "What the verdicts mean"),
+        _legend(),
+    )
+
+
+def _promises(caption: str, entries: list[Entry]) -> Html:
+    if not entries:
+        return tag("p", "Nothing.", class_="nothing")
+    heads = ["Claim", "Sentence", "Best", "Weakest link"]
+    rows = []
+    for entry in entries:
+        claim = entry.claim
+        policy = None if entry.shipped else tag("span", "policy ", code(claim.policy), class_="small")
+        needs = tag(
+            "span", "needs ", names(claim.assumptions) if claim.assumptions else "no assumption", class_="small"
+        )
+        link = tag("a", claim.id, href=f"#claim-{claim.id}")
+        cells = [link, join(claim.sentence, policy, needs), badge(entry, entry.best), badge(entry, entry.worst)]
+        rows.append(row(heads, [*cells]))
+    return table(caption, [*heads], rows, "stack quiet promises")
+
+
+def _assumptions(view: View) -> Html:
+    if not view.assumptions:
+        return tag("p", "The register names none.")
+    heads = ["Assumption", "What is taken for granted", "Who must keep it", "Needed by"]
+    rows = [
+        row(heads, [a.id, join(verdict(Verdict.ASSUMED), " ", a.text), a.owner, tag("small", names(users))])
+        for a, users in view.assumptions
+    ]
+    return table("Assumptions: nobody here checks them", [*heads], rows, "stack quiet assumptions")
+
+
+def _reproduce(view: View) -> Html:
+    run = view.evidence.run
+    facts: list[tuple[str, Part]] = [
+        ("Everything", code(run.command)),
+        ("One counterexample or schedule", code("crashwindow replay KEY")),
+        ("One item", text("the command that stands with it in the register")),
+        ("Commit", code(run.commit)),
+        ("Code, SHA-256", code(run.code_sha256)),
+        *(
+            (f"Model {plain(m.policy)}, SHA-256", code(m.sha256))
+            for m in view.evidence.machines
+            if m.policy == HARDENED.name
+        ),
+        ("Other models", text("with their SHA-256 in section 5")),
+    ]
+    return pairs(facts, "facts")
+
+
+def _legend() -> Html:
+    return pairs([(verdict(value), words) for value, words in LEGEND.items()], "legend")

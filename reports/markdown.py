@@ -1,0 +1,292 @@
+"""The report as GitHub-flavoured Markdown: the same content as the page, compact. Text of the evidence is escaped."""
+
+import re
+from collections.abc import Iterable
+
+from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
+from .sequence import broken, diagram
+from .view import (
+    LEGEND,
+    REGISTER,
+    Entry,
+    Register,
+    View,
+    cited,
+    figures,
+    judge,
+    number,
+    paired,
+    plain,
+    tally,
+    timings,
+    window_problems,
+)
+
+_MARKS = re.compile(r"([\\`*\[\]|~#!]|(?<![^\W_])_|_(?![^\W_]))")
+_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)|^([-+=])")
+
+
+def escape(value: object) -> str:
+    """A text in which nothing is Markdown or HTML."""
+    text = plain(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = _MARKS.sub(r"\\\1", text)
+    text = re.sub(r"(?<=\w)://", r"&#58;//", text)
+    return _NUMBERED.sub(lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"\\{m[3]}", text)
+
+
+def code(value: object) -> str:
+    """A command or a key, in a fence that it cannot close."""
+    text = plain(value).replace("|", "\\|")
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") or not text else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """A table; cells are Markdown already."""
+    names = list(heads)
+    body = [f"| {' | '.join(cells)} |" for cells in rows]
+    return [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}", *body, ""] if body else ["none", ""]
+
+
+def render_markdown(evidence: RunEvidence, register: Register = REGISTER) -> str:
+    """The whole report."""
+    view = judge(evidence, register)
+    parts = (_head, _guaranteed, _windows, _claims, _findings, _coverage, _run)
+    lines = [line for part in parts for line in part(view)]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _bullets(items: Iterable[str]) -> list[str]:
+    return [*(f"- {escape(item)}" for item in items), ""]
+
+
+def _head(view: View) -> list[str]:
+    lines = ["# crashwindow: verification report", "", f"**{escape(view.headline)}**", ""]
+    problems = ["> [!CAUTION]", *(f"> - {escape(problem)}" for problem in view.problems), ""]
+    return [*lines, *([] if view.passed else problems), *_bullets(view.totals)]
+
+
+def _promises(entries: list[Entry]) -> list[str]:
+    rows = [
+        (
+            e.claim.id,
+            escape(e.claim.sentence) + ("" if e.shipped else f" (policy {code(e.claim.policy)})"),
+            escape(e.link(e.best)),
+            escape(e.link(e.worst)),
+            escape(", ".join(e.claim.assumptions) or "no assumption"),
+        )
+        for e in entries
+    ]
+    return table(("Claim", "Sentence", "Best", "Weakest link", "Needs"), rows)
+
+
+def _guaranteed(view: View) -> list[str]:
+    run = view.evidence.run
+    other = [e for e in view.guaranteed if not e.shipped]
+    models = [f"Model {escape(m.policy)}, SHA-256: {code(m.sha256)}" for m in view.evidence.machines]
+    warning = ["**This run did not pass: read no line below without the list above.**", ""]
+    return [
+        "## 1 What is guaranteed, and what is not",
+        "",
+        *([] if view.passed else warning),
+        "### Guaranteed",
+        "",
+        *_promises([e for e in view.guaranteed if e.shipped]),
+        *(
+            ["### Holds under another policy, which no command of the runtime selects", "", *_promises(other)]
+            if other
+            else []
+        ),
+        "### Under these assumptions (ASSUMED: nobody here checks them)",
+        "",
+        *table(
+            ("Assumption", "What is taken for granted", "Who must keep it", "Needed by"),
+            ((a.id, escape(a.text), escape(a.owner), ", ".join(users)) for a, users in view.assumptions),
+        ),
+        "### Not checked",
+        "",
+        *_bullets(view.not_checked),
+        "### How to reproduce, and for which code",
+        "",
+        f"- Everything: {code(run.command)}",
+        f"- One counterexample or schedule: {code('crashwindow replay KEY')}",
+        f"- Commit {code(run.commit)}, code SHA-256 {code(run.code_sha256)}",
+        *(f"- {line}" for line in models),
+        "",
+        "### What the verdicts mean",
+        "",
+        *(f"- **{verdict}**: {escape(words)}" for verdict, words in LEGEND.items()),
+        "",
+    ]
+
+
+def _windows(view: View) -> list[str]:
+    heads = (
+        "Row",
+        "Crash after",
+        "Durable state",
+        "Predicted recovery",
+        "At the crash",
+        "In the end",
+        "Derived",
+        "Proof",
+    )
+    seen = ("Crashes", "Observed recovery", "Observed at the crash", "Observed in the end")
+    return ["## 2 Crash windows", "", *table((*heads, *seen), map(_window, view.evidence.windows))]
+
+
+def _window(window: WindowResult) -> Iterable[str]:
+    problems = window_problems(window)
+    effects = f"{_or(window.derived_at_crash)} at the crash, {_or(window.derived_in_end)} in the end"
+    derived = f"{', '.join(window.derived_recovery) or 'nothing runs'}; {effects}; {number(window.states)} states"
+    agrees = f"**{escape('; '.join(problems))}**" if problems else "agrees"
+    seen = window.observed
+    cells = (
+        window.row,
+        window.crash_after,
+        f"{window.durable} ({window.source})",
+        f"{window.advice} ({', '.join(window.predicted_recovery) or 'no rule'})",
+        _or(window.predicted_at_crash),
+        _or(window.predicted_in_end),
+    )
+    observed = (tally(counts) or "–" for counts in (seen.recovery, seen.at_crash, seen.in_end))
+    tried = f"{number(seen.crashes)}, {number(seen.killed)} by SIGKILL" if seen.crashes else "none tried"
+    return (*map(escape, cells), f"{agrees}: {escape(derived)}", str(window.proof), tried, *map(escape, observed))
+
+
+def _or(values: list[str]) -> str:
+    return " or ".join(values) or "–"
+
+
+def _claims(view: View) -> list[str]:
+    heads = ("Claim", "Variant", "Sentence", "Source", "Expected", "Best", "Weakest link")
+    rows = []
+    lines = []
+    for e in paired(view):
+        beside = view.hardened(e)
+        sentence = escape(e.claim.sentence) + (f" Hardened form: {beside.claim.id}." if beside else "")
+        expected = e.claim.expected + ("" if e.as_expected else " **NOT as expected**")
+        links = (escape(e.link(e.best)), escape(e.link(e.worst)))
+        rows.append((e.claim.id, e.claim.variant, sentence, escape(cited(e.claim)), expected, *links))
+        lines += [f"- **{e.claim.id}** {escape(e.claim.formal)}", *(_item(item) for item in e.items)]
+        lines += [f"  - not applied in this run: {', '.join(e.missing)}"] if e.missing else []
+    return ["## 3 Claim register", "", *table(heads, rows), *lines, ""]
+
+
+def _item(item: Item) -> str:
+    told = "".join(f"; {escape(name)} {escape(value)}" for name, value in figures(item))
+    return f"  - {item.verdict} by {item.checker}: {escape(item.statement)}{told}; {code(item.command)}"
+
+
+def _findings(view: View) -> list[str]:
+    lines = ["## 4 Findings and witnesses, step by step", ""]
+    for finding in view.findings:
+        entry, item, beside = finding.entry, finding.item, finding.hardened
+        lines += [f"### {entry.claim.id}: {item.verdict} ({entry.claim.variant.replace('_', ' ')})", ""]
+        lines += [f"> {escape(entry.claim.sentence)} ({escape(cited(entry.claim))})", "", escape(item.statement), ""]
+        lines += [f"Hardened form {beside.claim.id}: {escape(beside.link(beside.best))}", ""] if beside else []
+        lines += [f"Reproduce: {code(item.command)}", "", *_trace(item.trace, "The evidence holds no run for it.")]
+        if item.trace and item.verdict == "REFUTED":
+            lines += [*(f"Broken: {escape(words)}" for words in broken(item.trace, entry.claim.properties)), ""]
+    lines += ["### Witnesses of what holds", ""]
+    for entry, item in view.witnesses:
+        lines += [f"<details><summary>{entry.claim.id}, {item.checker}: {escape(item.statement)}</summary>", ""]
+        lines += [f"Reproduce: {code(item.command)}", "", *_trace(item.trace, ""), "</details>", ""]
+    for scenario in view.evidence.scenarios:
+        if scenario.trace:
+            lines += [f"<details><summary>Scenario {escape(scenario.name)}</summary>", "", *_trace(scenario.trace, "")]
+            lines += ["</details>", ""]
+    return lines
+
+
+def _trace(trace: Trace | None, nothing: str) -> list[str]:
+    if trace is None:
+        return [nothing, ""]
+    rows = [
+        (
+            str(step.number),
+            escape(step.way),
+            f"**{escape(step.rule)}**" if step.kind == "crash" else escape(step.rule),
+            escape(step.detail),
+            code(", ".join(f"{name}={new}" for name, _, new in step.changed)) if step.changed else "",
+        )
+        for step in diagram(trace).steps
+    ]
+    return table(("#", "Who", "Step", "Boundary", "Changes"), rows)
+
+
+def _coverage(view: View) -> list[str]:
+    run = view.evidence
+    campaigns = (
+        (
+            escape(c.name),
+            c.by,
+            number(c.schedules),
+            escape(tally(c.outcomes)),
+            _keys(c.violations),
+            _keys(c.disagreements),
+        )
+        for c in run.schedules
+    )
+    struck = [f"- {escape(c.name)}, places struck: {escape(tally(c.boundaries) or 'none')}" for c in run.schedules]
+    scenarios = (
+        (
+            *map(escape, (s.name, s.expected, s.observed)),
+            "yes" if s.passed else "**NO**",
+            escape(s.detail),
+            code(s.command),
+        )
+        for s in run.scenarios
+    )
+    mutants = (
+        (escape(m.name), escape(m.killed_by) if m.killed_by else "**SURVIVED**", escape(m.words)) for m in run.mutants
+    )
+    machines = (
+        (
+            escape(m.policy),
+            *(number(n) for n in (m.fields, m.rules, m.states, m.transitions)),
+            escape(", ".join(m.unreached) or "none"),
+        )
+        for m in run.machines
+    )
+    return [
+        "## 5 Coverage",
+        "",
+        "### Crash campaigns on the runtime",
+        "",
+        *table(("Campaign", "Struck by", "Schedules", "Outcomes", "Violations", "Disagreements"), campaigns),
+        *struck,
+        "",
+        "### Scenarios",
+        "",
+        *table(("Scenario", "Expected", "Observed", "As expected", "Detail", "Command"), scenarios),
+        "### Mutants",
+        "",
+        *table(("Mutant", "Killed by", "In these words"), mutants),
+        "### Models",
+        "",
+        *table(("Policy", "Fields", "Rules", "States", "Transitions", "Rules never reached"), machines),
+    ]
+
+
+def _keys(keys: list[str]) -> str:
+    return (
+        f"**{number(len(keys))}**: " + ", ".join(code(f"crashwindow replay {key}") for key in keys) if keys else "none"
+    )
+
+
+def _run(view: View) -> list[str]:
+    run = view.evidence.run
+    facts = [
+        ("Run", run.run),
+        ("Started", run.started),
+        ("Seconds", number(run.seconds)),
+        ("Profile", run.profile),
+        ("Seed", str(run.seed)),
+        ("Platform", run.platform),
+        *((f"Version of {name}", version) for name, version in sorted(run.versions.items())),
+        *timings(view.evidence),
+    ]
+    told = "Only this section differs between two runs on the same code."
+    return ["## 6 This run", "", told, "", *(f"- {escape(name)}: {escape(value)}" for name, value in facts)]

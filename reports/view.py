@@ -1,0 +1,348 @@
+"""What the evidence says, judged against the claim register: the content that every form of the report renders.
+
+Nothing is added here that is not in the two. A claim is *guaranteed* only if it stands in the register, as a hardened one,
+if its best verdict is PROVED or EXHAUSTED and the one that the register expects, and if none of its items is a
+refutation or an error. Whatever is not as expected is a sentence in `problems`, so no form can lose it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ..checkers.evidence import Item, RunEvidence, Verdict, WindowResult, strongest, weakest
+from ..model.claims import ASSUMPTIONS, CLAIMS, Assumption, Claim
+from ..model.policy import HARDENED
+
+SURE: Final = (Verdict.PROVED, Verdict.EXHAUSTED)
+BROKEN: Final = (Verdict.REFUTED, Verdict.ERROR)
+
+LEGEND: Final = {
+    Verdict.PROVED: "An inductive proof by a solver: it holds in every reachable state of the model, without a bound on crashes. "
+    "It speaks of the model; that the running code follows the model is the matter of crash, monitor and walk.",
+    Verdict.EXHAUSTED: "Every reachable state of the model, or every schedule within the bounds stated beside it, was visited.",
+    Verdict.TESTED: "Some runs were made and none broke it. Runs that were not made are not covered.",
+    Verdict.ASSUMED: "Taken for granted. Somebody else must keep it; the list of assumptions says who.",
+    Verdict.NOT_CHECKED: "This run says nothing about it.",
+    Verdict.REFUTED: "There is a counterexample. It is printed and can be replayed.",
+    Verdict.ERROR: "The checker itself failed or gave no answer. This is never a pass.",
+}
+
+_TIMING = re.compile(r"second|_ms$|\bms$|per_s|elapsed|duration")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Register:
+    """The claim register: what may be claimed, and under which assumptions."""
+
+    claims: tuple[Claim, ...]
+    assumptions: Mapping[str, Assumption]
+
+
+REGISTER: Final = Register(CLAIMS, ASSUMPTIONS)
+
+
+def plain(text: object) -> str:
+    """A text on one line in which nothing is invisible: control and direction characters are written out."""
+    spaced = re.sub(r"[\t\r\n]+", " ", str(text))
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", spaced)
+
+
+def number(value: float | str) -> str:
+    """A figure as people read it."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.4g}" if isinstance(value, float) else plain(value)
+
+
+def ranked(outcomes: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Outcomes with how often each was seen, the commonest first."""
+    return sorted(outcomes.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def tally(outcomes: Mapping[str, int]) -> str:
+    """The same on one line."""
+    return ", ".join(f"{number(count)} × {plain(name)}" for name, count in ranked(outcomes))
+
+
+def figures(item: Item) -> list[tuple[str, str]]:
+    """The figures of an item but for timings, which belong to the run's own section."""
+    return [(plain(k), number(v)) for k, v in sorted(item.figures.items()) if not _TIMING.search(k)]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim of the register with everything that was found out about it."""
+
+    claim: Claim
+    items: tuple[Item, ...]
+
+    @property
+    def best(self) -> Verdict:
+        """The strongest verdict, unless something refutes it."""
+        return strongest([item.verdict for item in self.items])
+
+    @property
+    def worst(self) -> Verdict:
+        """The weakest link."""
+        return weakest([item.verdict for item in self.items])
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the claim came out as the register expects."""
+        return self.best == self.claim.expected and self.worst is not Verdict.ERROR
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether a report may say that this holds."""
+        return (
+            self.claim.variant == "hardened"
+            and self.best in SURE
+            and self.as_expected
+            and all(item.verdict not in BROKEN for item in self.items)
+        )
+
+    def checkers(self, verdict: Verdict) -> str:
+        """The checkers that gave a verdict."""
+        return ", ".join(dict.fromkeys(item.checker for item in self.items if item.verdict is verdict))
+
+    @property
+    def shipped(self) -> bool:
+        """Whether the claim speaks of the policy that the runtime ships."""
+        return self.claim.policy == HARDENED.name
+
+    @property
+    def missing(self) -> list[str]:
+        """The methods that the register names for this claim and that this run has no item of."""
+        return [method for method in self.claim.methods if method not in {item.checker for item in self.items}]
+
+    def link(self, verdict: Verdict) -> str:
+        """A verdict with who gave it."""
+        by = self.checkers(verdict)
+        return f"{verdict} ({by})" if by else str(verdict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A run that refutes a claim, or shows what an as_written one says, and the hardened form beside which it stands."""
+
+    entry: Entry
+    item: Item
+    hardened: Entry | None
+
+
+@dataclass(frozen=True)
+class View:
+    """The whole report, before it has a form."""
+
+    evidence: RunEvidence
+    entries: tuple[Entry, ...]
+    assumptions: tuple[tuple[Assumption, tuple[str, ...]], ...]  # with the claims that need each
+    not_checked: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return self.evidence.passed and not self.problems
+
+    @property
+    def guaranteed(self) -> list[Entry]:
+        """The claims that a report may state as holding."""
+        return [entry for entry in self.entries if entry.guaranteed]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Each refutation, and each run of an as_written claim; the unexpected ones first."""
+        found = [
+            Finding(entry, item, self.hardened(entry))
+            for entry in self.entries
+            for item in entry.items
+            if item.verdict is Verdict.REFUTED or (item.trace and entry.claim.variant == "as_written")
+        ]
+        return sorted(found, key=lambda f: (f.entry.as_expected, f.entry.claim.variant == "as_written"))
+
+    @property
+    def witnesses(self) -> list[tuple[Entry, Item]]:
+        """Runs that show where the antecedent of a hardened claim holds."""
+        hardened = [entry for entry in self.entries if entry.claim.variant == "hardened"]
+        return [(e, i) for e in hardened for i in e.items if i.trace and i.verdict is not Verdict.REFUTED]
+
+    def hardened(self, entry: Entry) -> Entry | None:
+        """The hardened claim beside which an as_written one stands."""
+        return next((e for e in self.entries if e.claim.id == entry.claim.hardened), None)
+
+    @property
+    def headline(self) -> str:
+        """The one sentence on top of every form."""
+        if self.passed:
+            return "Every verdict is the expected one."
+        return f"NOT PASSED: {len(self.problems)} {'thing is' if len(self.problems) == 1 else 'things are'} not as expected."
+
+    @property
+    def totals(self) -> list[str]:
+        """The run in a few figures."""
+        run = self.evidence
+        written = [e for e in self.entries if e.claim.variant == "as_written"]
+        refuted = sum(e.best is Verdict.REFUTED for e in written)
+        hardened = len(self.entries) - len(written)
+        killed = sum(bool(m.killed_by) for m in run.mutants)
+        tried = sum(s.schedules for s in run.schedules)
+        broken = sum(len(s.violations) for s in run.schedules)
+        return [
+            f"{len(self.guaranteed)} of {hardened} hardened claims PROVED or EXHAUSTED",
+            f"{refuted} of {len(written)} as-written claims REFUTED",
+            f"{sum(w.agrees for w in run.windows)} of {len(run.windows)} crash windows as derived",
+            f"{number(tried)} crash schedules on the runtime, {number(broken)} violations",
+            f"{sum(s.passed for s in run.scenarios)} of {len(run.scenarios)} scenarios as expected",
+            f"{killed} of {len(run.mutants)} mutants killed",
+        ]
+
+
+def paired(view: View) -> list[Entry]:
+    """The register with each as_written claim behind the hardened one beside which it stands."""
+    found: list[Entry] = []
+    for entry in view.entries:
+        if view.hardened(entry) is None:
+            found += [entry, *(e for e in view.entries if view.hardened(e) is entry)]
+    return found
+
+
+def cited(claim: Claim) -> str:
+    """Where the sentence of a claim comes from."""
+    sources = []
+    for source in claim.citations:
+        first, last = source.lines
+        part = f" §{source.section}" if source.section else ""
+        sources.append(f"{source.document}{part}, {f'lines {first}–{last}' if last != first else f'line {first}'}")
+    return "; ".join(sources) or "ours"
+
+
+def judge(evidence: RunEvidence, register: Register = REGISTER) -> View:
+    """Put the evidence beside the register."""
+    items: dict[str, list[Item]] = {}
+    for result in evidence.claims:
+        items.setdefault(result.claim, []).extend(result.items)
+    entries = tuple(Entry(claim, tuple(items.get(claim.id, ()))) for claim in register.claims)
+    problems = [*_claim_problems(evidence, register, entries), *_run_problems(evidence)]
+    if not evidence.passed and not problems:
+        problems = ["the evidence says of itself that not every verdict is the expected one"]
+    return View(
+        evidence,
+        entries,
+        tuple(_assumptions(register, entries)),
+        tuple(_not_checked(evidence, entries)),
+        tuple(map(plain, problems)),
+    )
+
+
+def _claim_problems(evidence: RunEvidence, register: Register, entries: tuple[Entry, ...]) -> Iterator[str]:
+    known = {claim.id: claim for claim in register.claims}
+    for name, count in Counter(result.claim for result in evidence.claims).items():
+        if name not in known:
+            yield f"claim {name}: the register has no such claim, so nothing is claimed by it"
+        if count > 1:
+            yield f"claim {name}: the evidence lists it {count} times"
+    for result in evidence.claims:
+        claim = known.get(result.claim)
+        if claim and result.expected != claim.expected:
+            yield f"claim {claim.id}: the evidence expects {result.expected}, the register {claim.expected}"
+    for entry in entries:
+        if not entry.as_expected:
+            claim = entry.claim
+            yield f"claim {claim.id} ({claim.variant}): expected {claim.expected}, found {entry.link(entry.best)}"
+        for item in entry.items:
+            if item.verdict is Verdict.ERROR:
+                yield f"claim {entry.claim.id}: the checker {item.checker} failed: {item.statement}"
+        for name in entry.claim.assumptions:
+            if name not in register.assumptions:
+                yield f"claim {entry.claim.id}: the register does not define its assumption {name}"
+
+
+def _run_problems(evidence: RunEvidence) -> Iterator[str]:
+    for window in evidence.windows:
+        yield from (f"window {window.row}: {words}" for words in window_problems(window))
+    for campaign in evidence.schedules:
+        for what, keys in (
+            ("broke a property", campaign.violations),
+            ("ended otherwise by SIGKILL", campaign.disagreements),
+        ):
+            if keys:
+                yield f"campaign {campaign.name}: {number(len(keys))} schedules {what}, first {keys[0]}"
+    for scenario in evidence.scenarios:
+        if not scenario.passed:
+            yield f"scenario {scenario.name}: expected {scenario.expected}, observed {scenario.observed}"
+    for mutant in evidence.mutants:
+        if not mutant.killed_by:
+            yield f"mutant {mutant.name}: no checker said no"
+
+
+def window_problems(window: WindowResult) -> list[str]:
+    """What is wrong with one row of the crash-window table."""
+    found = []
+    stated = window.predicted_recovery, window.predicted_at_crash, window.predicted_in_end
+    derived = window.derived_recovery, window.derived_at_crash, window.derived_in_end
+    if not window.agrees:
+        found.append("the row derived from the model DIFFERS from the stated one")
+    elif [set(values) for values in stated] != [set(values) for values in derived]:
+        found.append("it is said to agree, but the derived row DIFFERS from the stated one")
+    if window.proof in BROKEN:
+        found.append(f"its proof came out as {window.proof}")
+    for seen in sorted(window.observed.at_crash):
+        if seen.isdecimal() and seen not in window.predicted_at_crash:
+            found.append(f"effects observed at the crash that were not predicted: {seen}")
+    most = max((int(n) for n in window.predicted_in_end if n.isdecimal()), default=None)
+    for seen in sorted(window.observed.in_end):
+        if most is not None and any(count > most for count in effects(seen)):
+            found.append(f"more effects were observed in the end than predicted: {seen}")
+    return found
+
+
+def effects(outcome: str) -> list[int]:
+    """The effects of each step in an outcome such as `completed/1` or `failed:in flight/0+1`."""
+    counts = re.search(r"/(\d+(?:\+\d+)*)$", outcome)
+    return [int(count) for count in counts[1].split("+")] if counts else []
+
+
+def _assumptions(register: Register, entries: tuple[Entry, ...]) -> Iterator[tuple[Assumption, tuple[str, ...]]]:
+    for name, assumption in register.assumptions.items():
+        users = tuple(e.claim.id for e in entries if name in e.claim.assumptions and e.claim.variant == "hardened")
+        if users:
+            yield assumption, users
+
+
+def _not_checked(evidence: RunEvidence, entries: tuple[Entry, ...]) -> Iterator[str]:
+    yield from map(plain, evidence.not_checked)
+    for entry in entries:
+        if entry.best is Verdict.NOT_CHECKED:
+            yield f"Claim {entry.claim.id}: {entry.claim.sentence}"
+    lacking = [f"{e.claim.id} ({', '.join(e.missing)})" for e in entries if e.items and e.missing]
+    if lacking:
+        yield f"Methods that the register names for a claim and this run did not apply: {'; '.join(lacking)}."
+    untried = [plain(w.row) for w in evidence.windows if not w.observed.crashes]
+    if untried:
+        yield f"No crash was tried in {'window' if len(untried) == 1 else 'windows'} {', '.join(untried)}."
+    for what, there in (
+        ("The crash-window table was not computed", evidence.windows),
+        ("No crash schedule was run on the runtime", evidence.schedules),
+        ("No scenario was run", evidence.scenarios),
+        ("No mutant was planted", evidence.mutants),
+        ("No model was examined", evidence.machines),
+    ):
+        if not there:
+            yield f"{what}."
+
+
+def timings(evidence: RunEvidence) -> Iterator[tuple[str, str]]:
+    """Every figure that depends on the machine and its load: they belong to the run's own section."""
+    for machine in evidence.machines:
+        yield f"model {plain(machine.policy)}", f"{number(round(machine.states_per_second))} states per second"
+    for campaign in evidence.schedules:
+        yield f"campaign {plain(campaign.name)}", f"{number(round(campaign.per_second))} schedules per second"
+    for result in evidence.claims:
+        for item in result.items:
+            for key, value in sorted(item.figures.items()):
+                if _TIMING.search(key):
+                    yield f"{plain(result.claim)}, {item.checker}", f"{plain(key)} {number(value)}"

@@ -96,6 +96,7 @@ def findings(view: View) -> Html:
     ]
     return join(
         tag("h3", "Findings"),
+        tag("p", "In a state, the number 2 stands for two or more.", class_="lead"),
         *(found or [tag("p", "The evidence refutes no claim.", class_="nothing")]),
         tag("h3", "Witnesses of what holds"),
         tag(
@@ -128,7 +129,7 @@ def _finding(finding: Finding) -> Html:
     )
     refuted = item.verdict == "REFUTED"
     shows = broken(item.trace, claim.properties) if item.trace and refuted else []
-    last = [f"Broken: {words}" for words in shows] or ([] if refuted else ["This is what the sentence says"])
+    last = shows or ([] if refuted else ["This is what the sentence says"])
     run = (
         draw(item.trace, f"claim {claim.id}", last, refuted)
         if item.trace

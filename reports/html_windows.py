@@ -2,8 +2,8 @@
 
 from ..checkers.evidence import WindowResult
 from .html_parts import counts, verdict
-from .tags import Html, Part, breakable, join, row, table, tag
-from .view import View, number, window_problems
+from .tags import Html, Part, breakable, join, listing, row, table, tag
+from .view import View, alternatives, number, window_problems
 
 HEADS = (
     "Row",
@@ -16,8 +16,7 @@ HEADS = (
     "Proof",
     "Crashes tried",
     "Observed recovery starts with",
-    "Observed at the crash",
-    "Observed in the end",
+    "Observed effects",
 )
 
 
@@ -48,7 +47,7 @@ def _row(window: WindowResult) -> Html:
     cells: list[Part] = [
         tag("span", window.row),
         breakable(window.crash_after),
-        join(window.durable, tag("span", window.source, class_="small")),
+        join(listing([*alternatives(window.durable)], "counts"), tag("span", window.source, class_="small")),
         join(window.advice, tag("span", _rules(window.predicted_recovery), class_="small")),
         _or(window.predicted_at_crash),
         _or(window.predicted_in_end),
@@ -56,8 +55,7 @@ def _row(window: WindowResult) -> Html:
         verdict(window.proof),
         _crashes(window),
         counts(window.observed.recovery),
-        counts(window.observed.at_crash),
-        counts(window.observed.in_end),
+        _effects(window),
     ]
     return row([*HEADS], cells, "differs" if problems else None)
 
@@ -78,6 +76,14 @@ def _derived(window: WindowResult, problems: list[str]) -> Html:
     effects = f"{_or(window.derived_at_crash)} at the crash, {_or(window.derived_in_end)} in the end"
     alarms = [tag("strong", problem, class_="alarm") for problem in problems]
     return join(*alarms, tag("span", f"{recovery}; {effects}"), states)
+
+
+def _effects(window: WindowResult) -> Html:
+    seen = window.observed
+    if not seen.at_crash and not seen.in_end:
+        return tag("span", "–")
+    label = tag("span", "at the crash:", class_="small"), tag("span", "in the end:", class_="small")
+    return join(label[0], counts(seen.at_crash), label[1], counts(seen.in_end))
 
 
 def _crashes(window: WindowResult) -> Html:

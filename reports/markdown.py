@@ -11,6 +11,7 @@ from .view import (
     Entry,
     Register,
     View,
+    alternatives,
     cited,
     figures,
     judge,
@@ -23,6 +24,7 @@ from .view import (
 )
 
 _MARKS = re.compile(r"([\\`*\[\]|~#!]|(?<![^\W_])_|_(?![^\W_]))")
+_BAR = re.compile(r"(?<!\\)\|")
 _NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)|^([-+=])")
 
 
@@ -36,16 +38,16 @@ def escape(value: object) -> str:
 
 def code(value: object) -> str:
     """A command or a key, in a fence that it cannot close."""
-    text = plain(value).replace("|", "\\|")
+    text = plain(value)
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") or not text else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """A table; cells are Markdown already."""
+    """A table; cells are Markdown already, and cannot end early."""
     names = list(heads)
-    body = [f"| {' | '.join(cells)} |" for cells in rows]
+    body = ["| " + " | ".join(_BAR.sub(r"\\|", cell) for cell in cells) + " |" for cells in rows]
     return [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}", *body, ""] if body else ["none", ""]
 
 
@@ -70,7 +72,7 @@ def _head(view: View) -> list[str]:
 def _promises(entries: list[Entry]) -> list[str]:
     rows = [
         (
-            e.claim.id,
+            escape(e.claim.id),
             escape(e.claim.sentence) + ("" if e.shipped else f" (policy {code(e.claim.policy)})"),
             escape(e.link(e.best)),
             escape(e.link(e.worst)),
@@ -102,7 +104,10 @@ def _guaranteed(view: View) -> list[str]:
         "",
         *table(
             ("Assumption", "What is taken for granted", "Who must keep it", "Needed by"),
-            ((a.id, escape(a.text), escape(a.owner), ", ".join(users)) for a, users in view.assumptions),
+            (
+                (escape(a.id), escape(a.text), escape(a.owner), escape(", ".join(users)))
+                for a, users in view.assumptions
+            ),
         ),
         "### Not checked",
         "",
@@ -145,7 +150,7 @@ def _window(window: WindowResult) -> Iterable[str]:
     cells = (
         window.row,
         window.crash_after,
-        f"{window.durable} ({window.source})",
+        f"{' or '.join(alternatives(window.durable))} ({window.source})",
         f"{window.advice} ({', '.join(window.predicted_recovery) or 'no rule'})",
         _or(window.predicted_at_crash),
         _or(window.predicted_in_end),
@@ -165,11 +170,11 @@ def _claims(view: View) -> list[str]:
     lines = []
     for e in paired(view):
         beside = view.hardened(e)
-        sentence = escape(e.claim.sentence) + (f" Hardened form: {beside.claim.id}." if beside else "")
+        sentence = escape(e.claim.sentence) + (f" Hardened form: {escape(beside.claim.id)}." if beside else "")
         expected = e.claim.expected + ("" if e.as_expected else " **NOT as expected**")
         links = (escape(e.link(e.best)), escape(e.link(e.worst)))
-        rows.append((e.claim.id, e.claim.variant, sentence, escape(cited(e.claim)), expected, *links))
-        lines += [f"- **{e.claim.id}** {escape(e.claim.formal)}", *(_item(item) for item in e.items)]
+        rows.append((escape(e.claim.id), e.claim.variant, sentence, escape(cited(e.claim)), expected, *links))
+        lines += [f"- **{escape(e.claim.id)}** {escape(e.claim.formal)}", *(_item(item) for item in e.items)]
         lines += [f"  - not applied in this run: {', '.join(e.missing)}"] if e.missing else []
     return ["## 3 Claim register", "", *table(heads, rows), *lines, ""]
 
@@ -180,18 +185,18 @@ def _item(item: Item) -> str:
 
 
 def _findings(view: View) -> list[str]:
-    lines = ["## 4 Findings and witnesses, step by step", ""]
+    lines = ["## 4 Findings and witnesses, step by step", "", "In a state, the number 2 stands for two or more.", ""]
     for finding in view.findings:
         entry, item, beside = finding.entry, finding.item, finding.hardened
-        lines += [f"### {entry.claim.id}: {item.verdict} ({entry.claim.variant.replace('_', ' ')})", ""]
+        lines += [f"### {escape(entry.claim.id)}: {item.verdict} ({entry.claim.variant.replace('_', ' ')})", ""]
         lines += [f"> {escape(entry.claim.sentence)} ({escape(cited(entry.claim))})", "", escape(item.statement), ""]
-        lines += [f"Hardened form {beside.claim.id}: {escape(beside.link(beside.best))}", ""] if beside else []
+        lines += [f"Hardened form {escape(beside.claim.id)}: {escape(beside.link(beside.best))}", ""] if beside else []
         lines += [f"Reproduce: {code(item.command)}", "", *_trace(item.trace, "The evidence holds no run for it.")]
         if item.trace and item.verdict == "REFUTED":
-            lines += [*(f"Broken: {escape(words)}" for words in broken(item.trace, entry.claim.properties)), ""]
+            lines += [*(f"**{escape(words)}**" for words in broken(item.trace, entry.claim.properties)), ""]
     lines += ["### Witnesses of what holds", ""]
     for entry, item in view.witnesses:
-        lines += [f"<details><summary>{entry.claim.id}, {item.checker}: {escape(item.statement)}</summary>", ""]
+        lines += [f"<details><summary>{escape(entry.claim.id)}, {item.checker}: {escape(item.statement)}</summary>", ""]
         lines += [f"Reproduce: {code(item.command)}", "", *_trace(item.trace, ""), "</details>", ""]
     for scenario in view.evidence.scenarios:
         if scenario.trace:

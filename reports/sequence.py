@@ -129,4 +129,4 @@ def broken(trace: Trace, properties: tuple[str, ...]) -> list[str]:
     """What properties say must never hold, and does in the last state of a trace."""
     state = {name: value for frame in trace.frames for name, value in frame.changed.items()}
     never = [(name, g) for name in properties if name in BY_ID for g in BY_ID[name].never]
-    return [f"{name}: {show(g)}" for name, g in never if all(f in state for f in g) and holds(state, g)]
+    return [f"{name} broken: {show(g)}" for name, g in never if all(f in state for f in g) and holds(state, g)]

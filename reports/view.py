@@ -57,6 +57,18 @@ def number(value: float | str) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else plain(value)
 
 
+def alternatives(guards: str) -> list[str]:
+    """Guards joined by "or", each with the fields of one value named together: `effect, node = none`."""
+    found = []
+    for text in guards.split(" or "):
+        named: dict[str, list[str]] = {}
+        for part in plain(text).split(" ∧ "):
+            field, blank, rest = part.partition(" ")
+            named.setdefault(blank + rest, []).append(field)
+        found.append(" ∧ ".join(f"{', '.join(fields)}{rest}" for rest, fields in named.items()))
+    return found
+
+
 def ranked(outcomes: Mapping[str, int]) -> list[tuple[str, int]]:
     """Outcomes with how often each was seen, the commonest first."""
     return sorted(outcomes.items(), key=lambda pair: (-pair[1], pair[0]))

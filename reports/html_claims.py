@@ -13,7 +13,7 @@ HEADS = ("Claim", "Variant", "Sentence", "Expected", "Best", "Weakest link")
 
 def anchor(item: Item, entry: Entry) -> str:
     """The id of the diagram of an item."""
-    return f"run-{entry.claim.id}-{entry.items.index(item)}"
+    return f"run-{entry.claim.id}-{next(n for n, other in enumerate(entry.items) if other is item)}"
 
 
 def register_table(view: View) -> Html:

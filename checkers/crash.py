@@ -1,0 +1,257 @@
+"""The crash campaign: every schedule of a profile on the real runtime, by snapshots and by SIGKILL, compared and counted.
+
+Snapshots give the breadth (`crash_snapshot`), killed processes keep them honest (`crash_kill`): a schedule that is run in
+both ways must end alike, in what the crash left, in what the recovery did, and in the outcome.
+"""
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Final, Literal, NamedTuple, TypeVar
+
+from ..model.policy import HARDENED, Policy
+from ..runtime.records import Json
+from ..runtime.tool import Tool
+from ..scenarios.policies import POLICIES
+from .crash_cases import CASES, Case
+from .crash_faults import Key, crashes_of, parse_fault, parse_key
+from .crash_kill import Killer
+from .crash_run import By, Record, memory_directory
+from .crash_shipped import SERVER, SHIPPED
+from .crash_snapshot import ALL_PAIRS, PAIRS, SINGLE, Breadth
+from .crash_user import UserPlan
+from .crash_zygote import SUBJECTS, Zygote
+from .evidence import Schedules
+
+Profile = Literal["quick", "deep"]
+Progress = Callable[[str, int, int], None]
+"""Hears of a campaign's name, how much of it is done, and how much there is."""
+
+PROCESSES: Final = 2
+SAMPLED_PAIRS: Final = 200
+"""How many pairs of faults the quick profile runs by SIGKILL, spread evenly over all of them."""
+BATCH: Final = 20
+
+Answer = TypeVar("Answer")
+
+
+class Campaign(NamedTuple):
+    """What a sweep found out: its summaries, and the record of each schedule."""
+
+    summaries: list[Schedules]
+    records: list[Record]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """The records of one campaign, and the seconds it took."""
+
+    records: list[Record]
+    seconds: float
+
+
+class Pool:
+    """A few warm parents, each of which answers one request at a time."""
+
+    def __init__(self, directory: str, processes: int = PROCESSES) -> None:
+        self.zygotes = [Zygote(f"{directory}/{number}") for number in range(processes)]
+        self.free: SimpleQueue[Zygote] = SimpleQueue()
+        for zygote in self.zygotes:
+            self.free.put(zygote)
+
+    def run(
+        self, name: str, requests: Sequence[Callable[[Zygote], Iterable[Record]]], progress: Progress | None
+    ) -> Timed:
+        """The records that answer the requests, in their order."""
+        begin = time.perf_counter()
+        records: list[Record] = []
+        with ThreadPoolExecutor(len(self.zygotes)) as threads:
+            futures = [threads.submit(self._answer, request) for request in requests]
+            try:
+                for done, future in enumerate(futures, 1):
+                    records += future.result()
+                    if progress:
+                        progress(name, done, len(futures))
+            except BaseException:
+                # An interrupt does not wait for what is under way.
+                for future in futures:
+                    future.cancel()
+                for zygote in self.zygotes:
+                    zygote.stop()
+                raise
+        return Timed(records, time.perf_counter() - begin)
+
+    def _answer(self, request: Callable[[Zygote], Iterable[Record]]) -> list[Record]:
+        zygote = self.free.get()
+        try:
+            return list(request(zygote))
+        finally:
+            self.free.put(zygote)
+
+    def close(self) -> None:
+        """End the parents; none leaves a process behind."""
+        for zygote in self.zygotes:
+            zygote.close()
+
+
+def sweep(
+    profile: Profile = "quick",
+    policy: Policy = HARDENED,
+    cases: Sequence[str] | None = None,
+    workdir: str | None = None,
+    progress: Progress | None = None,
+) -> Campaign:
+    """Every schedule of a profile: `cases` names the subjects, all if it is None. Files lie in memory unless `workdir` says."""
+    names = list(SUBJECTS) if cases is None else list(cases)
+    own = [name for name in names if name in CASES]
+    shipped = [name for name in names if name in SHIPPED]
+    with ExitStack() as stack:
+        directory = memory_directory(workdir)
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        pool = stack.enter_context(closing(Pool(directory)))
+        copied = pool.run(
+            "snapshot", [_sweep_request(name, breadth_of(CASES[name], profile), policy) for name in own], progress
+        )
+        killed = pool.run("SIGKILL", _kill_requests(sample(copied.records, profile), policy), progress)
+        singles = pool.run("shipped tools", _kill_requests(_single_keys(pool, shipped, policy), policy), progress)
+    return summed_up(policy, copied, killed, singles)
+
+
+def summed_up(policy: Policy, copied: Timed, killed: Timed, singles: Timed) -> Campaign:
+    """The campaigns of a sweep as evidence."""
+    apart = disagreements(copied.records, killed.records)
+    by_copy = [record for record in copied.records if record.by == "snapshot"]
+    by_store = [record for record in copied.records if record.by == "store fault"]
+    rate = len(copied.records) / copied.seconds if copied.seconds else 0.0
+    suffix = "" if policy == HARDENED else f", {policy.name}"
+    parts: list[tuple[str, By, list[Record], float, list[str]]] = [
+        (f"snapshots{suffix}", "snapshot", by_copy, rate, []),
+        (f"store faults{suffix}", "store fault", by_store, rate, []),
+        (f"killed processes{suffix}", "SIGKILL", killed.records, _rate(killed), apart),
+        (f"shipped tools{suffix}", "SIGKILL", singles.records, _rate(singles), []),
+    ]
+    summaries = [summary(name, by, found, speed, apart) for name, by, found, speed, apart in parts if found]
+    return Campaign(summaries, [*copied.records, *killed.records, *singles.records])
+
+
+def summary(name: str, by: By, records: Sequence[Record], per_second: float, apart: Sequence[str] = ()) -> Schedules:
+    """The evidence of one campaign. A schedule that could not be run as it was meant counts as a violation."""
+    return Schedules(
+        name=name,
+        by=by,
+        schedules=len(records),
+        per_second=round(per_second, 1),
+        outcomes=dict(Counter(record.outcome for record in records).most_common()),
+        violations=[str(record.key) for record in records if record.violations or record.error],
+        disagreements=list(apart),
+        boundaries=dict(
+            sorted(Counter(f"{fault.boundary}:{fault.when}" for r in records for fault in r.key.schedule).items())
+        ),
+    )
+
+
+def breadth_of(case: Case, profile: Profile) -> Breadth:
+    """How far a profile goes with a case."""
+    if profile == "deep":
+        return ALL_PAIRS
+    return PAIRS if case.pairs else SINGLE
+
+
+def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
+    """The schedules that are run by SIGKILL as well: all, or every single crash and a part of the pairs, spread evenly."""
+    keys = [record.key for record in records if all(fault.kills for fault in record.key.schedule)]
+    if profile == "deep":
+        return [record.key for record in records]
+    pairs = [key for key in keys if len(key.schedule) > 1]
+    # A stride that is even would meet the same few kinds of fault again and again.
+    stride = max(1, len(pairs) // SAMPLED_PAIRS) | 1
+    return sorted([key for key in keys if len(key.schedule) <= 1] + pairs[::stride], key=lambda key: key.case)
+
+
+def disagreements(copied: Iterable[Record], killed: Iterable[Record]) -> list[str]:
+    """The schedules that came out differently: what the crash left, what the recovery did, how it ended, what was wrong."""
+    known = {record.key: record for record in copied}
+    return [str(record.key) for record in killed if record.key in known and differ(record, known[record.key])]
+
+
+def differ(one: Record, other: Record) -> bool:
+    """Whether two runs of a schedule are not the same in anything but the way they were struck."""
+    kept = ("outcome", "at_crash", "recovery", "parked", "error")
+    return any(getattr(one, name) != getattr(other, name) for name in kept)
+
+
+def run_schedule(key: str, step_by_step: Callable[[str], None] | None = None, workdir: str | None = None) -> Record:
+    """Run one schedule again, by its key, with processes that are killed; `step_by_step` hears each line of what happens."""
+    parsed = parse_key(key)
+    if parsed.case not in SUBJECTS:
+        raise ValueError(f"there is no case {parsed.case!r}; there are {', '.join(SUBJECTS)}")
+    if parsed.policy not in POLICIES:
+        raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join(POLICIES)}")
+    directory = memory_directory(workdir)
+    try:
+        killer = Killer(SUBJECTS[parsed.case], POLICIES[parsed.policy], f"{directory}/killer")
+        return killer.run(parsed.schedule, step_by_step or (lambda line: None))
+    finally:
+        SERVER.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def crash_plan(
+    plan: dict[str, Json],
+    tools: dict[str, Tool],
+    at: str | None = None,
+    policy: Policy = HARDENED,
+    workdir: str | None = None,
+    progress: Progress | None = None,
+) -> Campaign:
+    """A user's plan and tools: killed once at every boundary, or at `at` alone; an ordinary directory for each schedule.
+
+    Relative paths of the tools lie in that directory. What the tools do elsewhere is really done, once for each schedule.
+    """
+    directory = memory_directory(workdir)
+    try:
+        killer = Killer(UserPlan(plan, tools), policy, f"{directory}/killer")
+        begin = time.perf_counter()
+        records = [killer.run(())]
+        faults = [parse_fault(at)] if at else list(crashes_of(records[0].recovery))
+        for done, fault in enumerate(faults, 1):
+            records.append(killer.run((fault,)))
+            if progress:
+                progress("plan", done, len(faults))
+        timed = Timed(records, time.perf_counter() - begin)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return Campaign([summary("plan", "SIGKILL", records, _rate(timed))], records)
+
+
+def _rate(timed: Timed) -> float:
+    return len(timed.records) / timed.seconds if timed.seconds else 0.0
+
+
+def _sweep_request(name: str, breadth: Breadth, policy: Policy) -> Callable[[Zygote], Iterable[Record]]:
+    return lambda zygote: zygote.sweep(name, breadth, policy)
+
+
+def _kill_requests(keys: Sequence[Key], policy: Policy) -> list[Callable[[Zygote], Iterable[Record]]]:
+    """Batches of schedules."""
+
+    def request(batch: Sequence[Key]) -> Callable[[Zygote], Iterable[Record]]:
+        return lambda zygote: zygote.kill([str(key) for key in batch], policy)
+
+    return [request(keys[at : at + BATCH]) for at in range(0, len(keys), BATCH)]
+
+
+def _single_keys(pool: Pool, names: Sequence[str], policy: Policy) -> list[Key]:
+    """The run without a fault of each subject, and each of its boundaries struck once."""
+    keys = [Key(name, policy.name, ()) for name in names]
+    fault_free = pool.run("shipped tools, without a fault", _kill_requests(keys, policy), None)
+    return [
+        key._replace(schedule=schedule)
+        for key, record in zip(keys, fault_free.records, strict=True)
+        for schedule in ((), *((fault,) for fault in crashes_of(record.recovery)))
+    ]

@@ -1,0 +1,150 @@
+"""What is crashed, as data: plans of one or two steps, and how the world behaves when they run."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from ..runtime.canonical import digest
+from ..runtime.records import Json, NewEvent
+from ..runtime.tool import Look, OnUnknown, Tool
+from .crash_witness import EFFECTS, REQUESTS, Behaviour, Witnessed, World, witness_tool
+
+JOB: Final = "job"
+TTL: Final = 30.0
+"""Seconds of a lease."""
+QUIET: Final = Tool.quiet_seconds
+
+
+WORKING_DIRECTORY: Final = "cwd"
+"""Where, below a schedule's directory, its processes run: what a tool writes under a relative path lies here."""
+
+
+class Subject(Protocol):
+    """A plan with its tools, in a world that can be read."""
+
+    @property
+    def name(self) -> str:
+        """What replay keys call it."""
+        ...
+
+    @property
+    def plan(self) -> dict[str, Json]:
+        """The plan as it is stored."""
+        ...
+
+    @property
+    def later(self) -> float:
+        """How many seconds after the end of the lease, or the last event, of the one before an incarnation begins."""
+        ...
+
+    @property
+    def locked(self) -> bool:
+        """Whether workers take the file's worker lock, by which they know that earlier ones are dead."""
+        ...
+
+    def prepare(self, world: World) -> None:
+        """Make what the tools expect to find in their world."""
+        ...
+
+    def tools(self, world: World) -> dict[str, Tool]:
+        """The tools, acting on this world."""
+        ...
+
+    def witnessed(self, world: World) -> Witnessed:
+        """What happened in this world."""
+        ...
+
+
+@dataclass(frozen=True)
+class Case:
+    """Steps of the witness tool: a script for each, and the contract that all of them declare.
+
+    patient: recovery begins only when an "absent" has become final (T-QUIET); else as soon as the lease is over.
+    pairs: the quick profile strikes its recoveries, too; the deep one strikes those of every case.
+    """
+
+    name: str
+    scripts: tuple[tuple[Behaviour, ...], ...]
+    on_unknown: OnUnknown = "park"
+    look: Look = "none"
+    idempotent: bool = False
+    patient: bool = True
+    locked: bool = False
+    pairs: bool = False
+
+    @property
+    def plan(self) -> dict[str, Json]:
+        """One node per script, in a row: a, b, …"""
+        ids = [chr(ord("a") + number) for number in range(len(self.scripts))]
+        nodes = [{"id": name, "tool": f"witness.{name}", "args": {"step": name}} for name in ids]
+        return {
+            "version": 1,
+            "nodes": [{**node, "depends_on": ids[:at][-1:]} for at, node in enumerate(nodes)],
+        }
+
+    @property
+    def later(self) -> float:
+        """With the lock at once, else when the lease is over."""
+        return 1.0 - TTL if self.locked else 1.0 + (QUIET if self.patient else 0.0)
+
+    def prepare(self, world: World) -> None:
+        """The witness needs nothing."""
+
+    def tools(self, world: World) -> dict[str, Tool]:
+        """A witness tool for each node."""
+        made = [
+            witness_tool(node["tool"], script, world, self.on_unknown, self.look, self.idempotent)
+            for node, script in zip(self.plan["nodes"], self.scripts, strict=True)
+        ]
+        return {tool.name: tool for tool in made}
+
+    def witnessed(self, world: World) -> Witnessed:
+        """The lines of the witness."""
+        return Witnessed(world.lines(REQUESTS), world.lines(EFFECTS))
+
+
+def submission(plan: dict[str, Json]) -> list[NewEvent]:
+    """J1 for a plan that is valid by construction."""
+    return [
+        NewEvent("job_created", "job_created", None, {"job_id": JOB}),
+        NewEvent("plan_generated", "plan_generated", None, {"plan": plan, "plan_hash": digest(plan)}),
+    ]
+
+
+OK: Final[tuple[Behaviour, ...]] = ("ok",)
+RETRY: Final[tuple[Behaviour, ...]] = ("no_effect", "ok")
+REFUSED: Final[tuple[Behaviour, ...]] = ("no_effect",)
+LOST: Final[tuple[Behaviour, ...]] = ("lost_answer", "ok")
+SILENT: Final[tuple[Behaviour, ...]] = ("no_answer", "ok")
+MIXED: Final[tuple[Behaviour, ...]] = ("no_effect", "no_answer", "ok")
+
+CASES: Final = {
+    case.name: case
+    for case in (
+        Case("ok-park", (OK,), pairs=True),
+        Case("ok-park-lock", (OK,), locked=True),
+        Case("ok-fail", (OK,), "fail", pairs=True),
+        Case("ok-query-fence", (OK,), "query", "fence", pairs=True),
+        Case("ok-query-quiet", (OK,), "query", "quiet"),
+        Case("ok-query-soon", (OK,), "query", "quiet", patient=False),
+        Case("ok-reexecute", (OK,), "reexecute", idempotent=True, pairs=True),
+        Case("retry-park", (RETRY,), pairs=True),
+        Case("retry-query", (RETRY,), "query", "quiet"),
+        Case("retry-reexecute", (RETRY,), "reexecute", idempotent=True),
+        Case("refused-park", (REFUSED,)),
+        Case("refused-reexecute", (REFUSED,), "reexecute", idempotent=True),
+        Case("lost-park", (LOST,)),
+        Case("lost-fail", (LOST,), "fail", pairs=True),
+        Case("lost-query-fence", (LOST,), "query", "fence", pairs=True),
+        Case("lost-query-soon", (LOST,), "query", "quiet", patient=False),
+        Case("lost-reexecute", (LOST,), "reexecute", idempotent=True),
+        Case("silent-park", (SILENT,)),
+        Case("silent-fail", (SILENT,), "fail", pairs=True),
+        Case("silent-query-fence", (SILENT,), "query", "fence"),
+        Case("silent-query-lock", (SILENT,), "query", "quiet", locked=True),
+        Case("silent-reexecute", (SILENT,), "reexecute", idempotent=True, pairs=True),
+        Case("mixed-park", (MIXED,)),
+        Case("two-ok-park", (OK, OK)),
+        Case("two-retry-query", (RETRY, LOST), "query", "fence"),
+        Case("two-lost-reexecute", (LOST, RETRY), "reexecute", idempotent=True),
+    )
+}

@@ -1,0 +1,94 @@
+"""The files of a worker's directory as they are at one moment, and the worker's life that makes and takes such images.
+
+An image holds what a process that died at that moment would have left: the database, its write-ahead log, the witness. The
+shared-memory file is not part of it: it is an index of the log, rebuilt by whoever opens the file first.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from ..model.policy import Policy
+from ..runtime import drive
+from ..runtime.sqlite_store import SqliteStore
+from .crash_cases import Subject
+from .crash_judge import Durable, open_beside, read
+from .crash_run import STORE, Clock, serve
+from .crash_witness import EFFECTS, REQUESTS, Witnessed, World
+
+LEFT_BEHIND: Final = ("-shm", ".worker")
+"""Files that say nothing about durable state: the WAL's index, and the lock that ends with its process."""
+
+Files = dict[str, bytes]
+"""The content of a directory's files, by name."""
+
+
+class Image(NamedTuple):
+    """The files of a directory at one moment, and what the judge reads in them."""
+
+    files: Files
+    durable: Durable
+    witnessed: Witnessed
+
+
+class Incarnation:
+    """A worker's life in a directory of its own, which holds at first what the one before has left."""
+
+    def __init__(
+        self, subject: Subject, policy: Policy, directory: str, files: Files, number: int, begin: float
+    ) -> None:
+        self.subject, self.policy, self.directory, self.number = subject, policy, directory, number
+        lay_out(directory, files)
+        self.world = World(directory)
+        self.clock = Clock(begin)
+        self.store = SqliteStore(f"{self.directory}/{STORE}", now=self.clock.now)
+        self.raw = open_beside(self.store.path)
+        self.taken: tuple[list[Any], Image] | None = None
+
+    def serve(self, perform: drive.Perform, on_park: Callable[[], None]) -> None:
+        """Bring the job to rest."""
+        serve(self.subject, self.world, self.store, self.clock, self.number, perform, self.policy, on_park)
+
+    def state(self) -> tuple[Durable, Witnessed]:
+        """What is durable now, and what the world has seen."""
+        return read(self.raw), self.subject.witnessed(self.world)
+
+    def image(self) -> Image:
+        """What a process that died now would leave; the image taken last, if nothing was written since."""
+        stamp = [self.raw.execute("PRAGMA data_version").fetchone(), *map(self.size, (REQUESTS, EFFECTS))]
+        if self.taken is None or self.taken[0] != stamp:
+            self.taken = (stamp, Image(files_in(self.directory), *self.state()))
+        return self.taken[1]
+
+    def size(self, name: str) -> int:
+        """The length of a file of the witness, which only ever grows."""
+        try:
+            return os.stat(f"{self.directory}/{name}").st_size
+        except FileNotFoundError:
+            return 0
+
+    def discard(self) -> None:
+        """Everything that is of interest has been copied."""
+        self.store.close()
+        self.raw.close()
+        for name in os.listdir(self.directory):
+            os.unlink(f"{self.directory}/{name}")
+        os.rmdir(self.directory)
+
+
+def files_in(directory: str) -> Files:
+    """The content of each file of a directory, by its name."""
+    found = {}
+    for name in os.listdir(directory):
+        if not name.endswith(LEFT_BEHIND):
+            with open(f"{directory}/{name}", "rb", buffering=0) as file:
+                found[name] = file.readall()
+    return found
+
+
+def lay_out(directory: str, files: Files) -> None:
+    """Write the files of an image into a new directory."""
+    os.mkdir(directory)
+    for name, content in files.items():
+        with open(f"{directory}/{name}", "wb", buffering=0) as file:
+            file.write(content)

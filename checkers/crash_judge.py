@@ -1,0 +1,222 @@
+"""The judge of a crash schedule: reads the store's file raw, counts the witness's lines, and knows no runtime code.
+
+Each violation begins with the property that is broken (T-PROP). What is asked at every moment, at the crash as in the end:
+P1 no step has two effects; P2 no record speaks of an effect that is not there, or denies one that is; P11 a step's requests
+bear one external key, and two steps' never the same; P14 each request has a started event in the file. At rest in addition: P3
+an effect record is caught up; P6 all records of a result are there and equal. Between the crash and the end: P7 nothing
+written has changed.
+"""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from .crash_witness import Witnessed
+
+SUCCESS: Final = "side_effect_committed"
+RECORDS: Final = ("finished", "committed", "ledger", "effect record")
+"""Where the result of a step that succeeded is to be found."""
+REASONS: Final = {"without effect": "no effect", "in flight": "in flight"}
+"""How a failure's reason is abbreviated in an outcome."""
+AT_REST: Final = ("completed", "failed", "parked")
+
+
+class Durable(NamedTuple):
+    """The tables of one job, as rows. `events`: (version, id, type, step, data).
+
+    moment: the latest time that the file speaks of, an event's or a lease's end; whoever comes later comes after it.
+    """
+
+    status: str
+    events: tuple[tuple[int, str, str, str | None, str], ...]
+    ledger: tuple[tuple[str, str, str], ...]  # step, status, result
+    effects: tuple[tuple[str, str], ...]  # step, output
+    moment: float
+
+
+def open_beside(path: str) -> sqlite3.Connection:
+    """A connection to a file that a store has open. It cannot write, so it never checkpoints the write-ahead log."""
+    return sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+
+
+def read_file(path: str) -> Durable:
+    """What is committed in a file that nobody needs any more, or in a copy: opening it recovers its write-ahead log."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return read(connection)
+
+
+def read(connection: sqlite3.Connection) -> Durable:
+    """What is committed in the file, which holds one job."""
+    ((status,),) = connection.execute("SELECT status FROM jobs").fetchall()
+    events = connection.execute("SELECT version, id, type, step, data FROM events ORDER BY version").fetchall()
+    ledger = connection.execute("SELECT step_id, status, result FROM ledger ORDER BY step_id").fetchall()
+    effects = connection.execute("SELECT step_id, output FROM effects ORDER BY step_id").fetchall()
+    ((moment,),) = connection.execute(
+        "SELECT max((SELECT max(at) FROM events), (SELECT ifnull(max(expires_at), 0) FROM leases))"
+    ).fetchall()
+    return Durable(status, tuple(events), tuple(ledger), tuple(effects), moment)
+
+
+class Step:
+    """What the records say about one step."""
+
+    def __init__(self) -> None:
+        self.labels: list[str] = []  # its events, with their outcome
+        self.started: set[int] = set()
+        self.closed: set[int] = set()
+        self.results: dict[str, Any] = {}  # record -> result
+        self.node: str | None = None
+        self.reason = ""
+        self.ledger: str | None = None
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether nobody can tell if there was an effect: an attempt is open, and no record holds a result."""
+        return self.node is None and not self.results and bool(self.started - self.closed)
+
+    def take(self, kind: str, data: dict[str, Any]) -> None:
+        """One more event of the step."""
+        said = data.get("outcome") or data.get("answer") or data.get("result_type")
+        self.labels.append(f"{kind}({said})" if said else kind)
+        match kind, said:
+            case "tool_invocation_started", _:
+                self.started.add(data["attempt"])
+            case "tool_invocation_finished", "success":
+                self.results["finished"] = data["result"]
+            case "tool_invocation_finished", "no_effect":
+                self.closed.add(data["attempt"])
+            case "command_committed", _:
+                self.results["committed"] = data["result"]
+            case "invocation_resolved", "happened":
+                self.results["resolved"] = data["result"]
+            case "invocation_resolved", "not_happened":
+                self.closed |= self.started
+            case "node_finished", _:
+                self.node, self.reason = data["result_type"], data.get("reason") or ""
+
+
+@lru_cache(maxsize=64)
+def steps_of(durable: Durable) -> dict[str, Step]:
+    """The steps of the plan, in its order, with all that the records say about each. Not to be altered: it is kept."""
+    steps: dict[str, Step] = {}
+    for _, _, kind, step, text in durable.events:
+        if kind == "plan_generated":
+            steps = {node["id"]: Step() for node in json.loads(text)["plan"]["nodes"]}
+        elif step is not None:
+            steps[step].take(kind, json.loads(text))
+    for name, status, result in durable.ledger:
+        steps[name].ledger = status
+        if status == "COMMITTED":
+            steps[name].results["ledger"] = json.loads(result)
+    for name, output in durable.effects:
+        steps[name].results["effect record"] = json.loads(output)
+    return steps
+
+
+def ambiguous(durable: Durable) -> bool:
+    """Whether a crash here belongs to the ambiguity class (T-WINDOW 1c, 2, 2u)."""
+    return any(step.ambiguous for step in steps_of(durable).values())
+
+
+def described(durable: Durable, witnessed: Witnessed) -> dict[str, Any]:
+    """A durable state as a crash-window row speaks of it, with the effects that the world has seen."""
+    return {
+        "job": durable.status,
+        "terminal": durable.events[-1][2] if durable.status in ("completed", "failed") else None,
+        "steps": {
+            name: {
+                "events": step.labels,
+                "ledger": step.ledger,
+                "effect_record": "effect record" in step.results,
+                "open": len(step.started - step.closed),
+                "effects": witnessed.count(name),
+            }
+            for name, step in steps_of(durable).items()
+        },
+    }
+
+
+def outcome(durable: Durable, witnessed: Witnessed) -> str:
+    """How the job ended, and the effects of each step: `completed/1`, `parked→failed:in flight/0+1`."""
+    steps = steps_of(durable)
+    status = durable.status
+    if status == "failed":
+        reason = next((step.reason for step in steps.values() if step.reason), "")
+        status = f"failed:{next((short for words, short in REASONS.items() if words in reason), reason)}"
+    if durable.status != "parked" and any(row[2] == "job_parked" for row in durable.events):
+        status = f"parked→{status}"
+    return f"{status}/{'+'.join(str(witnessed.count(name)) for name in steps)}"
+
+
+def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
+    """What is wrong at this moment, be it at a crash or at rest."""
+    found = []
+    keys: dict[str, set[str]] = defaultdict(set)
+    for line in witnessed.requests:
+        keys[line.key].add(line.step)
+    found += [f"P11: steps {', '.join(sorted(names))} share a key" for names in keys.values() if len(names) > 1]
+    for name, step in steps_of(durable).items():
+        found += [f"{problem} (step {name})" for problem in _step_now(name, step, witnessed)]
+    return found
+
+
+def _step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
+    requests = [line for line in witnessed.requests if line.step == name]
+    effects = [line for line in witnessed.effects if line.step == name]
+    if len(effects) > 1:
+        yield f"P1: {len(effects)} effects"
+    if step.results and not effects:
+        yield f"P2: {', '.join(step.results)} speak of an effect, and there is none"
+    denied = [line for line in effects if line.attempt in step.closed]
+    if denied:
+        yield f"P2: attempt {denied[0].attempt} is recorded as without effect, and had one"
+    if effects and step.ledger == "NO_EFFECT":
+        yield "P2: the ledger says NO_EFFECT, and there is one"
+    if effects and "without effect" in step.reason:
+        yield "P2: the step failed as without effect, and there is one"
+    if len({line.key for line in requests}) > 1:
+        yield "P11: the external key differs between requests"
+    if any(line.attempt not in step.started for line in requests if line.attempt is not None):
+        yield "P14: a request was made whose started event is not in the file"
+
+
+def broken_at_rest(durable: Durable, witnessed: Witnessed) -> list[str]:
+    """What is wrong once nothing more will be written, or not before a person has answered."""
+    found = broken_now(durable, witnessed)
+    if durable.status not in AT_REST:
+        return [*found, f"P15: the job is left {durable.status}"]
+    for name, step in steps_of(durable).items():
+        found += [f"{problem} (step {name})" for problem in _step_at_rest(step, durable.status, witnessed.count(name))]
+    return found
+
+
+def _step_at_rest(step: Step, status: str, effects: int) -> Iterator[str]:
+    results = step.results
+    if "effect record" in results and not results.keys() & {"finished", "committed", "ledger"}:
+        yield "P3: the effect record was not caught up"
+    if status == "completed" and effects != 1:
+        yield f"P2: the job is completed, with {effects} effects"
+    if any(result != next(iter(results.values())) for result in results.values()):
+        yield f"P6: the results differ: {json.dumps(results, sort_keys=True)}"
+    missing = [record for record in RECORDS if record not in results]
+    if missing and (step.node == SUCCESS or status == "completed"):
+        yield f"P6: the step succeeded without {', '.join(missing)}"
+    if step.node not in (None, SUCCESS):
+        expected = ("NO_EFFECT",) if "without effect" in step.reason else ("UNKNOWN", "COMMITTED")
+        if step.ledger not in expected:
+            yield f"P6: the step failed ({step.reason}), and the ledger says {step.ledger}"
+
+
+def changed(before: Durable, after: Durable) -> list[str]:
+    """P7: an event that was there is gone or altered, or something follows a terminal event."""
+    found = []
+    if after.events[: len(before.events)] != before.events:
+        found.append("P7: events that were durable at the crash are gone or altered")
+    terminal = [at for at, row in enumerate(after.events) if row[2] in ("job_completed", "job_failed")]
+    if terminal and terminal[0] != len(after.events) - 1:
+        found.append("P7: an event follows the terminal one")
+    return found

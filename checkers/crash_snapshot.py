@@ -1,0 +1,224 @@
+"""Crashes for breadth, in process: the files of one run are copied at each boundary, and each copy is recovered.
+
+The worker whose files are copied runs on; the copy is what a crash at that moment would have left (`crash_image`). No
+connection is closed before the copy is taken, since closing would checkpoint the log. Each recovery is a run like the first,
+with a new store object in a directory of its own; while it runs, its own files are copied in turn, and so every boundary of the
+recovery is struck as well.
+"""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from ..model.policy import HARDENED, Policy
+from ..runtime import drive
+from ..runtime.commands import Command, Ports
+from ..runtime.drive import StoppedError
+from .crash_cases import Subject
+from .crash_faults import ANSWERS, Fault, Key, NotStruckError, Schedule, Striker, faults_of, inside
+from .crash_image import Files, Image, Incarnation, files_in
+from .crash_judge import steps_of
+from .crash_run import EPOCH, By, Judgement, NoRestError, Record, make_template, memory_directory
+
+
+@dataclass(frozen=True)
+class Breadth:
+    """How far a sweep goes. depth: faults in one schedule. answers: in how many of its places a store's answer may stand."""
+
+    depth: int
+    answers: int
+
+
+SINGLE: Final = Breadth(depth=1, answers=1)
+PAIRS: Final = Breadth(depth=2, answers=1)
+ALL_PAIRS: Final = Breadth(depth=2, answers=2)
+
+
+Known = list[tuple[Files, list[Record]]]
+"""What was explored already, with its records."""
+
+
+class Point(NamedTuple):
+    """A performance of a boundary in a run without a fault: where it was, what can strike there, what each crash leaves."""
+
+    boundary: str
+    occurrence: int
+    faults: tuple[str, ...]
+    images: dict[str, Image]
+
+    def fault(self, when: str) -> Fault:
+        """One that strikes here."""
+        return Fault(self.boundary, self.occurrence, when)
+
+
+class Rest(NamedTuple):
+    """How a schedule ended: its outcome, the judgement, and the effects where it parked last."""
+
+    outcome: str
+    judgement: Judgement
+    parked: tuple[int, ...] | None
+
+
+class Recorder:
+    """Performs commands as the driver does, and copies the files before, inside and after each."""
+
+    def __init__(self, incarnation: Incarnation) -> None:
+        self.incarnation = incarnation
+        self.points: list[Point] = []
+
+    def __call__(self, command: Command, ports: Ports) -> Any:
+        """Perform the command once."""
+        name = command.boundary
+        number = 1 + sum(point.boundary == name for point in self.points)
+        point = Point(name, number, faults_of(name), {})
+        self.points.append(point)
+        take = self.incarnation.image
+        point.images["before"] = take()
+        half = next((when for when in ("effect", "torn") if when in point.faults), None)
+        if half is None:
+            reply = drive.perform(command, ports)
+        else:
+            with inside(command, ports, self.incarnation.world.call, lambda: point.images.update({half: take()})):
+                reply = drive.perform(command, ports)
+        point.images["after"] = take()
+        return reply
+
+
+class Sweep:
+    """All schedules of one subject up to a depth, under one policy."""
+
+    def __init__(self, subject: Subject, breadth: Breadth, policy: Policy, root: str) -> None:
+        self.subject, self.breadth, self.policy, self.root = subject, breadth, policy, root
+        self.fault_free: str | None = None
+        self._directories = 0
+
+    def incarnation(self, schedule: Schedule, files: Files, begin: float) -> Incarnation:
+        """The one that follows a schedule's faults, in a new directory."""
+        self._directories += 1
+        return Incarnation(self.subject, self.policy, f"{self.root}/{self._directories}", files, len(schedule), begin)
+
+    def records(self) -> Iterator[Record]:
+        """A record for each schedule; the first is that of the run without a fault."""
+        template = f"{self.root}/template"
+        make_template(self.subject, template)
+        yield from self.explore((), files_in(template), Judgement(None), EPOCH)
+
+    def explore(self, schedule: Schedule, files: Files, earlier: Judgement, begin: float) -> Iterator[Record]:
+        """What a schedule has left: run it to rest without a further fault, and then with each further one."""
+        deeper = len(schedule) < self.breadth.depth
+        record, points = self.to_rest(schedule, files, earlier, begin, deeper)
+        if not schedule:
+            self.fault_free = record.outcome
+        yield record
+        known: Known = []
+        for point in points if deeper else ():
+            for when, image in point.images.items():
+                yield from self.struck((*schedule, point.fault(when)), image, earlier, known)
+            if len(schedule) < self.breadth.answers:
+                for when in filter(ANSWERS.__contains__, point.faults):
+                    incarnation = self.incarnation(schedule, files, begin)
+                    yield from self.answered((*schedule, point.fault(when)), incarnation, earlier, known)
+
+    def struck(self, schedule: Schedule, image: Image, earlier: Judgement, known: Known) -> Iterator[Record]:
+        """What the last fault of a schedule has left, explored.
+
+        An image that is equal, byte by byte, to one already explored from here is not explored again: the records are the same
+        but for the fault that led to it.
+        """
+        records = next((records for files, records in known if files == image.files), None)
+        if records is None:
+            judgement = Judgement(self.fault_free, earlier)
+            judgement.crashed(image.durable, image.witnessed)
+            begin = image.durable.moment + self.subject.later
+            records = list(self.explore(schedule, image.files, judgement, begin))
+            known.append((image.files, records))
+        at = len(schedule) - 1
+        for record in records:
+            faults = record.key.schedule
+            yield replace(
+                record,
+                key=record.key._replace(schedule=(*faults[:at], schedule[at], *faults[at + 1 :])),
+                by=by((*schedule, *faults[at + 1 :])),
+            )
+
+    def to_rest(
+        self, schedule: Schedule, files: Files, earlier: Judgement, begin: float, record: bool
+    ) -> tuple[Record, list[Point]]:
+        """Run without a further fault; with `record` the points of the run as well."""
+        incarnation = self.incarnation(schedule, files, begin)
+        recorder = Recorder(incarnation)
+        striker = Striker(None, incarnation.world.call, not_here)
+        try:
+            rest = self.serve(incarnation, recorder if record else striker, Judgement(self.fault_free, earlier))
+        finally:
+            incarnation.discard()
+        recovery = tuple(point.boundary for point in recorder.points) or tuple(striker.performed)
+        return self.recorded(schedule, rest, recovery), recorder.points
+
+    def answered(
+        self, schedule: Schedule, incarnation: Incarnation, earlier: Judgement, known: Known
+    ) -> Iterator[Record]:
+        """The store answers an error: either the worker goes on, or it lets go and another one takes the job up."""
+        striker = Striker(schedule[-1], incarnation.world.call, not_here)
+        left: Image | None = None
+        try:
+            rest = self.serve(incarnation, striker, Judgement(self.fault_free, earlier))
+        except StoppedError:
+            rest, left = None, incarnation.image()
+        finally:
+            incarnation.discard()
+        if rest:
+            yield self.recorded(schedule, rest, ())
+        elif left:
+            yield from self.struck(schedule, left, earlier, known)
+
+    def serve(self, incarnation: Incarnation, perform: drive.Perform, judgement: Judgement) -> Rest:
+        """Run one incarnation to rest, and judge it where it parks and where it ends."""
+        parked: tuple[int, ...] | None = None
+
+        def on_park() -> None:
+            nonlocal parked
+            durable, witnessed = incarnation.state()
+            judgement.parked(durable, witnessed)
+            parked = tuple(map(witnessed.count, steps_of(durable)))
+
+        try:
+            incarnation.serve(perform, on_park)
+        except NoRestError as error:
+            judgement.found.append(f"P15: {error}")
+        return Rest(judgement.ended(*incarnation.state()), judgement, parked)
+
+    def recorded(self, schedule: Schedule, rest: Rest, recovery: tuple[str, ...]) -> Record:
+        """What is kept of a schedule."""
+        judgement = rest.judgement
+        return Record(
+            key=Key(self.subject.name, self.policy.name, schedule),
+            by=by(schedule),
+            outcome=rest.outcome,
+            at_crash=judgement.at_crash,
+            recovery=recovery,
+            parked=rest.parked,
+            violations=judgement.violations(),
+        )
+
+
+def sweep_case(
+    subject: Subject, breadth: Breadth = PAIRS, policy: Policy = HARDENED, directory: str | None = None
+) -> Iterator[Record]:
+    """Every schedule of one subject. Files lie under `directory`, or in memory, and are removed as soon as possible."""
+    root = memory_directory(directory)
+    try:
+        yield from Sweep(subject, breadth, policy, root).records()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def by(schedule: Schedule) -> By:
+    """The kind of campaign that a schedule belongs to."""
+    return "snapshot" if all(fault.kills for fault in schedule) else "store fault"
+
+
+def not_here() -> None:
+    """A copy stands for the crash: in this way no process is ended."""
+    raise NotStruckError("a snapshot sweep ends no process")

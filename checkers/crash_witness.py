@@ -1,0 +1,152 @@
+"""The world's witness: two files outside the runtime, a line per request received and a line per effect.
+
+The witness is dumber than the model. It appends lines, and the judge counts them; whether a request should have been
+made, or an effect repeated, it does not know. The result of an effect is made of the number of its line, so a second
+effect would give another result.
+"""
+
+import inspect
+import json
+import os
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Any, Final, Literal, NamedTuple
+
+from ..runtime.records import Json
+from ..runtime.tool import Absent, Happened, Look, NoEffectError, OnUnknown, Tool, ToolContext, ToolResult
+from .crash_faults import ToolCall
+
+Behaviour = Literal["ok", "no_effect", "lost_answer", "no_answer"]
+"""How an execution ends: with the effect and an answer, provably without effect, or unknown after or before the effect."""
+
+REQUESTS: Final = "requests"
+EFFECTS: Final = "effects"
+
+
+class Line(NamedTuple):
+    """A request, or an effect, as the world saw it. `attempt` is None where the world is not told of it."""
+
+    step: str
+    key: str
+    attempt: int | None
+    result: Json = None
+    external_id: str | None = None
+
+
+class Witnessed(NamedTuple):
+    """What the world saw, in order."""
+
+    requests: list[Line]
+    effects: list[Line]
+
+    def count(self, step: str) -> int:
+        """How many effects a step had."""
+        return sum(line.step == step for line in self.effects)
+
+
+def parse_lines(content: bytes) -> list[Line]:
+    """The lines of a witness file."""
+    return [Line(*json.loads(line)) for line in content.splitlines()]
+
+
+class World:
+    """The witness files in a directory, and the place inside a tool's call where a fault may strike."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.call = ToolCall()
+
+    def append(self, name: str, line: Line) -> None:
+        """One line, on the disk when this returns."""
+        file = os.open(f"{self.directory}/{name}", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(file, json.dumps(line).encode() + b"\n")
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def lines(self, name: str) -> list[Line]:
+        """The lines of one file so far."""
+        try:
+            with open(f"{self.directory}/{name}", "rb") as file:
+                return parse_lines(file.read())
+        except FileNotFoundError:
+            return []
+
+    def request(self, context: ToolContext) -> int:
+        """Note a request; how many this step has made by now."""
+        self.append(REQUESTS, Line(context.step_id, context.external_key, context.attempt))
+        return sum(line.step == context.step_id for line in self.lines(REQUESTS))
+
+    def effect(self, context: ToolContext) -> Line:
+        """Change the world: one more line."""
+        number = len(self.lines(EFFECTS)) + 1
+        line = Line(
+            context.step_id, context.external_key, context.attempt, {"effect": number}, f"{context.step_id}-{number}"
+        )
+        self.append(EFFECTS, line)
+        return line
+
+    def find(self, key: str) -> Line | None:
+        """The first effect under an external key."""
+        return next((line for line in self.lines(EFFECTS) if line.key == key), None)
+
+
+def witness_tool(
+    name: str,
+    script: tuple[Behaviour, ...],
+    world: World,
+    on_unknown: OnUnknown = "park",
+    look: Look = "none",
+    idempotent: bool = False,
+) -> Tool:
+    """A tool whose world is the witness. The n-th request of a step behaves as the script says; its last word repeats."""
+
+    def call(args: Json, context: ToolContext) -> ToolResult:
+        number = world.request(context)
+        behaviour = script[min(number, len(script)) - 1]
+        line: Line | None = None
+        if behaviour in ("ok", "lost_answer"):
+            line = (world.find(context.external_key) if idempotent else None) or world.effect(context)
+        world.call.reached()
+        if behaviour == "no_effect":
+            raise NoEffectError("the world refused")
+        if line is None or behaviour == "lost_answer":
+            raise ConnectionError("the answer was lost")
+        return ToolResult(line.result, line.external_id, ({"resource_type": "line", "resource_id": line.external_id},))
+
+    def query(args: Json, context: ToolContext) -> Happened | Absent:
+        # Whoever sent an earlier request is dead, and the witness delays nothing: no request can still arrive.
+        line = world.find(context.external_key)
+        return Happened(line.result, line.external_id) if line else Absent()
+
+    return Tool(
+        name,
+        call,
+        "appends a line to the witness",
+        idempotent=idempotent,
+        on_unknown=on_unknown,
+        query=None if look == "none" else query,
+        look=look,
+    )
+
+
+def witnessed_tool(tool: Tool, world: World) -> Tool:
+    """A tool of somebody else: a request is a call entered, an effect is a call returned, with what it returned."""
+
+    def returned(answer: Any, context: ToolContext) -> Any:
+        result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
+        line = Line(context.step_id, context.external_key, context.attempt, result.output, result.external_id)
+        world.append(EFFECTS, line)
+        world.call.reached()
+        return answer
+
+    async def awaited(answer: Awaitable[Any], context: ToolContext) -> Any:
+        return returned(await answer, context)
+
+    def call(args: Json, context: ToolContext) -> Any:
+        world.request(context)
+        answer = tool.call(args, context)
+        return awaited(answer, context) if inspect.isawaitable(answer) else returned(answer, context)
+
+    return replace(tool, call=call)

@@ -16,7 +16,8 @@ from .html_coverage import coverage, run_section
 from .html_parts import badge, section, verdict
 from .html_windows import windows
 from .tags import Html, Part, code, join, listing, names, pairs, row, table, tag, text
-from .view import LEGEND, REGISTER, Entry, Register, View, judge, plain
+from .view import LEGEND, REGISTER, Entry, Register, View, judge
+from .words import plain
 
 SECTIONS = (
     ("guaranteed", "1", "What is guaranteed, and what is not"),

@@ -3,7 +3,8 @@
 from ..checkers.evidence import Machine, Schedules
 from .html_parts import counts
 from .tags import Html, Part, code, join, listing, pairs, row, table, tag
-from .view import View, number, plain, tally, timings
+from .view import View, timings
+from .words import number, plain, tally
 
 NONE = "none"
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from ..checkers.evidence import Verdict
 from .tags import Html, breakable, join, tag
-from .view import Entry, number, ranked
+from .view import Entry
+from .words import number, ranked
 
 SLUG = {verdict: verdict.lower().replace(" ", "-") for verdict in Verdict}
 

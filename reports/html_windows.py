@@ -3,7 +3,8 @@
 from ..checkers.evidence import WindowResult
 from .html_parts import counts, verdict
 from .tags import Html, Part, breakable, join, listing, row, table, tag
-from .view import View, alternatives, number, window_problems
+from .view import View, window_problems
+from .words import alternatives, number
 
 HEADS = (
     "Row",

@@ -5,23 +5,8 @@ from collections.abc import Iterable
 
 from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
 from .sequence import broken, diagram
-from .view import (
-    LEGEND,
-    REGISTER,
-    Entry,
-    Register,
-    View,
-    alternatives,
-    cited,
-    figures,
-    judge,
-    number,
-    paired,
-    plain,
-    tally,
-    timings,
-    window_problems,
-)
+from .view import LEGEND, REGISTER, Entry, Register, View, cited, figures, judge, paired, timings, window_problems
+from .words import alternatives, number, plain, tally
 
 _MARKS = re.compile(r"([\\`*\[\]|~#!]|(?<![^\W_])_|_(?![^\W_]))")
 _BAR = re.compile(r"(?<!\\)\|")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from .view import plain
+from .words import plain
 
 INLINE = {"a", "abbr", "b", "code", "em", "i", "kbd", "small", "span", "strong"}
 

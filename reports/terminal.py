@@ -8,7 +8,8 @@ from rich.text import Text
 from ..checkers.evidence import RunEvidence, Trace, Verdict
 from ..model.claims import Claim
 from .sequence import diagram
-from .view import REGISTER, Entry, Register, View, cited, effects, judge, number, paired, plain, tally, window_problems
+from .view import REGISTER, Entry, Register, View, cited, judge, paired, window_problems
+from .words import effects, number, plain, tally
 
 STYLES = {
     Verdict.PROVED: "green",

@@ -14,9 +14,12 @@ from typing import Final
 from ..checkers.evidence import Item, RunEvidence, Verdict, WindowResult, strongest, weakest
 from ..model.claims import ASSUMPTIONS, CLAIMS, Assumption, Claim
 from ..model.policy import HARDENED
+from .words import effects, number, plain
 
 SURE: Final = (Verdict.PROVED, Verdict.EXHAUSTED)
 BROKEN: Final = (Verdict.REFUTED, Verdict.ERROR)
+
+_TIMING = re.compile(r"second|_ms$|\bms$|per_s|elapsed|duration")
 
 LEGEND: Final = {
     Verdict.PROVED: "An inductive proof by a solver: it holds in every reachable state of the model, without a bound on crashes. "
@@ -29,9 +32,6 @@ LEGEND: Final = {
     Verdict.ERROR: "The checker itself failed or gave no answer. This is never a pass.",
 }
 
-_TIMING = re.compile(r"second|_ms$|\bms$|per_s|elapsed|duration")
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-
 
 @dataclass(frozen=True)
 class Register:
@@ -42,41 +42,6 @@ class Register:
 
 
 REGISTER: Final = Register(CLAIMS, ASSUMPTIONS)
-
-
-def plain(text: object) -> str:
-    """A text on one line in which nothing is invisible: control and direction characters are written out."""
-    spaced = re.sub(r"[\t\r\n]+", " ", str(text))
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", spaced)
-
-
-def number(value: float | str) -> str:
-    """A figure as people read it."""
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.4g}" if isinstance(value, float) else plain(value)
-
-
-def alternatives(guards: str) -> list[str]:
-    """Guards joined by "or", each with the fields of one value named together: `effect, node = none`."""
-    found = []
-    for text in guards.split(" or "):
-        named: dict[str, list[str]] = {}
-        for part in plain(text).split(" ∧ "):
-            field, blank, rest = part.partition(" ")
-            named.setdefault(blank + rest, []).append(field)
-        found.append(" ∧ ".join(f"{', '.join(fields)}{rest}" for rest, fields in named.items()))
-    return found
-
-
-def ranked(outcomes: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Outcomes with how often each was seen, the commonest first."""
-    return sorted(outcomes.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def tally(outcomes: Mapping[str, int]) -> str:
-    """The same on one line."""
-    return ", ".join(f"{number(count)} × {plain(name)}" for name, count in ranked(outcomes))
 
 
 def figures(item: Item) -> list[tuple[str, str]]:
@@ -310,12 +275,6 @@ def window_problems(window: WindowResult) -> list[str]:
         if most is not None and any(count > most for count in effects(seen)):
             found.append(f"more effects were observed in the end than predicted: {seen}")
     return found
-
-
-def effects(outcome: str) -> list[int]:
-    """The effects of each step in an outcome such as `completed/1` or `failed:in flight/0+1`."""
-    counts = re.search(r"/(\d+(?:\+\d+)*)$", outcome)
-    return [int(count) for count in counts[1].split("+")] if counts else []
 
 
 def _assumptions(register: Register, entries: tuple[Entry, ...]) -> Iterator[tuple[Assumption, tuple[str, ...]]]:

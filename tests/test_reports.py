@@ -35,7 +35,8 @@ from crashwindow.reports.html import render_html
 from crashwindow.reports.markdown import code, escape, render_markdown
 from crashwindow.reports.sequence import LANES, diagram
 from crashwindow.reports.terminal import claim_text, claims_table, summary_table, trace_table
-from crashwindow.reports.view import REGISTER, Register, judge, plain
+from crashwindow.reports.view import REGISTER, Register, judge
+from crashwindow.reports.words import plain
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -5,7 +5,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .runtime.errors import CommandError
+
+if TYPE_CHECKING:
+    from .model.claims import Claim
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -25,7 +31,10 @@ class OneOf(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command: its name, the module that holds a function of that name (imported late), a line of help, arguments."""
+    """One command: its name, the module that holds a function of that name (imported late), a line of help, arguments.
+
+    A command that needs both the checkers and the reports is a function here: no other module may know the two.
+    """
 
     name: str
     module: str
@@ -57,7 +66,35 @@ EXTERNAL_ID = argument("--external-id", metavar="X", help="with --happened: the 
 BY = argument("--by", metavar="NAME", required=True, help="who says so")
 EVIDENCE = argument("--evidence", metavar="TEXT", required=True, help="how that is known")
 
+PROFILE = argument("--profile", choices=("quick", "deep"), default="quick", help="how much: quick is the default")
+OUT = argument("--out", metavar="DIR", default=".", help="where reports/out/RUN is written (the working directory)")
+SEED = argument("--seed", metavar="N", type=int, default=20261121, help="what random walks start from (%(default)s)")
+RESUME = argument("--resume", metavar="DIR", help="go on with an interrupted run, in its directory")
+EVIDENCE_FILE = argument("--evidence", metavar="FILE", help="an evidence.json, to show verdicts")
+CLAIM = argument("claim", metavar="CLAIM", nargs="?", help="one claim's id")
+A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
+KEY = argument("key", metavar="KEY", help="model:POLICY:0/1/2 or crash:CASE[@POLICY]:FAULT;FAULT")
+AT = argument("--at", metavar="BOUNDARY:WHEN", help="one fault instead of the sweep, as in append_started:after")
+DO = argument("action", choices=("list", "run", "validate"), help="what to do")
+NAMES = argument(
+    "names", metavar="NAME|FILE", nargs="*", help="scenarios by name, or scenario files; else all that ship"
+)
+BENCH = argument("arguments", metavar="ARG", nargs="*", help="passed on to pytest, as in -- -k search")
+
+HERE = ""
 COMMANDS = (
+    Command(
+        "verify",
+        HERE,
+        "run every checker and write the report; exit 0 only if every verdict is the expected one",
+        (PROFILE, OUT, SEED, RESUME),
+    ),
+    Command("claims", HERE, "list the claim register, or one claim in full", (CLAIM, EVIDENCE_FILE)),
+    Command("witness", HERE, "show, for a claim, a run that reaches what it speaks of", (A_CLAIM,)),
+    Command("replay", HERE, "re-run a counterexample or a crash schedule by its key, step by step", (KEY,)),
+    Command("crash", ".checkers.cli", "crash your own plan at every boundary, or at one", (PLAN, AT, TOOLS)),
+    Command("scenario", ".checkers.cli", "list, run or validate scenarios", (DO, NAMES)),
+    Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),
     Command("submit", ".runtime.cli", "submit a plan, for a worker to run", (PLAN, STORE, JOB_ID, TOOLS)),
     Command(
@@ -103,10 +140,10 @@ def parser() -> argparse.ArgumentParser:
 
 def known_errors() -> tuple[type[Exception], ...]:
     """The errors that tell the user what to do; any other one is a defect of ours, and shows its traceback."""
-    from .runtime import cli, plan, registry, resolve, store
+    from .runtime import plan, registry, resolve, store
 
     return (
-        cli.CommandError,
+        CommandError,
         plan.PlanError,
         registry.DuplicateToolError,
         registry.ToolSourceError,
@@ -117,11 +154,103 @@ def known_errors() -> tuple[type[Exception], ...]:
     )
 
 
+def verify(args: argparse.Namespace) -> int:
+    """The main job, with its progress on the screen."""
+    from rich.console import Console
+
+    from .checkers.evidence import RunEvidence
+    from .checkers.stages import STAGES
+    from .checkers.verify import Context, new_run
+    from .checkers.verify import verify as stages
+    from .reports.files import write
+    from .reports.terminal import summary_table
+    from .reports.view import judge
+
+    console = Console()
+    directory = Path(args.resume) if args.resume else new_run(Path(args.out))
+    if args.resume and not (directory / "stages").is_dir():
+        raise CommandError(f"{directory}: no interrupted run is here; give the directory that the run has printed")
+    command = f"crashwindow verify --profile {args.profile} --seed {args.seed}"
+    console.print(f"{command}\nevidence in {directory}", highlight=False, soft_wrap=True)
+    evidence: RunEvidence | None = None
+    with console.status("") as status:
+        context = Context(args.profile, args.seed, directory, status.update)
+        for result in stages(context, STAGES, command):
+            if isinstance(result, RunEvidence):
+                evidence = result
+            else:
+                stage, found, seconds = result
+                console.print(f"  {seconds:6.1f} s  {stage.title}: {found.summary()}", highlight=False, soft_wrap=True)
+    if evidence is None:
+        raise RuntimeError("the run ended without evidence")
+    files = write(evidence, directory)
+    console.print(summary_table(evidence))
+    console.print(f"report: {files['report.html']}", highlight=False, soft_wrap=True)
+    return 0 if judge(evidence).passed else 1
+
+
+def claims(args: argparse.Namespace) -> int:
+    """The register, or one of its claims."""
+    from rich.console import Console
+
+    from .reports.files import load
+    from .reports.terminal import claim_text, claims_table
+
+    evidence = load(Path(args.evidence)) if args.evidence else None
+    shown = claim_text(known_claim(args.claim), evidence) if args.claim else claims_table(evidence=evidence)
+    Console().print(shown)
+    return 0
+
+
+def witness(args: argparse.Namespace) -> int:
+    """Runs that reach the antecedents of a claim: the claim speaks of something."""
+    from rich.console import Console
+
+    from .checkers.search import witnesses
+    from .reports.terminal import trace_table
+
+    console = Console()
+    for words, trace in witnesses(known_claim(args.claim)):
+        console.print(f"{args.claim}: {words}", style="bold", highlight=False)
+        console.print(trace_table(trace) if trace else "no run reaches it")
+    return 0
+
+
+def replay(args: argparse.Namespace) -> int:
+    """A run of the model, or a crash schedule on the runtime, step by step."""
+    from rich.console import Console
+
+    from .checkers import traces
+    from .reports.terminal import trace_table
+
+    if args.key.startswith("crash:"):
+        from .checkers.cli import replay_crash
+
+        return replay_crash(args.key)
+    try:
+        Console().print(trace_table(traces.replay(args.key)))
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    return 0
+
+
+def known_claim(name: str) -> "Claim":
+    """The claim with this id; an error that lists the ids otherwise."""
+    from .model.claims import CLAIM_BY_ID
+
+    if name not in CLAIM_BY_ID:
+        raise CommandError(f"there is no claim {name!r}; there are {', '.join(CLAIM_BY_ID)}")
+    return CLAIM_BY_ID[name]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     args = parser().parse_args(argv)
     try:
-        code: int = getattr(import_module(args.module, __package__), args.command)(args)
+        function = (
+            getattr(import_module(args.module, __package__), args.command) if args.module else globals()[args.command]
+        )
+        code: int = function(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED

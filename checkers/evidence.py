@@ -26,6 +26,9 @@ class Verdict(StrEnum):
     ERROR = "ERROR"  # the checker itself failed, or gave no answer
 
 
+BROKEN = (Verdict.REFUTED, Verdict.ERROR)
+"""Verdicts that nothing outshines."""
+
 STRENGTH = list(Verdict)
 """Verdicts from the strongest to the worst."""
 
@@ -37,7 +40,7 @@ def weakest(verdicts: Sequence[Verdict]) -> Verdict:
 
 def strongest(verdicts: Sequence[Verdict]) -> Verdict:
     """The best of some verdicts; a refutation or an error is never outshone."""
-    broken = [v for v in verdicts if v in (Verdict.REFUTED, Verdict.ERROR)]
+    broken = [v for v in verdicts if v in BROKEN]
     return weakest(broken) if broken else min(verdicts, key=STRENGTH.index, default=Verdict.NOT_CHECKED)
 
 
@@ -97,25 +100,33 @@ class ClaimResult(Base):
         return self.best == self.expected and Verdict.ERROR not in [item.verdict for item in self.items]
 
 
+class Observed(Base):
+    """What real crashes in one window showed."""
+
+    crashes: int = 0  # schedules whose last crash left this window
+    killed: int = 0  # of these, by SIGKILL of a process
+    at_crash: dict[str, int] = Field(default_factory=dict)  # effects when the crash struck -> how often
+    recovery: dict[str, int] = Field(default_factory=dict)  # first boundary of the recovery -> how often
+    in_end: dict[str, int] = Field(default_factory=dict)  # final state and effects -> how often
+
+
 class WindowResult(Base):
     """One row of the crash-window table: what the model predicts, what was proved, what real crashes showed."""
 
     row: str
     crash_after: str
     durable: str
-    predicted_recovery: str
+    advice: str  # what recovery does, in words
+    predicted_recovery: list[str]  # the rules of T-RECOVER, as stated by hand
     predicted_at_crash: list[str]
     predicted_in_end: list[str]
-    derived_recovery: str
+    derived_recovery: list[str]
     derived_at_crash: list[str]
     derived_in_end: list[str]
     states: int
     agrees: bool  # the derived row equals the stated one
-    proof: Verdict  # the invariant implies the row's effects
-    crashes: int  # schedules that crashed in this window
-    killed: int  # of these, by SIGKILL of a process
-    observed_recovery: dict[str, int]  # first boundary of the recovery -> how often
-    observed_in_end: dict[str, int]  # "2 parked" style: effects and final state -> how often
+    proof: Verdict  # the invariant implies the row's effects at the crash
+    observed: Observed
     source: str
 
 
@@ -163,8 +174,6 @@ class Machine(Base):
     transitions: int
     states_per_second: float
     unreached: list[str]  # rules that never fire under this policy: defence in depth, or a gap
-    obligations: int
-    solver_seconds: float
 
 
 class RunInfo(Base):
@@ -194,13 +203,15 @@ class RunEvidence(Base):
     scenarios: list[ScenarioResult]
     mutants: list[MutantResult]
     not_checked: list[str]  # sentences: what this run says nothing about
+    errors: list[str]  # stages that ended with an exception, and why
 
     @property
     def passed(self) -> bool:
         """Whether every verdict is the expected one."""
         return (
-            all(claim.as_expected for claim in self.claims)
-            and all(window.agrees for window in self.windows)
+            not self.errors
+            and all(claim.as_expected for claim in self.claims)
+            and all(window.agrees and window.proof not in BROKEN for window in self.windows)
             and all(scenario.passed for scenario in self.scenarios)
             and all(mutant.killed_by for mutant in self.mutants)
             and not any(s.violations or s.disagreements for s in self.schedules)

@@ -168,3 +168,18 @@ def _rest(claim: Claim, space: Space) -> Item:
     return _item(
         claim, Verdict.EXHAUSTED, "from every reachable state a run without further faults comes to rest", space
     )
+
+
+def witnesses(claim: Claim) -> list[tuple[str, Trace | None]]:
+    """For each thing that a claim speaks of, in words, a shortest run that reaches it."""
+    if claim.kind == "refuted":
+        return [(item.statement, item.trace) for item in examine(claim, {})]
+    if claim.kind != "holds":
+        return [(item.statement, item.trace) for item in examine(claim, {}) if item.trace]
+    space = complete(claim.policy, {})
+    props = [BY_ID[name] for name in claim.properties]
+    return [
+        (f"{prop.id}: {show(occurs)}", trace)
+        for prop in props
+        for occurs, trace in zip(prop.occurs, witness(space, prop), strict=True)
+    ]

@@ -140,10 +140,10 @@ CLAIMS: Final = (
           "T-RECOVER (P15 for many workers: not checked)", "hardened", "rest", (), _STORE, ("explore",), "EXHAUSTED"),
     Claim("S1-1-ORDER", "hardened", "With the ledger consulted on recovery, committing before appending is safe as well: the order that S1 §1 warns "
           "of keeps every property.", (Citation("S1", "1", (14, 14), "b741ed8cce9ff208fc22a8101c72c9f037b83bacdab4b3a0b9ecee9eb255662e"),), "T-RECOVER 2", "s0-order-full-recovery", "holds",
-          ("P1", "P2", "P3", "P4", "P6", "P7", "P11", "P14"), _STORE + _TOOL, ("explore",), "EXHAUSTED"),
+          ("P1", "P2", "P3", "P4", "P6", "P7", "P11", "P14"), _STORE + _TOOL, ("prove", "explore"), "PROVED"),
     Claim("S4-5.2-STABLE", "hardened", "Re-execution without a barrier keeps the world at most once if every tool is idempotent and its external key "
           "is the same in every attempt.", (Citation("S4", "5.2", (91, 91), "d4a1426bcdf5814ede4793a952ef4e74ecc0a6b5fa34656b6376e8c8c9ce09b4"),), "T-RECOVER on_unknown", "s4-reexecute-stable-key", "holds",
-          ("P1",), _STORE + _TOOL, ("explore",), "EXHAUSTED"),
+          ("P1",), _STORE + _TOOL, ("prove", "explore"), "PROVED"),
     Claim("S4-5.2", "as_written", "After a crash between the execution and the effect record the step is executed again; the tool's idempotence and "
           "the external key of S1 §4.2 keep the world at most once.", (Citation("S4", "5.2", (91, 91), "d4a1426bcdf5814ede4793a952ef4e74ecc0a6b5fa34656b6376e8c8c9ce09b4"), Citation("S1", "4.2", (60, 63), "084083b03e93c6fbb3a4582960b7a735175f32f977daad695c515d3e119e4a9d")),
           "T-RECOVER on_unknown", "s4-reexecute", "refuted", ("P1",), _STORE + _TOOL, ("explore", "replay"), "REFUTED", "S4-5.2-STABLE"),

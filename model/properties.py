@@ -87,6 +87,7 @@ PROPERTIES: Final = (
             guard(job="failed", node="no_effect", ledger="none|unknown|committed"),
             guard(job="failed", node="unknown", ledger="none|no_effect|committed"),
             guard(job="parked", ledger="inflight|no_effect"),
+            guard(job="failed", open="1|2", node="none"),
         ),
         occurs=(guard(job="completed"), guard(job="failed", node="unknown"), guard(job="parked", ledger="unknown")),
     ),

@@ -239,6 +239,7 @@ def _claim_problems(evidence: RunEvidence, register: Register, entries: tuple[En
 
 
 def _run_problems(evidence: RunEvidence) -> Iterator[str]:
+    yield from evidence.errors
     for window in evidence.windows:
         yield from (f"window {window.row}: {words}" for words in window_problems(window))
     for campaign in evidence.schedules:

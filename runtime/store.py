@@ -25,7 +25,7 @@ class StaleEpoch(Exception):
 
 
 class VersionConflict(Exception):
-    """The stream has moved on, or has ended. `tail` holds the events after the expected version; `ended`: the last is terminal."""
+    """The stream has moved on (`tail`: the events after the expected version), or it has `ended`: its last event is terminal."""
 
     def __init__(self, message: str, tail: Sequence[Event], ended: bool = False) -> None:
         super().__init__(message)

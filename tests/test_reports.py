@@ -267,6 +267,7 @@ def evidence() -> RunEvidence:
         ],
         mutants=[MutantResult(name="acquire not atomic", killed_by="crash", words="P1: 2 effects")],
         not_checked=["Many workers on one job."],
+        errors=[],
     )
 
 

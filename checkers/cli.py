@@ -1,0 +1,136 @@
+"""Commands of the checkers: crash a plan, run scenarios, replay a schedule, measure."""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..runtime.errors import CommandError
+from ..scenarios.schema import Scenario, ScenarioError, load, shipped
+from .evidence import Schedules
+
+
+def crash(args: argparse.Namespace) -> int:
+    """A user's plan, killed once at every boundary, or at one."""
+    from ..runtime.plan import load_plan, validate_plan
+    from ..runtime.registry import load_tools
+    from ..runtime.tools import registry
+    from .crash import crash_plan
+
+    known = registry.merged(load_tools(args.tools)) if args.tools else registry
+    plan = validate_plan(load_plan(Path(args.plan)), known, source=args.plan)
+    console = Console()
+    with console.status("") as status:
+        try:
+            campaign = crash_plan(
+                plan, known.tools, args.at, progress=lambda name, done, of: status.update(f"schedule {done} of {of}")
+            )
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+    table = Table("struck at", "outcome: effects", "recovery begins with", "broken", box=None)
+    for record in campaign.records:
+        at = ";".join(map(str, record.key.schedule)) or "nothing"
+        wrong = record.error or "; ".join(record.violations)
+        table.add_row(
+            at, escape(record.outcome), record.first or "nothing", f"[red]{escape(wrong)}[/]" if wrong else "-"
+        )
+    console.print(table)
+    return _summary(console, campaign.summaries)
+
+
+def _summary(console: Console, summaries: Sequence[Schedules]) -> int:
+    broken = 0
+    for summary in summaries:
+        broken += len(summary.violations) + len(summary.disagreements)
+        console.print(f"{summary.schedules} schedules, {len(summary.violations)} violations", highlight=False)
+    return 1 if broken else 0
+
+
+def scenario(args: argparse.Namespace) -> int:
+    """List, validate or run scenarios."""
+    try:
+        chosen = _chosen(args.names)
+    except ScenarioError as error:
+        raise CommandError(str(error)) from error
+    console = Console()
+    if args.action == "validate":
+        console.print(f"{len(chosen)} scenarios are valid")
+        return 0
+    if args.action == "list":
+        table = Table("name", "list", "expected", "policy", "title", box=None)
+        for each in chosen:
+            outcome = f", {each.run.outcome}" if each.run else ""
+            table.add_row(each.name, each.list, escape(each.expect + outcome), each.policy, escape(each.title))
+        console.print(table)
+        return 0
+    return _run(console, chosen)
+
+
+def _chosen(names: Sequence[str]) -> list[Scenario]:
+    """Scenarios by name or file, in the order given; all that ship where nothing is given. Raises ScenarioError."""
+    every = shipped()
+    if not names:
+        return every
+    by_name = {each.name: each for each in every}
+    found: list[Scenario] = []
+    for name in names:
+        if name in by_name:
+            found.append(by_name[name])
+        elif name.endswith((".yaml", ".yml")):
+            found += load(Path(name))
+        else:
+            raise ScenarioError(
+                f"there is no scenario {name!r}; `crashwindow scenario list` shows all, FILE.yaml is a file"
+            )
+    return found
+
+
+def _run(console: Console, chosen: Sequence[Scenario]) -> int:
+    from .scenario import Known, run
+
+    known, failed = Known(), 0
+    for each in chosen:
+        result = run(each, known)
+        failed += not result.passed
+        mark = "[green]as expected[/]" if result.passed else "[bold red]not as expected[/]"
+        console.print(f"{each.name}: {mark}: {escape(result.detail)}", highlight=False, soft_wrap=True)
+        console.print(f"  {escape(result.command)}", style="dim", highlight=False, soft_wrap=True)
+    console.print(f"{len(chosen) - failed} of {len(chosen)} scenarios as expected")
+    return 1 if failed else 0
+
+
+def replay_crash(key: str) -> int:
+    """A crash schedule on the real runtime, each process and boundary as it is performed; 1 if it breaks a property."""
+    from .crash import run_schedule
+
+    console = Console()
+    try:
+        record = run_schedule(key, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    for problem in filter(None, (record.error, *record.violations)):
+        console.print(problem, style="bold red", markup=False, highlight=False, soft_wrap=True)
+    return 1 if record.error or record.violations else 0
+
+
+def bench(args: argparse.Namespace) -> int:
+    """The benchmark cases of the checkout, by pytest-benchmark; the machine's figures, and ratios within the run."""
+    folder = Path(__file__).parent.parent / "tests" / "benchmarks"
+    if not folder.is_dir():
+        raise CommandError(f"{folder} is not there: the benchmarks lie in a checkout, not in an installed package")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        str(folder),
+        "-o",
+        "addopts=--import-mode=importlib",
+        "--benchmark-only",
+        "-q",
+    ]
+    return subprocess.run([*command, *args.arguments], cwd=folder.parent.parent, check=False).returncode

@@ -1,0 +1,94 @@
+"""Which crash window a real crash has left, and what was then observed: the columns of the table that the runtime fills.
+
+The window is found by the model's own table from the durable state that the judge described; the ambiguity class, whose
+windows share their durable states, is told apart by the fault that struck.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from .crash_run import Record
+from .evidence import Observed
+from .windows import class_of
+
+AT_1C: Final = frozenset({"append_started:after", "execute:before", "append_no_effect:before", "append_no_effect:torn"})
+AT_2: Final = frozenset({"execute:effect", "execute:after", "put_effect:before"})
+"""Where a first crash leaves window 1c; and 2, if by then the effect has happened, which only the world's witness knows."""
+AMBIGUOUS: Final = "1c"
+"""The id by which `class_of` knows the ambiguity class."""
+
+
+def durable_fields(job: str, step: Mapping[str, Any]) -> dict[str, str]:
+    """The model's durable fields, as far as windows need them, from a described state (`crash_judge.described`)."""
+    labels: list[str] = step["events"]
+
+    def has(*wanted: str) -> bool:
+        return any(label in wanted for label in labels)
+
+    def result(found: bool) -> str:
+        return "first" if found else "none"
+
+    failed = next((label for label in labels if label.startswith("node_finished") and "failure" in label), None)
+    node = "success" if has("node_finished(side_effect_committed)") else "none"
+    if failed:
+        node = "no_effect" if step["ledger"] == "NO_EFFECT" else "unknown"
+    last_start = max((i for i, label in enumerate(labels) if label == "tool_invocation_started"), default=-1)
+    resolved = max((i for i, label in enumerate(labels) if label == "invocation_resolved(not_happened)"), default=-1)
+    doubt = any(label == "tool_invocation_finished(unknown)" for label in labels[resolved + 1 :]) and step["open"] > 0
+    return {
+        "at": "idle",
+        "job": job,
+        "open": str(min(step["open"], 2)),
+        "closed": "1" if has("tool_invocation_finished(no_effect)", "invocation_resolved(not_happened)") else "0",
+        "doubt": "yes" if doubt else "no",
+        "retry": "yes" if "retry_scheduled" in labels[last_start + 1 :] else "no",
+        "finished": result(has("tool_invocation_finished(success)")),
+        "committed": result(has("command_committed")),
+        "resolved": result(has("invocation_resolved(happened)")),
+        "node": node,
+        "checkpoint": "yes" if has("state_checkpointed") else "no",
+        "effect": result(step["effect_record"]),
+        "ledger": (step["ledger"] or "none").lower(),
+    }
+
+
+def window_of(record: Record, step: str) -> str | None:
+    """The window in which a record's last crash has left a step; None when nothing was struck."""
+    if record.at_crash is None:
+        return None
+    found = class_of(durable_fields(record.at_crash["job"], record.at_crash["steps"][step]))
+    if found != AMBIGUOUS:
+        return found
+    faults = [f"{f.boundary}:{f.when}" for f in record.key.schedule]
+    if len(faults) == 1 and record.at_crash["steps"][step]["open"] == 1:
+        happened = record.at_crash["steps"][step]["effects"] > 0
+        return "1c" if faults[0] in AT_1C else "2" if faults[0] in AT_2 and happened else "2x"
+    return "2x"
+
+
+def observe(records: Iterable[Record]) -> dict[str, Observed]:
+    """The observed columns of the crash-window table, by window: one count for each step of each crashed schedule."""
+    tally: dict[str, dict[str, Counter[str]]] = {}
+    crashes, killed = Counter[str](), Counter[str]()
+    for record in records:
+        if record.error or record.at_crash is None:
+            continue
+        for name, step in record.at_crash["steps"].items():
+            window = window_of(record, name)
+            assert window is not None
+            crashes[window] += 1
+            killed[window] += record.by == "SIGKILL"
+            columns = tally.setdefault(window, {"at_crash": Counter(), "recovery": Counter(), "in_end": Counter()})
+            columns["at_crash"][str(step["effects"])] += 1
+            if len(record.at_crash["steps"]) == 1:
+                columns["recovery"][record.first or "nothing"] += 1
+                columns["in_end"][record.outcome] += 1
+    return {
+        window: Observed(
+            crashes=crashes[window],
+            killed=killed[window],
+            **{name: dict(counter.most_common()) for name, counter in columns.items()},
+        )
+        for window, columns in sorted(tally.items())
+    }

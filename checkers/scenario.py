@@ -1,0 +1,82 @@
+"""Running a scenario: its model half by search, its runtime half by killed processes on a real SQLite store."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ..model.policy import HARDENED
+from ..model.properties import BY_ID
+from ..scenarios.schema import Scenario
+from .crash import run_schedule
+from .evidence import ScenarioResult, Trace
+from .explore import Space
+from .observed import window_of
+from .search import check, complete, shortest
+from .traces import trace_to
+from .windows import derive
+
+
+@dataclass
+class Known:
+    """What scenarios share: complete searches by policy, and the derived table."""
+
+    spaces: dict[str, Space] = field(default_factory=dict)
+
+    @cached_property
+    def windows(self) -> dict[str, bool]:
+        """Whether each window's row agrees with its derivation."""
+        return {row.window.id: row.agrees for row in derive(complete(HARDENED.name, self.spaces))}
+
+
+def run(scenario: Scenario, known: Known) -> ScenarioResult:
+    """Try a scenario in both its halves."""
+    observed, trace = _model(scenario, known)
+    detail = [f"model: {observed}"]
+    passed = observed == scenario.expect
+    if scenario.run:
+        problems, outcome = _runtime(scenario)
+        passed = passed and not problems
+        detail.append(f"runtime: {'; '.join(problems) or outcome}")
+    key = scenario.key()
+    return ScenarioResult(
+        name=scenario.name,
+        expected=scenario.expect + (f", {scenario.run.outcome}" if scenario.run else ""),
+        observed="as expected" if passed else "not as expected",
+        passed=passed,
+        detail="; ".join(detail),
+        trace=trace,
+        command=f"crashwindow replay '{key}'" if key else f"crashwindow scenario run {scenario.name}",
+    )
+
+
+def _model(scenario: Scenario, known: Known) -> tuple[str, Trace | None]:
+    """What the model says: holds or refuted, with a counterexample."""
+    if scenario.window:
+        return ("holds" if known.windows[scenario.window] else "refuted"), None
+    if scenario.property is None:
+        return scenario.expect, None
+    if scenario.expect == "holds":
+        violation = check(complete(scenario.policy, known.spaces), BY_ID[scenario.property])
+        return ("refuted", violation.trace) if violation else ("holds", None)
+    space, state = shortest(scenario.policy, BY_ID[scenario.property].never)
+    return ("refuted", trace_to(space, state)) if state is not None else ("holds", None)
+
+
+def _runtime(scenario: Scenario) -> tuple[list[str], str]:
+    """What went otherwise than expected on the runtime, and the outcome."""
+    assert scenario.run is not None
+    record = run_schedule(str(scenario.key()))
+    if record.error:
+        return [record.error], record.outcome
+    problems = []
+    if record.outcome != scenario.run.outcome:
+        problems.append(f"the outcome is {record.outcome}, expected {scenario.run.outcome}")
+    broken = sorted({violation.split(":")[0] for violation in record.violations})
+    if broken != sorted(scenario.run.violates):
+        problems.append(
+            f"broken: {', '.join(broken) or 'nothing'}; expected: {', '.join(scenario.run.violates) or 'nothing'}"
+        )
+    if scenario.window and record.at_crash is not None:
+        windows = {window_of(record, step) for step in record.at_crash["steps"]}
+        if scenario.window not in windows:
+            problems.append(f"the crash left window {', '.join(sorted(map(str, windows)))}")
+    return problems, record.outcome

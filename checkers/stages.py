@@ -1,0 +1,218 @@
+"""The stages of `crashwindow verify`, in order: search, proof, table, crashes, walk, scenarios, canaries."""
+
+import hashlib
+import time
+from dataclasses import replace
+
+from ..model.claims import CLAIMS
+from ..model.invariant import INVARIANT, invariant
+from ..model.machine import Machine as RowMachine
+from ..model.machine import show
+from ..model.policy import HARDENED
+from ..model.properties import PROPERTIES
+from ..model.step import build
+from ..model.windows import WINDOWS
+from ..scenarios.policies import POLICIES
+from .evidence import Item, Machine, MutantResult, Observed, Verdict, WindowResult
+from .explore import explore
+from .search import check, complete, examine
+from .verify import Context, Found, Stage
+
+PROVED = tuple(p.id for p in PROPERTIES)
+
+
+def machine_sha256(machine: RowMachine) -> str:
+    """The hash of a machine's fields and rows: which model the evidence speaks of."""
+    text = repr([(f.name, f.scope.value, f.values, f.starts, f.count) for f in machine.fields])
+    text += repr([show(g) for g in machine.impossible])
+    for rule in machine.rules:
+        parts = [
+            show(rule.sees),
+            show(rule.meets),
+            [show(g) for g in rule.unless],
+            sorted(rule.writes.items()),
+            rule.emits,
+        ]
+        text += repr((rule.name, rule.actor.value, rule.boundary, *parts))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def search(context: Context) -> Found:
+    """Every claim by explicit search, and the machines that were searched."""
+    found = Found()
+    seconds: dict[str, float] = {}
+    for claim in CLAIMS:
+        new = claim.expected != "REFUTED" and claim.policy not in context.spaces
+        clock = time.perf_counter()
+        if new:
+            complete(claim.policy, context.spaces)
+            seconds[claim.policy] = time.perf_counter() - clock
+        found.add(claim.id, *examine(claim, context.spaces))
+        context.tell(f"search: {claim.id}")
+    for policy, space in context.spaces.items():
+        machine = space.machine
+        found.machines.append(
+            Machine(
+                policy=policy,
+                sha256=machine_sha256(machine),
+                fields=len(machine.fields),
+                rules=len(machine.rules),
+                states=len(space),
+                transitions=space.transitions,
+                states_per_second=round(len(space) / seconds[policy]),
+                unreached=sorted(r.name for r in machine.rules if r.name not in space.fired),
+            )
+        )
+    return found
+
+
+def proof(context: Context) -> Found:
+    """The inductive proofs, of the hardened machine and of two others, with their obligations as files beside the evidence."""
+    from .prove import export, prove, to_items
+
+    found = Found()
+    for claim in CLAIMS:
+        if "prove" not in claim.methods or claim.kind != "holds":
+            continue
+        policy = POLICIES[claim.policy]
+        if claim.policy not in context.proofs:
+            # Without a barrier the written invariant does not hold; what P1 rests on there is P11 alone.
+            whole = policy.barrier == "after evidence"
+            properties = PROPERTIES if whole else [p for p in PROPERTIES if p.id in ("P1", "P11")]
+            proved = prove(build(policy), properties, invariant(policy) if whole else ())
+            export(proved, context.directory / "smt2" / claim.policy)
+            context.proofs[claim.policy] = dict(to_items(proved))
+        found.add(claim.id, *(context.proofs[claim.policy][name] for name in claim.properties))
+    return found
+
+
+def table(context: Context) -> Found:
+    """The crash-window table, derived and compared; and what the invariant proves of each row."""
+    from .prove import prove, prove_rows
+    from .windows import derive
+
+    space = complete(HARDENED.name, context.spaces)
+    proofs = prove_rows(prove(build(HARDENED), PROPERTIES, INVARIANT), WINDOWS)
+    found = Found()
+    rows = derive(space)
+    for row in rows:
+        window = row.window
+        found.windows.append(
+            WindowResult(
+                row=window.id,
+                crash_after=window.crash_after,
+                durable=" or ".join(show(g) for g in window.durable),
+                advice=window.advice,
+                predicted_recovery=sorted(window.recovery),
+                predicted_at_crash=sorted(window.at_crash),
+                predicted_in_end=sorted(window.in_end),
+                derived_recovery=sorted(row.recovery),
+                derived_at_crash=sorted(row.at_crash),
+                derived_in_end=sorted(row.in_end),
+                states=row.states,
+                agrees=row.agrees,
+                proof=proofs[window.id],
+                observed=Observed(),
+                source=window.source,
+            )
+        )
+    wrong = [row.window.id for row in rows if not row.agrees]
+    said = (
+        f"rows that differ from the table stated by hand: {', '.join(wrong)}"
+        if wrong
+        else f"each of {len(rows)} windows, over {sum(r.states for r in rows)} states, is as stated by hand"
+    )
+    verdict = Verdict.REFUTED if wrong else Verdict.EXHAUSTED
+    figures: dict[str, int | float | str] = {"windows": len(rows), "states": len(space)}
+    command = "crashwindow claims T-WINDOW"
+    found.add("T-WINDOW", Item(checker="windows", verdict=verdict, statement=said, figures=figures, command=command))
+    return found
+
+
+def crashes(context: Context) -> Found:
+    """Every crash schedule of the profile on the real runtime, and what was seen in each window."""
+    from .crash import sweep
+    from .observed import observe
+
+    campaign = sweep(context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}"))
+    found = Found(schedules=campaign.summaries, observed=observe(campaign.records))
+    schedules = sum(s.schedules for s in campaign.summaries)
+    for name in PROVED:
+        broken = [r for r in campaign.records if any(v.startswith(f"{name}:") for v in r.violations)]
+        failed = [r for r in campaign.records if r.error]
+        key = str(broken[0].key) if broken else ""
+        said = f"{name} was broken in {len(broken)} of {schedules} crash schedules, first in {key}"
+        if not broken:
+            said = f"{name} held in each of {schedules} crash schedules on the SQLite runtime"
+        verdict = Verdict.REFUTED if broken else Verdict.ERROR if failed else Verdict.TESTED
+        figures: dict[str, int | float | str] = {"schedules": schedules, "not run as meant": len(failed)}
+        command = f"crashwindow replay '{key}'" if broken else "crashwindow verify"
+        found.add(name, Item(checker="crash", verdict=verdict, statement=said, figures=figures, command=command))
+    return found
+
+
+def walk(context: Context) -> Found:
+    """Model and runtime in lockstep over random histories."""
+    from .conform import walk as walk_together
+
+    item = walk_together(context.profile, context.seed)
+    return Found(items={name: [item] for name in PROVED})
+
+
+def scenarios(context: Context) -> Found:
+    """Every shipped scenario, in both its halves."""
+    from ..scenarios.schema import shipped
+    from .scenario import Known, run
+
+    found, known = Found(), Known(context.spaces)
+    for scenario in shipped():
+        context.tell(f"scenario: {scenario.name}")
+        found.scenarios.append(run(scenario, known))
+    return found
+
+
+CANARIES = {
+    "an open attempt is executed again": ("5: open attempt", {"at": "acquire"}),
+    "the effect record is not looked up": ("3: effect record", {"at": "ledger_unknown"}),
+    "the started event is not written": ("append started", {"retry": "no", "at": "execute"}),
+    "the commit stores another result": (
+        "commit",
+        {"ledger": "committed", "recorded": "other", "at": "append_node_finished"},
+    ),
+    "the external key changes with the attempt": (
+        "send request",
+        {"request": "sent", "quiet": "no", "keys": "+1", "at": "await_reply"},
+    ),
+}
+"""Plausible defects of the model that search and proof have to find in every run: rule, and what it writes instead."""
+
+
+def canaries(context: Context) -> Found:
+    """Plant a few defects; a checker that lets one live is broken."""
+    from .prove import prove
+
+    found = Found()
+    for name, (rule, writes) in CANARIES.items():
+        machine = build(HARDENED)
+        rules = tuple(replace(r, writes=writes) if r.name == rule else r for r in machine.rules)
+        mutant = replace(machine, rules=rules)
+        space = explore(mutant)
+        violation = next((v for p in PROPERTIES if (v := check(space, p))), None)
+        proofs = prove(mutant, PROPERTIES, INVARIANT)
+        words = f"search: {violation.property}, {violation.part}" if violation else "search: no violation"
+        stops = [c.obligation.name for c in proofs.counterexamples]
+        words += f"; proof: stops at {stops[0]}" if stops else "; proof: found nothing"
+        killed = "explore, prove" if violation and not proofs.holds else None
+        found.mutants.append(MutantResult(name=name, killed_by=killed, words=words))
+    return found
+
+
+STAGES = (
+    Stage("search", "explicit search", search, tuple(c.id for c in CLAIMS if c.kind != "table"), "explore"),
+    Stage("proof", "inductive proof", proof, PROVED, "prove"),
+    Stage("table", "crash-window table", table, ("T-WINDOW",), "windows"),
+    Stage("crashes", "crashes on the runtime", crashes, PROVED, "crash"),
+    Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
+    Stage("scenarios", "scenarios", scenarios, (), "replay"),
+    Stage("canaries", "planted defects", canaries, PROVED, "explore"),
+)

@@ -1,0 +1,211 @@
+"""The main job: every checker on the hardened model and runtime, and on the seeds as written; the evidence of one run.
+
+A run is a list of stages, each of which returns what it found. What a stage found is kept in the run's directory, so that an
+interrupted run goes on where it was (`--resume DIR`). A stage that ends with an exception is an ERROR beside every claim that
+it should have spoken of, never a pass.
+"""
+
+import hashlib
+import platform
+import subprocess
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..model.claims import CLAIMS, NOT_CHECKED
+from .evidence import (
+    ClaimResult,
+    Item,
+    Machine,
+    MutantResult,
+    Observed,
+    RunEvidence,
+    RunInfo,
+    ScenarioResult,
+    Schedules,
+    Verdict,
+    WindowResult,
+)
+from .explore import Space
+
+Profile = Literal["quick", "deep"]
+ROOT = Path(__file__).parent.parent
+ROOMS = ("model", "runtime", "checkers", "scenarios", "reports")
+PACKAGES = ("hypothesis", "httpx", "networkx", "pydantic", "rfc8785", "rich", "z3-solver")
+
+
+class Found(BaseModel):
+    """What one stage found out."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    items: dict[str, list[Item]] = Field(default_factory=dict)  # by claim
+    machines: list[Machine] = Field(default_factory=list)
+    windows: list[WindowResult] = Field(default_factory=list)
+    observed: dict[str, Observed] = Field(default_factory=dict)  # by window
+    schedules: list[Schedules] = Field(default_factory=list)
+    scenarios: list[ScenarioResult] = Field(default_factory=list)
+    mutants: list[MutantResult] = Field(default_factory=list)
+    errors: list[str] = Field(default_factory=list)
+
+    def add(self, claim: str, *items: Item) -> None:
+        """Put items beside a claim."""
+        self.items.setdefault(claim, []).extend(items)
+
+    def summary(self) -> str:
+        """What was found, in a few words."""
+        verdicts = Counter(item.verdict.value for items in self.items.values() for item in items)
+        words = [f"{count} {verdict}" for verdict, count in sorted(verdicts.items())]
+        for name, right, every in (
+            ("windows agree", [w for w in self.windows if w.agrees], self.windows),
+            ("scenarios as expected", [s for s in self.scenarios if s.passed], self.scenarios),
+            ("planted defects found", [m for m in self.mutants if m.killed_by], self.mutants),
+        ):
+            words += [f"{len(right)} of {len(every)} {name}"] if every else []
+        words += [f"{s.schedules} schedules ({s.name}), {len(s.violations)} violations" for s in self.schedules]
+        return ", ".join(words)
+
+
+@dataclass
+class Context:
+    """What a stage is given: the run's bounds, a place for files, somebody to tell, searches and proofs made so far."""
+
+    profile: Profile
+    seed: int
+    directory: Path
+    tell: Callable[[str], None]
+    spaces: dict[str, Space] = field(default_factory=dict)
+    proofs: dict[str, dict[str, Item]] = field(default_factory=dict)  # by policy and property
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the run, and the claims about which it has to say something."""
+
+    name: str
+    title: str
+    run: Callable[[Context], Found]
+    claims: tuple[str, ...]
+    checker: Literal["prove", "explore", "windows", "crash", "monitor", "walk", "replay"]
+
+
+def new_run(parent: Path) -> Path:
+    """A new directory `reports/out/<run>` under a directory, named by the time. Raises OSError where it cannot be made."""
+    directory = parent / "reports" / "out" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    number = 1
+    while directory.exists():
+        number += 1
+        directory = directory.with_name(f"{directory.name.partition('.')[0]}.{number}")
+    directory.mkdir(parents=True)
+    return directory
+
+
+def verify(
+    context: Context, stages: tuple[Stage, ...], command: str
+) -> Iterator[tuple[Stage, Found, float] | RunEvidence]:
+    """Run the stages, yielding each with what it found and its seconds, and in the end the evidence of the whole run."""
+    started, clock = datetime.now(UTC), time.monotonic()
+    kept = context.directory / "stages"
+    kept.mkdir(parents=True, exist_ok=True)
+    code = code_sha256()
+    found = []
+    for stage in stages:
+        context.tell(stage.title)
+        begin = time.monotonic()
+        file = kept / f"{stage.name}.{code[:16]}.{context.profile}.{context.seed}.json"
+        if file.exists():
+            result = Found.model_validate_json(file.read_text(encoding="utf-8"))
+        else:
+            result = _run(stage, context)
+            if not result.errors:
+                file.write_text(result.model_dump_json(), encoding="utf-8")
+        found.append(result)
+        yield stage, result, time.monotonic() - begin
+    info = RunInfo(
+        run=context.directory.name,
+        started=started.isoformat(timespec="seconds"),
+        seconds=round(time.monotonic() - clock, 3),
+        profile=context.profile,
+        seed=context.seed,
+        command=command,
+        versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        platform=platform.platform(),
+        commit=_commit(),
+        code_sha256=code,
+    )
+    yield assemble(info, found)
+
+
+def _run(stage: Stage, context: Context) -> Found:
+    """A stage's findings; its own failure is an error beside all its claims."""
+    try:
+        return stage.run(context)
+    except Exception as error:
+        context.tell(traceback.format_exc())
+        words = f"the checker failed: {type(error).__name__}: {error}"
+        item = Item(checker=stage.checker, verdict=Verdict.ERROR, statement=words, command="crashwindow verify")
+        return Found(items={claim: [item] for claim in stage.claims}, errors=[f"{stage.title}: {words}"])
+
+
+def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
+    """One run's evidence from what its stages found."""
+    items: dict[str, list[Item]] = {claim.id: [] for claim in CLAIMS}
+    observed: dict[str, Observed] = {}
+    for part in found:
+        for claim, more in part.items.items():
+            items[claim] += more
+        observed.update(part.observed)
+    return RunEvidence(
+        run=info,
+        machines=[m for part in found for m in part.machines],
+        claims=[ClaimResult(claim=c.id, expected=Verdict(c.expected), items=items[c.id]) for c in CLAIMS],
+        windows=[
+            row.model_copy(update={"observed": observed.get(row.row, row.observed)})
+            for part in found
+            for row in part.windows
+        ],
+        schedules=[s for part in found for s in part.schedules],
+        scenarios=[s for part in found for s in part.scenarios],
+        mutants=[m for part in found for m in part.mutants],
+        not_checked=list(NOT_CHECKED),
+        errors=[e for part in found for e in part.errors],
+    )
+
+
+def code_sha256() -> str:
+    """One hash over every source file of the rooms: which code the evidence speaks of."""
+    digest = hashlib.sha256()
+    files = [
+        p for room in ROOMS for p in (ROOT / room).rglob("*") if p.suffix in (".py", ".yaml", ".css", ".js", ".html")
+    ]
+    for path in sorted(p for p in files if "out" not in p.relative_to(ROOT).parts):
+        digest.update(
+            f"{path.relative_to(ROOT).as_posix()}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
+        )
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _commit() -> str:
+    """The checkout's commit, marked when files differ from it; "unknown" outside a checkout."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{head} (with uncommitted changes)" if dirty else head

@@ -1,0 +1,150 @@
+"""The main job's frame: no stage fails in silence, an interrupted run goes on, verdicts are compared with the register."""
+
+from pathlib import Path
+
+import pytest
+
+from crashwindow.checkers.evidence import Item, RunEvidence, Verdict, strongest, weakest
+from crashwindow.checkers.observed import durable_fields
+from crashwindow.checkers.stages import STAGES, machine_sha256
+from crashwindow.checkers.verify import Context, Found, Stage, code_sha256, new_run, verify
+from crashwindow.checkers.windows import class_of
+from crashwindow.model.claims import CLAIMS
+from crashwindow.model.step import build
+from crashwindow.scenarios.policies import POLICIES
+
+
+def context(directory: Path) -> Context:
+    """A run in a directory, which tells nobody."""
+    return Context("quick", 1, directory, lambda words: None)
+
+
+def item(verdict: Verdict) -> Item:
+    """A piece of evidence."""
+    return Item(checker="explore", verdict=verdict, statement="as planted", command="crashwindow verify")
+
+
+def evidence_of(directory: Path, *stages: Stage) -> RunEvidence:
+    """The evidence of a run of these stages."""
+    last = list(verify(context(directory), stages, "crashwindow verify"))[-1]
+    assert isinstance(last, RunEvidence)
+    return last
+
+
+def passing() -> Stage:
+    """A stage that finds for every claim what the register expects."""
+    found = {c.id: [item(Verdict(c.expected))] for c in CLAIMS}
+    return Stage("all", "all", lambda _: Found(items=found), tuple(found), "explore")
+
+
+def test_a_run_passes_when_every_verdict_is_the_expected_one(tmp_path: Path) -> None:
+    """Found as registered: passed."""
+    assert evidence_of(tmp_path, passing()).passed
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.ERROR, Verdict.NOT_CHECKED, Verdict.TESTED])
+def test_one_other_verdict_fails_the_run(tmp_path: Path, verdict: Verdict) -> None:
+    """A single claim that is refuted, in error, or weaker than registered fails the run."""
+    found = {c.id: [item(verdict if c.id == "P1" else Verdict(c.expected))] for c in CLAIMS}
+    stage = Stage("all", "all", lambda _: Found(items=found), tuple(found), "explore")
+    assert not evidence_of(tmp_path, stage).passed
+
+
+def test_a_claim_without_evidence_fails_the_run(tmp_path: Path) -> None:
+    """No verdict by default: a claim about which no stage spoke is NOT CHECKED, and not as expected."""
+    assert not evidence_of(tmp_path).passed
+    assert {c.best for c in evidence_of(tmp_path).claims} == {Verdict.NOT_CHECKED}
+
+
+def test_a_checkers_own_exception_is_an_error(tmp_path: Path) -> None:
+    """A stage that raises is an ERROR beside each of its claims, even where another checker proved them."""
+
+    def fails(_: Context) -> Found:
+        raise RuntimeError("out of order")
+
+    evidence = evidence_of(tmp_path, passing(), Stage("broken", "broken", fails, ("P1", "P2"), "prove"))
+    by_id = {c.claim: c for c in evidence.claims}
+    assert by_id["P1"].best is by_id["P2"].best is Verdict.ERROR
+    assert "out of order" in by_id["P1"].items[-1].statement
+    assert not evidence.passed
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    """Stages that have ended are not run again when the run is taken up in its directory."""
+    ran = []
+
+    def counted(_: Context) -> Found:
+        ran.append(1)
+        return passing().run(context(tmp_path))
+
+    def interrupted(_: Context) -> Found:
+        if len(ran) < 2:
+            ran.append(2)
+            raise KeyboardInterrupt
+        return Found()
+
+    stages = (Stage("one", "one", counted, (), "explore"), Stage("two", "two", interrupted, (), "explore"))
+    with pytest.raises(KeyboardInterrupt):
+        evidence_of(tmp_path, *stages)
+    assert evidence_of(tmp_path, *stages).passed
+    assert ran == [1, 2]
+
+
+def test_a_refutation_is_never_outshone() -> None:
+    """Among the verdicts on a claim a refutation or an error wins over any proof; the weakest link is kept as well."""
+    assert strongest([Verdict.PROVED, Verdict.TESTED]) is Verdict.PROVED
+    assert strongest([Verdict.PROVED, Verdict.REFUTED]) is Verdict.REFUTED
+    assert strongest([Verdict.REFUTED, Verdict.ERROR]) is Verdict.ERROR
+    assert weakest([Verdict.PROVED, Verdict.TESTED]) is Verdict.TESTED
+    assert strongest([]) is weakest([]) is Verdict.NOT_CHECKED
+
+
+def test_every_claim_has_a_stage() -> None:
+    """The stages of `verify` speak of every claim of the register."""
+    assert {claim for stage in STAGES for claim in stage.claims} == {claim.id for claim in CLAIMS}
+
+
+def test_the_hashes_say_which_model_and_code() -> None:
+    """Another policy is another machine hash; the code's hash is the same when nothing changed."""
+    hashes = {machine_sha256(build(policy)) for policy in POLICIES.values()}
+    assert len(hashes) == len(POLICIES)
+    assert code_sha256() == code_sha256()
+
+
+def test_two_runs_have_two_directories(tmp_path: Path) -> None:
+    """A run never writes into another run's directory."""
+    assert len({new_run(tmp_path) for _ in range(3)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("events", "ledger", "record", "opened", "window"),
+    [
+        ([], None, False, 0, "1a"),
+        ([], "INFLIGHT", False, 0, "1b"),
+        (["tool_invocation_started"], "INFLIGHT", False, 1, "1c"),
+        (["tool_invocation_started"], "INFLIGHT", True, 1, "3"),
+        (["tool_invocation_started", "tool_invocation_finished(unknown)"], "INFLIGHT", False, 1, "2u"),
+        (["tool_invocation_started", "tool_invocation_finished(no_effect)"], "INFLIGHT", False, 0, "2n"),
+        (
+            ["tool_invocation_started", "tool_invocation_finished(no_effect)", "retry_scheduled"],
+            "NO_EFFECT",
+            False,
+            0,
+            "1n",
+        ),
+        (["tool_invocation_started", "tool_invocation_finished(success)"], "INFLIGHT", True, 1, "3b"),
+        (
+            ["tool_invocation_started", "tool_invocation_finished(success)", "command_committed"],
+            "COMMITTED",
+            True,
+            1,
+            "5",
+        ),
+    ],
+)
+def test_a_described_state_is_found_in_the_table(
+    events: list[str], ledger: str | None, record: bool, opened: int, window: str
+) -> None:
+    """The window of a real crash is told from what the judge read in the file, by the model's own table."""
+    step = {"events": events, "ledger": ledger, "effect_record": record, "open": opened, "effects": 0}
+    assert class_of(durable_fields("open", step)) == window

@@ -1,6 +1,7 @@
 """The crash-window table in HTML: the centre of the page."""
 
 from ..checkers.evidence import WindowResult
+from ..model.windows import SEED_ROWS
 from .html_parts import counts, verdict
 from .tags import Html, Part, breakable, join, listing, row, table, tag
 from .view import View, window_problems
@@ -40,7 +41,16 @@ def windows(view: View) -> Html:
             [_row(w) for w in found],
             "stack windows",
         ),
+        _seed_rows(),
     )
+
+
+def _seed_rows() -> Html:
+    """The seed's own table beside ours: which windows refine each of its rows, and what was found about it."""
+    heads: list[Part] = ["Row of S1 §2", "What it says", "Line", "Windows", "Finding"]
+    names = [str(head) for head in heads]
+    rows = [row(names, [r.row, r.sentence, r.lines, ", ".join(r.refined_by), r.finding]) for r in SEED_ROWS]
+    return table("The five rows of the seed's own table, and the windows that refine them", heads, rows, "stack")
 
 
 def _row(window: WindowResult) -> Html:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
+from ..model.windows import SEED_ROWS
 from .sequence import broken, diagram
 from .view import LEGEND, REGISTER, Entry, Register, View, cited, figures, judge, paired, timings, window_problems
 from .words import alternatives, number, plain, tally
@@ -123,7 +124,16 @@ def _windows(view: View) -> list[str]:
         "Proof",
     )
     seen = ("Crashes", "Observed recovery", "Observed at the crash", "Observed in the end")
-    return ["## 2 Crash windows", "", *table((*heads, *seen), map(_window, view.evidence.windows))]
+    seed = ((r.row, escape(r.sentence), r.lines, ", ".join(r.refined_by), escape(r.finding)) for r in SEED_ROWS)
+    return [
+        "## 2 Crash windows",
+        "",
+        *table((*heads, *seen), map(_window, view.evidence.windows)),
+        "",
+        "The five rows of the seed's own table (S1 §2), and the windows that refine them:",
+        "",
+        *table(("row", "what it says", "line", "windows", "finding"), seed),
+    ]
 
 
 def _window(window: WindowResult) -> Iterable[str]:

@@ -8,7 +8,7 @@ of the table, and the comparison fails.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..model.machine import Actor, Machine, Rule, enabled, guard, holds
+from ..model.machine import Actor, Machine, Rule, Scope, enabled, guard, holds
 from ..model.windows import AMBIGUOUS, WINDOWS, Window
 from .explore import Engine, Space, predecessors, reaching
 
@@ -44,9 +44,13 @@ class MisfitError(Exception):
 def derive(space: Space) -> list[Derived]:
     """The table as the reachable states give it, one entry per stated window. Raises MisfitError."""
     idle = space.packing.matcher(guard(at="idle"))
-    members: dict[str, list[int]] = {}
+    durable = space.packing.mask(f.name for f in space.machine.fields if f.scope is Scope.DURABLE)
+    alike: dict[int, list[int]] = {}
     for state in filter(idle, space.parents):
-        members.setdefault(class_of(space.machine.view(space.packing.unpack(state))), []).append(state)
+        alike.setdefault(state & durable, []).append(state)
+    members: dict[str, list[int]] = {}
+    for states in alike.values():
+        members.setdefault(class_of(space.machine.view(space.packing.unpack(states[0]))), []).extend(states)
     struck = _struck(space)
     ends = _Ends(space)
     return [_derive(space, w, struck.get(w.id, members.get(w.id, [])), ends) for w in WINDOWS]
@@ -79,11 +83,12 @@ def _struck(space: Space) -> dict[str, list[int]]:
 
 
 def _derive(space: Space, window: Window, states: list[int], ends: "_Ends") -> Derived:
+    durable = space.packing.mask(f.name for f in space.machine.fields if f.scope is Scope.DURABLE)
+    unlike = {state & durable: state for state in states}.values()
     recoveries = {
-        rule for state in states for rule in _recovery(space.machine, space.machine.view(space.packing.unpack(state)))
+        r for state in unlike for r in _recovery(space.machine, space.machine.view(space.packing.unpack(state)))
     }
-    in_end = frozenset(value for state in states for value in ends.of(state))
-    return Derived(window, len(states), frozenset(recoveries), space.values(states, "effects"), in_end)
+    return Derived(window, len(states), frozenset(recoveries), space.values(states, "effects"), ends.of(states))
 
 
 def _recovery(machine: Machine, view: Mapping[str, str]) -> Iterable[str]:
@@ -117,6 +122,6 @@ class _Ends:
             matches = space.packing.matcher(guard(effects=value))
             self.values[value] = reaching(before, [s for s in space.parents if ended(s) and matches(s)])
 
-    def of(self, state: int) -> set[str]:
-        """Empty when the job cannot end from here without another fault: a stuck state."""
-        return {value for value, states in self.values.items() if state in states}
+    def of(self, states: list[int]) -> frozenset[str]:
+        """Those of some states; empty when the job cannot end without another fault: they are stuck."""
+        return frozenset(value for value, sources in self.values.items() if not sources.isdisjoint(states))

@@ -1,0 +1,316 @@
+"""The oracle's view of a job: what the store's file holds, read raw, and the model's durable fields that follow from it.
+
+Nothing here is shared with the code that is judged: own SELECTs, own folding of events, own words for what a record must
+say. A file is read from a private copy, so that the evidence of a crash (the write-ahead log beside it) stays as it is.
+"""
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+Json = Any
+
+RAM: Final = Path("/dev/shm")
+"""Where private copies are made, if it is there: memory, not disk."""
+
+LEDGER: Final = {
+    "INFLIGHT": "inflight",
+    "NO_EFFECT": "no_effect",
+    "UNKNOWN": "unknown",
+    "COMMITTED": "committed",
+}
+JOB: Final = {"job_parked": "parked", "job_requeued": "open", "job_completed": "completed", "job_failed": "failed"}
+FAILURES: Final = {"every attempt ended without effect": "no_effect", "invocation in flight or lost": "unknown"}
+"""node_finished(permanent_failure): the reason given, and what it claims."""
+
+
+class NotAJobError(ValueError):
+    """Records that no state of the model stands for; says which record and why."""
+
+
+class StoredEvent(NamedTuple):
+    """An event as it is stored."""
+
+    version: int
+    id: str
+    type: str
+    step: str | None
+    epoch: int | None
+    data: Mapping[str, Json]
+
+
+class LedgerRow(NamedTuple):
+    """A ledger record as it is stored, as far as it says anything about a step."""
+
+    step: str
+    status: str
+    result: Json
+
+
+class EffectRow(NamedTuple):
+    """An effect record as it is stored, likewise."""
+
+    step: str
+    output: Json
+
+
+class JobLine(NamedTuple):
+    """What the event store keeps beside a job's events, though it follows from them."""
+
+    status: str
+    version: int
+
+
+@dataclass(frozen=True)
+class StoredJob:
+    """Everything that the stores hold about a job. `line` is None where only the records are at hand."""
+
+    job_id: str
+    events: tuple[StoredEvent, ...]
+    ledger: tuple[LedgerRow, ...]
+    effects: tuple[EffectRow, ...]
+    line: JobLine | None = None
+
+
+def of_records(job_id: str, events: Iterable[Any], ledger: Mapping[str, Any], effects: Mapping[str, Any]) -> StoredJob:
+    """The same from a live store's answers (`events`, `ledger`, `effects`), read by the names of their attributes."""
+    return StoredJob(
+        job_id,
+        tuple(StoredEvent(e.version, e.id, e.type, e.step, e.epoch, e.data) for e in events),
+        tuple(LedgerRow(r.step_id, r.status, r.result) for r in ledger.values()),
+        tuple(EffectRow(r.step_id, r.output) for r in effects.values()),
+    )
+
+
+# Reading.
+
+
+def read_job(path: str | Path, job_id: str | None = None) -> StoredJob:
+    """A job from a store's file (the only one, without an id), which nobody may be writing at this moment.
+
+    The file and its write-ahead log are copied and the copy is read: nothing is checkpointed, made or locked beside the
+    original. Raises FileNotFoundError, LookupError when there is no such job (or a choice), sqlite3.Error for a damaged file.
+    """
+    path = Path(path)
+    with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
+        copy = Path(folder, "store")
+        shutil.copyfile(path, copy)
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists():
+            shutil.copyfile(log, f"{copy}-wal")
+        with closing(sqlite3.connect(copy)) as connection:
+            return select_job(connection, job_id)
+
+
+class LiveReader:
+    """A connection of one's own to a file that a store in this very process holds open: it sees what is committed."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+
+    def read(self, job_id: str) -> StoredJob:
+        """The job as it is now."""
+        return select_job(self._connection, job_id)
+
+    def close(self) -> None:
+        """Close the connection; if it is the last one, SQLite checkpoints the file."""
+        self._connection.close()
+
+
+def select_job(connection: sqlite3.Connection, job_id: str | None = None) -> StoredJob:
+    """A job by one's own connection to a store's file. Raises LookupError when there is no such job, or a choice."""
+    if job_id is None:
+        ids = [row[0] for row in connection.execute("SELECT job_id FROM jobs")]
+        if len(ids) != 1:
+            raise LookupError(f"the file holds {len(ids)} jobs; say which: {', '.join(sorted(ids))}")
+        (job_id,) = ids
+    line = connection.execute("SELECT status,version FROM jobs WHERE job_id=?", (job_id,)).fetchone()
+    if line is None:
+        raise LookupError(f"the file holds no job {job_id!r}")
+    events = connection.execute(
+        "SELECT version,id,type,step,epoch,data FROM events WHERE job_id=? ORDER BY version", (job_id,)
+    )
+    ledger = connection.execute("SELECT step_id,status,result FROM ledger WHERE job_id=?", (job_id,))
+    effects = connection.execute("SELECT step_id,output FROM effects WHERE job_id=?", (job_id,))
+    return StoredJob(
+        job_id,
+        tuple(StoredEvent(n, i, kind, step, epoch, json.loads(data)) for n, i, kind, step, epoch, data in events),
+        tuple(LedgerRow(step, status, json.loads(result)) for step, status, result in ledger),
+        tuple(EffectRow(step, json.loads(output)) for step, output in effects),
+        JobLine(*line),
+    )
+
+
+# Folding.
+
+
+class Fold:
+    """The fields of the model that follow from a job's events alone, for one step, event by event."""
+
+    def __init__(self, step_id: str, judge: Callable[[Json], str]) -> None:
+        self.step_id, self.judge = step_id, judge
+        self.job = "open"
+        self.open: list[int] = []
+        self.closings = 0
+        self.doubted: set[int] = set()
+        self.retry = False
+        self.results = {"finished": "none", "committed": "none", "resolved": "none"}
+        self.node = "none"
+        self.checkpoint = False
+
+    def take(self, event: StoredEvent) -> None:
+        """Fold one more event; raises NotAJobError for one whose content means nothing."""
+        self.job = JOB.get(event.type, self.job)
+        if event.step == self.step_id:
+            try:
+                self._own(event.type, event.data)
+            except (KeyError, ValueError) as error:
+                raise NotAJobError(
+                    f"event {event.version}, {event.type}: its data mean nothing here: {type(error).__name__} {error}"
+                ) from error
+
+    def _own(self, kind: str, data: Mapping[str, Json]) -> None:
+        match kind:
+            case "tool_invocation_started":
+                self.open.append(data["attempt"])
+                self.retry = False
+            case "tool_invocation_finished":
+                self._finished(data["outcome"], data)
+            case "command_committed":
+                self._set("committed", data["result"])
+            case "invocation_resolved" if data["answer"] == "happened":
+                self._set("resolved", data["result"])
+            case "invocation_resolved" if data["answer"] == "not_happened":
+                # One closing, however many attempts it closes: so the model counts.
+                self.open, self.closings = [], self.closings + 1
+            case "invocation_resolved":
+                raise ValueError(f"answer {data['answer']!r}")
+            case "retry_scheduled":
+                self.retry = True
+            case "node_finished" if data["result_type"] == "side_effect_committed":
+                self.node = "success"
+            case "node_finished" if data["result_type"] == "permanent_failure":
+                self.node = FAILURES[data["reason"]]
+            case "node_finished":
+                raise ValueError(f"result type {data['result_type']!r}")
+            case "state_checkpointed":
+                self.checkpoint = True
+
+    def _finished(self, outcome: str, data: Mapping[str, Json]) -> None:
+        match outcome:
+            case "success":
+                self._set("finished", data["result"])
+            case "no_effect":
+                self.open.remove(data["attempt"])
+                self.closings += 1
+            case "unknown":
+                self.doubted.add(data["attempt"])
+            case _:
+                raise ValueError(f"outcome {outcome!r}")
+
+    def _set(self, name: str, result: Json) -> None:
+        """Note a result; two that differ are, together, not the first."""
+        if self.results[name] != "other":
+            self.results[name] = self.judge(result)
+
+    def state(self) -> dict[str, str]:
+        """The fields so far."""
+        return {
+            "job": self.job,
+            "open": str(min(len(self.open), 2)),
+            "closed": str(min(self.closings, 2)),
+            "doubt": yes(not self.doubted.isdisjoint(self.open)),
+            "retry": yes(self.retry),
+            **self.results,
+            "node": self.node,
+            "checkpoint": yes(self.checkpoint),
+        }
+
+
+def yes(holds: bool) -> str:
+    """A truth value of the model."""
+    return "yes" if holds else "no"
+
+
+def canonical(result: Json) -> str:
+    """The text by which results are compared: 1, 1.0 and true are three results."""
+    return json.dumps(result, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A witnessed result. A class of its own, because null is a result too."""
+
+    value: Json
+
+
+def judge(stored: StoredJob, step_id: str, first_result: Result | None = None) -> Callable[[Json], str]:
+    """What tells the first result of a step from any other: by a witness of the world, else by the earliest record."""
+    first = canonical(first_result.value) if first_result is not None else None
+
+    def told(result: Json) -> str:
+        nonlocal first
+        if first is None:
+            first = next(map(canonical, _results(stored, step_id)), None)
+        return "first" if canonical(result) == first else "other"
+
+    return told
+
+
+def _results(stored: StoredJob, step_id: str) -> Iterable[Json]:
+    """Every result recorded of a step, in the order in which the stores are written."""
+    yield from (row.output for row in stored.effects if row.step == step_id)
+    yield from (e.data["result"] for e in stored.events if e.step == step_id and "result" in e.data)
+    yield from (row.result for row in stored.ledger if row.step == step_id and row.status == "COMMITTED")
+
+
+def _only(rows: list[Any], what: str, step_id: str) -> Any:
+    if len(rows) > 1:
+        raise NotAJobError(f"step {step_id!r} has {len(rows)} {what}s: one logical step has one key")
+    return rows[0] if rows else None
+
+
+def records_state(stored: StoredJob, step_id: str, told: Callable[[Json], str]) -> dict[str, str]:
+    """The fields that follow from the ledger and the effect store. Raises NotAJobError."""
+    held: LedgerRow | None = _only([r for r in stored.ledger if r.step == step_id], "ledger record", step_id)
+    effect: EffectRow | None = _only([r for r in stored.effects if r.step == step_id], "effect record", step_id)
+    if held is not None and held.status not in LEDGER:
+        raise NotAJobError(f"step {step_id!r}: ledger status {held.status!r} is none of {', '.join(LEDGER)}")
+    has_result = held is not None and (held.status == "COMMITTED" or held.result is not None)
+    return {
+        "effect": told(effect.output) if effect is not None else "none",
+        "ledger": LEDGER[held.status] if held is not None else "none",
+        "recorded": told(held.result) if held is not None and has_result else "none",
+    }
+
+
+def check_line(stored: StoredJob, status: str) -> None:
+    """Raise NotAJobError unless the events are numbered without a gap and the job's line says what follows from them."""
+    for number, event in enumerate(stored.events, 1):
+        if event.version != number:
+            raise NotAJobError(f"event {event.version} ({event.type}) stands where event {number} belongs")
+    if stored.line is not None and stored.line != (status, len(stored.events)):
+        raise NotAJobError(
+            f"the job's line says {stored.line.status} at version {stored.line.version},"
+            f" its events say {status} at version {len(stored.events)}"
+        )
+
+
+def durable_state(stored: StoredJob, step_id: str, first_result: Result | None = None) -> dict[str, str]:
+    """The durable fields of the model for one step of a job, as the stores' records have it.
+
+    `first_result` is what the tool's first effect truly answered, by a witness outside the runtime. Raises NotAJobError for
+    records that no state of the model stands for.
+    """
+    told = judge(stored, step_id, first_result)
+    fold = Fold(step_id, told)
+    for event in stored.events:
+        fold.take(event)
+    check_line(stored, fold.job)
+    return {**fold.state(), **records_state(stored, step_id, told)}

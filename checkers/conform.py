@@ -1,0 +1,222 @@
+"""A walk: Hypothesis drives real jobs on a real SQLite file, and the model beside them, step by step (E-TRUST).
+
+Few coarse rules, since nearly all the time is Hypothesis's own: submit a job, let a worker take a turn, crash it at a boundary,
+strike it with store faults, let a person answer, let time pass. What is compared, and where, is `conform_rig`'s business.
+Schedules are enumerated elsewhere (`crash`); the walk is for data and for long histories.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from ..model.policy import HARDENED, Policy
+from ..model.step import build
+from .abstraction import RAM
+from .conform_follow import Disagreement, Model
+from .conform_rig import CONTRACTS, Behaviour, Rig, StepPlan, Strike
+from .evidence import Item, Verdict
+
+Profile = Literal["quick", "deep"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much a profile tries."""
+
+    examples: int
+    steps: int
+
+
+BOUNDS: Final = {"quick": Bounds(40, 22), "deep": Bounds(1500, 30)}
+SHRINKS: Final = 200
+"""How many further examples a failure is worth, to find a shorter program that shows it."""
+MOST_UNSETTLED: Final = 2
+"""More are submitted only after some have ended: a job that is never worked on shows nothing."""
+MOST_BOUNDARIES: Final = 20
+"""Positions at which a turn is struck: most turns of a two-step job have fewer."""
+
+SAFE: Final = 2**53 - 1
+TEXT: Final = st.text(st.characters(codec="utf-8"), max_size=4)
+JSON: Final = st.recursive(
+    st.none() | st.booleans() | st.integers(-SAFE, SAFE) | st.floats(-1e9, 1e9) | TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=4,
+)
+BEHAVIOURS: Final[st.SearchStrategy[list[Behaviour]]] = st.lists(
+    st.sampled_from(
+        ["ok", "no effect", "lost answer", "lost refusal", "on the wire", "dies after the effect", "dies on the wire"]
+    ),
+    max_size=2,
+)
+POSITIONS: Final = st.integers(0, MOST_BOUNDARIES - 1)
+STORE_FAULTS: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
+    POSITIONS, st.sampled_from(["lost", "error", "conflict", "stale"]), min_size=1, max_size=3
+)
+
+
+def plans(policy: Policy) -> st.SearchStrategy[list[StepPlan]]:
+    """One or two steps with any contract that the policy considers, any arguments, any result."""
+    contracts = [contract for contract in CONTRACTS if contract[0] or not policy.tools_idempotent]
+    step = st.builds(StepPlan, st.sampled_from(contracts), st.integers(0, 2), JSON, JSON)
+    return st.lists(step, min_size=1, max_size=2)
+
+
+class Record:
+    """What the examples of one walk add up to."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.model = Model(build(policy))
+        self.examples = 0
+        self.steps = 0
+        self.failure: Failure | None = None
+        self.shrinks = 0
+
+    def begin(self) -> None:
+        """One more example; raises EnoughError when a failure has been shrunk for long enough."""
+        self.examples += 1
+        if self.failure is not None:
+            self.shrinks += 1
+            if self.shrinks > SHRINKS:
+                raise EnoughError
+
+    def failed(self, program: list[str], error: Disagreement) -> None:
+        """Keep the shortest program that shows a disagreement."""
+        if self.failure is None or len(program) <= len(self.failure.program):
+            self.failure = Failure(tuple(program), error)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A disagreement, and the calls to a `Rig` that show it."""
+
+    program: tuple[str, ...]
+    error: Disagreement
+
+
+class EnoughError(BaseException):
+    """Ends a walk: not an `Exception`, which Hypothesis would take for one more failure."""
+
+
+class Walk(RuleBasedStateMachine):
+    """Model and SQLite runtime in lockstep. `record` is set by a subclass, for each walk its own."""
+
+    record: Record
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.record.begin()
+        self.program: list[str] = []
+        self.folder = tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None)
+        self.rig = Rig(Path(self.folder.name), self.record.model, self.record.policy)
+
+    def do(self, call: Callable[..., object], *arguments: object) -> None:
+        """Let the rig do something, and write it down as the line of a program that would do it again."""
+        self.record.steps += 1
+        self.program.append(f"rig.{call.__name__}({', '.join(map(repr, arguments))})")
+        try:
+            call(*arguments)
+        except Disagreement as error:
+            self.record.failed(self.program, error)
+            raise
+
+    def teardown(self) -> None:
+        """Close and remove the files."""
+        self.rig.close()
+        self.folder.cleanup()
+
+    @precondition(lambda self: self.rig.unsettled() < MOST_UNSETTLED)
+    @rule(data=st.data())
+    def submit(self, data: st.DataObject) -> None:
+        """A client submits a job."""
+        self.do(self.rig.submit, data.draw(plans(self.record.policy)))
+
+    @precondition(lambda self: self.rig.has("open"))
+    @rule(behaviours=BEHAVIOURS)
+    def work(self, behaviours: list[Behaviour]) -> None:
+        """A worker takes a turn, undisturbed: the recovery, where an earlier one did not end."""
+        self.do(self.rig.work, behaviours)
+
+    @precondition(lambda self: self.rig.has("open"))
+    @rule(behaviours=BEHAVIOURS, at=POSITIONS, when=st.sampled_from(["crash before", "crash after"]))
+    def crash(self, behaviours: list[Behaviour], at: int, when: Strike) -> None:
+        """A worker takes a turn and is killed at a boundary."""
+        self.do(self.rig.work, behaviours, {at: when})
+
+    @precondition(lambda self: self.rig.has("open"))
+    @rule(behaviours=BEHAVIOURS, faults=STORE_FAULTS)
+    def store_faults(self, behaviours: list[Behaviour], faults: dict[int, Strike]) -> None:
+        """A worker takes a turn while its store errs, conflicts or fences it off."""
+        self.do(self.rig.work, behaviours, faults)
+
+    @precondition(lambda self: self.rig.has("parked"))
+    @rule(late_requests_arrive=st.booleans())
+    def answer(self, late_requests_arrive: bool) -> None:
+        """A truthful person answers about a parked job."""
+        self.do(self.rig.answer, late_requests_arrive)
+
+    @precondition(lambda self: self.rig.has_late_requests())
+    @rule(arrives=st.booleans())
+    def late_request(self, arrives: bool) -> None:
+        """A request whose sender is gone arrives, or is lost."""
+        self.do(self.rig.late, arrives)
+
+    @precondition(lambda self: self.rig.has("open"))
+    @rule(late_requests_arrive=st.booleans())
+    def wait(self, late_requests_arrive: bool) -> None:
+        """So much time passes that nothing can be under way."""
+        self.do(self.rig.wait, late_requests_arrive)
+
+
+def walk(profile: Profile, number: int, policy: Policy = HARDENED) -> Item:
+    """Walk with a seed; a disagreement comes back shrunk, as the program that shows it."""
+    record = Record(policy)
+    bound: type[Walk] = seed(number)(type("Walk", (Walk,), {"record": record}))
+    try:
+        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile]))
+    except (Exception, EnoughError):
+        # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
+        if record.failure is None:
+            raise
+    return _item(record, profile, number)
+
+
+def chosen(bounds: Bounds) -> settings:
+    """Hypothesis's settings: no clock, no database of examples, so that a seed is all there is to a walk."""
+    return settings(
+        max_examples=bounds.examples,
+        stateful_step_count=bounds.steps,
+        deadline=None,
+        database=None,
+        verbosity=Verbosity.quiet,
+        print_blob=False,
+        report_multiple_bugs=False,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def _item(record: Record, profile: Profile, number: int) -> Item:
+    figures: dict[str, Any] = {
+        "examples": record.examples,
+        "steps": record.steps,
+        "comparisons": record.model.comparisons,
+        "durable states": len(record.model.states_met),
+        "rules taken": len(record.model.rules_taken),
+        "rules": len(record.model.machine.rules),
+        "seed": number,
+    }
+    command = f"crashwindow verify --profile {profile} --seed {number}"
+    name = record.policy.name
+    if record.failure is None:
+        said = f"model and SQLite runtime ({name}) agreed at every boundary of {record.steps} steps of random histories"
+        return Item(checker="walk", verdict=Verdict.TESTED, statement=said, figures=figures, command=command)
+    figures["program"] = "\n".join(record.failure.program)
+    said = f"model and SQLite runtime ({name}) part: {record.failure.error}"
+    return Item(checker="walk", verdict=Verdict.REFUTED, statement=said, figures=figures, command=command)

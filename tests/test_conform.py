@@ -1,0 +1,163 @@
+"""The walk: model and runtime agree over random histories, and a planted bug parts them, with the field and a program."""
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers.conform import walk
+from crashwindow.checkers.conform_follow import Disagreement, Model
+from crashwindow.checkers.conform_rig import CONTRACTS, Rig, StepPlan
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.model.step import build
+from crashwindow.runtime.protocol import Step
+from crashwindow.scenarios.policies import POLICIES
+
+SEED = 20
+
+
+def test_model_and_runtime_agree() -> None:
+    """The quick walk finds nothing, and says how far it came."""
+    item = walk("quick", SEED)
+    assert item.verdict is Verdict.TESTED, item
+    figures = item.figures
+    assert figures["seed"] == SEED
+    assert int(figures["steps"]) > 400
+    assert int(figures["comparisons"]) > int(figures["steps"])
+    assert int(figures["durable states"]) > 60
+    assert int(figures["rules"]) > int(figures["rules taken"]) > 60
+
+
+@pytest.mark.parametrize("policy", ["s4-reexecute", "s0-order-full-recovery", "barrier-before-lookup"])
+def test_they_agree_under_the_policies_of_the_texts(policy: str) -> None:
+    """A refuted policy is refuted for model and runtime alike: the model has its rows from the same policy."""
+    assert walk("quick", SEED, POLICIES[policy]).verdict is Verdict.TESTED
+
+
+def test_a_walk_is_given_by_its_seed() -> None:
+    """The same seed walks the same way."""
+    assert walk("quick", SEED + 1) == walk("quick", SEED + 1)
+
+
+# Teeth.
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+Commands = Generator[Any, Any, Any]
+
+
+def swapped_writes(patch: pytest.MonkeyPatch) -> None:
+    """append_finished stands before put_effect."""
+    original = Step.__init__
+
+    def planted(self: Step, *arguments: Any) -> None:
+        original(self, *arguments)
+        first, second, *rest = self.policy.order
+        self.policy = replace(self.policy, order=(second, first, *rest))
+
+    patch.setattr(Step, "__init__", planted)
+
+
+def skipped_committed(patch: pytest.MonkeyPatch) -> None:
+    """command_committed is never appended."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        commands: Commands = original(self)
+        reply = None
+        while True:
+            try:
+                command = commands.send(reply)
+            except StopIteration:
+                return
+            skip = command.boundary.endswith("_committed")
+            reply = command.expected if skip else (yield command)
+
+    patch.setattr(Step, "record", planted)
+
+
+def dropped_unknown(patch: pytest.MonkeyPatch) -> None:
+    """The ledger is not told that the outcome is unknown."""
+    original = Step.settle
+
+    def planted(self: Step, boundary: str, status: Any) -> Commands:
+        if boundary == "ledger_unknown":
+            self.ledger = status
+        else:
+            yield from original(self, boundary, status)
+
+    patch.setattr(Step, "settle", planted)
+
+
+def ignored_effect(patch: pytest.MonkeyPatch) -> None:
+    """Recovery does not look at the effect record."""
+    original = Step.__init__
+
+    def planted(self: Step, *arguments: Any) -> None:
+        original(self, *arguments)
+        self.effect = None
+
+    patch.setattr(Step, "__init__", planted)
+
+
+def altered_result(patch: pytest.MonkeyPatch) -> None:
+    """Catch-up writes another result than the one it found."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        if self.catching_up:
+            self.memory = replace(self.memory, result=["altered", self.memory.result])
+        return original(self)
+
+    patch.setattr(Step, "record", planted)
+
+
+@pytest.mark.parametrize(
+    ("bug", "words"),
+    [
+        (swapped_writes, "the code performs append_finished, the model cannot"),
+        (skipped_committed, "the model cannot"),
+        (dropped_unknown, "the model cannot"),
+        (ignored_effect, "the code performs catch_up_effect, the model cannot"),
+        (altered_result, ": other≠first"),
+    ],
+)
+def test_a_planted_bug_is_found(bug: Patch, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the quick budget the walk parts, says where, and gives a short program that shows it again."""
+    bug(monkeypatch)
+    item = walk("quick", SEED)
+    assert item.verdict is Verdict.REFUTED
+    assert words in item.statement
+    program = str(item.figures["program"]).splitlines()
+    assert program[0].startswith("rig.submit([StepPlan(")
+    assert len(program) <= 6
+
+
+def test_the_program_of_a_failure_shows_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a failed walk hands back can be run as it stands."""
+    ignored_effect(monkeypatch)
+    program = str(walk("quick", SEED).figures["program"])
+    names = {"rig": Rig(tmp_path, Model(build())), "StepPlan": StepPlan}
+    with pytest.raises(Disagreement):
+        exec(program, names)
+
+
+def test_a_write_behind_the_models_back_names_the_field(tmp_path: Path) -> None:
+    """A durable field that changes without a boundary is seen at the next comparison, and named."""
+    rig = Rig(tmp_path, Model(build()))
+    rig.submit([StepPlan((False, "park", "none"), 0, None, None)])
+    rig.work([], {7: "crash before"})
+    key = next(iter(rig.store.ledger("job-1")))
+    rig.store.settle("job-1", key, 99, "COMMITTED")
+    with pytest.raises(Disagreement, match="ledger: committed≠inflight"):
+        rig.work()
+
+
+def test_every_contract_is_walked() -> None:
+    """The contracts that plans are drawn from are the model's configurations."""
+    machine = build()
+    configurations = {
+        tuple(machine.view(s)[n] for n in ("idempotent", "on_unknown", "look")) for s in machine.initial_states()
+    }
+    assert {("yes" if i else "no", u, look) for i, u, look in CONTRACTS} == configurations

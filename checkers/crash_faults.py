@@ -116,6 +116,14 @@ def crashes_of(performed: Sequence[str]) -> Iterator[Fault]:
                 yield Fault(name, performed[: at + 1].count(name), when)
 
 
+LIMIT: Final = 200
+"""More boundaries than any incarnation performs: one that comes to so many goes round in a circle."""
+
+
+class NoRestError(Exception):
+    """The job cannot be brought to rest, though nothing strikes any more."""
+
+
 class ToolCall:
     """Where a tool that the checker made can be struck: inside its call, when the world has done what it does."""
 
@@ -154,7 +162,8 @@ def connection_of(store: Store) -> Any:
 class Striker:
     """Performs commands as the driver does, counts them, and lets one fault strike.
 
-    `strike` ends the process. `tell` hears of each boundary, "> name" before it is performed and "< name" afterwards.
+    `strike` ends the process. `tell` hears of each boundary, "> name" before it is performed and "< name" afterwards,
+    and of the fault, "! fault", when it strikes.
     """
 
     def __init__(
@@ -166,11 +175,14 @@ class Striker:
     ) -> None:
         self.fault, self.call, self.strike, self.tell = fault, call, strike, tell
         self.performed: list[str] = []
+        self.hit = False
 
     def __call__(self, command: Command, ports: Ports) -> Any:
         """Perform the command once, or what the fault makes of it."""
         name = command.boundary
         self.performed.append(name)
+        if len(self.performed) > LIMIT:
+            raise NoRestError(f"no rest after {LIMIT} boundaries, the last of them {', '.join(self.performed[-3:])}")
         self.tell(f"> {name}")
         fault = self.fault
         if fault is None or fault.boundary != name or not self.due(fault):
@@ -188,6 +200,8 @@ class Striker:
     def struck(self, when: str, command: Command, ports: Ports) -> Any:
         """The performance that the fault strikes; what kills does not return."""
         name = command.boundary
+        self.hit = True
+        self.tell(f"! {self.fault}")
         match when:
             case "before":
                 self.strike()

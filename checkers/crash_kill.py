@@ -172,7 +172,7 @@ def wrong_end(fault: Fault | None, life: Life) -> str | None:
         return None if life.status == RESTED else f"the recovery {life.said()}"
     if fault.kills:
         return None if life.killed else f"{fault} was to kill the process, which {life.said()}"
-    if fault.boundary not in life.performed:
+    if f"! {fault}" not in life.told:
         return f"{fault} was never reached"
     exited = os.WIFEXITED(life.status) and os.waitstatus_to_exitcode(life.status) in (RESTED, LET_GO)
     return None if exited else f"the process struck by {fault} {life.said()}"

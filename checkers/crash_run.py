@@ -15,7 +15,7 @@ from ..runtime.records import TERMINAL
 from ..runtime.resolve import Answer, Resolve, question
 from ..runtime.sqlite_store import SqliteStore
 from .crash_cases import JOB, TTL, Subject, submission
-from .crash_faults import Key, parse_key
+from .crash_faults import Key, NoRestError, parse_key
 from .crash_judge import Durable, ambiguous, broken_at_rest, broken_now, changed, described, outcome
 from .crash_witness import Witnessed, World
 
@@ -28,10 +28,6 @@ TURNS: Final = 12
 
 By = Literal["snapshot", "SIGKILL", "store fault"]
 """How a schedule was struck: by a copy of the files, by the end of a process, or by an answer of the store."""
-
-
-class NoRestError(Exception):
-    """The job cannot be brought to rest, though nothing strikes any more."""
 
 
 class Clock:

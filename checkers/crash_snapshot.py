@@ -16,10 +16,10 @@ from ..runtime import drive
 from ..runtime.commands import Command, Ports
 from ..runtime.drive import StoppedError
 from .crash_cases import Subject
-from .crash_faults import ANSWERS, Fault, Key, NotStruckError, Schedule, Striker, faults_of, inside
+from .crash_faults import ANSWERS, LIMIT, Fault, Key, NoRestError, NotStruckError, Schedule, Striker, faults_of, inside
 from .crash_image import Files, Image, Incarnation, files_in
 from .crash_judge import steps_of
-from .crash_run import EPOCH, By, Judgement, NoRestError, Record, make_template, memory_directory
+from .crash_run import EPOCH, By, Judgement, Record, make_template, memory_directory
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Recorder:
     def __call__(self, command: Command, ports: Ports) -> Any:
         """Perform the command once."""
         name = command.boundary
+        if len(self.points) == LIMIT:
+            raise NoRestError(f"no rest after {LIMIT} boundaries, the last of them {name}")
         number = 1 + sum(point.boundary == name for point in self.points)
         point = Point(name, number, faults_of(name), {})
         self.points.append(point)
@@ -169,7 +171,8 @@ class Sweep:
         finally:
             incarnation.discard()
         if rest:
-            yield self.recorded(schedule, rest, ())
+            error = None if striker.hit else f"{schedule[-1]} was never reached"
+            yield replace(self.recorded(schedule, rest, ()), error=error)
         elif left:
             yield from self.struck(schedule, left, earlier, known)
 

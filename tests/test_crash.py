@@ -1,0 +1,445 @@
+"""The crash campaign: what it finds nothing wrong with, what it does find, and that it can say no at all."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers import crash, crash_kill
+from crashwindow.checkers.crash_cases import CASES, submission
+from crashwindow.checkers.crash_faults import Fault, NotStruckError, crashes_of, parse_fault, parse_key
+from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read_file
+from crashwindow.checkers.crash_kill import Killer
+from crashwindow.checkers.crash_run import Record
+from crashwindow.checkers.crash_shipped import SERVER, SHIPPED
+from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
+from crashwindow.checkers.crash_witness import Line, Witnessed
+from crashwindow.model.policy import HARDENED, Policy
+from crashwindow.runtime import commands, drive, protocol
+from crashwindow.runtime.records import NewEvent
+from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.runtime.store import StoreError
+from crashwindow.runtime.tool import Tool, ToolContext
+from crashwindow.scenarios.policies import POLICIES
+
+CRASHES = Breadth(depth=1, answers=0)
+
+
+def swept(case: str, breadth: Breadth = SINGLE, policy: Policy = HARDENED) -> list[Record]:
+    """The records of one case."""
+    return list(sweep_case(CASES[case], breadth, policy))
+
+
+def broken(records: list[Record]) -> dict[str, set[str]]:
+    """The schedules that broke a property, each with the properties."""
+    return {str(r.key): {words.split(":")[0] for words in r.violations} for r in records if r.violations}
+
+
+# Faults and keys.
+
+
+@pytest.mark.parametrize(
+    "text", ["crash:ok-park:", "crash:ok-park:claim#2:lost", "crash:x@s4-reexecute:commit:after;claim:torn"]
+)
+def test_a_key_is_read_as_it_is_printed(text: str) -> None:
+    """Every replay key that is printed names one case, policy and schedule."""
+    assert str(parse_key(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("commit", "write BOUNDARY:WHEN"),
+        ("comit:after", "there is no boundary 'comit'"),
+        ("commit:never", "'never' is none of before"),
+        ("commit#0:after", "write BOUNDARY:WHEN"),
+    ],
+)
+def test_a_wrong_fault_is_refused_with_words(text: str, words: str) -> None:
+    """A mistyped fault is refused, and the message says what is accepted."""
+    with pytest.raises(ValueError, match=words):
+        parse_fault(text)
+
+
+# The hardened protocol.
+
+
+@pytest.mark.parametrize("case", ["ok-park", "lost-fail"])
+def test_every_pair_of_crashes_keeps_every_property(case: str) -> None:
+    """Crashed at every boundary, and again at every boundary of the recovery, the step is never doubled nor misreported."""
+    records = swept(case, PAIRS)
+    assert broken(records) == {}
+    assert not any(record.error for record in records)
+    assert len({record.key for record in records}) == len(records) > 1000
+    assert max(len(record.key.schedule) for record in records) == 2
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_keeps_every_property_under_one_fault(case: str) -> None:
+    """Whatever the world does, and whatever a tool declares, one fault at any boundary breaks nothing."""
+    assert broken(swept(case)) == {}
+
+
+def test_each_boundary_is_struck_on_both_sides_and_inside() -> None:
+    """The schedules are enumerated from a run: each boundary before and after, the call inside, each batch torn."""
+    records = swept("ok-park", CRASHES)
+    struck = {str(fault) for record in records for fault in record.key.schedule}
+    assert struck == {str(fault) for fault in crashes_of(records[0].recovery)}
+    assert {"claim:before", "execute:effect", "append_started:torn", "append_completed:after"} <= struck
+
+
+def test_windows_are_told_apart() -> None:
+    """What a crash left is recorded as the crash-window table speaks of it: 1c and 2 differ in the world alone."""
+    by_key = {str(record.key): record for record in swept("ok-park", CRASHES)}
+    started, executed = by_key["crash:ok-park:append_started:after"], by_key["crash:ok-park:execute:effect"]
+    assert started.at_crash
+    assert executed.at_crash
+    one, two = started.at_crash["steps"]["a"], executed.at_crash["steps"]["a"]
+    assert (one.pop("effects"), two.pop("effects")) == (0, 1)
+    assert (
+        one == two == {"events": ["tool_invocation_started"], "ledger": "INFLIGHT", "effect_record": False, "open": 1}
+    )
+    assert (started.first, started.parked, started.outcome) == ("ledger_unknown", (0,), "parked→completed/1")
+
+
+# The two ways agree, and each can fail.
+
+
+def test_snapshots_and_killed_processes_agree() -> None:
+    """A schedule ends alike whether its crash is a copy of the files or the end of a process by SIGKILL."""
+    found = crash.sweep(cases=["lost-query-soon", "two-ok-park"])
+    by = {summary.by: summary for summary in found.summaries}
+    assert by["SIGKILL"].schedules >= 100
+    assert by["snapshot"].schedules >= by["SIGKILL"].schedules
+    assert not any(summary.violations or summary.disagreements for summary in found.summaries)
+
+
+def test_a_difference_between_the_two_ways_is_a_disagreement() -> None:
+    """The comparison says no, with the key, to any other outcome."""
+    one = swept("ok-park", CRASHES)[1]
+    other = Record(**{**vars(one), "by": "SIGKILL", "outcome": "completed/2"})
+    assert crash.disagreements([one], [other]) == [str(one.key)]
+    assert crash.disagreements([one], [one]) == []
+
+
+@pytest.fixture
+def killer(tmp_path: Path) -> Iterator[Callable[[str], Killer]]:
+    """Makes the killer of a subject, in a directory of the test."""
+    yield lambda name: Killer({**CASES, **SHIPPED}[name], HARDENED, str(tmp_path / name))
+    SERVER.stop()
+
+
+def test_a_process_that_lives_on_is_an_error(killer: Callable[[str], Killer], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A schedule whose process was not killed is an error and counts as a violation, never as a pass."""
+    monkeypatch.setattr(crash_kill, "die", lambda: None)
+    record = killer("ok-park").run((Fault("commit", 1, "after"),))
+    assert record.error
+    assert "commit:after was to kill the process" in record.error
+    assert NotStruckError.__name__ in record.error
+    assert crash.summary("x", "SIGKILL", [record], 1.0).violations == ["crash:ok-park:commit:after"]
+
+
+def test_a_fault_that_is_never_reached_is_an_error(killer: Callable[[str], Killer]) -> None:
+    """A schedule that strikes nothing says so: it is not taken for one that was survived."""
+    for fault in (Fault("query", 1, "before"), Fault("commit", 2, "error")):
+        assert killer("ok-park-lock" if fault.kills else "ok-fail").run((fault,)).error
+
+
+def test_every_fault_of_a_store_is_survived_by_a_process(killer: Callable[[str], Killer]) -> None:
+    """Errors, lost answers, stale epochs and conflicts: the process goes on, or lets go and another takes the job up."""
+    ok = killer("ok-park")
+    for when, alive in (("error", True), ("lost", True), ("conflict", True), ("stale", False), ("down", False)):
+        record = ok.run((Fault("append_finished", 1, when),))
+        assert (record.outcome, record.violations, record.error) == ("completed/1", (), None)
+        assert (record.at_crash is None) == alive
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_tools_are_counted_in_their_own_world(name: str, killer: Callable[[str], Killer]) -> None:
+    """Killed after its effect, each shipped tool has changed its own world once, then and in the end."""
+    record = killer(name).run((Fault("execute", 1, "effect"),))
+    assert (record.violations, record.error) == ((), None)
+    assert record.at_crash
+    assert record.at_crash["steps"]["a"]["effects"] == 1
+    assert record.outcome in ("completed/1", "parked→completed/1")
+
+
+def test_a_key_replays_step_by_step() -> None:
+    """`run_schedule` runs what a key names, and tells each process, each boundary and what was left."""
+    told: list[str] = []
+    record = crash.run_schedule("crash:ok-park@s4-reexecute:execute:after", told.append)
+    assert record.outcome == "completed/2"
+    assert "process 1, struck by execute:after" in told
+    assert "  > execute" in told
+    assert told[-1] == "in the end: completed/2"
+
+
+@pytest.mark.parametrize("key", ["crash:nothing:", "crash:ok-park@nobody:", "walk:3"])
+def test_an_unknown_key_is_refused(key: str) -> None:
+    """A key that names nothing is an error with a list of what there is, not an empty run."""
+    with pytest.raises(ValueError, match=r"there (is|are)|not the key"):
+        crash.run_schedule(key)
+
+
+# A user's own plan.
+
+
+def test_a_users_plan_is_struck_at_every_boundary() -> None:
+    """A user's plan with a sync and an async tool, relative files: killed at each boundary, each effect once."""
+
+    def note(args: Any, context: ToolContext) -> Any:
+        with open("notes.txt", "a", encoding="utf-8") as file:
+            file.write(f"{context.step_id}\n")
+        return {"noted": args["text"]}
+
+    async def later(args: Any, context: ToolContext) -> Any:
+        return note(args, context)
+
+    plan = {
+        "version": 1,
+        "nodes": [
+            {"id": "one", "tool": "note", "args": {"text": "x"}, "depends_on": []},
+            {"id": "two", "tool": "later", "args": {"text": "y"}, "depends_on": ["one"]},
+        ],
+    }
+    tools = {"note": Tool("note", note, ""), "later": Tool("later", later, "")}
+    found = crash.crash_plan(plan, tools)
+    assert not found.summaries[0].violations
+    assert found.summaries[0].boundaries["execute:effect"] == 2
+    assert set(found.summaries[0].outcomes) == {"completed/1+1", "parked→completed/1+1"}
+    one = crash.crash_plan(plan, tools, at="append_started#2:after")
+    assert [str(record.key) for record in one.records] == ["crash:plan:", "crash:plan:append_started#2:after"]
+    assert not Path("notes.txt").exists()
+
+
+# Teeth: policies as written.
+
+
+@pytest.mark.parametrize(
+    ("policy", "case", "key", "properties"),
+    [
+        ("s4-reexecute", "ok-reexecute", "execute:after", {"P1", "P2", "P11"}),
+        ("s4-reexecute-stable-key", "ok-park", "execute:after", {"P1", "P2"}),
+        ("s1-row2-retry", "ok-park", "execute:effect", {"P1", "P2"}),
+        ("s0-events-alone", "ok-park", "commit:after", {"P1", "P2", "P4", "P6"}),
+        ("s0-events-alone-barrier", "ok-park", "commit:after", {"P4"}),
+        ("barrier-before-lookup", "ok-park", "put_effect:after", {"P3", "P4"}),
+    ],
+)
+def test_each_policy_as_written_is_refuted(policy: str, case: str, key: str, properties: set[str]) -> None:
+    """Under each policy that the seeds describe, the sweep finds the broken properties and names the schedule."""
+    assert broken(swept(case, CRASHES, POLICIES[policy]))[f"crash:{case}@{policy}:{key}"] == properties
+
+
+@pytest.mark.parametrize(
+    ("policy", "case"), [("s4-reexecute-stable-key", "ok-reexecute"), ("s0-order-full-recovery", "ok-park")]
+)
+def test_policies_that_keep_p1_are_not_accused(policy: str, case: str) -> None:
+    """A stable key with an idempotent tool, and S0's order with full recovery, break nothing."""
+    assert broken(swept(case, CRASHES, POLICIES[policy])) == {}
+
+
+# Teeth: planted bugs. Non-atomic acquire is not among them: it needs two workers at once, and here there is one.
+
+
+def test_two_swapped_writes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B2 after B3, the barrier too late: P14, and the effect is doubled."""
+    attempt = protocol.Step.attempt
+
+    def swapped(self: protocol.Step) -> Any:
+        steps = attempt(self)
+        acquire = next(steps)
+        held = yield acquire
+        started = steps.send(held)
+        ahead = commands.Execute(self.tool, self.node.args, self.context(self.past.attempts + 1))
+        outcome_of_call = yield ahead
+        version = yield started
+        execute = steps.send(version)
+        assert isinstance(execute, commands.Execute)
+        try:
+            command = steps.send(outcome_of_call)
+            while True:
+                command = steps.send((yield command))
+        except StopIteration as stop:
+            return stop.value
+
+    monkeypatch.setattr(protocol.Step, "attempt", swapped)
+    found = broken(swept("ok-park", CRASHES))
+    assert {"P1", "P14"} <= found["crash:ok-park:execute:after"]
+
+
+def test_an_unchecked_started_event_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that goes on though B2 was refused executes without a barrier: P14, by the key of the store's error."""
+
+    def careless(command: Any, ports: commands.Ports, perform: drive.Perform) -> Any:
+        try:
+            return perform(command, ports)
+        except StoreError:
+            return command.expected + 1 if isinstance(command, commands.Append) else persist(command, ports, perform)
+
+    persist = drive.persist
+    monkeypatch.setattr(drive, "persist", careless)
+    found = broken(swept("ok-park"))
+    assert "P14" in found["crash:ok-park:append_started:error"]
+
+
+def test_a_store_that_forgets_to_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An effect record that is acknowledged and not written: at rest the records do not agree."""
+    monkeypatch.setattr(SqliteStore, "put_effect", lambda self, record, epoch: None)
+    assert broken(swept("ok-park", Breadth(0, 0)))["crash:ok-park:"] == {"P6"}
+
+
+# The judge alone, on files made by hand.
+
+GOOD = ("tool_invocation_started", "tool_invocation_finished", "command_committed", "node_finished")
+DATA: dict[str, dict[str, Any]] = {
+    "tool_invocation_started": {"attempt": 1},
+    "tool_invocation_finished": {"outcome": "success", "attempt": 1, "result": {"effect": 1}},
+    "command_committed": {"result": {"effect": 1}},
+    "node_finished": {"result_type": "side_effect_committed"},
+}
+PLAN = {"version": 1, "nodes": [{"id": "a", "tool": "t", "args": {}, "depends_on": []}]}
+LINE = Line("a", "k", 1, {"effect": 1})
+WORLD = Witnessed([LINE], [LINE])
+
+
+def durable(
+    *events: tuple[str, dict[str, Any]] | str, status: str = "completed", ledger: str = "COMMITTED", effect: Any = 1
+) -> Durable:
+    """A job's tables: these events of step a after the submission, a ledger record, an effect record."""
+    told = [(event, DATA[event]) if isinstance(event, str) else event for event in events]
+    rows = [(1, "j", "job_created", None, "{}"), (2, "p", "plan_generated", None, json.dumps({"plan": PLAN}))]
+    rows += [(at, f"e{at}", kind, "a", json.dumps(data)) for at, (kind, data) in enumerate(told, 3)]
+    if status == "completed":
+        rows.append((len(rows) + 1, "end", "job_completed", None, "{}"))
+    records = (("a", json.dumps({"effect": effect})),) if effect else ()
+    return Durable(status, tuple(rows), (("a", ledger, '{"effect": 1}'),), records, 0.0)
+
+
+def test_the_judge_accepts_what_is_right() -> None:
+    """A step recorded as the specification says, with one effect, is in order."""
+    assert broken_at_rest(durable(*GOOD), WORLD) == []
+    assert outcome(durable(*GOOD), WORLD) == "completed/1"
+
+
+@pytest.mark.parametrize(
+    ("state", "world", "words"),
+    [
+        (durable(*GOOD), Witnessed([LINE], [LINE, LINE]), "P1: 2 effects"),
+        (durable(*GOOD), Witnessed([LINE], []), "P2: the job is completed, with 0 effects"),
+        (durable(*GOOD[:1], status="open", ledger="NO_EFFECT", effect=None), WORLD, "P2: the ledger says NO_EFFECT"),
+        (durable(*GOOD[:1], status="parked", ledger="UNKNOWN"), WORLD, "P3: the effect record was not caught up"),
+        (durable(*GOOD, effect=2), WORLD, "P6: the results differ"),
+        (durable(*GOOD, effect=None), WORLD, "P6: the step succeeded without effect record"),
+        (durable(*GOOD, ledger="INFLIGHT"), WORLD, "P6: the step succeeded without ledger"),
+        (durable(*GOOD), Witnessed([LINE, LINE._replace(key="other")], [LINE]), "P11: the external key differs"),
+        (durable(*GOOD), Witnessed([LINE, LINE._replace(attempt=2)], [LINE]), "P14: a request was made"),
+        (durable(*GOOD[:1], status="open", ledger="INFLIGHT", effect=None), WORLD, "P15: the job is left open"),
+        (
+            durable(
+                GOOD[0],
+                ("invocation_resolved", {"answer": "not_happened"}),
+                status="open",
+                effect=None,
+                ledger="UNKNOWN",
+            ),
+            WORLD,
+            "P2: attempt 1 is recorded as without effect",
+        ),
+        (
+            durable(
+                GOOD[0],
+                ("node_finished", {"result_type": "permanent_failure", "reason": "every attempt ended without effect"}),
+                status="failed",
+                ledger="UNKNOWN",
+                effect=None,
+            ),
+            Witnessed([LINE], []),
+            "P6: the step failed (every attempt ended without effect), and the ledger says UNKNOWN",
+        ),
+    ],
+)
+def test_the_judge_says_no(state: Durable, world: Witnessed, words: str) -> None:
+    """Each kind of lie in the records is named with its property."""
+    assert any(found.startswith(words) for found in broken_at_rest(state, world))
+
+
+def test_two_steps_with_one_key_are_found() -> None:
+    """P11 is about two steps as well: the external key is injective."""
+    two = Witnessed([LINE, LINE._replace(step="b")], [])
+    assert broken_now(durable(*GOOD[:1], status="open", ledger="INFLIGHT", effect=None), two)[0].startswith(
+        "P11: steps a, b"
+    )
+
+
+def test_history_that_changes_is_found() -> None:
+    """P7: an event that is gone, one that is altered, and one that follows the terminal event."""
+    before, after = durable(*GOOD[:2], status="open"), durable(*GOOD)
+    assert changed(before, after) == []
+    assert changed(after, before)[0].startswith("P7: events that were durable")
+    altered = before._replace(events=(*before.events[:-1], (4, "e4", "tool_invocation_finished", "a", "{}")))
+    assert changed(altered, after)
+    late = after._replace(events=(*after.events, (8, "x", "job_requeued", None, "{}")))
+    assert changed(after, late) == ["P7: an event follows the terminal one"]
+
+
+def test_the_judge_reads_the_file_itself(tmp_path: Path) -> None:
+    """A row that is taken out of a finished store by hand is missed: the judge reads tables, and asks no store."""
+    path = tmp_path / "store.db"
+    store = SqliteStore(path, now=lambda: 5.0)
+    store.submit("job", [*submission(CASES["ok-park"].plan), NewEvent("x", "job_completed", None, {})])
+    store.close()
+    before = read_file(str(path))
+    assert (before.status, before.moment) == ("completed", 5.0)
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM events WHERE type = 'job_created'")
+    connection.commit()
+    connection.close()
+    assert changed(before, read_file(str(path)))
+
+
+# Processes.
+
+
+def test_the_warm_parent_loads_no_solver() -> None:
+    """What is forked hundreds of times a second has none of the large libraries in its memory."""
+    heavy = ("z3", "numpy", "hypothesis", "pydantic", "networkx", "rich")
+    code = f"import sys, crashwindow.checkers.crash_zygote; print([n for n in {heavy} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_interrupt_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of a campaign ends the warm parents with all that they forked, and removes the files."""
+    pools: list[crash.Pool] = []
+    init = crash.Pool.__init__
+
+    def watched(self: crash.Pool, *args: Any) -> None:
+        pools.append(self)
+        init(self, *args)
+
+    def interrupt(name: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(crash.Pool, "__init__", watched)
+    with pytest.raises(KeyboardInterrupt):
+        crash.sweep(cases=["ok-park-lock", "ok-park", "ok-fail"], workdir=str(tmp_path), progress=interrupt)
+    for zygote in pools[0].zygotes:
+        assert zygote.process.poll() is not None
+        with pytest.raises(ProcessLookupError):
+            os.killpg(zygote.process.pid, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_on_the_disk(tmp_path: Path) -> None:
+    """A sweep removes every file that it made."""
+    assert list(sweep_case(CASES["ok-fail"], CRASHES, directory=str(tmp_path)))
+    assert list(tmp_path.iterdir()) == []
+    assert shutil.disk_usage(tmp_path).free

@@ -6,6 +6,7 @@ Imports that cost time stand inside the functions, so that a command loads only 
 import argparse
 import json
 import logging
+import math
 import os
 import secrets
 import shlex
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from .errors import CommandError
 from .records import Event, Json
 from .store import Store, StoreError
 
@@ -27,10 +29,6 @@ COMPLETED, FAILED, BAD_INPUT, PARKED = 0, 1, 2, 3
 
 HIDDEN: Final = {"plan", "plan_hash", "invocation_id", "idempotency_key", "args_hash", "input_hash", "output_hash"}
 """Fields of events that `show` leaves to --json."""
-
-
-class CommandError(Exception):
-    """What was asked for cannot be done: names the thing and the remedy."""
 
 
 # Working.
@@ -50,9 +48,11 @@ def run(args: argparse.Namespace) -> int:
         shift = Shift(store, registry.tools)
         events = store.events(job_id)
         if _status(events) == "open" and shift.turn(job_id) is None:
-            again = f"crashwindow run {shlex.quote(args.plan)} --store {shlex.quote(args.store)} --job {shlex.quote(job_id)}"
-            raise CommandError(f"job {job_id!r} is kept as it is: {shift.left[job_id]}. To go on: {again}")
-        return _say_result(args.store, job_id, store.events(job_id))
+            raise CommandError(
+                f"job {job_id!r} is kept as it is: {shift.left[job_id]}. Make sure that the disk has space and that no"
+                f" process locks the file, then run the same command with --job {shlex.quote(job_id)} to go on"
+            )
+        return _say_result(args, registry, job_id, store.events(job_id))
 
 
 def submit(args: argparse.Namespace) -> int:
@@ -249,7 +249,7 @@ def _status(events: list[Event]) -> str:
     return History(events).status
 
 
-def _say_result(url: str, job_id: str, events: list[Event]) -> int:
+def _say_result(args: argparse.Namespace, registry: "Registry", job_id: str, events: list[Event]) -> int:
     """How the job ended, and what is to be done next; the exit code."""
     status = _status(events)
     print(f"job {_plain(job_id)} {status}")
@@ -262,22 +262,21 @@ def _say_result(url: str, job_id: str, events: list[Event]) -> int:
     if status == "parked":
         from .resolve import question
 
-        _say_next(url, question(job_id, events))
+        _say_next(args, registry, question(job_id, events))
         return PARKED
     return COMPLETED
 
 
-def _say_next(url: str, asked: "Question") -> None:
+def _say_next(args: argparse.Namespace, registry: "Registry", asked: "Question") -> None:
     """What a person can do about a parked job."""
     from .resolve import moment
 
-    command = f"crashwindow resolve {shlex.quote(asked.job_id)} --store {shlex.quote(url)} --by NAME --evidence TEXT"
-    print(f"  step {_plain(asked.step)}: {asked.tool} was called and may have acted or not. Find out, then say so:")
-    print(f"  it happened:        {command} --happened --result JSON")
-    print(f"  it did not happen:  {command} --not-happened")
-    print(
-        f"  parked at {moment(asked.parked_at)}; that it did not happen can be said once the tool's quiet time is over"
-    )
+    given = [asked.job_id, "--store", args.store, *(("--tools", args.tools) if args.tools else ())]
+    command = f"crashwindow resolve {shlex.join(given)} --by NAME --evidence TEXT"
+    from_then_on = moment(math.ceil(asked.quiet_until(registry.tools)))
+    print(f"  step {_plain(asked.step)}: {asked.tool} was called, and may have acted or not. Find out, then say so:")
+    print(f"  it happened: {command} --happened --result JSON")
+    print(f"  it did not happen: {command} --not-happened   (accepted from {from_then_on} on)")
 
 
 def _print_events(job_id: str, events: list[Event]) -> None:

@@ -156,11 +156,15 @@ def unrunnable(plan: dict[str, Json], tools: dict[str, Tool]) -> str | None:
 
 
 def work_until_idle(
-    store: Store, tools: dict[str, Tool], owner: str | None = None, stop: Stop | None = None
+    store: Store,
+    tools: dict[str, Tool],
+    owner: str | None = None,
+    stop: Stop | None = None,
+    perform: Perform = drive.perform,
 ) -> dict[str, str]:
     """Run turns until no open job can be brought further; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift, stop = Shift(store, tools, owner), stop or Stop()
+    shift, stop = Shift(store, tools, owner, perform), stop or Stop()
     while not stop.requested:
         ready, wait = shift.survey(TRIES)
         if wait is None:

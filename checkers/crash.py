@@ -33,8 +33,10 @@ Progress = Callable[[str, int, int], None]
 """Hears of a campaign's name, how much of it is done, and how much there is."""
 
 PROCESSES: Final = 2
-SAMPLED_PAIRS: Final = 200
-"""How many pairs of faults the quick profile runs by SIGKILL, spread evenly over all of them."""
+SAMPLED_PAIRS: Final = 100
+"""How many pairs of crashes the quick profile runs by SIGKILL, spread evenly over all of them."""
+SINGLES: Final = 3
+"""Of the single crashes of a case whose pairs are swept the quick profile runs all by SIGKILL, else one in so many."""
 BATCH: Final = 20
 
 Answer = TypeVar("Answer")
@@ -163,14 +165,21 @@ def breadth_of(case: Case, profile: Profile) -> Breadth:
 
 
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
-    """The schedules that are run by SIGKILL as well: all, or every single crash and a part of the pairs, spread evenly."""
-    keys = [record.key for record in records if all(fault.kills for fault in record.key.schedule)]
+    """The schedules that are run by SIGKILL as well: all, or a part of the crashes, spread evenly."""
     if profile == "deep":
         return [record.key for record in records]
+    keys = [record.key for record in records if all(fault.kills for fault in record.key.schedule)]
     pairs = [key for key in keys if len(key.schedule) > 1]
-    # A stride that is even would meet the same few kinds of fault again and again.
+    singles = [key for key in keys if len(key.schedule) == 1]
+    swept = {key.case for key in pairs}
+    # An odd stride: an even one would meet the same few kinds of fault again and again.
     stride = max(1, len(pairs) // SAMPLED_PAIRS) | 1
-    return sorted([key for key in keys if len(key.schedule) <= 1] + pairs[::stride], key=lambda key: key.case)
+    chosen = [
+        *(key for key in singles if key.case in swept),
+        *[key for key in singles if key.case not in swept][::SINGLES],
+        *pairs[::stride],
+    ]
+    return sorted(chosen, key=lambda key: key.case)
 
 
 def disagreements(copied: Iterable[Record], killed: Iterable[Record]) -> list[str]:

@@ -172,7 +172,8 @@ class Sweep:
             incarnation.discard()
         if rest:
             error = None if striker.hit else f"{schedule[-1]} was never reached"
-            yield replace(self.recorded(schedule, rest, ()), error=error)
+            recovery = tuple(striker.performed) if earlier.at_crash else ()
+            yield replace(self.recorded(schedule, rest, recovery), error=error)
         elif left:
             yield from self.struck(schedule, left, earlier, known)
 

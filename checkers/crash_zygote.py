@@ -86,8 +86,12 @@ def answers(request: dict[str, Any], directory: str, killers: dict[tuple[str, Po
     """The records that answer a request."""
     policy = policy_from(request["policy"])
     if request["do"] == "sweep":
+        gc.enable()
         yield from sweep_case(SUBJECTS[request["case"]], Breadth(**request["breadth"]), policy, directory)
         return
+    # What the collector touches is copied in each forked process.
+    gc.disable()
+    gc.freeze()
     for key in map(parse_key, request["keys"]):
         if (key.case, policy) not in killers:
             killers[key.case, policy] = Killer(SUBJECTS[key.case], policy, f"{directory}/{len(killers)}")
@@ -101,9 +105,6 @@ def policy_from(data: dict[str, Any]) -> Policy:
 
 def main(directory: str) -> None:
     """Answer requests until there are no more."""
-    # What the collector moves, or counts, is copied in each forked process.
-    gc.disable()
-    gc.freeze()
     killers: dict[tuple[str, Policy], Killer] = {}
     try:
         for line in sys.stdin:

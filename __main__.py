@@ -109,7 +109,7 @@ COMMANDS = (
         "resolve",
         ".runtime.cli",
         "say of a parked job whether the effect happened, and requeue it",
-        (JOB, STORE, OneOf(True, (HAPPENED, NOT_HAPPENED)), STEP, RESULT, EXTERNAL_ID, BY, EVIDENCE, TOOLS),
+        (JOB, STORE, OneOf(True, (HAPPENED, NOT_HAPPENED)), STEP, RESULT, EXTERNAL_ID, BY, EVIDENCE),
     ),
     Command("tools", ".runtime.cli", "list the tools and what each declares", (TOOLS,)),
 )

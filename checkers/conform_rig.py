@@ -215,7 +215,7 @@ class Rig:
         happened = world.first is not None
         result = world.first.value if world.first is not None else None
         said = resolve.Answer(happened, "ann", "the tool's own log", result)
-        resolve.resolve(self.store, asked, said, self.registry.tools, lambda _: None)
+        resolve.resolve(self.store, asked, said, lambda _: None)
         for name, follower in self.jobs[parked].followers.items():
             if name == asked.step:
                 follower.person(happened)

@@ -132,7 +132,7 @@ def answer(subject: Subject, world: World, ports: Ports, perform: drive.Perform)
     """A person reads the witness, waits until "it did not happen" is final (T-QUIET), and says what is true."""
     asked = question(JOB, ports.store.events(JOB))
     line = next((line for line in subject.witnessed(world).effects if line.step == asked.step), None)
-    ports.sleep(max(0.0, asked.quiet_until(subject.tools(world)) - ports.store.now()))
+    ports.sleep(max(0.0, asked.quiet_until - ports.store.now()))
     if line:
         said = Answer(True, "person", "the witness", line.result, line.external_id)
     else:

@@ -21,8 +21,8 @@ from .explore import Engine
 
 BEGINNING: Final = ("job_created", "plan_generated")
 JOB_CHANGES: Final = ("job_parked", "job_requeued", "job_failed", "job_completed")
-COMPANION, COMPANION_OF = "state_changed", "tool_invocation_finished"
-"""What a tool says it has changed rides in the batch of its outcome; the model's fields do not speak of it."""
+COMPANIONS: Final = {"state_changed": (-1, "tool_invocation_finished"), "node_started": (1, "tool_invocation_started")}
+"""Events that ride in the batch of another, right behind (-1) or right before it (1): the model's fields do not speak of them."""
 RECORDS: Final = ("effect", "ledger", "recorded")
 """The durable fields that do not follow from events."""
 ELSEWHERE: Final = "elsewhere"
@@ -123,11 +123,12 @@ class Monitor:
                 if event.type != BEGINNING[index]:
                     return self._diverges(stored, step_id, index, where, number, f"{BEGINNING[index]} belongs here")
                 continue
-            before = stored.events[index - 1]
-            if event.type == COMPANION and event.step == step_id and before.type != COMPANION_OF:
-                reason = f"it belongs right behind {COMPANION_OF}"
-                return self._diverges(stored, step_id, index, where, number, reason)
-            own = belongs(event, before, step_id)
+            if event.step == step_id and event.type in COMPANIONS:
+                reason = misplaced(stored.events, index)
+                if reason:
+                    return self._diverges(stored, step_id, index, where, number, reason)
+                continue
+            own = belongs(event, stored.events[index - 1], step_id)
             if own is None:
                 continue
             letter = Letter(event.type, own, self._code(fold.state()))
@@ -298,10 +299,20 @@ def belongs(event: StoredEvent, before: StoredEvent, step_id: str) -> bool | Non
         return before.type == "invocation_resolved" and before.step == step_id
     if event.type in JOB_CHANGES:
         return (event.step or event.data.get("step")) == step_id
-    if event.type == COMPANION:
-        return None
     if event.type in BEGINNING or event.step == step_id:
         return True
+    return None
+
+
+def misplaced(events: Sequence[StoredEvent], index: int) -> str | None:
+    """What is wrong with the place of a companion; None when it stands beside the event whose batch it shares."""
+    event = events[index]
+    offset, of = COMPANIONS[event.type]
+    beside = events[index + offset] if 0 <= index + offset < len(events) else None
+    if beside is None or (beside.type, beside.step) != (of, event.step):
+        return f"it belongs right {'behind' if offset < 0 else 'before'} {of}"
+    if event.type in {e.type for e in events[:index] if e.step == event.step} and event.type == "node_started":
+        return "a node is started once"
     return None
 
 

@@ -45,6 +45,7 @@ BOUNDARIES: Final = (
     Boundary("U2", "catch_up_finished", "events", "tool_invocation_finished, from other evidence"),
     Boundary("U3", "catch_up_committed", "events", "command_committed, from other evidence"),
     Boundary("U4", "catch_up_commit", "ledger", "COMMITTED, from other evidence"),
+    Boundary("H1", "heartbeat", "leases", "the lease's new expiry, where more than half of its time is over"),
     Boundary("Q0", "query", "world", "the question whether the effect happened (a fencing look writes at the tool)"),
     Boundary("Q1", "park", "events", "job_parked"),
     Boundary("Q2", "append_resolved", "events", "invocation_resolved, by query"),

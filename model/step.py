@@ -45,7 +45,7 @@ FIELDS = (
           ("none", "quiet", "fence")),
     Field("job", Scope.DURABLE, ("open", "parked", "completed", "failed"), "state of the job"),
     _count("open", Scope.DURABLE, "tool_invocation_started events whose attempt is not closed"),
-    _count("closed", Scope.DURABLE, "attempts closed by finished(no_effect) or resolved(not_happened)"),
+    _count("closed", Scope.DURABLE, "closings: finished(no_effect) of one attempt, resolved(not_happened) of all that are open"),
     Field("doubt", Scope.DURABLE, NO_YES, "an open attempt has finished(unknown)"),
     Field("retry", Scope.DURABLE, NO_YES, "retry_scheduled since the last started event"),
     Field("finished", Scope.DURABLE, RESULT, "tool_invocation_finished(success) with its result"),
@@ -203,7 +203,8 @@ def _execute(policy: Policy) -> list[Rule]:
     return [
         _work("acquire", "acquire", "append_started", sees="ledger:none|inflight|no_effect|unknown", writes="ledger:inflight",
               boundary="acquire", source="T-ORDER B1"),
-        _work("acquire: committed", "acquire", recorded[0], sees="ledger:committed landed:no", writes=recorded[1], source="T-RECOVER Acquire"),
+        _work("acquire: committed", "acquire", recorded[0], sees="ledger:committed landed:no", writes=recorded[1],
+              boundary="acquire", source="T-RECOVER Acquire"),
         _work("append started", "append_started", "execute", writes="open:+1 retry:no", emits="tool_invocation_started",
               boundary="append_started", source="T-ORDER B2"),
         *_send(policy),

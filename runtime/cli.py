@@ -95,13 +95,9 @@ def resolve(args: argparse.Namespace) -> int:
     if not happened and (args.result is not None or args.external_id is not None):
         raise CommandError("--result and --external-id go with --happened only: what did not happen has no result")
     result = _parse(args.result) if happened else None
-    tools = _registry(args.tools).tools
     with _store(args.store, existing=True) as store:
         asked = question(args.job, _events(store, args.job, args.store), args.step)
-        if asked.tool not in tools and not happened:
-            seconds = f"{asked.quiet_until({}) - asked.parked_at:.0f}"
-            _warn(f"tool {asked.tool!r} is not loaded, so {seconds} s are taken for its quiet time; give --tools FILE")
-        write(store, asked, Answer(happened, args.by, args.evidence, result, args.external_id), tools)
+        write(store, asked, Answer(happened, args.by, args.evidence, result, args.external_id))
     print(f"job {_plain(args.job)}: step {_plain(asked.step)} resolved as {args.answer}; the job is open again")
     print(f"  next: crashwindow worker --store {shlex.quote(args.store)} --until-idle")
     return COMPLETED
@@ -262,18 +258,18 @@ def _say_result(args: argparse.Namespace, registry: "Registry", job_id: str, eve
     if status == "parked":
         from .resolve import question
 
-        _say_next(args, registry, question(job_id, events))
+        _say_next(args, question(job_id, events))
         return PARKED
     return COMPLETED
 
 
-def _say_next(args: argparse.Namespace, registry: "Registry", asked: "Question") -> None:
+def _say_next(args: argparse.Namespace, asked: "Question") -> None:
     """What a person can do about a parked job."""
     from .resolve import moment
 
-    given = [asked.job_id, "--store", args.store, *(("--tools", args.tools) if args.tools else ())]
+    given = [asked.job_id, "--store", args.store]
     command = f"crashwindow resolve {shlex.join(given)} --by NAME --evidence TEXT"
-    from_then_on = moment(math.ceil(asked.quiet_until(registry.tools)))
+    from_then_on = moment(math.ceil(asked.quiet_until))
     print(f"  step {_plain(asked.step)}: {asked.tool} was called, and may have acted or not. Find out, then say so:")
     print(f"  it happened: {command} --happened --result JSON")
     print(f"  it did not happen: {command} --not-happened   (accepted from {from_then_on} on)")
@@ -317,10 +313,6 @@ def _compact(value: Json) -> str:
 def _plain(text: str) -> str:
     """Text without control characters: what a plan or a tool hands in must not steer the terminal."""
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
-
-
-def _warn(message: str) -> None:
-    print(f"crashwindow: {message}", file=sys.stderr)
 
 
 def _log_to_stderr() -> None:

@@ -52,6 +52,19 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Renew:
+    """H1."""
+
+    lease: Lease
+    ttl: float
+    boundary: str = "heartbeat"
+
+    def perform(self, ports: Ports) -> Lease:
+        """The lease with its new expiry."""
+        return ports.store.renew(self.lease, self.ttl)
+
+
+@dataclass(frozen=True)
 class Fence:
     """F1 to F3: raise the fence in one store, and read what it holds."""
 
@@ -186,6 +199,8 @@ class Query:
         quiet = ports.store.now() >= self.last_sending + self.tool.quiet_seconds
         try:
             answer = self.tool.query(self.args, self.context)
+            if isinstance(answer, Happened):
+                canonical([answer.output, answer.external_id])
         except Exception as error:
             return NotKnown(f"the query failed: {type(error).__name__}: {error}")
         if isinstance(answer, Absent) and self.tool.look == "quiet" and not quiet:

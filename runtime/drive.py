@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from .commands import Append, Command, Ports
+from .commands import Acquire, Append, Command, Execute, Ports, Renew
 from .protocol import End, Worker, resume, work
 from .records import NEUTRAL, Lease
 from .store import StaleEpoch, StoreError, VersionConflict
@@ -41,6 +41,8 @@ def run(worker: Worker, ports: Ports, job_id: str | None = None, perform: Perfor
             end: End = stop.value
             return end
         try:
+            if lease is not None:
+                lease = tend(lease, worker, command, ports, perform)
             reply = persist(command, ports, perform)
         except VersionConflict:
             # Somebody wrote what matters: what this turn knows is old. Read again, under the same lease.
@@ -52,6 +54,21 @@ def run(worker: Worker, ports: Ports, job_id: str | None = None, perform: Perfor
             raise StoppedError(f"let go at {command.boundary}: {error}", lease) from error
         if isinstance(reply, Lease):
             lease = reply
+
+
+def tend(lease: Lease, worker: Worker, command: Command, ports: Ports, perform: Perform) -> Lease:
+    """Keep the lease ahead of every sending, so that its expiry bounds the last one (T-QUIET, T-WORKER).
+
+    It is renewed before B1, since nothing may stand between B2 and B3; there it is only looked at. Raises StaleEpoch, or
+    StoppedError when the lease has run out before the request was sent.
+    """
+    left = lease.expires_at - ports.store.now()
+    if isinstance(command, Acquire) and left < worker.ttl / 2:
+        renewed: Lease = persist(Renew(lease, worker.ttl), ports, perform)
+        return renewed
+    if isinstance(command, Execute) and left <= 0:
+        raise StoppedError("let go before the request was sent: the lease ran out", lease)
+    return lease
 
 
 def persist(command: Command, ports: Ports, perform: Perform) -> Any:

@@ -21,6 +21,7 @@ class StepHistory:
 
     open: set[int] = field(default_factory=set)
     closed: set[int] = field(default_factory=set)
+    last_epoch: int = 0  # of the latest started event: under whose lease a request may have been sent last
     forgiven: int = 0  # resolved(not_happened): each allows one more execution than the retry policy
     retry_scheduled: bool = False
     finished: Stored | None = None
@@ -46,6 +47,7 @@ class StepHistory:
         match event.type:
             case "tool_invocation_started":
                 self.open.add(data["attempt"])
+                self.last_epoch = event.epoch or 0
                 self.retry_scheduled = False
             case "tool_invocation_finished" if data["outcome"] == "success":
                 self.finished = Stored(data["result"], data.get("external_id"))
@@ -77,7 +79,7 @@ class History:
         self.plan: dict[str, Json] = {}
         self.status: JobStatus = "open"
         self.version = 0
-        self.parked_at: float | None = None
+        self.quiet_until: float | None = None  # when it was parked last, and the tool's D after that (T-QUIET)
         self.steps: dict[str, StepHistory] = {}
         for event in events:
             self.version = event.version
@@ -85,7 +87,7 @@ class History:
             if event.type == "plan_generated":
                 self.plan = event.data["plan"]
             elif event.type == "job_parked":
-                self.parked_at = event.at
+                self.quiet_until = event.at + event.data["quiet_seconds"]
             if event.step is not None:
                 self.step(event.step).fold(event)
 

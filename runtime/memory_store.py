@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from .records import TERMINAL, EffectRecord, Event, Invocation, JobRow, JobStatus, Json, Lease, LedgerStatus, NewEvent
-from .store import StoreUnusableError
+from .store import StaleEpoch, StoreUnusableError
 from .store_rules import (
     check_inflight,
     check_same_job,
@@ -98,6 +98,17 @@ class MemoryStore:
                     self._leases[name] = Lease(name, owner, held.epoch + 1, now + ttl, previous)
                     return self._leases[name]
             return None
+
+    def renew(self, lease: Lease, ttl: float) -> Lease:
+        """H1: see Store.renew."""
+        with self._alone():
+            held = self._leases.get(lease.job_id)
+            if held is None or held.epoch != lease.epoch:
+                raise StaleEpoch(
+                    f"job {lease.job_id!r}: the lease of epoch {lease.epoch} is over; a newer one was given"
+                )
+            self._leases[lease.job_id] = held._replace(expires_at=max(held.expires_at, self._now() + ttl))
+            return lease._replace(expires_at=self._leases[lease.job_id].expires_at)
 
     def release(self, lease: Lease) -> None:
         """End a lease now: see Store.release."""

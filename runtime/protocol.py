@@ -134,7 +134,9 @@ class Step:
         self.effect = (
             Stored(effect.output, effect.metadata.get("external_id"), effect.state_changes) if effect else None
         )
-        self.last_sending = run.lease.previous_expiry
+        # Read again under the same lease, an open attempt may be this turn's own, and its request on the wire still.
+        own = bool(self.past.open) and self.past.last_epoch == run.lease.epoch
+        self.last_sending = float("inf") if own else run.lease.previous_expiry
         self.memory = Stored(None)
         self.catching_up = True  # until the world itself has answered
 
@@ -190,7 +192,10 @@ class Step:
             self.memory = Stored(held.result, held.external_id)
             return "inject"
         number = self.past.attempts + 1
-        yield from self.append("append_started", "tool_invocation_started", attempt=number, args_hash=held.args_hash)
+        first = [("node_started", {"node_id": self.node.id})] if number == 1 else []
+        started = {**self.identity, "attempt": number, "args_hash": held.args_hash}
+        batch = (*first, ("tool_invocation_started", started))
+        yield from self.run.append("append_started", self.node.id, *batch)
         self.past.open.add(number)
         self.past.retry_scheduled = False
         outcome: Outcome = yield Execute(self.tool, self.node.args, self.context(number))
@@ -228,7 +233,7 @@ class Step:
 
     def closed(self) -> Generator[Command, Any, Need]:
         """Rule 4: every attempt is closed without effect. Again while the policy allows, else fail with no effect."""
-        if self.ledger != "NO_EFFECT":
+        if self.ledger not in ("NO_EFFECT", "COMMITTED"):
             yield from self.settle("ledger_no_effect", "NO_EFFECT")
         return "execute" if (yield from self.schedule_retry()) else "fail"
 
@@ -273,7 +278,7 @@ class Step:
 
     def park(self) -> Generator[Command, Any, End]:
         """Q1: nobody but a person can decide."""
-        yield from self.append("park", "job_parked", reason=IN_FLIGHT)
+        yield from self.append("park", "job_parked", reason=IN_FLIGHT, quiet_seconds=self.tool.quiet_seconds)
         return End(self.job_id, "parked", f"step {self.node.id!r}: {IN_FLIGHT}")
 
     def fail(self) -> Generator[Command, Any, End]:

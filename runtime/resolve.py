@@ -17,7 +17,6 @@ from .commands import Ports
 from .history import History
 from .records import Event, Json, NewEvent
 from .store import Store, VersionConflict
-from .tool import Tool
 
 
 class ResolveError(Exception):
@@ -53,19 +52,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """What a parked job waits for: a word about one step, whose started attempts are not all closed."""
+    """What a parked job waits for: a word about one step, whose started attempts are not all closed.
+
+    quiet_until: when "it did not happen" becomes final, by the quiet time D that the tool declared when the job was parked.
+    """
 
     job_id: str
     version: int
     step: str
     tool: str
     identity: dict[str, Json]
-    parked_at: float
-
-    def quiet_until(self, tools: dict[str, Tool]) -> float:
-        """When "it did not happen" becomes final. Without the tool's declaration, D is what a tool has by default."""
-        tool = tools.get(self.tool)
-        return self.parked_at + (tool.quiet_seconds if tool else Tool.quiet_seconds)
+    quiet_until: float
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Resolve:
 def question(job_id: str, events: Sequence[Event], step: str | None = None) -> Question:
     """What the job waits for (about this step, if one is named); raises ResolveError when it does not wait."""
     history = History(events)
-    if history.status != "parked" or history.parked_at is None:
+    if history.status != "parked" or history.quiet_until is None:
         raise ResolveError(f"job {job_id!r} is {history.status}, not parked: there is nothing to answer{_last(events)}")
     waiting = [name for name, past in history.steps.items() if past.open and not (past.finished or past.committed)]
     if step is not None and step not in waiting:
@@ -102,15 +99,13 @@ def question(job_id: str, events: Sequence[Event], step: str | None = None) -> Q
     chosen = step or waiting[0]
     started = next(e for e in reversed(events) if e.type == "tool_invocation_started" and e.step == chosen)
     identity = {name: started.data[name] for name in ("invocation_id", "idempotency_key", "tool_name")}
-    return Question(job_id, history.version, chosen, started.data["tool_name"], identity, history.parked_at)
+    return Question(job_id, history.version, chosen, started.data["tool_name"], identity, history.quiet_until)
 
 
-def resolve(
-    store: Store, asked: Question, answer: Answer, tools: dict[str, Tool], sleep: Callable[[float], None] = time.sleep
-) -> None:
+def resolve(store: Store, asked: Question, answer: Answer, sleep: Callable[[float], None] = time.sleep) -> None:
     """Write the answer and requeue the job. Raises ResolveError when it comes too early, or the job has moved on."""
     answer.check()
-    until, now = asked.quiet_until(tools), store.now()
+    until, now = asked.quiet_until, store.now()
     if not answer.happened and now < until:
         raise ResolveError(
             f"job {asked.job_id!r}: too early to say that step {asked.step!r} did not happen: a late request may still"

@@ -49,6 +49,9 @@ _CLAIM: Final = (
 )
 CLAIM_OLDEST: Final = _CLAIM.format(one="")
 CLAIM_ONE: Final = _CLAIM.format(one=" AND j.job_id = ?5")
+RENEW: Final = (
+    "UPDATE leases SET expires_at = max(expires_at, ?3) WHERE job_id = ?1 AND epoch = ?2 RETURNING expires_at"
+)
 RELEASE: Final = "UPDATE leases SET expires_at = min(expires_at, ?3) WHERE job_id = ?1 AND epoch = ?2"
 
 # Ledger.

@@ -20,7 +20,7 @@ from . import sqlite_statements as sql
 from .records import EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
 from .sqlite_errors import translated
 from .sqlite_schema import open_file
-from .store import StoreUnusableError
+from .store import StaleEpoch, StoreUnusableError
 from .store_rules import (
     check_inflight,
     check_same_job,
@@ -121,6 +121,14 @@ class SqliteStore:
             else:
                 rows = connection.execute(sql.CLAIM_ONE, (*values, job_id)).fetchall()
         return Lease(*rows[0]) if rows else None
+
+    def renew(self, lease: Lease, ttl: float) -> Lease:
+        """H1: see Store.renew."""
+        with self._session as connection:
+            rows = connection.execute(sql.RENEW, (lease.job_id, lease.epoch, self._now() + ttl)).fetchall()
+        if not rows:
+            raise StaleEpoch(f"job {lease.job_id!r}: the lease of epoch {lease.epoch} is over; a newer one was given")
+        return lease._replace(expires_at=rows[0][0])
 
     def release(self, lease: Lease) -> None:
         """End a lease now: see Store.release."""

@@ -54,6 +54,10 @@ class Store(Protocol):
         """
         ...
 
+    def renew(self, lease: Lease, ttl: float) -> Lease:
+        """H1: the same lease, to expire `ttl` seconds from now. Raises StaleEpoch when it is no longer the job's newest."""
+        ...
+
     def release(self, lease: Lease) -> None:
         """End a lease now. Changes nothing when the lease is no longer the job's newest."""
         ...

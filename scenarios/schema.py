@@ -76,6 +76,7 @@ _FILE = TypeAdapter(list[Scenario])
 
 def load(path: Path) -> list[Scenario]:
     """The scenarios of one file. Raises ScenarioError."""
+    data: object = None
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
         scenarios = _FILE.validate_python(data)

@@ -51,8 +51,8 @@ ROOMS = (
     Room("__init__.py", (), "importing the package costs nothing"),
 )
 COMMAND_LINE = ("__main__.py", "*/cli*")
-INPUT = ("runtime/plan*", "scenarios/*", "checkers/evidence*", "reports/*")
-RAW_READERS = ("checkers/judge*", "checkers/crash*", "checkers/alpha*", "checkers/snapshot*")
+INPUT = ("runtime/plan*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
+RAW_READERS = ("checkers/crash*", "checkers/abstraction*")
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
     Library("z3", "z3-solver", ("checkers/prove*",), "the prover alone knows the solver"),

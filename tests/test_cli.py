@@ -312,7 +312,7 @@ def test_what_a_resolution_writes(parked: House) -> None:
 
 def test_it_did_not_happen(parked: House) -> None:
     """After the quiet time the step is run again."""
-    assert parked("resolve", "j", *ANSWER, "--not-happened", "--tools", "tools.py").code == 0
+    assert parked("resolve", "j", *ANSWER, "--not-happened").code == 0
     assert parked.run("lose").code == 0
     assert parked.effects == ["j done 2"]
 
@@ -320,18 +320,11 @@ def test_it_did_not_happen(parked: House) -> None:
 def test_it_did_not_happen_is_refused_too_early(house: House) -> None:
     """Before the tool's own quiet time is over only 'it happened' is accepted, and the message says until when."""
     house.run("lose.slowly")
-    done = house("resolve", "j", *ANSWER, "--not-happened", "--tools", "tools.py")
+    done = house("resolve", "j", *ANSWER, "--not-happened")
     assert done.code == 2
     assert re.search(r"too early.*from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S* on, in (600|59\d) s", done.err)
     assert house.events()[-1].type == "job_parked"
     assert house("resolve", "j", *ANSWER, "--happened", "--result", "null").code == 0
-
-
-def test_the_quiet_time_of_a_tool_that_is_not_loaded(parked: House) -> None:
-    """Nothing is assumed to be quicker than the default, and the remedy is named."""
-    done = parked("resolve", "j", *ANSWER, "--not-happened")
-    assert done.code == 2
-    assert "60 s are taken for its quiet time; give --tools" in done.err
 
 
 @pytest.mark.parametrize(
@@ -371,10 +364,10 @@ def test_of_two_answers_at_once_one_counts(parked: House) -> None:
     """Both read the same question; the second one's compare-and-set fails, and it is told to look again."""
     store = open_store(STORE)
     asked = question("j", store.events("j"))
-    resolve(store, asked, Answer(True, "Ann", "seen", 1), {})
-    resolve(store, asked, Answer(True, "Ann", "seen", 1), {})  # the same, repeated: acknowledged
+    resolve(store, asked, Answer(True, "Ann", "seen", 1))
+    resolve(store, asked, Answer(True, "Ann", "seen", 1))  # the same, repeated: acknowledged
     with pytest.raises(ResolveError, match="look again"):
-        resolve(store, asked, Answer(True, "Bob", "seen", 2), {})
+        resolve(store, asked, Answer(True, "Bob", "seen", 2))
     assert [event.type for event in store.events("j")].count("invocation_resolved") == 1
     store.close()
 

@@ -100,7 +100,7 @@ def test_every_beginning_of_a_run_is_a_run(tmp_path: Path, model: Model, monitor
             assert told.ok, f"{at} {when}: {told}"
 
 
-# Teeth. Events of a success: 1 created, 2 plan, 3 started, 4 finished, 5 committed, 6 node, 7 checkpoint, 8 completed.
+# Teeth. Events of a success: 1 created, 2 plan, 3 node started, 4 started, 5 finished, 6 committed, 7 node, 8 checkpoint, 9 completed.
 
 Edit = Callable[[list[StoredEvent]], object]
 
@@ -127,23 +127,25 @@ NOT_HAPPENED = StoredEvent(0, "q", "invocation_resolved", STEP, None, {"answer":
 COMPLETED_AGAIN = StoredEvent(0, "e", "node_finished", STEP, 1, {"result_type": "side_effect_committed"})
 STREAM_EDITS: dict[str, tuple[Edit, int, str]] = {
     "created dropped": (lambda e: e.pop(0), 1, "job_created belongs here"),
-    "started dropped": (lambda e: e.pop(2), 3, "no such step"),
-    "finished dropped": (lambda e: e.pop(3), 4, "no such step"),
-    "committed dropped": (lambda e: e.pop(4), 5, "no such step"),
-    "node_finished dropped": (lambda e: e.pop(5), 6, "no such step"),
-    "checkpoint dropped": (lambda e: e.pop(6), 7, "no such step"),
-    "started twice": (lambda e: e.insert(3, e[2]), 4, "no such step"),
-    "finished twice": (lambda e: e.insert(4, e[3]), 5, "no such step"),
-    "committed twice": (lambda e: e.insert(5, e[4]), 6, "no such step"),
-    "finished and committed swapped": (lambda e: swap(e, 4, 5), 4, "no such step"),
-    "committed and node_finished swapped": (lambda e: swap(e, 5, 6), 5, "no such step"),
-    "started and finished swapped": (lambda e: swap(e, 3, 4), 3, "no such step"),
-    "another result committed": (lambda e: altered(e, 5, result="else"), 5, "committed: other≠first"),
-    "unknown in place of success": (lambda e: altered(e, 4, outcome="unknown"), 5, ""),
-    "an outcome that does not exist": (lambda e: altered(e, 4, outcome="maybe"), 4, "outcome 'maybe'"),
-    "not happened, after success": (lambda e: e.insert(4, NOT_HAPPENED), 5, "no such step"),
-    "an event after the end": (lambda e: e.append(COMPLETED_AGAIN), 9, "no such step"),
-    "an event nobody knows": (lambda e: e.insert(3, e[3]._replace(type="tool_dreamt")), 4, "no such step"),
+    "started dropped": (lambda e: e.pop(3), 3, "belongs right before tool_invocation_started"),
+    "both started events dropped": (lambda e: (e.pop(3), e.pop(2)), 3, "no such step"),
+    "finished dropped": (lambda e: e.pop(4), 5, "no such step"),
+    "committed dropped": (lambda e: e.pop(5), 6, "no such step"),
+    "node_finished dropped": (lambda e: e.pop(6), 7, "no such step"),
+    "checkpoint dropped": (lambda e: e.pop(7), 8, "no such step"),
+    "started twice": (lambda e: e.insert(4, e[3]), 5, "no such step"),
+    "node started twice": (lambda e: (e.insert(4, e[3]), e.insert(4, e[2])), 5, "started once"),
+    "finished twice": (lambda e: e.insert(5, e[4]), 6, "no such step"),
+    "committed twice": (lambda e: e.insert(6, e[5]), 7, "no such step"),
+    "finished and committed swapped": (lambda e: swap(e, 5, 6), 5, "no such step"),
+    "committed and node_finished swapped": (lambda e: swap(e, 6, 7), 6, "no such step"),
+    "started and finished swapped": (lambda e: swap(e, 4, 5), 3, "belongs right before tool_invocation_started"),
+    "another result committed": (lambda e: altered(e, 6, result="else"), 6, "committed: other≠first"),
+    "unknown in place of success": (lambda e: altered(e, 5, outcome="unknown"), 6, ""),
+    "an outcome that does not exist": (lambda e: altered(e, 5, outcome="maybe"), 5, "outcome 'maybe'"),
+    "not happened, after success": (lambda e: e.insert(5, NOT_HAPPENED), 6, "no such step"),
+    "an event after the end": (lambda e: e.append(COMPLETED_AGAIN), 10, "no such step"),
+    "an event nobody knows": (lambda e: e.insert(4, e[4]._replace(type="tool_dreamt")), 5, "no such step"),
 }
 
 
@@ -215,9 +217,9 @@ def test_the_verdict_counts_traces_and_tells_the_first_divergence(tmp_path: Path
     """TESTED, REFUTED or NOT CHECKED, with figures."""
     genuine = run(tmp_path, model, [ONCE], [Turn()])
     good = check(MACHINE, genuine, STEP)
-    bad = check(MACHINE, edited(genuine, lambda e: swap(e, 4, 5)), STEP)
+    bad = check(MACHINE, edited(genuine, lambda e: swap(e, 5, 6)), STEP)
     assert to_item([good], "x").verdict is Verdict.TESTED
     item = to_item([good, bad], "x")
     assert (item.verdict, item.figures["traces"], item.figures["diverging"]) == (Verdict.REFUTED, 2, 1)
-    assert "event 4" in str(item.figures["first divergence"])
+    assert "event 5" in str(item.figures["first divergence"])
     assert to_item([], "x").verdict is Verdict.NOT_CHECKED

@@ -1,0 +1,123 @@
+"""The driver: no request is sent without a lease, no answer is taken for final that is not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from crashwindow.runtime.commands import Command, Ports, Query
+from crashwindow.runtime.drive import StoppedError, perform, run
+from crashwindow.runtime.memory_store import MemoryStore
+from crashwindow.runtime.plan import submission
+from crashwindow.runtime.protocol import Worker
+from crashwindow.runtime.store import StoreError, VersionConflict
+from crashwindow.runtime.tool import Absent, Happened, NotKnown, Tool, ToolContext
+
+JOB = "job"
+PLAN = {"version": 1, "nodes": [{"id": n, "tool": "t", "args": {"n": n}, "depends_on": []} for n in ("a", "b")]}
+
+
+class House:
+    """A store with a clock that is set, a tool that notes when it is called, and a worker."""
+
+    def __init__(self, call: Callable[["House"], Any], **contract: Any) -> None:
+        self.time = 1000.0
+        self.sent: list[float] = []
+        self.store = MemoryStore(now=lambda: self.time)
+        self.store.submit(JOB, submission(JOB, PLAN))
+
+        def tool(args: Any, context: ToolContext) -> Any:
+            self.sent.append(self.time)
+            return call(self)
+
+        self.worker = Worker("w", {"t": Tool("t", tool, "notes its calls", **contract)})
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass."""
+        self.time += seconds
+
+    def run(self, performing: Callable[[Command, Ports], Any] = perform) -> Any:
+        """One turn."""
+        return run(self.worker, Ports(self.store, self.pass_time), JOB, performing)
+
+
+def test_a_lease_is_renewed_before_each_step_of_a_long_turn() -> None:
+    """Every request is sent while the durable lease is still good, so its expiry bounds the last sending (T-QUIET)."""
+    bounds = []
+
+    def slow(house: House) -> str:
+        bounds.append(house.store._leases[JOB].expires_at)
+        house.pass_time(25.0)
+        return "done"
+
+    house = House(slow)
+    assert house.run().status == "completed"
+    assert len(house.sent) == 2
+    assert all(at < bound for at, bound in zip(house.sent, bounds, strict=True))
+
+
+def test_nothing_is_sent_when_the_lease_ran_out_before_b3() -> None:
+    """If B2 was acknowledged only after the lease's end the worker lets go; the open attempt is for recovery to judge."""
+    house = House(lambda _: "done")
+
+    def late(command: Command, ports: Ports) -> Any:
+        reply = perform(command, ports)
+        if command.boundary == "append_started":
+            house.pass_time(31.0)
+        return reply
+
+    with pytest.raises(StoppedError, match="the lease ran out"):
+        house.run(late)
+    assert house.sent == []
+    assert house.run().status == "parked"
+
+
+def test_an_own_request_is_remembered_when_the_stream_is_read_again() -> None:
+    """After a conflict the turn is read again under the same lease: an "absent" is not final then, the request may be out."""
+    asked: list[str] = []
+
+    def query(args: Any, context: ToolContext) -> Absent:
+        asked.append("absent")
+        return Absent()
+
+    def fails(house: House) -> Any:
+        raise TimeoutError("no answer")
+
+    house = House(fails, on_unknown="query", look="quiet", query=query, quiet_seconds=0.0)
+    struck: list[str] = []
+
+    def conflicting(command: Command, ports: Ports) -> Any:
+        if command.boundary == "append_unknown" and not struck:
+            struck.append(command.boundary)
+            raise VersionConflict("planted", house.store.events(JOB)[-1:])
+        return perform(command, ports)
+
+    assert house.run(conflicting).status == "parked"
+    assert asked == ["absent"]
+    assert len(house.sent) == 1
+
+
+@pytest.mark.parametrize("output", [float("nan"), 2**60, b"bytes"])
+def test_a_querys_answer_that_cannot_be_stored_is_not_known(output: Any) -> None:
+    """What has no canonical JSON form cannot become the step's result: the job parks instead of breaking at each recovery."""
+    tool = Tool("t", lambda a, c: None, "", query=lambda a, c: Happened(output), look="quiet", on_unknown="query")
+    context = ToolContext(JOB, "a", "key", "external", "inv", 1, 1)
+    answer = Query(tool, {}, context, 0.0).perform(Ports(MemoryStore(), lambda _: None))
+    assert isinstance(answer, NotKnown)
+    assert "canonical" in answer.reason
+
+
+def test_a_store_that_never_answers_makes_the_worker_let_go() -> None:
+    """After the last repetition the job is left without a terminal event, and another turn completes it once."""
+    house = House(lambda _: "done")
+
+    def dead(command: Command, ports: Ports) -> Any:
+        if command.boundary == "append_finished":
+            raise StoreError("not known")
+        return perform(command, ports)
+
+    with pytest.raises(StoppedError, match="append_finished"):
+        house.run(dead)
+    assert not [e for e in house.store.events(JOB) if e.type in ("job_failed", "job_completed")]
+    assert house.run().status == "completed"
+    assert len(house.sent) == 2

@@ -47,7 +47,7 @@ def test_a_lease_is_renewed_before_each_step_of_a_long_turn() -> None:
 
     def slow(house: House) -> str:
         bounds.append(house.store._leases[JOB].expires_at)
-        house.pass_time(25.0)
+        house.pass_time(35.0)
         return "done"
 
     house = House(slow)

@@ -1,0 +1,166 @@
+"""The toolkit's own power: plausible bugs, planted in the runtime, and the checker that says no to each.
+
+The bugs are those that a reviewer would try first. They are planted here and nowhere else: production code has no switch for
+them. Two more have tests of their own: weak durability (`test_weak_synchronous_is_refused`) and mutants of the model
+(`tests/test_search.py`, `tests/test_prove.py`, and the canaries of every `crashwindow verify`).
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers.conform import walk
+from crashwindow.checkers.crash_cases import CASES
+from crashwindow.checkers.crash_snapshot import PAIRS, sweep_case
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.model.policy import HARDENED, Policy
+from crashwindow.runtime import drive, protocol
+from crashwindow.runtime.commands import Acquire, Append, Command, Ports
+from crashwindow.runtime.records import Invocation, NewEvent
+from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.runtime.store import StoreError
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def broken(case: str) -> set[str]:
+    """The properties that a sweep of crashes finds broken."""
+    return {violation.split(":")[0] for record in sweep_case(CASES[case], PAIRS) for violation in record.violations}
+
+
+def with_policy(policy: Policy) -> Plant:
+    """The core obeys another policy than the one it was given."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        original = protocol.Step.__init__
+
+        def init(self: protocol.Step, run: protocol.Run, node: protocol.Node) -> None:
+            original(self, replace_policy(run, policy), node)
+
+        patch.setattr(protocol.Step, "__init__", init)
+
+    return plant
+
+
+def replace_policy(run: protocol.Run, policy: Policy) -> protocol.Run:
+    """The same turn of a worker that has another policy."""
+    run.worker = replace(run.worker, policy=policy)
+    return run
+
+
+def unchecked_started(patch: pytest.MonkeyPatch) -> None:
+    """The answer of B2 is not looked at: an append that failed counts as done."""
+    original = drive.persist
+
+    def persist(command: Command, ports: Any, perform: drive.Perform) -> Any:
+        if not (isinstance(command, Append) and command.boundary == "append_started"):
+            return original(command, ports, perform)
+        try:
+            return perform(command, ports)
+        except StoreError:
+            return command.expected + len(command.events)
+
+    patch.setattr(drive, "persist", persist)
+
+
+def swapped(patch: pytest.MonkeyPatch) -> None:
+    """B4 and B5 in the wrong order: the event is written before the effect record."""
+    order = ("append_finished", "put_effect", "append_committed", "commit")
+    with_policy(replace(HARDENED, order=order))(patch)
+
+
+def lookup_after_barrier(patch: pytest.MonkeyPatch) -> None:
+    """The effect record is read only after an open attempt has been judged."""
+    with_policy(replace(HARDENED, barrier="before evidence"))(patch)
+
+
+def attempt_in_the_key(patch: pytest.MonkeyPatch) -> None:
+    """The external key contains the claim."""
+    with_policy(replace(HARDENED, external_key="attempt"))(patch)
+
+
+@pytest.mark.parametrize(
+    ("plant", "case", "properties"),
+    [
+        (unchecked_started, "ok-park", {"P14"}),
+        (lookup_after_barrier, "ok-park", {"P4"}),
+        (attempt_in_the_key, "ok-reexecute", {"P1", "P11"}),
+    ],
+)
+def test_crashes_find_the_bug(plant: Plant, case: str, properties: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The crash sweep over the shipped code names the property that the bug breaks, and nothing without the bug."""
+    assert broken(case) == set()
+    plant(monkeypatch)
+    assert properties <= broken(case)
+
+
+@pytest.mark.parametrize("plant", [swapped, lookup_after_barrier])
+def test_the_walk_finds_the_bug(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Model and runtime in lockstep part at the boundary where the code leaves the write order."""
+    plant(monkeypatch)
+    item = walk("quick", 1)
+    assert item.verdict is Verdict.REFUTED
+    assert "the model" in item.statement or "≠" in item.statement
+
+
+class Careless(SqliteStore):
+    """Acquire as a look and a write, with time between the two."""
+
+    def acquire(self, record: Invocation) -> Invocation:
+        """B1, not atomic."""
+        held = self.ledger(record.job_id).get(record.idempotency_key)
+        time.sleep(0.02)
+        if held is not None and held.owner != record.owner:
+            return held
+        with self._session as connection:
+            connection.execute("DELETE FROM ledger WHERE idempotency_key = ?", (record.idempotency_key,))
+        return super().acquire(record)
+
+
+def winners(kind: type[SqliteStore], path: Path) -> int:
+    """How many of four owners that acquire one step at one moment are told that they own it."""
+    maker = kind(path)
+    maker.submit("job", [NewEvent("job_created", "job_created", None, {"job_id": "job"})])
+    won: list[str] = []
+    start = threading.Barrier(4)
+
+    def acquire(owner: str) -> None:
+        store = kind(path)
+        record = Invocation("job", "key", "inv", "step", "tool", "hash", "INFLIGHT", owner, 1)
+        start.wait()
+        try:
+            won.extend([owner] if Acquire(record).perform(ports(store)).owner == owner else [])
+        except Exception:
+            return
+        finally:
+            store.close()
+
+    threads = [threading.Thread(target=acquire, args=(f"w{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    maker.close()
+    return len(won)
+
+
+def ports(store: SqliteStore) -> Any:
+    """A store to perform commands on."""
+    return Ports(store, time.sleep)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[Path]:
+    """Fresh files, one a turn."""
+    return (tmp_path / f"{n}.db" for n in range(100))
+
+
+def test_an_acquire_that_is_not_atomic_is_found(files: Iterator[Path]) -> None:
+    """Of owners that race for one step exactly one wins; with look and write apart more than one believes it has won."""
+    assert {winners(SqliteStore, next(files)) for _ in range(5)} == {1}
+    assert max(winners(Careless, next(files)) for _ in range(5)) > 1

@@ -171,6 +171,13 @@ def scenarios(context: Context) -> Found:
     return found
 
 
+def keys(context: Context) -> Found:
+    """Keys of steps that look alike."""
+    from .keys import check as check_keys
+
+    return Found(items={"P11-INJECTIVE": [check_keys()]})
+
+
 CANARIES = {
     "an open attempt is executed again": ("5: open attempt", {"at": "acquire"}),
     "the effect record is not looked up": ("3: effect record", {"at": "ledger_unknown"}),
@@ -208,9 +215,12 @@ def canaries(context: Context) -> Found:
 
 
 STAGES = (
-    Stage("search", "explicit search", search, tuple(c.id for c in CLAIMS if c.kind != "table"), "explore"),
+    Stage(
+        "search", "explicit search", search, tuple(c.id for c in CLAIMS if c.kind not in ("table", "keys")), "explore"
+    ),
     Stage("proof", "inductive proof", proof, PROVED, "prove"),
     Stage("table", "crash-window table", table, ("T-WINDOW",), "windows"),
+    Stage("keys", "keys of steps that look alike", keys, ("P11-INJECTIVE",), "enumerate"),
     Stage("crashes", "crashes on the runtime", crashes, PROVED, "crash"),
     Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
     Stage("scenarios", "scenarios", scenarios, (), "replay"),

@@ -94,7 +94,7 @@ class Stage:
     title: str
     run: Callable[[Context], Found]
     claims: tuple[str, ...]
-    checker: Literal["prove", "explore", "windows", "crash", "monitor", "walk", "replay"]
+    checker: Literal["prove", "explore", "windows", "crash", "monitor", "walk", "replay", "enumerate"]
 
 
 def new_run(parent: Path) -> Path:

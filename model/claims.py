@@ -12,9 +12,9 @@ from typing import Final, Literal
 from .properties import BY_ID
 
 Variant = Literal["hardened", "as_written"]
-Kind = Literal["holds", "refuted", "occurs", "table", "ambiguity", "rest"]
+Kind = Literal["holds", "refuted", "occurs", "table", "ambiguity", "rest", "keys"]
 """How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
-table equals the stated one; two windows leave the same durable state; every state can come to rest."""
+table equals the stated one; two windows leave the same durable state; every state can come to rest; keys differ."""
 
 DOCUMENTS: Final = {
     "S0": "000_182f1da424038e31.txt",
@@ -77,6 +77,7 @@ FORMAL: Final = {
     "table": "every reachable state without a worker is in exactly one window, and each window's recovery, effects at the crash and "
     "effects in the end equal the row stated by hand",
     "ambiguity": "windows 1c and 2 contain the same durable state, with 0 effects and with 1",
+    "keys": "steps that differ in job, node, tool or canonical arguments have different external keys",
     "rest": "from every reachable state a run without further faults reaches a completed, failed or parked job",
 }
 
@@ -129,6 +130,8 @@ CLAIMS: Final = (
               Citation("S4", "5.1", (84, 86), "2f2eafcba1b75a0d2caea97f226b1660c2ea78306ef80f493b468c9afbf6eec7")),
     _hardened("P11", "A tool is sent one external key per logical effect, the same in every attempt and after every reclaim.",
               "T-PROP P11, T-KEY", (*_STORE, "A-HASH"), Citation("S1", "4.1", (56, 56), "99d9ee1c2da361b527195bf4c2c4e1704d48d9bd511aaa80c311edc50764a7fd"), Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833")),
+    Claim("P11-INJECTIVE", "hardened", "Distinct logical steps are given distinct external keys.", (Citation("S1", "4.1", (53, 56), "45a9814196c0d03c728aece21282ef949d3f3cfec0671f090b4d645e7ec6cb6f"),),
+          "T-PROP P11, T-KEY", "hardened", "keys", (), ("A-HASH",), ("enumerate",), "TESTED"),
     _hardened("P14", "The started event is durable before the tool is called.", "T-PROP P14", _STORE, Citation("S1", "3", (38, 39), "0d25d58b435c3c76ed4f32b351d0bab93f1deb03957b8bc2a9fee2a5c1b8b68b")),
     Claim("T-WINDOW", "hardened", "The crash-window table is complete and right: every state that a crash can leave is in exactly one window, "
           "and recovery and effects are as its row says.", (Citation("S1", "2", (22, 28), "2bd5a697c1db5de56df2a98185cc31eea09ba5ce812b1f6b22ea4271fa88c5d4"),), "T-WINDOW", "hardened", "table", (),

@@ -88,7 +88,9 @@ def load(path: Path) -> list[Scenario]:
         raise ScenarioError(f"{path}: {_explain(data, error)}") from error
     for scenario in scenarios:
         if scenario.run is None and scenario.property is None and scenario.window is None:
-            raise ScenarioError(f"{path}: scenario {scenario.name!r} tries nothing: give it `run`, `property` or `window`")
+            raise ScenarioError(
+                f"{path}: scenario {scenario.name!r} tries nothing: give it `run`, `property` or `window`"
+            )
     return scenarios
 
 

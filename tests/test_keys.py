@@ -12,6 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from crashwindow.checkers import keys
+from crashwindow.checkers.evidence import Verdict
 from crashwindow.runtime.canonical import NotCanonicalError, canonical, digest
 from crashwindow.runtime.keys import attempt_key, execution_key, invocation_id, stable_key
 
@@ -180,3 +182,11 @@ def test_a_digest_is_of_the_canonical_bytes() -> None:
     """Equal values have equal digests, whatever the spelling: 1.0 is 1."""
     assert digest({"a": 1.0, "b": 2}) == digest({"b": 2, "a": 1})
     assert digest(None) != digest({})
+
+
+def test_the_enumeration_of_keys_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ids joined without a separator two of the steps that nearly collide share a key, and it is said which."""
+    assert keys.check().verdict is Verdict.TESTED
+    monkeypatch.setattr(keys, "execution_key", lambda job, node, tool, args: f"{job}{node}{tool}{args!r}")
+    assert keys.check().verdict is Verdict.REFUTED
+    assert "share" in keys.check().statement

@@ -1,6 +1,7 @@
 """Scenarios: valid files, an expected verdict that can be wrong, and both halves run."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_a_scenario_comes_out_as_expected(name: str) -> None:
     assert result.passed, result.detail
 
 
-WRONG = {
+WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "the model half": ("s4-reexecute-doubles", {"policy": "hardened", "run": None}),
     "the outcome": ("window-3", {"run": {"outcome": "completed/2"}}),
     "the violations": ("s1-row2-retry-doubles", {"run": {"violates": ("P7",)}}),

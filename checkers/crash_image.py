@@ -5,13 +5,16 @@ shared-memory file is not part of it: it is an index of the log, rebuilt by whoe
 """
 
 import os
+import sqlite3
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from ..model.policy import Policy
 from ..runtime import drive
 from ..runtime.sqlite_store import SqliteStore
 from .crash_cases import Subject
+from .crash_faults import connection_of
 from .crash_judge import Durable, open_beside, read
 from .crash_run import STORE, Clock, serve
 from .crash_witness import EFFECTS, REQUESTS, Witnessed, World
@@ -42,22 +45,29 @@ class Incarnation:
         self.world = World(directory)
         self.clock = Clock(begin)
         self.store = SqliteStore(f"{self.directory}/{STORE}", now=self.clock.now)
-        self.raw = open_beside(self.store.path)
         self.taken: tuple[list[Any], Image] | None = None
 
     def serve(self, perform: drive.Perform, on_park: Callable[[], None]) -> None:
         """Bring the job to rest."""
         serve(self.subject, self.world, self.store, self.clock, self.number, perform, self.policy, on_park)
 
+    @cached_property
+    def beside(self) -> sqlite3.Connection:
+        """A connection that sees what is committed, and no more."""
+        return open_beside(self.store.path)
+
     def state(self) -> tuple[Durable, Witnessed]:
-        """What is durable now, and what the world has seen."""
-        return read(self.raw), self.subject.witnessed(self.world)
+        """What is durable now, and what the world has seen. Read without the runtime, through the store's own connection;
+        where that has left a transaction open, through another one, which does not see it.
+        """
+        own = connection_of(self.store)
+        return read(self.beside if own.in_transaction else own), self.subject.witnessed(self.world)
 
     def image(self) -> Image:
         """What a process that died now would leave; the image taken last, if nothing was written since."""
-        stamp = [self.raw.execute("PRAGMA data_version").fetchone(), *map(self.size, (REQUESTS, EFFECTS))]
+        stamp = [self.beside.execute("PRAGMA data_version").fetchone(), *map(self.size, (REQUESTS, EFFECTS))]
         if self.taken is None or self.taken[0] != stamp:
-            self.taken = (stamp, Image(files_in(self.directory), *self.state()))
+            self.taken = (stamp, Image(files_in(self.directory), read(self.beside), self.subject.witnessed(self.world)))
         return self.taken[1]
 
     def size(self, name: str) -> int:
@@ -68,11 +78,12 @@ class Incarnation:
             return 0
 
     def discard(self) -> None:
-        """Everything that is of interest has been copied."""
-        self.store.close()
-        self.raw.close()
+        """Everything that is of interest has been copied. Of a file without a name SQLite does not checkpoint the log."""
         for name in os.listdir(self.directory):
             os.unlink(f"{self.directory}/{name}")
+        self.store.close()
+        if "beside" in vars(self):
+            self.beside.close()
         os.rmdir(self.directory)
 
 

@@ -61,6 +61,10 @@ def read(connection: sqlite3.Connection) -> Durable:
     return Durable(status, tuple(events), tuple(ledger), tuple(effects), moment)
 
 
+parsed: Final = lru_cache(maxsize=4096)(json.loads)
+"""A JSON text, parsed once: schedules share most of their records. Not to be altered."""
+
+
 class Step:
     """What the records say about one step."""
 
@@ -105,15 +109,15 @@ def steps_of(durable: Durable) -> dict[str, Step]:
     steps: dict[str, Step] = {}
     for _, _, kind, step, text in durable.events:
         if kind == "plan_generated":
-            steps = {node["id"]: Step() for node in json.loads(text)["plan"]["nodes"]}
+            steps = {node["id"]: Step() for node in parsed(text)["plan"]["nodes"]}
         elif step is not None:
-            steps[step].take(kind, json.loads(text))
+            steps[step].take(kind, parsed(text))
     for name, status, result in durable.ledger:
         steps[name].ledger = status
         if status == "COMMITTED":
-            steps[name].results["ledger"] = json.loads(result)
+            steps[name].results["ledger"] = parsed(result)
     for name, output in durable.effects:
-        steps[name].results["effect record"] = json.loads(output)
+        steps[name].results["effect record"] = parsed(output)
     return steps
 
 

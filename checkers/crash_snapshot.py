@@ -135,6 +135,8 @@ class Sweep:
             begin = image.durable.moment + self.subject.later
             records = list(self.explore(schedule, image.files, judgement, begin))
             known.append((image.files, records))
+            yield from records
+            return
         at = len(schedule) - 1
         for record in records:
             faults = record.key.schedule

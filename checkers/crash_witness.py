@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 from ..runtime.records import Json
@@ -46,7 +47,13 @@ class Witnessed(NamedTuple):
 
 def parse_lines(content: bytes) -> list[Line]:
     """The lines of a witness file."""
-    return [Line(*json.loads(line)) for line in content.splitlines()]
+    return list(map(parse_line, content.splitlines()))
+
+
+@lru_cache(maxsize=4096)
+def parse_line(line: bytes) -> Line:
+    """One line; each is parsed once."""
+    return Line(*json.loads(line))
 
 
 class World:

@@ -10,22 +10,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 from ..model.policy import HARDENED, Policy
 from ..runtime.records import Json
 from ..runtime.tool import Tool
 from ..scenarios.policies import POLICIES
-from .crash_cases import CASES, Case
+from .abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob
+from .crash_cases import CASES, JOB, Case
 from .crash_faults import Key, crashes_of, parse_fault, parse_key
+from .crash_judge import parsed
 from .crash_kill import Killer
-from .crash_run import By, Record, memory_directory
+from .crash_run import By, Record, Trace, Traces, memory_directory
 from .crash_shipped import SERVER, SHIPPED
 from .crash_snapshot import ALL_PAIRS, PAIRS, SINGLE, Breadth
 from .crash_user import UserPlan
-from .crash_zygote import SUBJECTS, Zygote
+from .crash_witness import World
+from .crash_zygote import SUBJECTS, Request, Zygote
 from .evidence import Schedules
 
 Profile = Literal["quick", "deep"]
@@ -39,14 +42,13 @@ SINGLES: Final = 3
 """Of the single crashes of a case whose pairs are swept the quick profile runs all by SIGKILL, else one in so many."""
 BATCH: Final = 20
 
-Answer = TypeVar("Answer")
-
 
 class Campaign(NamedTuple):
-    """What a sweep found out: its summaries, and the record of each schedule."""
+    """What a sweep found out: its summaries, the record of each schedule, and every distinct trace that its runs left."""
 
     summaries: list[Schedules]
     records: list[Record]
+    traces: list[Trace]
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,12 @@ class Pool:
 
     def __init__(self, directory: str, processes: int = PROCESSES) -> None:
         self.zygotes = [Zygote(f"{directory}/{number}") for number in range(processes)]
+        self.traces: Traces = {}
         self.free: SimpleQueue[Zygote] = SimpleQueue()
         for zygote in self.zygotes:
             self.free.put(zygote)
 
-    def run(
-        self, name: str, requests: Sequence[Callable[[Zygote], Iterable[Record]]], progress: Progress | None
-    ) -> Timed:
+    def run(self, name: str, requests: Sequence[Request], progress: Progress | None) -> Timed:
         """The records that answer the requests, in their order."""
         begin = time.perf_counter()
         records: list[Record] = []
@@ -88,12 +89,15 @@ class Pool:
                 raise
         return Timed(records, time.perf_counter() - begin)
 
-    def _answer(self, request: Callable[[Zygote], Iterable[Record]]) -> list[Record]:
+    def _answer(self, request: Request) -> list[Record]:
         zygote = self.free.get()
         try:
-            return list(request(zygote))
+            reply = zygote.ask(request)
         finally:
             self.free.put(zygote)
+        for name, trace in reply.traces.items():
+            self.traces.setdefault(name, trace)
+        return reply.records
 
     def close(self) -> None:
         """End the parents; none leaves a process behind."""
@@ -115,16 +119,22 @@ def sweep(
     with ExitStack() as stack:
         directory = memory_directory(workdir)
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        pool = stack.enter_context(closing(Pool(directory)))
-        copied = pool.run(
-            "snapshot", [_sweep_request(name, breadth_of(CASES[name], profile), policy) for name in own], progress
-        )
+        sweeps = [Request(policy, name, breadth_of(CASES[name], profile)) for name in own]
+        with closing(Pool(f"{directory}/snapshots")) as pool:
+            copied = pool.run("snapshot", sweeps, progress)
+        traces = pool.traces
+        # New parents: a small process forks fast.
+        pool = stack.enter_context(closing(Pool(f"{directory}/kills")))
         killed = pool.run("SIGKILL", _kill_requests(sample(copied.records, profile), policy), progress)
         singles = pool.run("shipped tools", _kill_requests(_single_keys(pool, shipped, policy), policy), progress)
-    return summed_up(policy, copied, killed, singles)
+    return Campaign(
+        summed_up(policy, copied, killed, singles),
+        [*copied.records, *killed.records, *singles.records],
+        list({**pool.traces, **traces}.values()),
+    )
 
 
-def summed_up(policy: Policy, copied: Timed, killed: Timed, singles: Timed) -> Campaign:
+def summed_up(policy: Policy, copied: Timed, killed: Timed, singles: Timed) -> list[Schedules]:
     """The campaigns of a sweep as evidence."""
     apart = disagreements(copied.records, killed.records)
     by_copy = [record for record in copied.records if record.by == "snapshot"]
@@ -137,8 +147,7 @@ def summed_up(policy: Policy, copied: Timed, killed: Timed, singles: Timed) -> C
         (f"killed processes{suffix}", "SIGKILL", killed.records, _rate(killed), apart),
         (f"shipped tools{suffix}", "SIGKILL", singles.records, _rate(singles), []),
     ]
-    summaries = [summary(name, by, found, speed, apart) for name, by, found, speed, apart in parts if found]
-    return Campaign(summaries, [*copied.records, *killed.records, *singles.records])
+    return [summary(name, by, found, speed, apart) for name, by, found, speed, apart in parts if found]
 
 
 def summary(name: str, by: By, records: Sequence[Record], per_second: float, apart: Sequence[str] = ()) -> Schedules:
@@ -161,7 +170,7 @@ def breadth_of(case: Case, profile: Profile) -> Breadth:
     """How far a profile goes with a case."""
     if profile == "deep":
         return ALL_PAIRS
-    return PAIRS if case.pairs else SINGLE
+    return PAIRS if case.pairs else replace(SINGLE, beyond=case.beyond)
 
 
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
@@ -190,7 +199,7 @@ def disagreements(copied: Iterable[Record], killed: Iterable[Record]) -> list[st
 
 def differ(one: Record, other: Record) -> bool:
     """Whether two runs of a schedule are not the same in anything but the way they were struck."""
-    kept = ("outcome", "at_crash", "recovery", "parked", "error")
+    kept = ("outcome", "at_crash", "recovery", "parked", "violations", "error")
     return any(getattr(one, name) != getattr(other, name) for name in kept)
 
 
@@ -203,7 +212,7 @@ def run_schedule(key: str, step_by_step: Callable[[str], None] | None = None, wo
         raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join(POLICIES)}")
     directory = memory_directory(workdir)
     try:
-        killer = Killer(SUBJECTS[parsed.case], POLICIES[parsed.policy], f"{directory}/killer")
+        killer = Killer(SUBJECTS[parsed.case], POLICIES[parsed.policy], f"{directory}/killer", {})
         return killer.run(parsed.schedule, step_by_step or (lambda line: None))
     finally:
         SERVER.stop()
@@ -223,8 +232,9 @@ def crash_plan(
     Relative paths of the tools lie in that directory. What the tools do elsewhere is really done, once for each schedule.
     """
     directory = memory_directory(workdir)
+    traces: Traces = {}
     try:
-        killer = Killer(UserPlan(plan, tools), policy, f"{directory}/killer")
+        killer = Killer(UserPlan(plan, tools), policy, f"{directory}/killer", traces)
         begin = time.perf_counter()
         records = [killer.run(())]
         faults = [parse_fault(at)] if at else list(crashes_of(records[0].recovery))
@@ -235,24 +245,35 @@ def crash_plan(
         timed = Timed(records, time.perf_counter() - begin)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return Campaign([summary("plan", "SIGKILL", records, _rate(timed))], records)
+    return Campaign([summary("plan", "SIGKILL", records, _rate(timed))], records, list(traces.values()))
+
+
+def stored(trace: Trace) -> StoredJob:
+    """What a run left, as the monitor reads a job. Records are parsed once and shared: they are not to be altered."""
+    durable = trace.durable
+    return StoredJob(
+        JOB,
+        tuple(StoredEvent(n, i, kind, step, epoch, parsed(data)) for n, i, kind, step, epoch, data in durable.events),
+        tuple(LedgerRow(step, status, parsed(result)) for step, status, result in durable.ledger),
+        tuple(EffectRow(step, parsed(output)) for step, output in durable.effects),
+        JobLine(durable.status, durable.version),
+    )
+
+
+def declared(case: str) -> dict[str, str]:
+    """The contract that the tools of a case declare, as configuration fields of the model."""
+    contracts = {(tool.idempotent, tool.on_unknown, tool.look) for tool in SUBJECTS[case].tools(World("")).values()}
+    ((idempotent, on_unknown, look),) = contracts
+    return {"idempotent": "yes" if idempotent else "no", "on_unknown": on_unknown, "look": look}
 
 
 def _rate(timed: Timed) -> float:
     return len(timed.records) / timed.seconds if timed.seconds else 0.0
 
 
-def _sweep_request(name: str, breadth: Breadth, policy: Policy) -> Callable[[Zygote], Iterable[Record]]:
-    return lambda zygote: zygote.sweep(name, breadth, policy)
-
-
-def _kill_requests(keys: Sequence[Key], policy: Policy) -> list[Callable[[Zygote], Iterable[Record]]]:
+def _kill_requests(keys: Sequence[Key], policy: Policy) -> list[Request]:
     """Batches of schedules."""
-
-    def request(batch: Sequence[Key]) -> Callable[[Zygote], Iterable[Record]]:
-        return lambda zygote: zygote.kill([str(key) for key in batch], policy)
-
-    return [request(keys[at : at + BATCH]) for at in range(0, len(keys), BATCH)]
+    return [Request(policy, keys=tuple(keys[at : at + BATCH])) for at in range(0, len(keys), BATCH)]
 
 
 def _single_keys(pool: Pool, names: Sequence[str], policy: Policy) -> list[Key]:

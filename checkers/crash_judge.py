@@ -26,13 +26,14 @@ AT_REST: Final = ("completed", "failed", "parked")
 
 
 class Durable(NamedTuple):
-    """The tables of one job, as rows. `events`: (version, id, type, step, data).
+    """The tables of one job, as rows. status, version: its own line. events: (version, id, type, step, epoch, data).
 
     moment: the latest time that the file speaks of, an event's or a lease's end; whoever comes later comes after it.
     """
 
     status: str
-    events: tuple[tuple[int, str, str, str | None, str], ...]
+    version: int
+    events: tuple[tuple[int, str, str, str | None, int | None, str], ...]
     ledger: tuple[tuple[str, str, str], ...]  # step, status, result
     effects: tuple[tuple[str, str], ...]  # step, output
     moment: float
@@ -51,14 +52,14 @@ def read_file(path: str) -> Durable:
 
 def read(connection: sqlite3.Connection) -> Durable:
     """What is committed in the file, which holds one job."""
-    ((status,),) = connection.execute("SELECT status FROM jobs").fetchall()
-    events = connection.execute("SELECT version, id, type, step, data FROM events ORDER BY version").fetchall()
+    ((status, version),) = connection.execute("SELECT status, version FROM jobs").fetchall()
+    events = connection.execute("SELECT version, id, type, step, epoch, data FROM events ORDER BY version").fetchall()
     ledger = connection.execute("SELECT step_id, status, result FROM ledger ORDER BY step_id").fetchall()
     effects = connection.execute("SELECT step_id, output FROM effects ORDER BY step_id").fetchall()
     ((moment,),) = connection.execute(
         "SELECT max((SELECT max(at) FROM events), (SELECT ifnull(max(expires_at), 0) FROM leases))"
     ).fetchall()
-    return Durable(status, tuple(events), tuple(ledger), tuple(effects), moment)
+    return Durable(status, version, tuple(events), tuple(ledger), tuple(effects), moment)
 
 
 parsed: Final = lru_cache(maxsize=4096)(json.loads)
@@ -107,7 +108,7 @@ class Step:
 def steps_of(durable: Durable) -> dict[str, Step]:
     """The steps of the plan, in its order, with all that the records say about each. Not to be altered: it is kept."""
     steps: dict[str, Step] = {}
-    for _, _, kind, step, text in durable.events:
+    for _, _, kind, step, _, text in durable.events:
         if kind == "plan_generated":
             steps = {node["id"]: Step() for node in parsed(text)["plan"]["nodes"]}
         elif step is not None:

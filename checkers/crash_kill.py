@@ -3,10 +3,12 @@
 The process kills itself, at exactly the boundary: before or after it, inside the tool's call once the witness's line is
 synced, or inside a transaction before its COMMIT. Its parent reaps it and sees that signal 9 ended it; a process that lives on
 where it was to die makes the schedule an error, never a pass. What it performed it tells through a pipe, line by line, so that
-the pipe's end is its end.
+the pipe's end is its end. What a process left is read by the next one, from the tables, before it does anything; what the last
+one left, by the parent.
 """
 
 import os
+import pickle
 import shutil
 import signal
 from collections.abc import Callable
@@ -17,10 +19,10 @@ from ..model.policy import Policy
 from ..runtime.drive import StoppedError
 from ..runtime.sqlite_store import SqliteStore
 from .crash_cases import WORKING_DIRECTORY, Subject
-from .crash_faults import Fault, Key, Schedule, Striker
-from .crash_judge import Durable, read_file
-from .crash_run import EPOCH, STORE, Clock, Judgement, Record, make_template, serve
-from .crash_witness import World
+from .crash_faults import Fault, Key, Schedule, Striker, connection_of
+from .crash_judge import Durable, read, read_file, steps_of
+from .crash_run import EPOCH, STORE, Clock, Judgement, Record, Traces, keep, make_template, serve
+from .crash_witness import Witnessed, World
 
 RESTED: Final = 0
 LET_GO: Final = 3
@@ -28,7 +30,13 @@ FAILED: Final = 4
 SECONDS: Final = 30
 """A process that lives longer is ended by the kernel's alarm: nothing that hangs is left behind."""
 
+FOUND: Final = "found"
+PARKED: Final = "parked"
+STATES: Final = (f"{FOUND} ", f"{PARKED} ")
+"""How the lines begin in which a process tells a state that it has read: the tables and the witness, as one word."""
+
 Tell = Callable[[str], None]
+State = tuple[Durable, Witnessed]
 
 
 @dataclass(frozen=True)
@@ -48,24 +56,27 @@ class Life:
         """The boundaries that it came to."""
         return tuple(line[2:] for line in self.told if line.startswith("> "))
 
+    def states(self, name: str) -> list[State]:
+        """The states that it told under a name, in order: what it `found` at first, and where the job `parked`."""
+        return [pickle.loads(bytes.fromhex(line.split()[1])) for line in self.told if line.startswith(f"{name} ")]
+
     @property
-    def parked(self) -> tuple[int, ...] | None:
-        """The effects of each step when the job parked last."""
-        lines = [line.split()[1:] for line in self.told if line.startswith("parked")]
-        return tuple(map(int, lines[-1])) if lines else None
+    def lines(self) -> list[str]:
+        """What it told, for a reader."""
+        return [line.split()[0] if line.startswith(STATES) else line for line in self.told]
 
     def said(self) -> str:
         """How it ended, for a message."""
         if os.WIFSIGNALED(self.status):
             return f"was ended by signal {os.WTERMSIG(self.status)}"
-        return f"ended with status {os.waitstatus_to_exitcode(self.status)}: {' · '.join(self.told[-3:])}"
+        return f"ended with status {os.waitstatus_to_exitcode(self.status)}: {' · '.join(self.lines[-3:])}"
 
 
 class Killer:
     """All schedules of one subject under one policy, each in a directory of its own below `root`."""
 
-    def __init__(self, subject: Subject, policy: Policy, root: str) -> None:
-        self.subject, self.policy, self.root = subject, policy, root
+    def __init__(self, subject: Subject, policy: Policy, root: str, traces: Traces) -> None:
+        self.subject, self.policy, self.root, self.traces = subject, policy, root, traces
         self.template = f"{root}/template"
         make_template(subject, self.template)
         os.mkdir(f"{self.template}/{WORKING_DIRECTORY}")
@@ -87,50 +98,54 @@ class Killer:
 
     def incarnations(self, schedule: Schedule, directory: str, tell: Tell) -> Record:
         """One process after the other: each but the last is struck, and what it leaves is judged."""
+        key = Key(self.subject.name, self.policy.name, schedule)
         judgement = Judgement(self._fault_free)
-        world = World(directory)
-        life, begin = Life(0, []), EPOCH
+        life, parked = Life(0, []), None
         for number, fault in enumerate((*schedule, None)):
+            life = self.live(number, fault, directory)
+            for state in life.states(FOUND):
+                judgement.crashed(*state)
+                tell(f"left: {judgement.at_crash}")
             tell(f"process {number + 1}, struck by {fault}" if fault else f"process {number + 1}, to rest")
-            life = self.live(number, begin, fault, directory)
-            for line in life.told:
+            for line in life.lines:
                 tell(f"  {line}")
             error = wrong_end(fault, life)
             if error:
                 tell(error)
-                return Record(Key(self.subject.name, self.policy.name, schedule), "SIGKILL", "error", error=error)
+                return Record(key, "SIGKILL", "error", error=error)
+            parked = None
+            for durable, witnessed in life.states(PARKED):
+                judgement.parked(durable, witnessed)
+                parked = tuple(map(witnessed.count, steps_of(durable)))
             if life.status == RESTED:
                 break
-            left = look(directory)
-            begin = left.moment + self.subject.later
-            judgement.crashed(left, self.subject.witnessed(world))
-            tell(f"left: {judgement.at_crash}")
-        durable = read_file(f"{directory}/{STORE}")
-        outcome = judgement.ended(durable, self.subject.witnessed(world))
+        durable, witnessed = read_file(f"{directory}/{STORE}"), self.subject.witnessed(World(directory))
+        outcome = judgement.ended(durable, witnessed)
         tell(f"in the end: {outcome}")
         return Record(
-            key=Key(self.subject.name, self.policy.name, schedule),
+            key=key,
             by="SIGKILL" if all(fault.kills for fault in schedule) else "store fault",
             outcome=outcome,
             at_crash=judgement.at_crash,
             recovery=life.performed if judgement.at_crash or not schedule else (),
-            parked=life.parked,
+            parked=parked,
             violations=judgement.violations(),
+            trace=keep(self.traces, key, durable, witnessed),
         )
 
-    def live(self, number: int, begin: float, fault: Fault | None, directory: str) -> Life:
+    def live(self, number: int, fault: Fault | None, directory: str) -> Life:
         """Fork one incarnation, and wait until it has ended."""
         ours, theirs = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(ours)
-            self.child(number, begin, fault, directory, theirs)
+            self.child(number, fault, directory, theirs)
         os.close(theirs)
         with os.fdopen(ours, "rb") as pipe:
             told = pipe.read().decode(errors="replace").splitlines()
         return Life(os.waitpid(child, 0)[1], told)
 
-    def child(self, number: int, begin: float, fault: Fault | None, directory: str, pipe: int) -> NoReturn:
+    def child(self, number: int, fault: Fault | None, directory: str, pipe: int) -> NoReturn:
         """The forked process: it does not return, and runs nothing of what its parent would do on the way out."""
         status = FAILED
 
@@ -140,24 +155,33 @@ class Killer:
         try:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(SECONDS)
-            status = self.work(number, begin, fault, directory, tell)
+            status = self.work(number, fault, directory, tell)
         except BaseException as error:
             tell(f"{type(error).__name__}: {error}")
         finally:
             os._exit(status)
 
-    def work(self, number: int, begin: float, fault: Fault | None, directory: str, tell: Tell) -> int:
-        """What an incarnation does: serve the job on the file as it finds it."""
+    def work(self, number: int, fault: Fault | None, directory: str, tell: Tell) -> int:
+        """What an incarnation does: tell what it finds in the file, and serve the job."""
         os.chdir(f"{directory}/{WORKING_DIRECTORY}")
         world = World(directory)
-        clock = Clock(begin)
+        clock = Clock(EPOCH)
         store = SqliteStore(f"{directory}/{STORE}", now=clock.now)
         perform = Striker(fault, world.call, die, tell)
 
-        def on_park() -> None:
-            witnessed = self.subject.witnessed(world)
-            tell(" ".join(["parked", *(str(witnessed.count(node["id"])) for node in self.subject.plan["nodes"])]))
+        def tell_state(name: str) -> Durable:
+            connection = connection_of(store)
+            if connection.in_transaction:
+                raise RuntimeError("the store has left a transaction open")
+            durable = read(connection)
+            tell(f"{name} {pickle.dumps((durable, self.subject.witnessed(world))).hex()}")
+            return durable
 
+        def on_park() -> None:
+            tell_state(PARKED)
+
+        if number:
+            clock.time = tell_state(FOUND).moment + self.subject.later
         try:
             serve(self.subject, world, store, clock, number, perform, self.policy, on_park)
         except StoppedError as stopped:
@@ -176,18 +200,6 @@ def wrong_end(fault: Fault | None, life: Life) -> str | None:
         return f"{fault} was never reached"
     exited = os.WIFEXITED(life.status) and os.waitstatus_to_exitcode(life.status) in (RESTED, LET_GO)
     return None if exited else f"the process struck by {fault} {life.said()}"
-
-
-def look(directory: str) -> Durable:
-    """What is durable: read from a copy, since whoever opens the file itself would recover its log first."""
-    copy = f"{directory}/look"
-    os.mkdir(copy)
-    for name in (STORE, f"{STORE}-wal"):
-        if os.path.exists(f"{directory}/{name}"):
-            shutil.copyfile(f"{directory}/{name}", f"{copy}/{name}")
-    durable = read_file(f"{copy}/{STORE}")
-    shutil.rmtree(copy)
-    return durable
 
 
 def die() -> None:

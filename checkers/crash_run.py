@@ -1,22 +1,23 @@
 """One incarnation: a worker process's life on a job, from its first claim until the job rests, and what is kept of it."""
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from ..model.policy import HARDENED, Policy
 from ..runtime import drive
 from ..runtime.commands import Ports
 from ..runtime.protocol import Worker
-from ..runtime.records import TERMINAL
+from ..runtime.records import TERMINAL, Json
 from ..runtime.resolve import Answer, Resolve, question
 from ..runtime.sqlite_store import SqliteStore
 from .crash_cases import JOB, TTL, Subject, submission
-from .crash_faults import Key, NoRestError, parse_key
-from .crash_judge import Durable, ambiguous, broken_at_rest, broken_now, changed, described, outcome
+from .crash_faults import Key, NoRestError
+from .crash_judge import Durable, ambiguous, broken_at_rest, broken_now, changed, described, outcome, steps_of
 from .crash_witness import Witnessed, World
 
 STORE: Final = "store.db"
@@ -45,13 +46,31 @@ class Clock:
         self.time += seconds
 
 
+class Trace(NamedTuple):
+    """What a run left in the end: the rows of the store, and what the world's witness says of each step.
+
+    key: the replay key of the first schedule that left it. durable: without its moment. effects: how many a step had. results:
+    what a step's first effect truly answered; without an effect there is none.
+    """
+
+    case: str
+    key: str
+    durable: Durable
+    effects: dict[str, int]
+    results: dict[str, Json]
+
+
+Traces = dict[str, Trace]
+"""Distinct traces, by their short hash."""
+
+
 @dataclass(frozen=True)
 class Record:
     """A schedule that was run.
 
     at_crash: the durable state that its last fault left (`crash_judge.described`); None when nothing was struck, or the
     worker went on after a store's answer. recovery: the boundaries performed after it. parked: the effects of each step when
-    the recovery parked the job, if it did.
+    the recovery parked the job, if it did. trace: the short hash of what it left in the end; empty after an error.
     """
 
     key: Key
@@ -62,29 +81,26 @@ class Record:
     parked: tuple[int, ...] | None = None
     violations: tuple[str, ...] = ()
     error: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {**vars(self), "key": str(self.key)}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> "Record":
-        """The record that `to_json` was made of."""
-        parked = data["parked"]
-        return Record(
-            **{
-                **data,
-                "key": parse_key(data["key"]),
-                "recovery": tuple(data["recovery"]),
-                "parked": None if parked is None else tuple(parked),
-                "violations": tuple(data["violations"]),
-            }
-        )
+    trace: str = ""
 
     @property
     def first(self) -> str:
         """The first boundary that the recovery performs once it has claimed, fenced and read; empty when there is none."""
         return next((name for name in self.recovery if name != "claim" and not name.startswith("fence_")), "")
+
+
+def keep(traces: Traces, key: Key, durable: Durable, witnessed: Witnessed) -> str:
+    """Keep what a run left, unless the same was left before; its short hash."""
+    durable = durable._replace(moment=0.0)
+    effects = {name: witnessed.count(name) for name in steps_of(durable)}
+    results: dict[str, Json] = {}
+    for line in witnessed.effects:
+        results.setdefault(line.step, line.result)
+    text = repr((key.case, key.policy, durable, effects, results))
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    if name not in traces:
+        traces[name] = Trace(key.case, str(key), durable, effects, results)
+    return name
 
 
 def memory_directory(parent: str | None = None) -> str:

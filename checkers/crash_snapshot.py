@@ -19,15 +19,23 @@ from .crash_cases import Subject
 from .crash_faults import ANSWERS, LIMIT, Fault, Key, NoRestError, NotStruckError, Schedule, Striker, faults_of, inside
 from .crash_image import Files, Image, Incarnation, files_in
 from .crash_judge import steps_of
-from .crash_run import EPOCH, By, Judgement, Record, make_template, memory_directory
+from .crash_run import EPOCH, By, Judgement, Record, Traces, keep, make_template, memory_directory
 
 
 @dataclass(frozen=True)
 class Breadth:
-    """How far a sweep goes. depth: faults in one schedule. answers: in how many of its places a store's answer may stand."""
+    """How far a sweep goes. depth: faults in one schedule. answers: in how many of its places a store's answer may stand.
+
+    beyond: single faults after which it goes one fault further.
+    """
 
     depth: int
     answers: int
+    beyond: tuple[str, ...] = ()
+
+    def deeper(self, schedule: Schedule) -> bool:
+        """Whether what a schedule leaves is struck again."""
+        return len(schedule) < self.depth or ";".join(map(str, schedule)) in self.beyond
 
 
 SINGLE: Final = Breadth(depth=1, answers=1)
@@ -35,17 +43,20 @@ PAIRS: Final = Breadth(depth=2, answers=1)
 ALL_PAIRS: Final = Breadth(depth=2, answers=2)
 
 
-Known = list[tuple[Files, list[Record]]]
-"""What was explored already, with its records."""
+Known = list[tuple[Files, list[str], list[Record]]]
+"""What was explored already, what was wrong before, and the records."""
 
 
 class Point(NamedTuple):
-    """A performance of a boundary in a run without a fault: where it was, what can strike there, what each crash leaves."""
+    """A performance of a boundary in a run without a fault: where it was, what can strike there, what each crash leaves.
+
+    Each image stands with the judgement of the schedule so far: what was wrong in a state where the job parked stays wrong.
+    """
 
     boundary: str
     occurrence: int
     faults: tuple[str, ...]
-    images: dict[str, Image]
+    images: dict[str, tuple[Image, Judgement]]
 
     def fault(self, when: str) -> Fault:
         """One that strikes here."""
@@ -57,14 +68,15 @@ class Rest(NamedTuple):
 
     outcome: str
     judgement: Judgement
+    trace: str
     parked: tuple[int, ...] | None
 
 
 class Recorder:
     """Performs commands as the driver does, and copies the files before, inside and after each."""
 
-    def __init__(self, incarnation: Incarnation) -> None:
-        self.incarnation = incarnation
+    def __init__(self, incarnation: Incarnation, judgement: Judgement) -> None:
+        self.incarnation, self.judgement = incarnation, judgement
         self.points: list[Point] = []
 
     def __call__(self, command: Command, ports: Ports) -> Any:
@@ -75,23 +87,26 @@ class Recorder:
         number = 1 + sum(point.boundary == name for point in self.points)
         point = Point(name, number, faults_of(name), {})
         self.points.append(point)
-        take = self.incarnation.image
-        point.images["before"] = take()
+        point.images["before"] = self.take()
         half = next((when for when in ("effect", "torn") if when in point.faults), None)
         if half is None:
             reply = drive.perform(command, ports)
         else:
-            with inside(command, ports, self.incarnation.world.call, lambda: point.images.update({half: take()})):
+            with inside(command, ports, self.incarnation.world.call, lambda: point.images.update({half: self.take()})):
                 reply = drive.perform(command, ports)
-        point.images["after"] = take()
+        point.images["after"] = self.take()
         return reply
+
+    def take(self) -> tuple[Image, Judgement]:
+        """What a crash at this moment would leave."""
+        return self.incarnation.image(), Judgement(self.judgement.fault_free, self.judgement)
 
 
 class Sweep:
     """All schedules of one subject up to a depth, under one policy."""
 
-    def __init__(self, subject: Subject, breadth: Breadth, policy: Policy, root: str) -> None:
-        self.subject, self.breadth, self.policy, self.root = subject, breadth, policy, root
+    def __init__(self, subject: Subject, breadth: Breadth, policy: Policy, root: str, traces: Traces) -> None:
+        self.subject, self.breadth, self.policy, self.root, self.traces = subject, breadth, policy, root, traces
         self.fault_free: str | None = None
         self._directories = 0
 
@@ -108,15 +123,15 @@ class Sweep:
 
     def explore(self, schedule: Schedule, files: Files, earlier: Judgement, begin: float) -> Iterator[Record]:
         """What a schedule has left: run it to rest without a further fault, and then with each further one."""
-        deeper = len(schedule) < self.breadth.depth
+        deeper = self.breadth.deeper(schedule)
         record, points = self.to_rest(schedule, files, earlier, begin, deeper)
         if not schedule:
             self.fault_free = record.outcome
         yield record
         known: Known = []
         for point in points if deeper else ():
-            for when, image in point.images.items():
-                yield from self.struck((*schedule, point.fault(when)), image, earlier, known)
+            for when, (image, until) in point.images.items():
+                yield from self.struck((*schedule, point.fault(when)), image, until, known)
             if len(schedule) < self.breadth.answers:
                 for when in filter(ANSWERS.__contains__, point.faults):
                     incarnation = self.incarnation(schedule, files, begin)
@@ -128,13 +143,13 @@ class Sweep:
         An image that is equal, byte by byte, to one already explored from here is not explored again: the records are the same
         but for the fault that led to it.
         """
-        records = next((records for files, records in known if files == image.files), None)
+        records = next((done for files, found, done in known if files == image.files and found == earlier.found), None)
         if records is None:
             judgement = Judgement(self.fault_free, earlier)
             judgement.crashed(image.durable, image.witnessed)
             begin = image.durable.moment + self.subject.later
             records = list(self.explore(schedule, image.files, judgement, begin))
-            known.append((image.files, records))
+            known.append((image.files, earlier.found, records))
             yield from records
             return
         at = len(schedule) - 1
@@ -151,10 +166,11 @@ class Sweep:
     ) -> tuple[Record, list[Point]]:
         """Run without a further fault; with `record` the points of the run as well."""
         incarnation = self.incarnation(schedule, files, begin)
-        recorder = Recorder(incarnation)
+        judgement = Judgement(self.fault_free, earlier)
+        recorder = Recorder(incarnation, judgement)
         striker = Striker(None, incarnation.world.call, not_here)
         try:
-            rest = self.serve(incarnation, recorder if record else striker, Judgement(self.fault_free, earlier))
+            rest = self.serve(incarnation, recorder if record else striker, judgement, schedule)
         finally:
             incarnation.discard()
         recovery = tuple(point.boundary for point in recorder.points) or tuple(striker.performed)
@@ -165,9 +181,10 @@ class Sweep:
     ) -> Iterator[Record]:
         """The store answers an error: either the worker goes on, or it lets go and another one takes the job up."""
         striker = Striker(schedule[-1], incarnation.world.call, not_here)
+        judgement = Judgement(self.fault_free, earlier)
         left: Image | None = None
         try:
-            rest = self.serve(incarnation, striker, Judgement(self.fault_free, earlier))
+            rest = self.serve(incarnation, striker, judgement, schedule)
         except StoppedError:
             rest, left = None, incarnation.image()
         finally:
@@ -177,9 +194,9 @@ class Sweep:
             recovery = tuple(striker.performed) if earlier.at_crash else ()
             yield replace(self.recorded(schedule, rest, recovery), error=error)
         elif left:
-            yield from self.struck(schedule, left, earlier, known)
+            yield from self.struck(schedule, left, judgement, known)
 
-    def serve(self, incarnation: Incarnation, perform: drive.Perform, judgement: Judgement) -> Rest:
+    def serve(self, incarnation: Incarnation, perform: drive.Perform, judgement: Judgement, schedule: Schedule) -> Rest:
         """Run one incarnation to rest, and judge it where it parks and where it ends."""
         parked: tuple[int, ...] | None = None
 
@@ -193,7 +210,9 @@ class Sweep:
             incarnation.serve(perform, on_park)
         except NoRestError as error:
             judgement.found.append(f"P15: {error}")
-        return Rest(judgement.ended(*incarnation.state()), judgement, parked)
+        durable, witnessed = incarnation.state()
+        trace = keep(self.traces, Key(self.subject.name, self.policy.name, schedule), durable, witnessed)
+        return Rest(judgement.ended(durable, witnessed), judgement, trace, parked)
 
     def recorded(self, schedule: Schedule, rest: Rest, recovery: tuple[str, ...]) -> Record:
         """What is kept of a schedule."""
@@ -206,16 +225,24 @@ class Sweep:
             recovery=recovery,
             parked=rest.parked,
             violations=judgement.violations(),
+            trace=rest.trace,
         )
 
 
 def sweep_case(
-    subject: Subject, breadth: Breadth = PAIRS, policy: Policy = HARDENED, directory: str | None = None
+    subject: Subject,
+    breadth: Breadth = PAIRS,
+    policy: Policy = HARDENED,
+    directory: str | None = None,
+    traces: Traces | None = None,
 ) -> Iterator[Record]:
-    """Every schedule of one subject. Files lie under `directory`, or in memory, and are removed as soon as possible."""
+    """Every schedule of one subject; what each left is added to `traces`.
+
+    Files lie under `directory`, or in memory, and are removed as soon as possible.
+    """
     root = memory_directory(directory)
     try:
-        yield from Sweep(subject, breadth, policy, root).records()
+        yield from Sweep(subject, breadth, policy, root, {} if traces is None else traces).records()
     finally:
         shutil.rmtree(root, ignore_errors=True)
 

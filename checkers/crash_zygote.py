@@ -1,26 +1,24 @@
 """The small warm parent: a process that has imported the runtime and no solver, and forks the processes that die.
 
-It runs as `python -m crashwindow.checkers.crash_zygote DIRECTORY` and speaks JSON lines. A request is one line, `{"do": "sweep",
-…}` or `{"do": "kill", …}`; the answer is a line for each record and a last one, `{"done": true}` or `{"error": …}`. It
-ends when its standard input does. `Zygote` is the other end.
+It runs `main` and speaks pickles, with its own program only: a `Request` is answered by a `Reply`. It ends when its standard
+input does. `Zygote` is the other end.
 """
 
 import gc
-import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any, Final
+from contextlib import suppress
+from typing import Final, NamedTuple
 
 from ..model.policy import Policy
 from .crash_cases import CASES, Subject
-from .crash_faults import parse_key
+from .crash_faults import Key
 from .crash_kill import Killer
-from .crash_run import Record
+from .crash_run import Record, Traces
 from .crash_shipped import SERVER, SHIPPED
 from .crash_snapshot import Breadth, sweep_case
 
@@ -29,47 +27,58 @@ CLOSING_SECONDS: Final = 35.0
 """How long it may take to end: longer than any forked process lives."""
 
 
+class Request(NamedTuple):
+    """What is to be run: a case swept by snapshots as far as `breadth` goes, or schedules by SIGKILL."""
+
+    policy: Policy
+    case: str = ""
+    breadth: Breadth | None = None
+    keys: tuple[Key, ...] = ()
+
+
+class Reply(NamedTuple):
+    """The records, and the traces that were not told before; or an error's traceback."""
+
+    records: list[Record]
+    traces: Traces
+    error: str | None = None
+
+
 class Zygote:
     """A warm parent, as a process of this one."""
 
     def __init__(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", __name__, directory],
+            [sys.executable, "-c", f"import sys, {__name__} as it; it.main(sys.argv[1])", directory],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # A session of its own: an interrupt from the keyboard is for the parent, and one signal ends all that it forked.
             start_new_session=True,
         )
 
-    def ask(self, request: dict[str, Any]) -> Iterator[Record]:
-        """The records that answer a request; raises RuntimeError with the traceback from over there."""
+    def ask(self, request: Request) -> Reply:
+        """The answer to a request; raises RuntimeError with the traceback from over there."""
         assert self.process.stdin
         assert self.process.stdout
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        pickle.dump(request, self.process.stdin)
         self.process.stdin.flush()
-        for line in self.process.stdout:
-            answer = json.loads(line)
-            if "error" in answer and "key" not in answer:
-                raise RuntimeError(f"a crash schedule could not be run:\n{answer['error']}")
-            if "done" in answer:
-                return
-            yield Record.from_json(answer)
-        raise RuntimeError(f"the process that forks crash schedules ended with status {self.process.wait()}")
-
-    def sweep(self, case: str, breadth: Breadth, policy: Policy) -> Iterator[Record]:
-        """Every schedule of a case, by snapshots."""
-        return self.ask({"do": "sweep", "case": case, "breadth": asdict(breadth), "policy": asdict(policy)})
-
-    def kill(self, keys: list[str], policy: Policy) -> Iterator[Record]:
-        """These schedules of one case, by SIGKILL."""
-        return self.ask({"do": "kill", "keys": keys, "policy": asdict(policy)})
+        try:
+            reply: Reply = pickle.load(self.process.stdout)
+        except EOFError:
+            status = self.process.wait()
+            raise RuntimeError(f"the process that forks crash schedules ended with status {status}") from None
+        if reply.error:
+            raise RuntimeError(f"a crash schedule could not be run:\n{reply.error}")
+        return reply
 
     def close(self) -> None:
         """Let it finish what it is doing, and end."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream:
-                stream.close()
+                # A request that was never read is of no interest any more.
+                with suppress(BrokenPipeError):
+                    stream.close()
         try:
             self.process.wait(CLOSING_SECONDS)
         except subprocess.TimeoutExpired:
@@ -82,44 +91,45 @@ class Zygote:
             self.process.wait()
 
 
-def answers(request: dict[str, Any], directory: str, killers: dict[tuple[str, Policy], Killer]) -> Iterator[Record]:
-    """The records that answer a request."""
-    policy = policy_from(request["policy"])
-    if request["do"] == "sweep":
+Killers = dict[tuple[str, Policy], Killer]
+
+
+def answer(request: Request, directory: str, killers: Killers, traces: Traces) -> list[Record]:
+    """The records that answer a request; what its runs left is added to `traces`."""
+    policy = request.policy
+    if request.breadth:
         gc.enable()
-        yield from sweep_case(SUBJECTS[request["case"]], Breadth(**request["breadth"]), policy, directory)
-        return
+        return list(sweep_case(SUBJECTS[request.case], request.breadth, policy, directory, traces))
     # What the collector touches is copied in each forked process.
     gc.disable()
     gc.freeze()
-    for key in map(parse_key, request["keys"]):
-        if (key.case, policy) not in killers:
-            killers[key.case, policy] = Killer(SUBJECTS[key.case], policy, f"{directory}/{len(killers)}")
-        yield killers[key.case, policy].run(key.schedule)
-
-
-def policy_from(data: dict[str, Any]) -> Policy:
-    """A policy from its JSON form, in which tuples are lists."""
-    return Policy(**{**data, "order": tuple(data["order"]), "evidence": tuple(data["evidence"])})
+    for case in dict.fromkeys(key.case for key in request.keys):
+        if (case, policy) not in killers:
+            killers[case, policy] = Killer(SUBJECTS[case], policy, f"{directory}/{len(killers)}", traces)
+    return [killers[key.case, policy].run(key.schedule) for key in request.keys]
 
 
 def main(directory: str) -> None:
     """Answer requests until there are no more."""
-    killers: dict[tuple[str, Policy], Killer] = {}
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    killers: Killers = {}
+    traces: Traces = {}
+    told: set[str] = set()
     try:
-        for line in sys.stdin:
+        while True:
             try:
-                for record in answers(json.loads(line), directory, killers):
-                    sys.stdout.write(json.dumps(record.to_json()) + "\n")
-                last: dict[str, Any] = {"done": True}
+                request = pickle.load(sys.stdin.buffer)
+            except EOFError:
+                return
+            try:
+                records = answer(request, directory, killers, traces)
+                reply = Reply(records, {name: trace for name, trace in traces.items() if name not in told})
             except Exception:
-                last = {"error": traceback.format_exc()}
-            sys.stdout.write(json.dumps(last) + "\n")
+                reply = Reply([], {}, traceback.format_exc())
+            pickle.dump(reply, sys.stdout.buffer)
             sys.stdout.flush()
+            # They are told, and would only make the process that is forked larger.
+            told.update(traces)
+            traces.clear()
     finally:
         SERVER.stop()
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    main(sys.argv[1])

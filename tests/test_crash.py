@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from crashwindow.checkers.crash_run import Record
 from crashwindow.checkers.crash_shipped import SERVER, SHIPPED
 from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
 from crashwindow.checkers.crash_witness import Line, Witnessed
-from crashwindow.checkers.crash_zygote import SUBJECTS
+from crashwindow.checkers.crash_zygote import SUBJECTS, Zygote
 from crashwindow.model.policy import HARDENED, Policy
 from crashwindow.runtime import commands, drive, protocol
 from crashwindow.runtime.records import NewEvent
@@ -122,6 +123,44 @@ def test_snapshots_and_killed_processes_agree() -> None:
     assert not any(summary.violations or summary.disagreements for summary in found.summaries)
 
 
+def test_what_a_parked_state_breaks_is_found_in_both_ways(killer: Callable[..., Killer]) -> None:
+    """The state in which the job waits for a person is judged in killed processes as in copies, whichever life parked it."""
+    policy = POLICIES["barrier-before-lookup"]
+    by_key = {str(record.key): record for record in swept("ok-park", PAIRS, policy)}
+    for faults in ("put_effect:after", "put_effect:after;park:after", "put_effect:after;resolve:after"):
+        copied = by_key[f"crash:ok-park@{policy.name}:{faults}"]
+        killed = killer("ok-park", policy).run(copied.key.schedule)
+        assert "P3" in {words.split(":")[0] for words in killed.violations}
+        assert not crash.differ(killed, copied)
+
+
+def test_each_run_says_which_trace_it_left() -> None:
+    """Every distinct content of the files is handed over once, with the key of a schedule that left it, as a job."""
+    found = crash.sweep(cases=["lost-query-soon", "file-append"])
+    traces = {trace.key: trace for trace in found.traces}
+    assert len(traces) == len(found.traces) == len({record.trace for record in found.records}) > 10
+    assert traces.keys() <= {str(record.key) for record in found.records}
+    whole = traces["crash:lost-query-soon:"]
+    job = crash.stored(whole)
+    assert job.line == (whole.durable.status, len(job.events)) == ("completed", len(whole.durable.events))
+    assert whole.effects == {"a": 1}
+    assert [row.output for row in job.effects] == [whole.results["a"]] == [{"effect": 1}]
+
+
+def test_a_case_declares_its_contract() -> None:
+    """The monitor checks a trace under the contract that the tools of its case declare."""
+    assert crash.declared("two-retry-query") == {"idempotent": "no", "on_unknown": "query", "look": "fence"}
+    assert crash.declared("ok-reexecute")["idempotent"] == "yes"
+    assert all(crash.declared(name) for name in SUBJECTS)
+
+
+def test_the_park_of_another_step_is_struck() -> None:
+    """After one crash the quick profile goes a fault further: a step that is done sees the other one parked (row 0p)."""
+    records = swept("two-ok-park", crash.breadth_of(CASES["two-ok-park"], "quick"))
+    assert "crash:two-ok-park:execute:effect;park:after" in {str(record.key) for record in records}
+    assert broken(records) == {}
+
+
 def test_a_difference_between_the_two_ways_is_a_disagreement() -> None:
     """The comparison says no, with the key, to any other outcome."""
     one = swept("ok-park", CRASHES)[1]
@@ -131,9 +170,10 @@ def test_a_difference_between_the_two_ways_is_a_disagreement() -> None:
 
 
 @pytest.fixture
-def killer(tmp_path: Path) -> Iterator[Callable[[str], Killer]]:
+def killer(tmp_path: Path) -> Iterator[Callable[..., Killer]]:
     """Makes the killer of a subject, in a directory of the test."""
-    yield lambda name: Killer(SUBJECTS[name], HARDENED, str(tmp_path / name))
+    numbers = count()
+    yield lambda name, policy=HARDENED: Killer(SUBJECTS[name], policy, f"{tmp_path}/{next(numbers)}", {})
     SERVER.stop()
 
 
@@ -316,13 +356,16 @@ def durable(
 ) -> Durable:
     """A job's tables: these events of step a after the submission, a ledger record, an effect record."""
     told = [(event, DATA[event]) if isinstance(event, str) else event for event in events]
-    rows: list[tuple[int, str, str, str | None, str]]
-    rows = [(1, "j", "job_created", None, "{}"), (2, "p", "plan_generated", None, json.dumps({"plan": PLAN}))]
-    rows += [(at, f"e{at}", kind, "a", json.dumps(data)) for at, (kind, data) in enumerate(told, 3)]
+    rows: list[tuple[int, str, str, str | None, int | None, str]]
+    rows = [
+        (1, "j", "job_created", None, None, "{}"),
+        (2, "p", "plan_generated", None, None, json.dumps({"plan": PLAN})),
+    ]
+    rows += [(at, f"e{at}", kind, "a", 1, json.dumps(data)) for at, (kind, data) in enumerate(told, 3)]
     if status == "completed":
-        rows.append((len(rows) + 1, "end", "job_completed", None, "{}"))
+        rows.append((len(rows) + 1, "end", "job_completed", None, 1, "{}"))
     records = (("a", json.dumps({"effect": effect})),) if effect else ()
-    return Durable(status, tuple(rows), (("a", ledger, '{"effect": 1}'),), records, 0.0)
+    return Durable(status, len(rows), tuple(rows), (("a", ledger, '{"effect": 1}'),), records, 0.0)
 
 
 def test_the_judge_accepts_what_is_right() -> None:
@@ -386,9 +429,9 @@ def test_history_that_changes_is_found() -> None:
     before, after = durable(*GOOD[:2], status="open"), durable(*GOOD)
     assert changed(before, after) == []
     assert changed(after, before)[0].startswith("P7: events that were durable")
-    altered = before._replace(events=(*before.events[:-1], (4, "e4", "tool_invocation_finished", "a", "{}")))
+    altered = before._replace(events=(*before.events[:-1], (4, "e4", "tool_invocation_finished", "a", 1, "{}")))
     assert changed(altered, after)
-    late = after._replace(events=(*after.events, (8, "x", "job_requeued", None, "{}")))
+    late = after._replace(events=(*after.events, (8, "x", "job_requeued", None, 1, "{}")))
     assert changed(after, late) == ["P7: an event follows the terminal one"]
 
 
@@ -438,6 +481,15 @@ def test_an_interrupt_leaves_no_process_behind(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(ProcessLookupError):
             os.killpg(zygote.process.pid, 0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_parent_that_was_stopped_can_be_closed(tmp_path: Path) -> None:
+    """A request that was written to a process that is gone does not make closing its end fail."""
+    zygote = Zygote(str(tmp_path))
+    zygote.stop()
+    assert zygote.process.stdin
+    zygote.process.stdin.write(b"never read")
+    zygote.close()
 
 
 def test_nothing_is_left_on_the_disk(tmp_path: Path) -> None:

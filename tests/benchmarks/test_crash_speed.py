@@ -37,7 +37,7 @@ def test_snapshot_sweep(benchmark: Any) -> None:
 
 def test_killed_process(benchmark: Any, memory: Path) -> None:
     """One schedule: a forked process ended by SIGKILL, another that recovers. The parent is pytest, not the small one."""
-    killer = Killer(CASES["ok-park"], HARDENED, str(memory / "killer"))
+    killer = Killer(CASES["ok-park"], HARDENED, str(memory / "killer"), {})
     record = benchmark(killer.run, (Fault("put_effect", 1, "after"),))
     assert record.outcome == "completed/1"
 

@@ -70,7 +70,9 @@ PROFILE = argument("--profile", choices=("quick", "deep"), default="quick", help
 OUT = argument("--out", metavar="DIR", default=".", help="where reports/out/RUN is written (the working directory)")
 SEED = argument("--seed", metavar="N", type=int, default=20261121, help="what random walks start from (%(default)s)")
 RESUME = argument("--resume", metavar="DIR", help="go on with an interrupted run, in its directory")
-EVIDENCE_FILE = argument("--evidence", metavar="FILE", help="an evidence.json, to show verdicts")
+EVIDENCE_FILE = argument(
+    "--evidence", metavar="FILE", help="the evidence.json whose verdicts are shown; else the newest in reports/out"
+)
 CLAIM = argument("claim", metavar="CLAIM", nargs="?", help="one claim's id")
 A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
 KEY = argument("key", metavar="KEY", help="model:POLICY:0/1/2 or crash:CASE[@POLICY]:FAULT;FAULT")
@@ -140,10 +142,12 @@ def parser() -> argparse.ArgumentParser:
 
 def known_errors() -> tuple[type[Exception], ...]:
     """The errors that tell the user what to do; any other one is a defect of ours, and shows its traceback."""
+    from .reports.files import EvidenceError
     from .runtime import plan, registry, resolve, store
 
     return (
         CommandError,
+        EvidenceError,
         plan.PlanError,
         registry.DuplicateToolError,
         registry.ToolSourceError,
@@ -167,7 +171,10 @@ def verify(args: argparse.Namespace) -> int:
     from .reports.view import judge
 
     console = Console()
-    directory = Path(args.resume) if args.resume else new_run(Path(args.out))
+    try:
+        directory = Path(args.resume) if args.resume else new_run(Path(args.out))
+    except OSError as error:
+        raise CommandError(f"--out {args.out}: {error.strerror}: name a directory that can be written") from error
     if args.resume and not (directory / "stages").is_dir():
         raise CommandError(f"{directory}: no interrupted run is here; give the directory that the run has printed")
     command = f"crashwindow verify --profile {args.profile} --seed {args.seed}"
@@ -196,9 +203,14 @@ def claims(args: argparse.Namespace) -> int:
     from .reports.files import load
     from .reports.terminal import claim_text, claims_table
 
-    evidence = load(Path(args.evidence)) if args.evidence else None
-    shown = claim_text(known_claim(args.claim), evidence) if args.claim else claims_table(evidence=evidence)
-    Console().print(shown)
+    claim = known_claim(args.claim) if args.claim else None
+    newest = max(Path("reports", "out").glob("*/evidence.json"), default=None)
+    file = Path(args.evidence) if args.evidence else newest
+    evidence = load(file) if file else None
+    console = Console()
+    console.print(claim_text(claim, evidence) if claim else claims_table(evidence=evidence))
+    said = f"verdicts from {file}" if file else "no verdicts: run `crashwindow verify`, or give --evidence FILE"
+    console.print(said, highlight=False, soft_wrap=True)
     return 0
 
 

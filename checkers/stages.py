@@ -13,6 +13,7 @@ from ..model.properties import PROPERTIES
 from ..model.step import build
 from ..model.windows import WINDOWS
 from ..scenarios.policies import POLICIES
+from .crash import Campaign, sweep
 from .evidence import Item, Machine, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
 from .search import check, complete, examine
@@ -131,11 +132,11 @@ def table(context: Context) -> Found:
 
 def crashes(context: Context) -> Found:
     """Every crash schedule of the profile on the real runtime, and what was seen in each window."""
-    from .crash import sweep
     from .observed import observe
 
     campaign = sweep(context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}"))
     found = Found(schedules=campaign.summaries, observed=observe(campaign.records))
+    replayed = traces(campaign)
     schedules = sum(s.schedules for s in campaign.summaries)
     for name in PROVED:
         broken = [r for r in campaign.records if any(v.startswith(f"{name}:") for v in r.violations)]
@@ -147,8 +148,35 @@ def crashes(context: Context) -> Found:
         verdict = Verdict.REFUTED if broken else Verdict.ERROR if failed else Verdict.TESTED
         figures: dict[str, int | float | str] = {"schedules": schedules, "not run as meant": len(failed)}
         command = f"crashwindow replay '{key}'" if broken else "crashwindow verify"
-        found.add(name, Item(checker="crash", verdict=verdict, statement=said, figures=figures, command=command))
+        found.add(
+            name, Item(checker="crash", verdict=verdict, statement=said, figures=figures, command=command), replayed
+        )
     return found
+
+
+def traces(campaign: Campaign) -> Item:
+    """The trace of every run, read back from the store's files, replayed in the model under the tool's declared contract.
+
+    A trace is replayed for each of its steps, with the effects and the first result that the world's witness saw.
+    """
+    from .abstraction import Result
+    from .crash import declared, stored
+    from .monitor import Monitor, to_item
+
+    monitor = Monitor(build(HARDENED))
+    told, keys = [], []
+    for trace in campaign.traces:
+        job = stored(trace)
+        for step, effects in trace.effects.items():
+            first = Result(trace.results[step]) if step in trace.results else None
+            contract = declared(trace.case)
+            told.append(monitor.check(job, step, declared=contract, first_result=first, effects=effects))
+            keys.append(trace.key)
+    wrong = [key for key, conformity in zip(keys, told, strict=True) if not conformity.ok]
+    item = to_item(told, f"crashwindow replay '{wrong[0]}'" if wrong else "crashwindow verify")
+    runs = sum(record.error is None for record in campaign.records)
+    words = f"{item.statement}; they are all the distinct ones that {runs} runs left"
+    return item.model_copy(update={"statement": words, "figures": {**item.figures, "runs": runs}})
 
 
 def walk(context: Context) -> Found:

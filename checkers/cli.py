@@ -40,6 +40,7 @@ def crash(args: argparse.Namespace) -> int:
             at, escape(record.outcome), record.first or "nothing", f"[red]{escape(wrong)}[/]" if wrong else "-"
         )
     console.print(table)
+    console.print("An effect is a call of a tool that returned; of an idempotent tool, one for each external key.")
     return _summary(console, campaign.summaries)
 
 

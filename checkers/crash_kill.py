@@ -35,6 +35,8 @@ PARKED: Final = "parked"
 STATES: Final = (f"{FOUND} ", f"{PARKED} ")
 """How the lines begin in which a process tells a state that it has read: the tables and the witness, as one word."""
 
+NEVER_REACHED: Final = "was never reached"
+
 Tell = Callable[[str], None]
 State = tuple[Durable, Witnessed]
 
@@ -194,10 +196,12 @@ def wrong_end(fault: Fault | None, life: Life) -> str | None:
     """Why an incarnation's end is an error of the campaign; None when it ended as its fault says."""
     if fault is None:
         return None if life.status == RESTED else f"the recovery {life.said()}"
+    if fault.kills and life.status == RESTED:
+        return f"{fault} {NEVER_REACHED}"
     if fault.kills:
         return None if life.killed else f"{fault} was to kill the process, which {life.said()}"
     if f"! {fault}" not in life.told:
-        return f"{fault} was never reached"
+        return f"{fault} {NEVER_REACHED}"
     exited = os.WIFEXITED(life.status) and os.waitstatus_to_exitcode(life.status) in (RESTED, LET_GO)
     return None if exited else f"the process struck by {fault} {life.said()}"
 

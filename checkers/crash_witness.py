@@ -139,12 +139,16 @@ def witness_tool(
 
 
 def witnessed_tool(tool: Tool, world: World) -> Tool:
-    """A tool of somebody else: a request is a call entered, an effect is a call returned, with what it returned."""
+    """A tool of somebody else: a request is a call entered, an effect is a call returned, with what it returned.
+
+    A tool that declares itself idempotent acts once per external key, so its later returns are no further effects.
+    """
 
     def returned(answer: Any, context: ToolContext) -> Any:
         result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
         line = Line(context.step_id, context.external_key, context.attempt, result.output, result.external_id)
-        world.append(EFFECTS, line)
+        if not (tool.idempotent and any(earlier.key == context.external_key for earlier in world.lines(EFFECTS))):
+            world.append(EFFECTS, line)
         world.call.reached()
         return answer
 

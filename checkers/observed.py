@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from .crash_faults import Schedule
 from .crash_run import Record
 from .evidence import Observed
-from .windows import class_of
+from .windows import MisfitError, class_of
 
 AT_1C: Final = frozenset({"append_started:after", "execute:before", "append_no_effect:before", "append_no_effect:torn"})
 AT_2: Final = frozenset({"execute:effect", "execute:after", "put_effect:before"})
@@ -53,30 +54,34 @@ def durable_fields(job: str, step: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def window_of(record: Record, step: str) -> str | None:
-    """The window in which a record's last crash has left a step; None when nothing was struck."""
-    if record.at_crash is None:
-        return None
-    found = class_of(durable_fields(record.at_crash["job"], record.at_crash["steps"][step]))
+def window_of(schedule: Schedule, job: str, step: Mapping[str, Any]) -> str:
+    """The window in which a schedule's last crash has left a step. Raises MisfitError for a state outside the table."""
+    found = class_of(durable_fields(job, step))
     if found != AMBIGUOUS:
         return found
-    faults = [f"{f.boundary}:{f.when}" for f in record.key.schedule]
-    if len(faults) == 1 and record.at_crash["steps"][step]["open"] == 1:
-        happened = record.at_crash["steps"][step]["effects"] > 0
-        return "1c" if faults[0] in AT_1C else "2" if faults[0] in AT_2 and happened else "2x"
-    return "2x"
+    if len(schedule) > 1 or step["open"] != 1:
+        return "2x"
+    fault = f"{schedule[0].boundary}:{schedule[0].when}"
+    return "1c" if fault in AT_1C else "2" if fault in AT_2 and step["effects"] else "2x"
 
 
-def observe(records: Iterable[Record]) -> dict[str, Observed]:
-    """The observed columns of the crash-window table, by window: one count for each step of each crashed schedule."""
+def observe(records: Iterable[Record]) -> tuple[dict[str, Observed], list[str]]:
+    """The observed columns of the crash-window table, by window: one count for each step of each crashed schedule.
+
+    Beside them, the misfits: schedules that left a state which the table does not have, each with its replay key.
+    """
     tally: dict[str, dict[str, Counter[str]]] = {}
     crashes, killed = Counter[str](), Counter[str]()
+    misfits = []
     for record in records:
         if record.error or record.at_crash is None:
             continue
-        for name, step in record.at_crash["steps"].items():
-            window = window_of(record, name)
-            assert window is not None
+        for step in record.at_crash["steps"].values():
+            try:
+                window = window_of(record.key.schedule, record.at_crash["job"], step)
+            except MisfitError as error:
+                misfits.append(f"{record.key}: {error}")
+                continue
             crashes[window] += 1
             killed[window] += record.by == "SIGKILL"
             columns = tally.setdefault(window, {"at_crash": Counter(), "recovery": Counter(), "in_end": Counter()})
@@ -84,7 +89,7 @@ def observe(records: Iterable[Record]) -> dict[str, Observed]:
             if len(record.at_crash["steps"]) == 1:
                 columns["recovery"][record.first or "nothing"] += 1
                 columns["in_end"][record.outcome] += 1
-    return {
+    observed = {
         window: Observed(
             crashes=crashes[window],
             killed=killed[window],
@@ -92,3 +97,4 @@ def observe(records: Iterable[Record]) -> dict[str, Observed]:
         )
         for window, columns in sorted(tally.items())
     }
+    return observed, misfits

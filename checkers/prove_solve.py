@@ -97,6 +97,9 @@ def _ask(solver: z3.Solver, code: Encoding, obligation: Obligation, goal: z3.Boo
     solver.add(goal)
     outcome = solver.check()
     answer: Answer = "sat" if outcome == z3.sat else "unsat" if outcome == z3.unsat else "unknown"
+    if answer == "unknown" and solver.reason_unknown().startswith("interrupted"):
+        # Z3 takes Ctrl-C for itself, and only says that it has no answer.
+        raise KeyboardInterrupt
     state = _state(solver.model(), code) if answer == "sat" != obligation.expected else {}
     spent = _spent(solver)
     solver.pop()

@@ -12,7 +12,7 @@ from .explore import Space
 from .observed import window_of
 from .search import check, complete, shortest
 from .traces import trace_to
-from .windows import derive
+from .windows import MisfitError, derive
 
 
 @dataclass
@@ -76,7 +76,11 @@ def _runtime(scenario: Scenario) -> tuple[list[str], str]:
             f"broken: {', '.join(broken) or 'nothing'}; expected: {', '.join(scenario.run.violates) or 'nothing'}"
         )
     if scenario.window and record.at_crash is not None:
-        windows = {window_of(record, step) for step in record.at_crash["steps"]}
+        try:
+            steps = record.at_crash["steps"].values()
+            windows = {window_of(record.key.schedule, record.at_crash["job"], step) for step in steps}
+        except MisfitError as error:
+            return [*problems, str(error)], record.outcome
         if scenario.window not in windows:
-            problems.append(f"the crash left window {', '.join(sorted(map(str, windows)))}")
+            problems.append(f"the crash left window {', '.join(sorted(windows))}")
     return problems, record.outcome

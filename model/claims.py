@@ -119,7 +119,7 @@ CLAIMS: Final = (
     _hardened("P1", "Whatever crashes, however often, again during recovery: for one logical step the world changes at most once.",
               "T-PROP P1", _STORE + _TOOL, Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259"), Citation("S2", "", (44, 44), "07e27689aa655e73989f49e5e0d0a1c373bf0d316bbe712603e01150dad3b35b"), Citation("S4", "6", (101, 101), "9e0e359459ae14ee96424934bb9a42c0fb7f8518c74577fc68228f4d310b9f4d")),
     _hardened("P2", "A step recorded as committed happened exactly once; one recorded as without effect did not happen; anything else "
-              "is said to be unknown.", "T-PROP P2", _STORE + _TOOL, Citation("S0", "②", (36, 43), "28a5019cccf04fe42a839b0524543679cd964850a1a83d6549d5188eeab082b3")),
+              "is said to be unknown.", "T-PROP P2", _STORE + _TOOL, Citation("S0", "②", (32, 32), "da640418dfb2656a48c8f82f79bd130cb1f23af844542daefac5638b59e5ccf4")),
     _hardened("P3", "An effect that has a record is always caught up: the step is never run again, parked or failed over it.",
               "T-PROP P3", _STORE, Citation("S1", "1", (12, 12), "b98dfad72f5fa8e225a6862a5f687b06ce2c2ae1af909c78d98e80f813697360"), Citation("S1", "2", (26, 26), "e039357bd15fc0635aa09eaff8ac2000ac0fbf04ac84b9491182b150fe6045d7"), Citation("S4", "5.2", (90, 90), "bd2bbd7ee67c4e6bdc16bbada8376a23803f696bca2c372862a553b0e3ba8c0d")),
     _hardened("P4", "A fault changes no verdict: a step is parked, or failed as unknown, only when the outcome of an attempt was really lost.",
@@ -129,13 +129,13 @@ CLAIMS: Final = (
     _hardened("P7", "Logs only grow, committed results never change, and nothing follows a terminal event.", "T-PROP P7", _STORE,
               Citation("S4", "5.1", (84, 86), "2f2eafcba1b75a0d2caea97f226b1660c2ea78306ef80f493b468c9afbf6eec7")),
     _hardened("P11", "A tool is sent one external key per logical effect, the same in every attempt and after every reclaim.",
-              "T-PROP P11, T-KEY", (*_STORE, "A-HASH"), Citation("S1", "4.1", (56, 56), "99d9ee1c2da361b527195bf4c2c4e1704d48d9bd511aaa80c311edc50764a7fd"), Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833")),
+              "T-PROP P11, T-KEY", (*_STORE, "A-HASH"), Citation("S1", "4.2", (62, 62), "61b2591205d560ee69be605ab536d089771d6714033b39cfd3b3a3d7e67ead92"), Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833")),
     Claim("P11-INJECTIVE", "hardened", "Distinct logical steps are given distinct external keys.", (Citation("S1", "4.1", (53, 56), "45a9814196c0d03c728aece21282ef949d3f3cfec0671f090b4d645e7ec6cb6f"),),
           "T-PROP P11, T-KEY", "hardened", "keys", (), ("A-HASH",), ("enumerate",), "TESTED"),
     _hardened("P14", "The started event is durable before the tool is called.", "T-PROP P14", _STORE, Citation("S1", "3", (38, 39), "0d25d58b435c3c76ed4f32b351d0bab93f1deb03957b8bc2a9fee2a5c1b8b68b")),
     Claim("T-WINDOW", "hardened", "The crash-window table is complete and right: every state that a crash can leave is in exactly one window, "
           "and recovery and effects are as its row says.", (Citation("S1", "2", (22, 28), "2bd5a697c1db5de56df2a98185cc31eea09ba5ce812b1f6b22ea4271fa88c5d4"),), "T-WINDOW", "hardened", "table", (),
-          _STORE + _TOOL, ("windows", "prove", "crash"), "EXHAUSTED"),
+          _STORE + _TOOL, ("windows", "crash"), "EXHAUSTED"),
     Claim("T-AMBIGUOUS", "hardened", "A crash before the execution and one after it can leave the same durable state, so no recovery that reads "
           "the stores alone can tell them apart.", (Citation("S1", "2", (25, 25), "2fd6d79b8b087da6fc9b954c2306cf56aa45e6851cb6fde184a4a8e027a01092"),), "T-WINDOW", "hardened", "ambiguity", (), (),
           ("explore",), "EXHAUSTED"),
@@ -150,7 +150,7 @@ CLAIMS: Final = (
     Claim("S4-5.2", "as_written", "After a crash between the execution and the effect record the step is executed again; the tool's idempotence and "
           "the external key of S1 §4.2 keep the world at most once.", (Citation("S4", "5.2", (91, 91), "d4a1426bcdf5814ede4793a952ef4e74ecc0a6b5fa34656b6376e8c8c9ce09b4"), Citation("S1", "4.2", (60, 63), "084083b03e93c6fbb3a4582960b7a735175f32f977daad695c515d3e119e4a9d")),
           "T-RECOVER on_unknown", "s4-reexecute", "refuted", ("P1",), _STORE + _TOOL, ("explore", "replay"), "REFUTED", "S4-5.2-STABLE"),
-    Claim("S1-4.2", "as_written", "The external key job:step:attempt lets the downstream recognise a repeat after a reclaim.",
+    Claim("S1-4.2", "as_written", "Given the key job:step:attempt, the downstream deduplicates and so acts at most once.",
           (Citation("S1", "4.2", (60, 63), "084083b03e93c6fbb3a4582960b7a735175f32f977daad695c515d3e119e4a9d"),), "T-KEY", "s4-reexecute", "refuted", ("P11",), _STORE, ("explore", "replay"), "REFUTED", "P11"),
     Claim("S1-2-ROW2", "as_written", "In window 2 the step is retried, by configuration, and the effect is not repeated.",
           (Citation("S1", "2", (25, 25), "2fd6d79b8b087da6fc9b954c2306cf56aa45e6851cb6fde184a4a8e027a01092"), Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259")), "T-RECOVER on_unknown", "s1-row2-retry", "refuted", ("P1",),
@@ -164,8 +164,8 @@ CLAIMS: Final = (
     Claim("S1-1-MISJUDGED", "as_written", "If the commit is durable before the append, a replay from the event stream may take the step for not executed.",
           (Citation("S1", "1", (14, 14), "b741ed8cce9ff208fc22a8101c72c9f037b83bacdab4b3a0b9ecee9eb255662e"), Citation("S1", "3", (45, 45), "a90ab914db3383c77f636f76072de11d1cf4d2ecc065970b34f09dcb235c37b6")), "T-RECOVER 2", "s0-events-alone", "occurs", (), _STORE,
           ("explore",), "EXHAUSTED", "S1-1-ORDER"),
-    Claim("S1-2-BARRIER-FIRST", "as_written", "After a reclaim a pending invocation is never executed again: it is decided by the barrier before the effect "
-          "store is consulted, and nothing is lost.", (Citation("S1", "2", (25, 26), "1c7d56dd7b5ba4c330d25c4a21fa410e2860b19a29ce65f4572f1e40dd71a8da"),), "T-RECOVER 3", "barrier-before-lookup", "refuted", ("P3", "P4"),
+    Claim("S1-2-BARRIER-FIRST", "as_written", "Row 2 read alone: a pending invocation is decided ('no execution, permanent failure') without a look into the "
+          "effect store, and nothing is lost. Row 3 has the look.", (Citation("S1", "2", (25, 26), "1c7d56dd7b5ba4c330d25c4a21fa410e2860b19a29ce65f4572f1e40dd71a8da"),), "T-RECOVER 3", "barrier-before-lookup", "refuted", ("P3", "P4"),
           _STORE, ("explore", "replay"), "REFUTED", "P3"),
 )  # fmt: skip
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}

@@ -5,7 +5,9 @@ The core yields a command, a driver performs it on its ports and sends back the 
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -157,16 +159,23 @@ class Execute:
     def perform(self, ports: Ports) -> Outcome:
         """Call the tool and classify what came of it: any error not proven to be without effect is `unknown`."""
         try:
-            answer = _call(self.tool, self.args, self.context)
-            stored = answer if isinstance(answer, ToolResult) else ToolResult(answer)
-            canonical([stored.output, stored.external_id, list(stored.state_changes)])
+            answer = _call(self.tool, deepcopy(self.args), self.context)
+            result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
+            stored = _storable(result.output, result.external_id, result.state_changes)
         except NoEffectError as error:
             return Outcome("no_effect", error=str(error) or "no effect")
-        except TimeoutError:
-            return Outcome("unknown", error=f"no answer within {self.tool.timeout_seconds} s")
-        except Exception as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            # A tool that gives up must not take the worker with it: only KeyboardInterrupt, a person's, ends the process.
             return Outcome("unknown", error=f"{type(error).__name__}: {error}")
-        return Outcome("ok", Stored(stored.output, stored.external_id, tuple(stored.state_changes)))
+        return Outcome("ok", stored)
+
+
+def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = ()) -> Stored:
+    """A tool's answer as the stores will give it back, and apart from what the tool still holds of it."""
+    if not isinstance(external_id, str | None):
+        raise TypeError(f"external_id must be a string or None, not {type(external_id).__name__}")
+    output, changes = json.loads(canonical([output, list(state_changes)]))
+    return Stored(output, external_id, tuple(changes))
 
 
 def _call(tool: Tool, args: Json, context: ToolContext) -> Json | ToolResult:
@@ -198,10 +207,10 @@ class Query:
             return NotKnown(f"tool {self.tool.name!r} cannot be asked")
         quiet = ports.store.now() >= self.last_sending + self.tool.quiet_seconds
         try:
-            answer = self.tool.query(self.args, self.context)
+            answer = self.tool.query(deepcopy(self.args), self.context)
             if isinstance(answer, Happened):
-                canonical([answer.output, answer.external_id])
-        except Exception as error:
+                _storable(answer.output, answer.external_id)
+        except (Exception, SystemExit) as error:
             return NotKnown(f"the query failed: {type(error).__name__}: {error}")
         if isinstance(answer, Absent) and self.tool.look == "quiet" and not quiet:
             return NotKnown(f"absent, but final only {self.tool.quiet_seconds} s after the last possible sending")

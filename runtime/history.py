@@ -22,7 +22,8 @@ class StepHistory:
     open: set[int] = field(default_factory=set)
     closed: set[int] = field(default_factory=set)
     last_epoch: int = 0  # of the latest started event: under whose lease a request may have been sent last
-    forgiven: int = 0  # resolved(not_happened): each allows one more execution than the retry policy
+    doubted: set[int] = field(default_factory=set)  # finished(unknown): the tool did not say
+    forgiven: int = 0  # executions beyond the retry policy, for attempts that no tool has failed
     retry_scheduled: bool = False
     finished: Stored | None = None
     committed: Stored | None = None
@@ -41,6 +42,14 @@ class StepHistory:
         self.closed |= set(attempts)
         self.open -= self.closed
 
+    def not_happened(self, by_person: bool) -> None:
+        """Close every open attempt as without effect. One that a crash swallowed is no failure of the tool, and a person's
+        word is given once: both allow another execution. A tool that never answers, but can be asked, uses up its retries.
+        """
+        if by_person or self.open - self.doubted:
+            self.forgiven += 1
+        self.close(list(self.open))
+
     def fold(self, event: Event) -> None:
         """Take one more event of the step into account."""
         data = event.data
@@ -55,13 +64,14 @@ class StepHistory:
                 self.close([data["attempt"]])
             case "state_changed" if self.finished is not None:
                 self.finished = replace(self.finished, state_changes=tuple(data["changes"]))
+            case "tool_invocation_finished":
+                self.doubted.add(data["attempt"])
             case "command_committed":
                 self.committed = Stored(data["result"], data.get("external_id"))
             case "invocation_resolved" if data["answer"] == "happened":
                 self.resolved = Stored(data["result"], data.get("external_id"))
             case "invocation_resolved":
-                self.forgiven += 1
-                self.close(list(self.open))
+                self.not_happened(data["by"] == "person")
             case "retry_scheduled":
                 self.retry_scheduled = True
             case "node_finished":

@@ -208,6 +208,7 @@ class Step:
             return "open" if self.past.open and self.policy.barrier != "absent" else "closed"
         self.last_sending = float("inf")  # our own request may be on the wire still
         yield from self.finished("append_unknown", "unknown", attempt=number, error=outcome.error)
+        self.past.doubted.add(number)
         return "open"
 
     def record(self) -> Writes:
@@ -271,8 +272,7 @@ class Step:
             return "inject"
         if isinstance(answer, Absent):
             yield from self.append("append_resolved", "invocation_resolved", by="query", answer="not_happened")
-            self.past.forgiven += 1
-            self.past.close(list(self.past.open))
+            self.past.not_happened(by_person=False)
             return "closed"
         return "park"
 

@@ -94,6 +94,11 @@ class Shift:
             self._release(error)
             self._try_later(job_id, str(error))
             return None
+        except Exception as error:
+            # A defect, of ours or of a tool's registration, must not keep the other jobs waiting.
+            log.exception("job %s: unforeseen", job_id)
+            self._try_later(job_id, f"{type(error).__name__}: {error}")
+            return None
         if end.status == "idle":
             self._try_later(job_id, "another worker holds its lease")
             return None

@@ -1,5 +1,6 @@
 """The driver: no request is sent without a lease, no answer is taken for final that is not."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import submission
 from crashwindow.runtime.protocol import Worker
 from crashwindow.runtime.store import StoreError, VersionConflict
-from crashwindow.runtime.tool import Absent, Happened, NotKnown, Tool, ToolContext
+from crashwindow.runtime.tool import Absent, Happened, NoEffectError, NotKnown, Tool, ToolContext, ToolResult
 
 JOB = "job"
 PLAN = {"version": 1, "nodes": [{"id": n, "tool": "t", "args": {"n": n}, "depends_on": []} for n in ("a", "b")]}
@@ -105,6 +106,85 @@ def test_a_querys_answer_that_cannot_be_stored_is_not_known(output: Any) -> None
     answer = Query(tool, {}, context, 0.0).perform(Ports(MemoryStore(), lambda _: None))
     assert isinstance(answer, NotKnown)
     assert "canonical" in answer.reason
+
+
+def test_a_tool_that_never_answers_uses_up_its_retries() -> None:
+    """A conclusive query after each lost answer does not make executions endless: the retry policy bounds them (rule 4)."""
+
+    def fails(house: House) -> Any:
+        raise RuntimeError("no answer")
+
+    house = House(fails, on_unknown="query", look="fence", query=lambda a, c: Absent(), max_retries=2)
+    assert house.run().status == "failed"
+    assert len(house.sent) == 3
+
+
+def test_an_attempt_that_a_crash_swallowed_is_no_failure_of_the_tool() -> None:
+    """Found not to have happened, it does not count against the tool's retries (P4): the job completes."""
+    house = House(lambda _: "done", on_unknown="query", look="fence", query=lambda a, c: Absent(), max_retries=0)
+
+    class Dies(BaseException):
+        """The process ends."""
+
+    def dying(command: Command, ports: Ports) -> Any:
+        if command.boundary == "execute":
+            raise Dies
+        return perform(command, ports)
+
+    for _ in range(3):
+        with pytest.raises(Dies):
+            house.run(dying)
+    assert house.run().status == "completed"
+
+
+def test_a_tool_cannot_change_what_it_was_given() -> None:
+    """Each attempt gets the arguments of the plan, whatever an earlier one did to them; the record keeps them, too."""
+    seen = []
+
+    def spoils(args: Any, context: ToolContext) -> Any:
+        seen.append(dict(args))
+        args.clear()
+        if context.attempt == 1:
+            raise NoEffectError("not yet")
+        return "done"
+
+    house = House(lambda _: None)
+    house.worker = Worker("w", {"t": Tool("t", spoils, "")})
+    assert house.run().status == "completed"
+    assert seen == [{"n": "a"}, {"n": "a"}, {"n": "b"}, {"n": "b"}]
+    assert [r.input for r in house.store.effects(JOB).values()] == [{"n": "a"}, {"n": "b"}]
+
+
+@pytest.mark.parametrize("fault", [SystemExit(0), asyncio.CancelledError(), ValueError("?")])
+def test_a_tool_that_gives_up_does_not_end_the_worker(fault: BaseException) -> None:
+    """Whatever a tool raises is an unknown outcome, said so in the record; the job is parked, not left in silence."""
+
+    def raises(house: House) -> Any:
+        raise fault
+
+    assert House(raises).run().status == "parked"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ToolResult("x", external_id=["no"]),  # type: ignore[arg-type]
+        ToolResult("x", external_id=5),  # type: ignore[arg-type]
+        ToolResult({1, 2}),
+        ToolResult("x", state_changes=(b"x",)),
+    ],
+)
+def test_an_answer_that_cannot_be_stored_is_unknown(answer: ToolResult) -> None:
+    """The effect has happened and its result cannot be recorded as it is: nobody may guess, so the job is parked."""
+    assert House(lambda _: answer).run().status == "parked"
+
+
+def test_state_changes_may_come_from_a_generator() -> None:
+    """What a tool says it changed is kept, however it says it."""
+    changes: Any = ({"n": n} for n in range(2))
+    house = House(lambda _: ToolResult("x", state_changes=changes))
+    house.run()
+    assert [e.data["changes"] for e in house.store.events(JOB) if e.type == "state_changed"] == [[{"n": 0}, {"n": 1}]]
 
 
 def test_a_store_that_never_answers_makes_the_worker_let_go() -> None:

@@ -174,7 +174,9 @@ def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = (
     """A tool's answer as the stores will give it back, and apart from what the tool still holds of it."""
     if not isinstance(external_id, str | None):
         raise TypeError(f"external_id must be a string or None, not {type(external_id).__name__}")
-    output, changes = json.loads(canonical([output, list(state_changes)]))
+    answer = [output, list(state_changes)]
+    canonical(answer)  # or it cannot be hashed, and so not be recorded
+    output, changes = json.loads(json.dumps(answer))
     return Stored(output, external_id, tuple(changes))
 
 

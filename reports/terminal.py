@@ -9,7 +9,7 @@ from ..checkers.evidence import RunEvidence, Trace, Verdict
 from ..model.claims import Claim
 from .sequence import diagram
 from .view import REGISTER, Entry, Register, View, cited, judge, paired, window_problems
-from .words import effects, number, plain, tally
+from .words import effects, number, plain
 
 STYLES = {
     Verdict.PROVED: "green",
@@ -84,10 +84,12 @@ def _windows(view: View) -> Table:
 
 
 def _schedules(view: View) -> Table:
-    table = _table("Crash schedules", "campaign", "by", "schedules", "violations", "disagreements", "outcomes")
+    table = _table(
+        "Crash schedules (their outcomes are in the report)", "campaign", "schedules", "a second", "broken", "unlike"
+    )
     for c in view.evidence.schedules:
         bad = [_text(number(len(keys)), "bold red" if keys else "") for keys in (c.violations, c.disagreements)]
-        table.add_row(_text(c.name), _text(c.by), _text(number(c.schedules)), *bad, _text(tally(c.outcomes)))
+        table.add_row(_text(c.name), _text(number(c.schedules)), _text(number(c.per_second)), *bad)
     return table
 
 

@@ -199,7 +199,7 @@ def _item(proof: Proof, p: Property) -> Item:
     failed = [c for c in proof.counterexamples if c.obligation.property in ("", p.id)]
     breaks = [f"{c.obligation.name}, or not: {', '.join(c.broken)}" for c in failed]
     statement = {
-        Verdict.PROVED: "It holds in every reachable state, for any number of crashes, attempts and requests, by induction.",
-        Verdict.ERROR: f"The solver gave no answer, or the proof says nothing: {'; '.join(unmet[:3])}.",
-    }.get(verdict, f"No inductive proof was found: {'; '.join(breaks[:3])}.")
+        Verdict.PROVED: f"{p.id} holds in every reachable state, for any number of crashes, attempts and requests, by induction.",
+        Verdict.ERROR: f"{p.id}: the solver gave no answer, or the proof says nothing: {'; '.join(unmet[:3])}.",
+    }.get(verdict, f"{p.id}: no inductive proof was found: {'; '.join(breaks[:3])}.")
     return Item(checker="prove", verdict=verdict, statement=statement, figures=figures, command=COMMAND)

@@ -25,7 +25,7 @@ from .crash_judge import parsed
 from .crash_kill import NEVER_REACHED, Killer
 from .crash_run import By, Record, Trace, Traces, memory_directory
 from .crash_shipped import SERVER, SHIPPED
-from .crash_snapshot import ALL_PAIRS, PAIRS, SINGLE, Breadth
+from .crash_snapshot import PAIRS, SINGLE, Breadth
 from .crash_user import UserPlan
 from .crash_witness import World
 from .crash_zygote import SUBJECTS, Request, Zygote
@@ -168,9 +168,7 @@ def summary(name: str, by: By, records: Sequence[Record], per_second: float, apa
 
 def breadth_of(case: Case, profile: Profile) -> Breadth:
     """How far a profile goes with a case."""
-    if profile == "deep":
-        return ALL_PAIRS
-    return PAIRS if case.pairs else replace(SINGLE, beyond=case.beyond)
+    return PAIRS if case.pairs or profile == "deep" else replace(SINGLE, beyond=case.beyond)
 
 
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:

@@ -24,13 +24,12 @@ from .crash_run import EPOCH, By, Judgement, Record, Traces, keep, make_template
 
 @dataclass(frozen=True)
 class Breadth:
-    """How far a sweep goes. depth: faults in one schedule. answers: in how many of its places a store's answer may stand.
+    """How far a sweep goes. depth: faults in one schedule, of which the first may be a store's answer.
 
     beyond: single faults after which it goes one fault further.
     """
 
     depth: int
-    answers: int
     beyond: tuple[str, ...] = ()
 
     def deeper(self, schedule: Schedule) -> bool:
@@ -38,9 +37,8 @@ class Breadth:
         return len(schedule) < self.depth or ";".join(map(str, schedule)) in self.beyond
 
 
-SINGLE: Final = Breadth(depth=1, answers=1)
-PAIRS: Final = Breadth(depth=2, answers=1)
-ALL_PAIRS: Final = Breadth(depth=2, answers=2)
+SINGLE: Final = Breadth(depth=1)
+PAIRS: Final = Breadth(depth=2)
 
 
 Known = list[tuple[Files, list[str], list[Record]]]
@@ -132,7 +130,7 @@ class Sweep:
         for point in points if deeper else ():
             for when, (image, until) in point.images.items():
                 yield from self.struck((*schedule, point.fault(when)), image, until, known)
-            if len(schedule) < self.breadth.answers:
+            if not schedule:
                 for when in filter(ANSWERS.__contains__, point.faults):
                     incarnation = self.incarnation(schedule, files, begin)
                     yield from self.answered((*schedule, point.fault(when)), incarnation, earlier, known)

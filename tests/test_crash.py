@@ -31,7 +31,7 @@ from crashwindow.runtime.store import StoreError
 from crashwindow.runtime.tool import Tool, ToolContext
 from crashwindow.scenarios.policies import POLICIES
 
-CRASHES = Breadth(depth=1, answers=0)
+CRASHES = Breadth(depth=1)
 
 
 def swept(case: str, breadth: Breadth = SINGLE, policy: Policy = HARDENED) -> list[Record]:
@@ -334,7 +334,7 @@ def test_an_unchecked_started_event_is_found(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_store_that_forgets_to_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """An effect record that is acknowledged and not written: at rest the records do not agree."""
     monkeypatch.setattr(SqliteStore, "put_effect", lambda self, record, epoch: None)
-    assert broken(swept("ok-park", Breadth(0, 0)))["crash:ok-park:"] == {"P6"}
+    assert broken(swept("ok-park", Breadth(0)))["crash:ok-park:"] == {"P6"}
 
 
 # The judge alone, on files made by hand.

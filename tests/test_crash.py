@@ -31,8 +31,6 @@ from crashwindow.runtime.store import StoreError
 from crashwindow.runtime.tool import Tool, ToolContext
 from crashwindow.scenarios.policies import POLICIES
 
-CRASHES = Breadth(depth=1)
-
 
 def swept(case: str, breadth: Breadth = SINGLE, policy: Policy = HARDENED) -> list[Record]:
     """The records of one case."""
@@ -91,15 +89,15 @@ def test_every_case_keeps_every_property_under_one_fault(case: str) -> None:
 
 def test_each_boundary_is_struck_on_both_sides_and_inside() -> None:
     """The schedules are enumerated from a run: each boundary before and after, the call inside, each batch torn."""
-    records = swept("ok-park", CRASHES)
-    struck = {str(fault) for record in records for fault in record.key.schedule}
+    records = swept("ok-park")
+    struck = {str(fault) for record in records for fault in record.key.schedule if fault.kills}
     assert struck == {str(fault) for fault in crashes_of(records[0].recovery)}
     assert {"claim:before", "execute:effect", "append_started:torn", "append_completed:after"} <= struck
 
 
 def test_windows_are_told_apart() -> None:
     """What a crash left is recorded as the crash-window table speaks of it: 1c and 2 differ in the world alone."""
-    by_key = {str(record.key): record for record in swept("ok-park", CRASHES)}
+    by_key = {str(record.key): record for record in swept("ok-park")}
     started, executed = by_key["crash:ok-park:append_started:after"], by_key["crash:ok-park:execute:effect"]
     assert started.at_crash
     assert executed.at_crash
@@ -163,7 +161,7 @@ def test_the_park_of_another_step_is_struck() -> None:
 
 def test_a_difference_between_the_two_ways_is_a_disagreement() -> None:
     """The comparison says no, with the key, to any other outcome."""
-    one = swept("ok-park", CRASHES)[1]
+    one = swept("ok-park")[1]
     other = Record(**{**vars(one), "by": "SIGKILL", "outcome": "completed/2"})
     assert crash.disagreements([one], [other]) == [str(one.key)]
     assert crash.disagreements([one], [one]) == []
@@ -276,7 +274,7 @@ def test_a_users_plan_is_struck_at_every_boundary() -> None:
 )
 def test_each_policy_as_written_is_refuted(policy: str, case: str, key: str, properties: set[str]) -> None:
     """Under each policy that the seeds describe, the sweep finds the broken properties and names the schedule."""
-    assert broken(swept(case, CRASHES, POLICIES[policy]))[f"crash:{case}@{policy}:{key}"] == properties
+    assert broken(swept(case, SINGLE, POLICIES[policy]))[f"crash:{case}@{policy}:{key}"] == properties
 
 
 @pytest.mark.parametrize(
@@ -284,7 +282,7 @@ def test_each_policy_as_written_is_refuted(policy: str, case: str, key: str, pro
 )
 def test_policies_that_keep_p1_are_not_accused(policy: str, case: str) -> None:
     """A stable key with an idempotent tool, and S0's order with full recovery, break nothing."""
-    assert broken(swept(case, CRASHES, POLICIES[policy])) == {}
+    assert broken(swept(case, SINGLE, POLICIES[policy])) == {}
 
 
 # Teeth: planted bugs. Non-atomic acquire is not among them: it needs two workers at once, and here there is one.
@@ -312,7 +310,7 @@ def test_two_swapped_writes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
             return stop.value
 
     monkeypatch.setattr(protocol.Step, "attempt", swapped)
-    found = broken(swept("ok-park", CRASHES))
+    found = broken(swept("ok-park"))
     assert {"P1", "P14"} <= found["crash:ok-park:execute:after"]
 
 
@@ -494,6 +492,6 @@ def test_a_parent_that_was_stopped_can_be_closed(tmp_path: Path) -> None:
 
 def test_nothing_is_left_on_the_disk(tmp_path: Path) -> None:
     """A sweep removes every file that it made."""
-    assert list(sweep_case(CASES["ok-fail"], CRASHES, directory=str(tmp_path)))
+    assert list(sweep_case(CASES["ok-fail"], SINGLE, directory=str(tmp_path)))
     assert list(tmp_path.iterdir()) == []
     assert shutil.disk_usage(tmp_path).free

@@ -99,14 +99,14 @@ def _holds(claim: Claim, space: Space, prop: Property) -> list[Item]:
     violation = check(space, prop)
     if violation:
         return [_item(claim, Verdict.REFUTED, f"{prop.id} fails, {violation.part}", space, violation.trace)]
-    missing = [show(g) for g, t in zip(prop.occurs, witness(space, prop), strict=True) if t is None]
+    reached = witness(space, prop)
+    missing = [show(g) for g, t in zip(prop.occurs, reached, strict=True) if t is None]
     if missing:
         return [_item(claim, Verdict.ERROR, f"{prop.id} is vacuous: never reached: {'; '.join(missing)}", space)]
-    first = witness(space, prop)[0]
     statement = (
         f"{prop.id} holds in every reachable state and step; the trace is a witness that {show(prop.occurs[0])} occurs"
     )
-    return [_item(claim, Verdict.EXHAUSTED, statement, space, first)]
+    return [_item(claim, Verdict.EXHAUSTED, statement, space, reached[0])]
 
 
 def shortest(policy: str, guards: tuple[Guard, ...]) -> tuple[Space, int | None]:

@@ -3,8 +3,8 @@
 from ..checkers.evidence import Machine, Schedules
 from .html_parts import counts
 from .tags import Html, Part, code, join, listing, pairs, row, table, tag
-from .view import View, timings
-from .words import number, plain, tally
+from .view import View, run_facts
+from .words import number, tally
 
 NONE = "none"
 
@@ -120,16 +120,5 @@ def _machines(machines: list[Machine]) -> Html:
 
 def run_section(view: View) -> Html:
     """Everything that differs between two runs on the same code."""
-    run = view.evidence.run
-    facts = [
-        ("Run", run.run),
-        ("Started", run.started),
-        ("Seconds", number(run.seconds)),
-        ("Profile", run.profile),
-        ("Seed", str(run.seed)),
-        ("Platform", run.platform),
-        *((f"Version of {plain(name)}", version) for name, version in sorted(run.versions.items())),
-        *timings(view.evidence),
-    ]
     told = "Only this section differs between two runs on the same code."
-    return join(tag("p", told, class_="lead"), pairs(facts, "facts"))
+    return join(tag("p", told, class_="lead"), pairs(run_facts(view.evidence), "facts"))

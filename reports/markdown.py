@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
 from ..model.windows import SEED_ROWS
 from .sequence import broken, diagram
-from .view import LEGEND, REGISTER, Entry, Register, View, cited, figures, judge, paired, timings, window_problems
+from .view import LEGEND, REGISTER, Entry, Register, View, cited, figures, judge, paired, run_facts, window_problems
 from .words import alternatives, number, plain, tally
 
 _MARKS = re.compile(r"([\\`*\[\]|~#!]|(?<![^\W_])_|_(?![^\W_]))")
@@ -277,16 +277,11 @@ def _keys(keys: list[str]) -> str:
 
 
 def _run(view: View) -> list[str]:
-    run = view.evidence.run
-    facts = [
-        ("Run", run.run),
-        ("Started", run.started),
-        ("Seconds", number(run.seconds)),
-        ("Profile", run.profile),
-        ("Seed", str(run.seed)),
-        ("Platform", run.platform),
-        *((f"Version of {name}", version) for name, version in sorted(run.versions.items())),
-        *timings(view.evidence),
-    ]
     told = "Only this section differs between two runs on the same code."
-    return ["## 6 This run", "", told, "", *(f"- {escape(name)}: {escape(value)}" for name, value in facts)]
+    return [
+        "## 6 This run",
+        "",
+        told,
+        "",
+        *(f"- {escape(name)}: {escape(value)}" for name, value in run_facts(view.evidence)),
+    ]

@@ -307,6 +307,21 @@ def _not_checked(evidence: RunEvidence, entries: tuple[Entry, ...]) -> Iterator[
             yield f"{what}."
 
 
+def run_facts(evidence: RunEvidence) -> list[tuple[str, str]]:
+    """The run's own section, by name: everything that differs between two runs on the same code."""
+    run = evidence.run
+    return [
+        ("Run", run.run),
+        ("Started", run.started),
+        ("Seconds", number(run.seconds)),
+        ("Profile", run.profile),
+        ("Seed", str(run.seed)),
+        ("Platform", run.platform),
+        *((f"Version of {plain(name)}", version) for name, version in sorted(run.versions.items())),
+        *timings(evidence),
+    ]
+
+
 def timings(evidence: RunEvidence) -> Iterator[tuple[str, str]]:
     """Every figure that depends on the machine and its load: they belong to the run's own section."""
     for machine in evidence.machines:

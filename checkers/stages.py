@@ -3,12 +3,13 @@
 import hashlib
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..model.claims import CLAIMS
 from ..model.invariant import INVARIANT, invariant
 from ..model.machine import Machine as RowMachine
 from ..model.machine import show
-from ..model.policy import HARDENED
+from ..model.policy import HARDENED, Policy
 from ..model.properties import PROPERTIES
 from ..model.step import build
 from ..model.windows import WINDOWS
@@ -18,6 +19,9 @@ from .evidence import Item, Machine, MutantResult, Observed, Verdict, WindowResu
 from .explore import explore
 from .search import check, complete, examine
 from .verify import Context, Found, Stage
+
+if TYPE_CHECKING:
+    from .prove import Proof
 
 PROVED = tuple(p.id for p in PROPERTIES)
 
@@ -67,33 +71,39 @@ def search(context: Context) -> Found:
     return found
 
 
+def proved(policy: Policy, context: Context) -> "Proof":
+    """The proof of a policy's machine, made once in a run."""
+    from .prove import prove
+
+    if policy.name not in context.proofs:
+        # Without a barrier the written invariant does not hold; what P1 rests on there is P11 alone.
+        whole = policy.barrier == "after evidence"
+        properties = PROPERTIES if whole else [p for p in PROPERTIES if p.id in ("P1", "P11")]
+        context.proofs[policy.name] = prove(build(policy), properties, invariant(policy) if whole else ())
+    return context.proofs[policy.name]
+
+
 def proof(context: Context) -> Found:
     """The inductive proofs, of the hardened machine and of two others, with their obligations as files beside the evidence."""
-    from .prove import export, prove, to_items
+    from .prove import export, to_items
 
     found = Found()
     for claim in CLAIMS:
-        if "prove" not in claim.methods or claim.kind != "holds":
-            continue
-        policy = POLICIES[claim.policy]
-        if claim.policy not in context.proofs:
-            # Without a barrier the written invariant does not hold; what P1 rests on there is P11 alone.
-            whole = policy.barrier == "after evidence"
-            properties = PROPERTIES if whole else [p for p in PROPERTIES if p.id in ("P1", "P11")]
-            proved = prove(build(policy), properties, invariant(policy) if whole else ())
-            export(proved, context.directory / "smt2" / claim.policy)
-            context.proofs[claim.policy] = dict(to_items(proved))
-        found.add(claim.id, *(context.proofs[claim.policy][name] for name in claim.properties))
+        if "prove" in claim.methods and claim.kind == "holds":
+            items = dict(to_items(proved(POLICIES[claim.policy], context)))
+            found.add(claim.id, *(items[name] for name in claim.properties))
+    for policy, made in context.proofs.items():
+        export(made, context.directory / "smt2" / policy)
     return found
 
 
 def table(context: Context) -> Found:
     """The crash-window table, derived and compared; and what the invariant proves of each row."""
-    from .prove import prove, prove_rows
+    from .prove import prove_rows
     from .windows import derive
 
     space = complete(HARDENED.name, context.spaces)
-    proofs = prove_rows(prove(build(HARDENED), PROPERTIES, INVARIANT), WINDOWS)
+    proofs = prove_rows(proved(HARDENED, context), WINDOWS)
     found = Found()
     rows = derive(space)
     for row in rows:

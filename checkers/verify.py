@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -35,6 +35,9 @@ from .evidence import (
     WindowResult,
 )
 from .explore import Space
+
+if TYPE_CHECKING:
+    from .prove import Proof
 
 Profile = Literal["quick", "deep"]
 ROOT = Path(__file__).parent.parent
@@ -83,7 +86,7 @@ class Context:
     directory: Path
     tell: Callable[[str], None]
     spaces: dict[str, Space] = field(default_factory=dict)
-    proofs: dict[str, dict[str, Item]] = field(default_factory=dict)  # by policy and property
+    proofs: dict[str, "Proof"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -86,24 +86,19 @@ def prove(
     machine: Machine,
     properties: Sequence[Property],
     clauses: Sequence[Clause],
-    out: Path | None = None,
     progress: Progress | None = None,
     budget: int = BUDGET,
 ) -> Proof:
     """Prove `properties` of a machine by induction over `clauses` (PROVED in the sense of E-CLAIM: no bound on anything).
 
-    With `out`, every obligation is also written to `out/smt2/`, a file each, the same bytes in every run. `budget` is Z3
-    resource units per obligation. Raises `ModelError` for a row that cannot be encoded, `OSError` when a file cannot be written.
+    `budget` is Z3 resource units per obligation. Raises `ModelError` for a row that cannot be encoded.
     """
     started = time.perf_counter()
     invariant = strengthen(properties, clauses)
     results = tuple(solve(machine, invariant, list(obligations(machine, properties, invariant)), budget, progress))
     failed = tuple(_counterexample(machine, invariant, r) for r in results if r.state)
     seconds = time.perf_counter() - started
-    proof = Proof(machine, tuple(properties), invariant, results, failed, seconds)
-    if out is not None:
-        export(proof, out / "smt2")
-    return proof
+    return Proof(machine, tuple(properties), invariant, results, failed, seconds)
 
 
 def _counterexample(machine: Machine, invariant: Sequence[Clause], result: Result) -> Counterexample:
@@ -167,6 +162,8 @@ def prove_rows(proof: Proof, windows: Sequence[Window]) -> dict[str, Verdict]:
 
 def export(proof: Proof, folder: Path) -> None:
     """Write each obligation as a self-contained SMT-LIB 2 file that states the answer which the proof needs.
+
+    The bytes are the same in every run. Raises OSError when a file cannot be written.
 
     Whether a rule can fire is information, not an obligation: such a file states the answer that Z3 gave.
     """

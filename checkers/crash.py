@@ -40,7 +40,8 @@ SAMPLED_PAIRS: Final = 100
 """How many pairs of crashes the quick profile runs by SIGKILL, spread evenly over all of them."""
 SINGLES: Final = 3
 """Of the single crashes of a case whose pairs are swept the quick profile runs all by SIGKILL, else one in so many."""
-BATCH: Final = 20
+BATCH: Final = 40
+"""How many schedules one request asks for; those of one case are run side by side."""
 
 
 class Campaign(NamedTuple):
@@ -120,6 +121,8 @@ def sweep(
         directory = memory_directory(workdir)
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
         sweeps = [Request(policy, name, breadth_of(CASES[name], profile)) for name in own]
+        # The long ones first, so that no parent is idle in the end.
+        sweeps.sort(key=lambda request: request.breadth == PAIRS, reverse=True)
         with closing(Pool(f"{directory}/snapshots")) as pool:
             copied = pool.run("snapshot", sweeps, progress)
         traces = pool.traces

@@ -11,7 +11,6 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -42,12 +41,6 @@ class Durable(NamedTuple):
 def open_beside(path: str) -> sqlite3.Connection:
     """A connection to a file that a store has open. It cannot write, so it never checkpoints the write-ahead log."""
     return sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
-
-
-def read_file(path: str) -> Durable:
-    """What is committed in a file that nobody needs any more, or in a copy: opening it recovers its write-ahead log."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        return read(connection)
 
 
 def read(connection: sqlite3.Connection) -> Durable:

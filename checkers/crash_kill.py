@@ -1,77 +1,27 @@
-"""Crashes for real: each incarnation is a process forked from a small warm parent, and SIGKILL ends it at its boundary.
+"""Crashes for real: each incarnation lives in a process forked from a small warm parent, and SIGKILL ends it at its boundary.
 
-The process kills itself, at exactly the boundary: before or after it, inside the tool's call once the witness's line is
-synced, or inside a transaction before its COMMIT. Its parent reaps it and sees that signal 9 ended it; a process that lives on
-where it was to die makes the schedule an error, never a pass. What it performed it tells through a pipe, line by line, so that
-the pipe's end is its end. What a process left is read by the next one, from the tables, before it does anything; what the last
-one left, by the parent.
+The process kills itself once its lives stand at their boundaries (`crash_lives`). Its parent reaps it and sees that signal 9
+ended it; a life that goes on where it was to die makes the schedule an error, never a pass. What a life left is read by
+the next one, from the tables, before it does anything; what the last one left, by the parent.
 """
 
 import os
-import pickle
 import shutil
-import signal
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, NoReturn
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Final
 
 from ..model.policy import Policy
-from ..runtime.drive import StoppedError
-from ..runtime.sqlite_store import SqliteStore
 from .crash_cases import WORKING_DIRECTORY, Subject
-from .crash_faults import Fault, Key, Schedule, Striker, connection_of
-from .crash_judge import Durable, read, read_file, steps_of
-from .crash_run import EPOCH, STORE, Clock, Judgement, Record, Traces, keep, make_template, serve
+from .crash_faults import Fault, Key, Schedule
+from .crash_image import files_in, lay_out
+from .crash_judge import Durable, read, steps_of
+from .crash_lives import FOUND, LET_GO, PARKED, RESTED, Birth, Life, Tell, live
+from .crash_run import STORE, Judgement, Record, Traces, keep, make_template
 from .crash_witness import Witnessed, World
 
-RESTED: Final = 0
-LET_GO: Final = 3
-FAILED: Final = 4
-SECONDS: Final = 30
-"""A process that lives longer is ended by the kernel's alarm: nothing that hangs is left behind."""
-
-FOUND: Final = "found"
-PARKED: Final = "parked"
-STATES: Final = (f"{FOUND} ", f"{PARKED} ")
-"""How the lines begin in which a process tells a state that it has read: the tables and the witness, as one word."""
-
 NEVER_REACHED: Final = "was never reached"
-
-Tell = Callable[[str], None]
-State = tuple[Durable, Witnessed]
-
-
-@dataclass(frozen=True)
-class Life:
-    """How one incarnation ended: the wait status, and the lines that it told."""
-
-    status: int
-    told: list[str]
-
-    @property
-    def killed(self) -> bool:
-        """Whether SIGKILL ended it."""
-        return os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) == signal.SIGKILL
-
-    @property
-    def performed(self) -> tuple[str, ...]:
-        """The boundaries that it came to."""
-        return tuple(line[2:] for line in self.told if line.startswith("> "))
-
-    def states(self, name: str) -> list[State]:
-        """The states that it told under a name, in order: what it `found` at first, and where the job `parked`."""
-        return [pickle.loads(bytes.fromhex(line.split()[1])) for line in self.told if line.startswith(f"{name} ")]
-
-    @property
-    def lines(self) -> list[str]:
-        """What it told, for a reader."""
-        return [line.split()[0] if line.startswith(STATES) else line for line in self.told]
-
-    def said(self) -> str:
-        """How it ended, for a message."""
-        if os.WIFSIGNALED(self.status):
-            return f"was ended by signal {os.WTERMSIG(self.status)}"
-        return f"ended with status {os.waitstatus_to_exitcode(self.status)}: {' · '.join(self.lines[-3:])}"
 
 
 class Killer:
@@ -79,133 +29,124 @@ class Killer:
 
     def __init__(self, subject: Subject, policy: Policy, root: str, traces: Traces) -> None:
         self.subject, self.policy, self.root, self.traces = subject, policy, root, traces
-        self.template = f"{root}/template"
-        make_template(subject, self.template)
-        os.mkdir(f"{self.template}/{WORKING_DIRECTORY}")
-        subject.prepare(World(self.template))
+        template = f"{root}/template"
+        make_template(subject, template)
+        self.files = files_in(template)
         self._number = 0
-        self._fault_free: str | None = None
+        self.fault_free: str | None = None
 
     def run(self, schedule: Schedule, tell: Tell = lambda line: None) -> Record:
-        """One schedule, to rest. `tell` hears, step by step, what was performed and what was left."""
-        if self._fault_free is None and schedule:
-            self._fault_free = self.run(()).outcome
+        """One schedule, to rest, in processes of its own. `tell` hears what was performed and what was left."""
+        return self.run_all([schedule], tell)[0]
+
+    def run_all(self, schedules: Sequence[Schedule], tell: Tell = lambda line: None) -> list[Record]:
+        """Schedules side by side: the first incarnations of all in one process, then the second ones, and so on."""
+        courses = [Course(self, schedule, tell) for schedule in schedules]
+        if self.fault_free is None:
+            # The one that all others are measured by comes along first.
+            courses.insert(0, Course(self, (), lambda line: None))
+        try:
+            while going := [course for course in courses if course.goes_on]:
+                lives = live(self.subject, self.policy, [course.birth() for course in going])
+                for course, life in zip(going, lives, strict=True):
+                    course.lived(life)
+            records = [course.record() for course in courses]
+            return records[-len(schedules) :]
+        finally:
+            for course in courses:
+                shutil.rmtree(course.directory, ignore_errors=True)
+
+    def new_directory(self) -> str:
+        """A directory that holds what the first incarnation finds."""
         self._number += 1
         directory = f"{self.root}/{self._number}"
-        shutil.copytree(self.template, directory)
-        try:
-            return self.incarnations(schedule, directory, tell)
-        finally:
-            shutil.rmtree(directory)
+        lay_out(directory, self.files)
+        os.mkdir(f"{directory}/{WORKING_DIRECTORY}")
+        self.subject.prepare(World(directory))
+        return directory
 
-    def incarnations(self, schedule: Schedule, directory: str, tell: Tell) -> Record:
-        """One process after the other: each but the last is struck, and what it leaves is judged."""
-        key = Key(self.subject.name, self.policy.name, schedule)
-        judgement = Judgement(self._fault_free)
-        life, parked = Life(0, []), None
-        for number, fault in enumerate((*schedule, None)):
-            life = self.live(number, fault, directory)
-            for state in life.states(FOUND):
-                judgement.crashed(*state)
-                tell(f"left: {judgement.at_crash}")
-            tell(f"process {number + 1}, struck by {fault}" if fault else f"process {number + 1}, to rest")
-            for line in life.lines:
-                tell(f"  {line}")
-            error = wrong_end(fault, life)
-            if error:
-                tell(error)
-                return Record(key, "SIGKILL", "error", error=error)
-            parked = None
-            for durable, witnessed in life.states(PARKED):
-                judgement.parked(durable, witnessed)
-                parked = tuple(map(witnessed.count, steps_of(durable)))
-            if life.status == RESTED:
-                break
-        durable, witnessed = read_file(f"{directory}/{STORE}"), self.subject.witnessed(World(directory))
-        outcome = judgement.ended(durable, witnessed)
-        tell(f"in the end: {outcome}")
+
+class Course:
+    """One schedule under way: one life after the other, each but the last is struck, and what it leaves is judged."""
+
+    def __init__(self, killer: Killer, schedule: Schedule, tell: Tell) -> None:
+        self.killer, self.schedule, self.tell = killer, schedule, tell
+        self.directory = killer.new_directory()
+        self.judgement = Judgement(None)
+        self.number = 0
+        self.life = Life(0, [])
+        self.parked: tuple[int, ...] | None = None
+        self.error: str | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a further life is needed: the job does not rest yet, and all went as it was meant."""
+        return self.life.end != RESTED and self.error is None
+
+    @property
+    def fault(self) -> Fault | None:
+        """What strikes the life that is next, or under way."""
+        return self.schedule[self.number] if self.number < len(self.schedule) else None
+
+    def birth(self) -> Birth:
+        """The next life."""
+        return Birth(self.number, self.fault, self.directory)
+
+    def lived(self, life: Life) -> None:
+        """It was lived: take what it told."""
+        for state in life.states(FOUND):
+            self.judgement.crashed(*state)
+            self.tell(f"left: {self.judgement.at_crash}")
+        self.tell(f"process {self.number + 1}, " + (f"struck by {self.fault}" if self.fault else "to rest"))
+        for line in life.lines:
+            self.tell(f"  {line}")
+        self.parked = None
+        for durable, witnessed in life.states(PARKED):
+            self.judgement.parked(durable, witnessed)
+            self.parked = tuple(map(witnessed.count, steps_of(durable)))
+        self.life, self.error = life, wrong_end(self.fault, life)
+        self.number += 1
+
+    def record(self) -> Record:
+        """What is kept of the schedule; its files are removed."""
+        key = Key(self.killer.subject.name, self.killer.policy.name, self.schedule)
+        if self.error:
+            self.tell(self.error)
+            return Record(key, "SIGKILL", "error", error=self.error)
+        durable, witnessed = self.left()
+        self.judgement.fault_free = self.killer.fault_free
+        outcome = self.judgement.ended(durable, witnessed)
+        if not self.schedule:
+            self.killer.fault_free = outcome
+        self.tell(f"in the end: {outcome}")
         return Record(
             key=key,
-            by="SIGKILL" if all(fault.kills for fault in schedule) else "store fault",
+            by="SIGKILL" if all(fault.kills for fault in self.schedule) else "store fault",
             outcome=outcome,
-            at_crash=judgement.at_crash,
-            recovery=life.performed if judgement.at_crash or not schedule else (),
-            parked=parked,
-            violations=judgement.violations(),
-            trace=keep(self.traces, key, durable, witnessed),
+            at_crash=self.judgement.at_crash,
+            recovery=self.life.performed if self.judgement.at_crash or not self.schedule else (),
+            parked=self.parked,
+            violations=self.judgement.violations(),
+            trace=keep(self.killer.traces, key, durable, witnessed),
         )
 
-    def live(self, number: int, fault: Fault | None, directory: str) -> Life:
-        """Fork one incarnation, and wait until it has ended."""
-        ours, theirs = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(ours)
-            self.child(number, fault, directory, theirs)
-        os.close(theirs)
-        with os.fdopen(ours, "rb") as pipe:
-            told = pipe.read().decode(errors="replace").splitlines()
-        return Life(os.waitpid(child, 0)[1], told)
-
-    def child(self, number: int, fault: Fault | None, directory: str, pipe: int) -> NoReturn:
-        """The forked process: it does not return, and runs nothing of what its parent would do on the way out."""
-        status = FAILED
-
-        def tell(line: str) -> None:
-            os.write(pipe, f"{line}\n".encode())
-
-        try:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(SECONDS)
-            status = self.work(number, fault, directory, tell)
-        except BaseException as error:
-            tell(f"{type(error).__name__}: {error}")
-        finally:
-            os._exit(status)
-
-    def work(self, number: int, fault: Fault | None, directory: str, tell: Tell) -> int:
-        """What an incarnation does: tell what it finds in the file, and serve the job."""
-        os.chdir(f"{directory}/{WORKING_DIRECTORY}")
-        world = World(directory)
-        clock = Clock(EPOCH)
-        store = SqliteStore(f"{directory}/{STORE}", now=clock.now)
-        perform = Striker(fault, world.call, die, tell)
-
-        def tell_state(name: str) -> Durable:
-            connection = connection_of(store)
-            if connection.in_transaction:
-                raise RuntimeError("the store has left a transaction open")
-            durable = read(connection)
-            tell(f"{name} {pickle.dumps((durable, self.subject.witnessed(world))).hex()}")
-            return durable
-
-        def on_park() -> None:
-            tell_state(PARKED)
-
-        if number:
-            clock.time = tell_state(FOUND).moment + self.subject.later
-        try:
-            serve(self.subject, world, store, clock, number, perform, self.policy, on_park)
-        except StoppedError as stopped:
-            tell(str(stopped))
-            return LET_GO
-        return RESTED
+    def left(self) -> tuple[Durable, Witnessed]:
+        """What is committed in the file, and what the world has seen. Opening the file recovers its write-ahead log."""
+        with closing(sqlite3.connect(f"{self.directory}/{STORE}", isolation_level=None)) as connection:
+            durable, witnessed = read(connection), self.killer.subject.witnessed(World(self.directory))
+            # Before the connection is closed: of a file without a name SQLite does not checkpoint the log.
+            shutil.rmtree(self.directory)
+        return durable, witnessed
 
 
 def wrong_end(fault: Fault | None, life: Life) -> str | None:
     """Why an incarnation's end is an error of the campaign; None when it ended as its fault says."""
     if fault is None:
-        return None if life.status == RESTED else f"the recovery {life.said()}"
-    if fault.kills and life.status == RESTED:
+        return None if life.end == RESTED else f"the recovery {life.said()}"
+    if fault.kills and life.end == RESTED:
         return f"{fault} {NEVER_REACHED}"
     if fault.kills:
         return None if life.killed else f"{fault} was to kill the process, which {life.said()}"
     if f"! {fault}" not in life.told:
         return f"{fault} {NEVER_REACHED}"
-    exited = os.WIFEXITED(life.status) and os.waitstatus_to_exitcode(life.status) in (RESTED, LET_GO)
-    return None if exited else f"the process struck by {fault} {life.said()}"
-
-
-def die() -> None:
-    """End this process as a crash does: no handler runs, nothing is flushed, nothing is closed."""
-    os.kill(os.getpid(), signal.SIGKILL)
+    return None if life.end in (RESTED, LET_GO) else f"the process struck by {fault} {life.said()}"

@@ -7,16 +7,17 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crashwindow.checkers import crash, crash_kill
+from crashwindow.checkers import crash, crash_lives
 from crashwindow.checkers.crash_cases import CASES, submission
-from crashwindow.checkers.crash_faults import Fault, NotStruckError, crashes_of, parse_fault, parse_key
-from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read_file
+from crashwindow.checkers.crash_faults import Fault, crashes_of, parse_fault, parse_key
+from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read
 from crashwindow.checkers.crash_kill import Killer
 from crashwindow.checkers.crash_run import Record
 from crashwindow.checkers.crash_shipped import SERVER, SHIPPED
@@ -177,11 +178,11 @@ def killer(tmp_path: Path) -> Iterator[Callable[..., Killer]]:
 
 def test_a_process_that_lives_on_is_an_error(killer: Callable[[str], Killer], monkeypatch: pytest.MonkeyPatch) -> None:
     """A schedule whose process was not killed is an error and counts as a violation, never as a pass."""
-    monkeypatch.setattr(crash_kill, "die", lambda: None)
+    monkeypatch.setattr(crash_lives, "die", lambda: None)
     record = killer("ok-park").run((Fault("commit", 1, "after"),))
     assert record.error
     assert "commit:after was to kill the process" in record.error
-    assert NotStruckError.__name__ in record.error
+    assert "exited with status 0" in record.error
     assert crash.summary("x", "SIGKILL", [record], 1.0).violations == ["crash:ok-park:commit:after"]
 
 
@@ -189,6 +190,19 @@ def test_a_fault_that_is_never_reached_is_an_error(killer: Callable[[str], Kille
     """A schedule that strikes nothing says so: it is not taken for one that was survived."""
     for fault in (Fault("query", 1, "before"), Fault("commit", 2, "error")):
         assert killer("ok-park-lock" if fault.kills else "ok-fail").run((fault,)).error
+
+
+def test_schedules_side_by_side_end_as_alone(killer: Callable[[str], Killer]) -> None:
+    """Lives that one SIGKILL ends together leave what each leaves alone; what is wrong with one is its own error."""
+    never = (Fault("query", 1, "before"),)
+    faults = [*crashes_of(["claim", "acquire", "append_started", "execute", "put_effect"]), Fault("commit", 1, "lost")]
+    schedules = [*((fault,) for fault in faults), never, (faults[7], faults[0])]
+    together = killer("ok-park").run_all(schedules)
+    alone = killer("ok-park")
+    assert [record.error for record in together] == [
+        "query:before was never reached" if schedule == never else None for schedule in schedules
+    ]
+    assert not [str(one.key) for one in together if one != alone.run(one.key.schedule)]
 
 
 def test_every_fault_of_a_store_is_survived_by_a_process(killer: Callable[[str], Killer]) -> None:
@@ -439,13 +453,11 @@ def test_the_judge_reads_the_file_itself(tmp_path: Path) -> None:
     store = SqliteStore(path, now=lambda: 5.0)
     store.submit("job", [*submission(CASES["ok-park"].plan), NewEvent("x", "job_completed", None, {})])
     store.close()
-    before = read_file(str(path))
-    assert (before.status, before.moment) == ("completed", 5.0)
-    connection = sqlite3.connect(path)
-    connection.execute("DELETE FROM events WHERE type = 'job_created'")
-    connection.commit()
-    connection.close()
-    assert changed(before, read_file(str(path)))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        before = read(connection)
+        assert (before.status, before.moment) == ("completed", 5.0)
+        connection.execute("DELETE FROM events WHERE type = 'job_created'")
+        assert changed(before, read(connection))
 
 
 # Processes.

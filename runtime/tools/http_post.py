@@ -15,6 +15,7 @@ The server is taken at its word: that it honours the key is assumption A-IDEMPOT
 
 import json
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..canonical import NotCanonicalError, canonical
@@ -22,6 +23,8 @@ from ..records import Json
 from ..tool import NoEffectError, Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 REFUSED: Final = frozenset({400, 401, 403, 404, 405, 410, 411, 413, 414, 415, 422, 429, 431})
@@ -56,7 +59,7 @@ def post(args: Json, context: ToolContext) -> ToolResult:
     arguments = _arguments(args)
     try:
         # One connection, no retries and no redirects: one call is one request.
-        client = httpx.Client(timeout=arguments.timeout_seconds)
+        client = httpx.Client(timeout=arguments.timeout_seconds, verify=_trusted())
         request = _request(client, arguments, context.external_key)
     except (httpx.InvalidURL, OSError, TypeError, ValueError) as error:
         raise NoEffectError(f"the request cannot be made: {error}") from error
@@ -70,6 +73,14 @@ def post(args: Json, context: ToolContext) -> ToolResult:
             return _result(response, deadline)
         finally:
             response.close()
+
+
+@cache
+def _trusted() -> "ssl.SSLContext":
+    """The certificates that are trusted. Reading them takes longer than many a request: once in a process is enough."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _request(client: "httpx.Client", arguments: Arguments, key: str) -> "httpx.Request":

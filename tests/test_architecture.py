@@ -37,7 +37,9 @@ class Library(NamedTuple):
 ROOMS = (
     Room("model/*", ("model",), "what is true depends on nothing"),
     Room(
-        "runtime/*", ("runtime", "model.boundaries", "model.policy"), "it reads what is legal, never what is expected"
+        "runtime/*",
+        ("runtime", "model.boundaries", "model.contract", "model.policy"),
+        "it reads what is legal, never what is expected",
     ),
     Room("scenarios/*", ("scenarios", "model"), "what is tried is data about the model"),
     Room(

@@ -1,0 +1,149 @@
+"""What the contract side asks of its store: one atomic write, whatever belongs to it, and reads.
+
+`write` takes a `Batch`: contracts that come to be, moves, an answer, a checkpoint, a key released. All of it becomes durable, or
+nothing. So a crash falls between batches, never into one; and the rules of the machine are enforced where the data lies:
+
+- a move is legal by the hardened table and the actor table (`InvalidTransitionError`);
+- a move is compare-and-set on the contract's version, a checkpoint on the graph state's (`Conflict`: of two, one wins);
+- an irreversible contract reserves its key: one that is held by a live, completed, unknown, or rejected and not reopened contract
+  admits no other (`KeyHeld`, which names the first one's id, time and result) (C-ONCE, C-RETRY);
+- a contract that needs consent leaves pending (start) or waiting (resume) for an execution only with an unused approval of
+  exactly its id and action, naming `again_of` where that is set; the move uses it up (`ConsentMissing`) (C-BIND);
+- whatever ends a request to a person without an approval ends in the same batch what it defers: the store adds that move
+  itself: deny and reject lead to deny, anything else to cancel (C-DENY, C-DEFER);
+- each creation and each move appends an `ExecutionStep` to the trace, and to the contract's chain of hashes (C-HISTORY).
+
+T-WRITE: a batch has an id, and a batch whose id was written already is acknowledged again and changes nothing. An error answer
+(`StoreError`) means *not known*: repeat the same batch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ...model.contract import Actor, Status, Trigger
+from ..records import Json
+from .records import Approval, ExecutionContract, ExecutionStep, GraphState, Transition
+
+
+class ContractError(Exception):
+    """A contract operation that cannot be carried out: names the contract, the reason, and the remedy."""
+
+
+class NoContract(ContractError, KeyError):
+    """There is no such contract, session or key."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Conflict(ContractError):
+    """Somebody else moved first: the contract, or the graph state, is not at the expected version any more."""
+
+
+class KeyHeld(ContractError):
+    """The key of an irreversible action is taken. `first`: the contract that holds it, with its time and result."""
+
+    def __init__(self, message: str, first: ExecutionContract) -> None:
+        super().__init__(message)
+        self.first = first
+
+
+class ConsentMissing(ContractError):
+    """The contract may run only with an approval of exactly this action, and there is none that was not used."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """One transition. expected: the contract's version before it. consent: an approval that comes with the move (resume, or
+    the release of a deferred contract, which stays pending: then `trigger` is None and only the consent is written).
+    """
+
+    execution_id: str
+    expected: int
+    trigger: Trigger | None
+    actor: Actor
+    result: Json = None
+    error_message: str | None = None
+    consent: Approval | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """A person's answer to a waiting contract, stored until somebody continues the session (S3's `/ecs/respond`).
+
+    decision: approve, deny, or data (an ECS request that asks for more than consent). version: of the contract that was
+    shown. digest: of the action that was shown: the tool contract's own, or the one that the ECS contract defers.
+    """
+
+    execution_id: str
+    version: int
+    decision: Literal["approve", "deny", "data"]
+    by: str
+    at: float
+    digest: str | None = None
+    data: Json = None
+    again_of: str | None = None
+    retries: bool = False
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One atomic write. id: its name; written once. boundary: what `model.contract.BOUNDARIES` calls it.
+
+    reopen: keys released for a new contract, each with the person who does it.
+    """
+
+    id: str
+    boundary: str
+    session_id: str
+    creates: tuple[ExecutionContract, ...] = ()
+    moves: tuple[Move, ...] = ()
+    answer: GivenAnswer | None = None
+    state: GraphState | None = None
+    reopen: tuple[tuple[str, str], ...] = ()
+
+
+class ContractStore(Protocol):
+    """See the module's text. Reads answer what is durable; `now` is the store's clock, in seconds since the epoch."""
+
+    def write(self, batch: Batch) -> None:
+        """All of a batch, or nothing. Raises InvalidTransitionError, Conflict, KeyHeld, ConsentMissing, NoContract."""
+        ...
+
+    def contract(self, execution_id: str) -> ExecutionContract:
+        """One contract; NoContract when there is none."""
+        ...
+
+    def contracts(self, session_id: str | None = None, status: Status | None = None) -> list[ExecutionContract]:
+        """Contracts, oldest first."""
+        ...
+
+    def history(self, execution_id: str) -> list[Transition]:
+        """Every transition of a contract, spilled ones included, oldest first. Raises ContractError for a broken chain."""
+        ...
+
+    def trace(self, session_id: str) -> list[ExecutionStep]:
+        """The session's execution trace, in order."""
+        ...
+
+    def state(self, session_id: str) -> GraphState | None:
+        """The last checkpoint."""
+        ...
+
+    def sessions(self) -> list[GraphState]:
+        """The last checkpoint of every session, oldest first."""
+        ...
+
+    def given(self, execution_id: str) -> GivenAnswer | None:
+        """The answer that was given to a contract."""
+        ...
+
+    def holder(self, key: str) -> ExecutionContract | None:
+        """The contract that holds a key now (C-ONCE)."""
+        ...
+
+    def now(self) -> float:
+        """The time."""
+        ...

@@ -53,7 +53,7 @@ ROOMS = (
     Room("__init__.py", (), "importing the package costs nothing"),
 )
 COMMAND_LINE = ("__main__.py", "*/cli*")
-INPUT = ("runtime/plan*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
+INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
 RAW_READERS = ("checkers/crash*", "checkers/abstraction*")
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (

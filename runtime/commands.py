@@ -13,9 +13,10 @@ from typing import Any, Literal, Protocol
 
 from .canonical import canonical
 from .history import Stored
+from .outcome import Kind, classify
 from .records import EffectRecord, Invocation, Json, Lease, LedgerStatus, NewEvent
 from .store import Store
-from .tool import Absent, Happened, NoEffectError, NotKnown, Tool, ToolContext, ToolResult
+from .tool import Absent, Happened, NotKnown, Tool, ToolContext, ToolResult
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ NOTHING = Stored(None)
 class Outcome:
     """How an execution ended (T-OUTCOME)."""
 
-    kind: Literal["ok", "no_effect", "unknown"]
+    kind: Kind
     stored: Stored = NOTHING
     error: str | None = None
 
@@ -162,11 +163,11 @@ class Execute:
             answer = _call(self.tool, deepcopy(self.args), self.context)
             result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
             stored = _storable(result.output, result.external_id, result.state_changes)
-        except NoEffectError as error:
-            return Outcome("no_effect", error=str(error) or "no effect")
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             # A tool that gives up must not take the worker with it: only KeyboardInterrupt, a person's, ends the process.
-            return Outcome("unknown", error=f"{type(error).__name__}: {error}")
+            kind = classify(error)
+            words = str(error) or "no effect" if kind == "no_effect" else f"{type(error).__name__}: {error}"
+            return Outcome(kind, error=words)
         return Outcome("ok", stored)
 
 

@@ -22,6 +22,7 @@ from .canonical import digest
 from .commands import Acquire, Append, Claim, Command, Execute, Fence, Outcome, PutEffect, Query, Settle
 from .history import History, StepHistory, Stored
 from .keys import attempt_key, execution_key, invocation_id, stable_key
+from .outcome import StepResult
 from .records import EffectRecord, Invocation, JobStatus, Json, Lease, LedgerStatus, NewEvent
 from .tool import Absent, Happened, Tool, ToolContext
 
@@ -143,7 +144,7 @@ class Step:
     def recover(self) -> Need:
         """T-RECOVER: total, first match wins, as the policy orders it. What a match injects is left in `memory`."""
         past, policy = self.past, self.policy
-        if past.node not in (None, "side_effect_committed"):
+        if past.node not in (None, StepResult.SIDE_EFFECT_COMMITTED):
             return "fail"  # rule 0
         ledger = self.ledger_result if "ledger" in policy.evidence else None
         effect = self.effect if "effects" in policy.evidence else None
@@ -228,7 +229,9 @@ class Step:
             elif write == "commit" and self.ledger != "COMMITTED":
                 yield Settle(name, self.job_id, self.key, self.epoch, "COMMITTED", **result)
         if self.past.node is None:
-            yield from self.append("append_node_finished", "node_finished", result_type="side_effect_committed")
+            yield from self.append(
+                "append_node_finished", "node_finished", result_type=StepResult.SIDE_EFFECT_COMMITTED.value
+            )
         if not self.past.checkpointed:
             yield from self.append("checkpoint", "state_checkpointed", covers=self.run.version)
 
@@ -286,7 +289,7 @@ class Step:
         reason = self.past.failure or (NO_EFFECT if self.ledger == "NO_EFFECT" else IN_FLIGHT)
         if self.past.node is None:
             yield from self.append(
-                "append_node_failed", "node_finished", result_type="permanent_failure", reason=reason
+                "append_node_failed", "node_finished", result_type=StepResult.PERMANENT_FAILURE.value, reason=reason
             )
         yield from self.run.append("append_failed", None, ("job_failed", {"step": self.node.id, "reason": reason}))
         return End(self.job_id, "failed", f"step {self.node.id!r}: {reason}")

@@ -58,8 +58,9 @@ class ExecutionContract(Record):
     occurrence: the id of the user request or plan step, minted once, kept through retries, replans and sessions (C-ONCE).
     needs_consent: whether it may run only with an approval. defers: what a request to a person releases when it is approved.
     again_of: an earlier completed contract with the same action and another occurrence: an approval must name it.
-    transitions: the newest ones; `spilled` older ones lie in the store, whose chain `link` continues (C-HISTORY).
+    transitions: the newest ones; `spilled` older ones lie in the store, whose chain of hashes goes on from them (C-HISTORY).
     version: the number of transitions so far; a move is compare-and-set on it.
+    pruned: the digest of an action whose detail retention removed; service and method are left of it.
     """
 
     execution_id: str
@@ -87,6 +88,7 @@ class ExecutionContract(Record):
 
     created_at: float
     updated_at: float
+    pruned: str | None = None
 
     @property
     def terminal(self) -> bool:
@@ -96,7 +98,7 @@ class ExecutionContract(Record):
     @property
     def action_digest(self) -> str:
         """What an approval is bound to: SHA-256 of the canonical action."""
-        return digest(self.action_detail)
+        return self.pruned or digest(self.action_detail)
 
     @property
     def tool(self) -> str:

@@ -4,14 +4,24 @@
 nothing. So a crash falls between batches, never into one; and the rules of the machine are enforced where the data lies:
 
 - a move is legal by the hardened table and the actor table (`InvalidTransitionError`);
-- a move is compare-and-set on the contract's version, a checkpoint on the graph state's (`Conflict`: of two, one wins);
+- a move is compare-and-set on the contract's version, a checkpoint on the graph state's (`Conflict`: of two, one wins): the first
+  checkpoint of a session has version 1, each later one the version after the newest;
 - an irreversible contract reserves its key: one that is held by a live, completed, unknown, or rejected and not reopened contract
-  admits no other (`KeyHeld`, which names the first one's id, time and result) (C-ONCE, C-RETRY);
+  admits no other (`KeyHeld`, which names the first one's id, time and result) (C-ONCE, C-RETRY). Where the same action was completed
+  under another occurrence, the store sets `again_of` to it, newest first, and `needs_consent`;
 - a contract that needs consent leaves pending (start) or waiting (resume) for an execution only with an unused approval of
-  exactly its id and action, naming `again_of` where that is set; the move uses it up (`ConsentMissing`) (C-BIND);
-- whatever ends a request to a person without an approval ends in the same batch what it defers: the store adds that move
-  itself: deny and reject lead to deny, anything else to cancel (C-DENY, C-DEFER);
+  exactly its id and action, naming `again_of` where that is set; the move uses it up (`ConsentMissing`) (C-BIND). A start that is
+  followed by a suspend in the same batch executes nothing, and asks for none. A new contract may come with the approval of an earlier
+  one with the same key and action that ended without effect, if that approval covers retries;
+- a request to a person `defers` a pending tool contract of its session that needs consent, at most one request each. It
+  completes only together with the release of what it defers, and whatever else ends it ends in the same batch what it defers: the
+  store adds that move itself: deny and reject lead to deny, anything else to cancel (C-AHEAD, C-DENY, C-DEFER);
+- an answer is for the version that waits, and for the digest of the action that it would release; the first one wins (`Conflict`);
+- a result comes with a terminal status only, so the two become visible together;
 - each creation and each move appends an `ExecutionStep` to the trace, and to the contract's chain of hashes (C-HISTORY).
+
+Within a batch: keys are reopened, then the answer is stored, then moves in their order, then contracts are created in theirs (so that a
+new one takes over the key of the one that it supersedes), then the checkpoint is written.
 
 T-WRITE: a batch has an id, and a batch whose id was written already is acknowledged again and changes nothing. An error answer
 (`StoreError`) means *not known*: repeat the same batch.
@@ -90,9 +100,9 @@ class GivenAnswer:
 
 @dataclass(frozen=True)
 class Batch:
-    """One atomic write. id: its name; written once. boundary: what `model.contract.BOUNDARIES` calls it.
+    """One atomic write. boundary: what `model.contract.BOUNDARIES` calls it.
 
-    reopen: keys released for a new contract, each with the person who does it.
+    id: its name; written once, and the same id with other content is a ContractError. reopen: keys released for a new contract, each with the person who does it.
     """
 
     id: str
@@ -109,7 +119,10 @@ class ContractStore(Protocol):
     """See the module's text. Reads answer what is durable; `now` is the store's clock, in seconds since the epoch."""
 
     def write(self, batch: Batch) -> None:
-        """All of a batch, or nothing. Raises InvalidTransitionError, Conflict, KeyHeld, ConsentMissing, NoContract."""
+        """All of a batch, or nothing. Raises InvalidTransitionError or a ContractError: Conflict, KeyHeld, ConsentMissing, NoContract.
+
+        ValueError for content that has no canonical JSON form.
+        """
         ...
 
     def contract(self, execution_id: str) -> ExecutionContract:
@@ -137,7 +150,11 @@ class ContractStore(Protocol):
         ...
 
     def given(self, execution_id: str) -> GivenAnswer | None:
-        """The answer that was given to a contract."""
+        """The newest answer that was given to a contract."""
+        ...
+
+    def expired(self, now: float) -> list[ExecutionContract]:
+        """Running and waiting contracts whose `timeout_seconds` since they became so have passed at `now`, longest ago first."""
         ...
 
     def holder(self, key: str) -> ExecutionContract | None:
@@ -146,4 +163,12 @@ class ContractStore(Protocol):
 
     def now(self) -> float:
         """The time."""
+        ...
+
+    def prune(self, before: float) -> int:
+        """Retention, on explicit command only (C-DATA): how many contracts that ended before a time lost their bulky content.
+
+        What goes: arguments and result, results in the trace, and, of sessions that have no living contract, all checkpoints
+        before that time but the last. What stays: keys, digests, terminal states, transitions and their hashes.
+        """
         ...

@@ -43,21 +43,30 @@ class End:
 
 @dataclass(frozen=True)
 class Node:
-    """A step of a validated plan, with its tool and the effective choices."""
+    """A step of a validated plan, with its tool and the effective choices.
+
+    contract_key: where the step executes a contract, the key that its external key derives from (C-DATA).
+    """
 
     id: str
     tool: Tool
     args: Json
+    contract_key: str | None = None
 
 
 @dataclass(frozen=True)
 class Worker:
-    """Who works, with which tools, under which policy."""
+    """Who works, with which tools, under which policy.
+
+    executes: False brings a job to rest without another execution, as a contract needs that is not running any more
+    (C-UNKNOWN): what was recorded or can be asked is caught up; a step that nothing has begun ends without effect.
+    """
 
     owner: str
     tools: dict[str, Tool]
     ttl: float = 30.0
     policy: Policy = HARDENED
+    executes: bool = True
 
 
 def work(worker: Worker, job_id: str | None = None) -> Protocol:
@@ -90,7 +99,10 @@ def plan_nodes(plan: dict[str, Json], tools: dict[str, Tool]) -> list[Node]:
     nodes = []
     for entry in plan["nodes"]:
         chosen = {name: entry[name] for name in ("on_unknown", "max_retries") if entry.get(name) is not None}
-        nodes.append(Node(entry["id"], replace(tools[entry["tool"]], **chosen), entry["args"]))
+        tool = replace(tools[entry["tool"]], **chosen)
+        if "timeout_seconds" in entry:  # a contract's; it may only tighten the tool's own
+            tool = replace(tool, timeout_seconds=min(tool.timeout_seconds, entry["timeout_seconds"]))
+        nodes.append(Node(entry["id"], tool, entry["args"], entry.get("contract_key")))
     return nodes
 
 
@@ -171,6 +183,8 @@ class Step:
         need = self.recover()
         while True:
             match need:
+                case "execute" if not self.run.worker.executes:
+                    need = yield from self.abandon()
                 case "execute":
                     need = yield from self.attempt()
                 case "closed":
@@ -255,8 +269,16 @@ class Step:
             case _:
                 return "park"
 
+    def abandon(self) -> Generator[Command, Any, Need]:
+        """Nothing is open and nobody may begin: the step ends as one without effect, which the fences make final."""
+        if self.ledger is not None:
+            yield from self.settle("ledger_no_effect", "NO_EFFECT")
+        return "fail"
+
     def schedule_retry(self) -> Generator[Command, Any, bool]:
         """R1: grant one more execution, durably, while the policy allows; False when it is used up."""
+        if not self.run.worker.executes:
+            return False
         if self.past.retry_scheduled:
             return True
         if self.past.attempts > self.tool.max_retries + self.past.forgiven:
@@ -286,7 +308,7 @@ class Step:
 
     def fail(self) -> Generator[Command, Any, End]:
         """B8 and B10: fail the job and say why; `IN_FLIGHT` claims nothing about the world."""
-        reason = self.past.failure or (NO_EFFECT if self.ledger == "NO_EFFECT" else IN_FLIGHT)
+        reason = self.past.failure or (NO_EFFECT if self.ledger in (None, "NO_EFFECT") else IN_FLIGHT)
         if self.past.node is None:
             yield from self.append(
                 "append_node_failed", "node_finished", result_type=StepResult.PERMANENT_FAILURE.value, reason=reason
@@ -338,7 +360,7 @@ class Step:
     def context(self, attempt: int) -> ToolContext:
         """What the tool is told. The external key is the same in every attempt (as written it is not)."""
         if self.policy.external_key == "stable":
-            external = stable_key(self.key)
+            external = stable_key(self.node.contract_key or self.key)
         else:
             external = attempt_key(self.job_id, self.node.id, self.epoch)
         return ToolContext(self.job_id, self.node.id, self.key, external, self.invocation, attempt, self.epoch)

@@ -149,6 +149,8 @@ def become_worker(store: Store) -> None:
 
 def unrunnable(plan: dict[str, Json], tools: dict[str, Tool]) -> str | None:
     """Why a stored plan cannot be run with these tools, and the remedy; None when it can."""
+    if any("contract_key" in entry for entry in plan["nodes"]):
+        return "it is the step of an execution contract, which its graph runner works: advance the contract's session"
     missing = sorted({entry["tool"] for entry in plan["nodes"]} - tools.keys())
     if missing:
         names = ", ".join(map(repr, missing))

@@ -127,7 +127,8 @@ class GraphState(Record):
     """Where a session's graph stands. The three lists hold execution ids; contracts themselves are read from the store.
 
     version: compare-and-set. node: what runs next. turn: how often the reasoner has been asked. request: the user's words.
-    memory: the result level only (C-DATA). reply: what the user is told in the end.
+    request_id: minted when the request came in; irreversible actions bear it as their occurrence (C-ONCE). refusals: what the
+    reasoner wanted last and did not get. memory: the result level only (C-DATA). reply: what the user is told in the end.
     """
 
     session_id: str
@@ -136,9 +137,11 @@ class GraphState(Record):
     status: SessionStatus = "processing"
     turn: int = 0
     request: str = ""
+    request_id: str = ""
     pending_executions: tuple[str, ...] = ()
     deferred_executions: tuple[str, ...] = ()
     completed_executions: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
     memory: tuple[str, ...] = ()
     reply: str | None = None
 

@@ -10,7 +10,7 @@ from .store import StoreUnusableError
 
 APPLICATION_ID: Final = 0x63727769
 """'crwi', in the file's header: the file is a crashwindow store."""
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Raised by every change of the tables below."""
 
 SET_SYNCHRONOUS: Final = "PRAGMA synchronous=FULL"
@@ -35,6 +35,34 @@ TABLES: Final = (
     "CREATE TABLE effect_fences(job_id TEXT PRIMARY KEY,epoch INTEGER NOT NULL)STRICT,WITHOUT ROWID",
     "CREATE TABLE leases(job_id TEXT PRIMARY KEY,owner TEXT NOT NULL,epoch INTEGER NOT NULL,"
     "expires_at REAL NOT NULL,previous_expiry REAL NOT NULL,tenure TEXT)STRICT,WITHOUT ROWID",
+    # The contract store: columns are fields of runtime/contracts/records.py. `action`: the key without its occurrence.
+    "CREATE TABLE contracts(seq INTEGER PRIMARY KEY,execution_id TEXT NOT NULL UNIQUE,session_id TEXT NOT NULL,"
+    "action_type TEXT NOT NULL,action_detail TEXT NOT NULL,occurrence TEXT NOT NULL,irreversible INTEGER NOT NULL,"
+    "idempotency_key TEXT,timeout_seconds REAL,needs_consent INTEGER NOT NULL,defers TEXT UNIQUE,again_of TEXT,"
+    "status TEXT NOT NULL,version INTEGER NOT NULL,consent TEXT NOT NULL,consent_used INTEGER NOT NULL,"
+    "result TEXT NOT NULL,error_message TEXT,metadata TEXT NOT NULL,created_at REAL NOT NULL,updated_at REAL NOT NULL,"
+    "pruned INTEGER NOT NULL,action_digest TEXT NOT NULL,action TEXT,link TEXT NOT NULL,"
+    "reopened_by TEXT,reopened_at REAL)STRICT",
+    # C-ONCE, held by the database itself: one contract per key that is not over without effect, and not reopened.
+    "CREATE UNIQUE INDEX contract_keys ON contracts(idempotency_key)"
+    "WHERE irreversible AND status NOT IN('failed','cancelled')AND reopened_at IS NULL",
+    "CREATE INDEX contract_attempts ON contracts(idempotency_key)",
+    "CREATE INDEX contract_actions ON contracts(action)WHERE status='completed'",
+    "CREATE INDEX contract_sessions ON contracts(session_id)",
+    "CREATE INDEX contract_deadlines ON contracts(updated_at+timeout_seconds)WHERE status IN('running','waiting')",
+    "CREATE TABLE contract_transitions(execution_id TEXT,position INTEGER,before TEXT NOT NULL,after TEXT NOT NULL,"
+    "trigger TEXT NOT NULL,at REAL NOT NULL,actor TEXT NOT NULL,metadata TEXT NOT NULL,outcome TEXT NOT NULL,"
+    "link TEXT NOT NULL,PRIMARY KEY(execution_id,position))STRICT,WITHOUT ROWID",
+    "CREATE TABLE contract_answers(execution_id TEXT,version INTEGER,decision TEXT NOT NULL,by TEXT NOT NULL,"
+    "at REAL NOT NULL,digest TEXT,data TEXT NOT NULL,again_of TEXT,retries INTEGER NOT NULL,"
+    "PRIMARY KEY(execution_id,version))STRICT,WITHOUT ROWID",
+    "CREATE TABLE contract_writes(id TEXT PRIMARY KEY,boundary TEXT NOT NULL,session_id TEXT NOT NULL,"
+    "content TEXT NOT NULL,at REAL NOT NULL)STRICT,WITHOUT ROWID",
+    "CREATE TABLE execution_trace(seq INTEGER PRIMARY KEY,session_id TEXT NOT NULL,execution_id TEXT NOT NULL,"
+    "node_id TEXT NOT NULL,at REAL NOT NULL,action TEXT NOT NULL,result TEXT NOT NULL,metadata TEXT NOT NULL)STRICT",
+    "CREATE INDEX trace_sessions ON execution_trace(session_id)",
+    "CREATE TABLE graph_checkpoints(seq INTEGER PRIMARY KEY,session_id TEXT NOT NULL,version INTEGER NOT NULL,"
+    "at REAL NOT NULL,state TEXT NOT NULL,UNIQUE(session_id,version))STRICT",
 )
 
 _OLDEST_SQLITE: Final = (3, 37, 0)

@@ -7,19 +7,15 @@ afterwards: fences only grow, committed records and events never change, so the 
 
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from json import JSONDecodeError
-from types import TracebackType
 from typing import Any, Final
-from weakref import WeakSet
 
 from . import sqlite_statements as sql
 from .records import EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
-from .sqlite_errors import translated
 from .sqlite_schema import open_file
+from .sqlite_session import Session, refuse_inherited
 from .store import StaleEpoch, StoreUnusableError
 from .store_rules import (
     check_inflight,
@@ -52,6 +48,8 @@ class SqliteStore:
     Safe to share between threads, not with a forked child, which opens the file by itself. `now` is the store's clock,
     in seconds since the epoch; `busy_seconds` says how long to wait for another process's write before StoreError.
 
+    Execution contracts lie in the same file: see `contracts.sqlite_contracts`.
+
     Raises StoreUnusableError for a file that cannot be used: damaged, locked, read-only, not ours, or not durable.
     """
 
@@ -62,13 +60,18 @@ class SqliteStore:
         self._absolute = os.path.abspath(path)  # the directory may change before the lock is taken
         self._now = now
         self._worker_lock: WorkerLock | None = None
-        _refuse_inherited(self.path)
-        self._session = _Session(open_file(self.path, busy_seconds), self.path)
+        refuse_inherited(self.path)
+        self._session = Session(open_file(self.path, busy_seconds), self.path)
         try:
             self.check_durability()
         except BaseException:
             self.close()
             raise
+
+    @property
+    def session(self) -> Session:
+        """The file's connection, for what else lies in the file."""
+        return self._session
 
     def check_durability(self) -> None:
         """Raise StoreUnusableError unless acknowledged writes outlive a power loss: WAL, synchronous FULL or EXTRA."""
@@ -261,87 +264,6 @@ class SqliteStore:
         """Close the file and give up the worker lock; every later call raises StoreUnusableError."""
         if self._session.close() and self._worker_lock:
             self._worker_lock.release()
-
-
-class _Session:
-    """The connection, for one thread at a time, in the process that opened it.
-
-    Leaving it takes back a transaction that was not committed, and says an SQLite error in the protocol's words.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, file: str) -> None:
-        self._connection = connection
-        self._file = file
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._closed = False
-        self.identity = _identity(file)
-        _SESSIONS.add(self)
-
-    def __enter__(self) -> sqlite3.Connection:
-        # Before the lock: a thread of the parent may have held it when this process was forked, for ever.
-        if os.getpid() != self._pid:
-            raise StoreUnusableError(
-                f"{self._file}: opened by process {self._pid}; SQLite connections do not survive a fork: open the store"
-                f" again in process {os.getpid()}"
-            )
-        self._lock.acquire()
-        if self._closed:
-            self._lock.release()
-            raise StoreUnusableError(f"{self._file}: this store object is closed; open the file again")
-        return self._connection
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        finally:
-            self._lock.release()
-        if isinstance(error, sqlite3.Error | JSONDecodeError):
-            raise translated(error, self._file) from error
-
-    def close(self) -> bool:
-        """Close the connection; False when it is closed, or belongs to the process that this one was forked from."""
-        if os.getpid() != self._pid:
-            return False
-        with self._lock:
-            first, self._closed = not self._closed, True
-            if first:
-                self._connection.close()
-                _SESSIONS.discard(self)
-            return first
-
-    def inherited(self) -> bool:
-        """Whether this process was forked while the connection was open in its parent."""
-        return os.getpid() != self._pid
-
-
-_SESSIONS: Final[WeakSet[_Session]] = WeakSet()
-"""The connections that are open in this process, or were when it was forked."""
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    """What tells a file from every other, whatever its name; None when it is not there."""
-    try:
-        found = os.stat(file)
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _refuse_inherited(file: str) -> None:
-    """Refuse a file that the parent had open when it forked this process.
-
-    SQLite remembers the locks of a process by file. A forked child inherits the memory but not the locks: its new
-    connection would believe itself protected, and the parent could remove the log while the child still writes to it.
-    """
-    if any(session.inherited() and session.identity == _identity(file) for session in _SESSIONS):
-        raise StoreUnusableError(
-            f"{file}: the parent process had it open when it forked process {os.getpid()}, which SQLite does not bear:"
-            " open it after forking only, or close it before"
-        )
 
 
 def _rows(

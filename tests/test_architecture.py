@@ -59,7 +59,12 @@ NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main_
 LIBRARIES = (
     Library("z3", "z3-solver", ("checkers/prove*",), "the prover alone knows the solver"),
     Library("hypothesis", "hypothesis", ("checkers/conform*",), "conformance alone draws examples; tests do, too"),
-    Library("sqlite3", "", ("runtime/sqlite*", "runtime/tools*", *RAW_READERS), "stores, tools, readers of raw files"),
+    Library(
+        "sqlite3",
+        "",
+        ("runtime/sqlite*", "runtime/contracts/sqlite*", "runtime/tools*", *RAW_READERS),
+        "stores, tools, readers of raw files",
+    ),
     Library("httpx", "httpx", ("runtime/tools*",), "only a tool speaks to the network"),
     Library("networkx", "networkx", INPUT, "graphs come in with plans and go out in reports"),
     Library("pydantic", "pydantic", INPUT, "data is validated where it comes in"),

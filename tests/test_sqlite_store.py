@@ -188,7 +188,7 @@ def test_another_schema_version_is_refused(file: Path, store: SqliteStore) -> No
     store.close()
     change(file, "PRAGMA user_version=99")
     content = file.read_bytes()
-    with pytest.raises(StoreUnusableError, match=r"store\.db: schema version 99, expected 1: use the release"):
+    with pytest.raises(StoreUnusableError, match=r"store\.db: schema version 99, expected 2: use the release"):
         SqliteStore(file)
     assert file.read_bytes() == content
 
@@ -250,9 +250,11 @@ def test_a_truncated_file_is_refused(file: Path, store: SqliteStore) -> None:
 
 def test_damage_that_shows_later_is_named(file: Path, store: SqliteStore) -> None:
     """A page that turns out broken during a write or a read is no "repeat, please", but unusable, with the remedy."""
+    roots = [row[0] for row in store._session._connection.execute("SELECT rootpage FROM sqlite_schema")]
     store.close()
     pages = bytearray(file.read_bytes())
-    pages[2 * 4096 :] = b"\xff" * (len(pages) - 2 * 4096)
+    for root in roots:
+        pages[(root - 1) * 4096 : root * 4096] = b"\xff" * 4096
     file.write_bytes(pages)
     damaged = SqliteStore(file)
     for use in (lambda: damaged.events(JOB), lambda: damaged.append(JOB, 2, CREATED, 1), lambda: damaged.ledger(JOB)):

@@ -4,24 +4,24 @@
 nothing. So a crash falls between batches, never into one; and the rules of the machine are enforced where the data lies:
 
 - a move is legal by the hardened table and the actor table (`InvalidTransitionError`);
-- a move is compare-and-set on the contract's version, a checkpoint on the graph state's (`Conflict`: of two, one wins): the first
+- a move is compare-and-set on the contract's version, a checkpoint on the graph state's (`Conflict`: of two, one wins). The first
   checkpoint of a session has version 1, each later one the version after the newest;
 - an irreversible contract reserves its key: one that is held by a live, completed, unknown, or rejected and not reopened contract
-  admits no other (`KeyHeld`, which names the first one's id, time and result) (C-ONCE, C-RETRY). Where the same action was completed
-  under another occurrence, the store sets `again_of` to it, newest first, and `needs_consent`;
+  admits no other (`KeyHeld`, which names the first one's id, time and result) (C-ONCE, C-RETRY). Where the same action was
+  completed under another occurrence, the store sets `again_of` to the newest such contract, and `needs_consent`;
 - a contract that needs consent leaves pending (start) or waiting (resume) for an execution only with an unused approval of
-  exactly its id and action, naming `again_of` where that is set; the move uses it up (`ConsentMissing`) (C-BIND). A start that is
-  followed by a suspend in the same batch executes nothing, and asks for none. A new contract may come with the approval of an earlier
-  one with the same key and action that ended without effect, if that approval covers retries;
+  exactly its id and action, naming `again_of` where that is set; the move uses it up (`ConsentMissing`) (C-BIND). A start that
+  a suspend follows in the same batch executes nothing, and asks for none. A new contract may come with the approval of an
+  earlier one with the same key and action that ended without effect, if that approval covers retries;
 - a request to a person `defers` a pending tool contract of its session that needs consent, at most one request each. It
-  completes only together with the release of what it defers, and whatever else ends it ends in the same batch what it defers: the
-  store adds that move itself: deny and reject lead to deny, anything else to cancel (C-AHEAD, C-DENY, C-DEFER);
-- an answer is for the version that waits, and for the digest of the action that it would release; the first one wins (`Conflict`);
+  completes only together with the release of what it defers, and whatever else ends it ends in the same batch what it defers:
+  the store adds that move itself: deny and reject lead to deny, anything else to cancel (C-AHEAD, C-DENY, C-DEFER);
+- an answer is for the version that waits and for the digest of the action that it would release; the first one wins (`Conflict`);
 - a result comes with a terminal status only, so the two become visible together;
 - each creation and each move appends an `ExecutionStep` to the trace, and to the contract's chain of hashes (C-HISTORY).
 
-Within a batch: keys are reopened, then the answer is stored, then moves in their order, then contracts are created in theirs (so that a
-new one takes over the key of the one that it supersedes), then the checkpoint is written.
+Within a batch: keys are reopened, then the answer is stored, then moves in their order, then contracts are created in theirs (so
+that a new one takes over the key of the one that it supersedes), then the checkpoint is written.
 
 T-WRITE: a batch has an id, and a batch whose id was written already is acknowledged again and changes nothing. An error answer
 (`StoreError`) means *not known*: repeat the same batch.
@@ -102,7 +102,8 @@ class GivenAnswer:
 class Batch:
     """One atomic write. boundary: what `model.contract.BOUNDARIES` calls it.
 
-    id: its name; written once, and the same id with other content is a ContractError. reopen: keys released for a new contract, each with the person who does it.
+    id: its name; written once, and the same id with other content is a ContractError.
+    reopen: keys released for a new contract, each with the person who does it.
     """
 
     id: str
@@ -119,7 +120,7 @@ class ContractStore(Protocol):
     """See the module's text. Reads answer what is durable; `now` is the store's clock, in seconds since the epoch."""
 
     def write(self, batch: Batch) -> None:
-        """All of a batch, or nothing. Raises InvalidTransitionError or a ContractError: Conflict, KeyHeld, ConsentMissing, NoContract.
+        """All of a batch, or nothing. Raises InvalidTransitionError, or a ContractError; the module's text says which.
 
         ValueError for content that has no canonical JSON form.
         """

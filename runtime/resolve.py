@@ -102,7 +102,13 @@ def question(job_id: str, events: Sequence[Event], step: str | None = None) -> Q
     return Question(job_id, history.version, chosen, started.data["tool_name"], identity, history.quiet_until)
 
 
-def resolve(store: Store, asked: Question, answer: Answer, sleep: Callable[[float], None] = time.sleep) -> None:
+def resolve(
+    store: Store,
+    asked: Question,
+    answer: Answer,
+    sleep: Callable[[float], None] = time.sleep,
+    perform: drive.Perform = drive.perform,
+) -> None:
     """Write the answer and requeue the job. Raises ResolveError when it comes too early, or the job has moved on."""
     answer.check()
     until, now = asked.quiet_until, store.now()
@@ -113,7 +119,7 @@ def resolve(store: Store, asked: Question, answer: Answer, sleep: Callable[[floa
             " that it happened can be said at any time"
         )
     try:
-        drive.persist(Resolve(asked, answer), Ports(store, sleep), drive.perform)
+        drive.persist(Resolve(asked, answer), Ports(store, sleep), perform)
     except VersionConflict as error:
         raise ResolveError(
             f"job {asked.job_id!r} has changed since the question was read ({error}); look again with `crashwindow show`"

@@ -1,0 +1,175 @@
+"""From what the reasoner decided to contracts that may be created: ids, occurrences and keys are the runtime's (C-ONCE)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ..records import Json
+from ..tool import Tool
+from .reasoner import AskPerson, CallTool, Decision, Retry, refusal
+from .records import TOOL_TIMEOUT_SECONDS, Approval, ExecutionContract, GraphState, contract_key
+
+Name = Callable[[str, int], str]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call that the reasoner wants, with what the runtime adds. consent: an earlier approval that covers retries."""
+
+    detail: dict[str, Json]
+    occurrence: str
+    key: str
+    irreversible: bool
+    timeout_seconds: float | None
+    consent: Approval | None = None
+
+    @property
+    def tool(self) -> str:
+        """The registered name."""
+        return f"{self.detail['service']}.{self.detail['method']}"
+
+
+@dataclass
+class Wishes:
+    """A decision, looked at: calls by their place in it, and why others are refused."""
+
+    calls: dict[int, Call] = field(default_factory=dict)
+    asks: dict[int, AskPerson] = field(default_factory=dict)
+    refusals: list[str] = field(default_factory=list)
+
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """The keys that the calls would reserve."""
+        return tuple(call.key for call in self.calls.values() if call.irreversible)
+
+    def drop(self, holders: Mapping[str, ExecutionContract]) -> None:
+        """Refuse each call whose key is taken, in the store or by an earlier call of the same decision."""
+        seen: set[str] = set()
+        for place, call in list(self.calls.items()):
+            if not call.irreversible:
+                continue
+            if call.key in holders:
+                self.refusals.append(refusal(holders[call.key]))
+                del self.calls[place]
+            elif call.key in seen:
+                self.refusals.append(f"[REFUSED] {call.tool} with the same arguments stands twice in one decision")
+                del self.calls[place]
+            seen.add(call.key)
+
+
+def wishes(
+    decision: Decision, state: GraphState, contracts: Mapping[str, ExecutionContract], tools: Mapping[str, Tool]
+) -> Wishes:
+    """What of a decision can be tried."""
+    found = Wishes()
+    for place, action in enumerate(decision.actions):
+        match action:
+            case AskPerson():
+                found.asks[place] = action
+            case CallTool() if f"{action.service}.{action.method}" not in tools:
+                found.refusals.append(f"[REFUSED] there is no tool {action.service}.{action.method}")
+            case CallTool():
+                found.calls[place] = _call(action, place, state, tools)
+            case Retry():
+                earlier = contracts.get(action.execution_id)
+                if earlier is None or earlier.action_type != "tool_call":
+                    found.refusals.append(f"[REFUSED] {action.execution_id} is no tool call of this session")
+                elif not earlier.terminal:
+                    found.refusals.append(refusal(earlier))
+                else:
+                    found.calls[place] = _again(earlier)
+    return found
+
+
+def _call(action: CallTool, place: int, state: GraphState, tools: Mapping[str, Tool]) -> Call:
+    """A call of this request. What can be undone may be done often: there each decision is an occurrence of its own."""
+    irreversible = action.irreversible or bool(tools[f"{action.service}.{action.method}"].irreversible)
+    occurrence = state.request_id if irreversible else f"{state.request_id}/{state.turn}.{place}"
+    return Call(
+        detail={"service": action.service, "method": action.method, "args": action.args},
+        occurrence=occurrence,
+        key=contract_key(occurrence, action.service, action.method, action.args),
+        irreversible=irreversible,
+        timeout_seconds=TOOL_TIMEOUT_SECONDS if action.timeout_seconds is None else action.timeout_seconds,
+    )
+
+
+def _again(earlier: ExecutionContract) -> Call:
+    """A retry: everything is taken over from the earlier contract (C-RETRY)."""
+    retries = earlier.consent is not None and earlier.consent.retries
+    return Call(
+        detail=earlier.action_detail,
+        occurrence=earlier.occurrence,
+        key=str(earlier.idempotency_key),
+        irreversible=earlier.irreversible,
+        timeout_seconds=earlier.timeout_seconds,
+        consent=earlier.consent if retries else None,
+    )
+
+
+@dataclass(frozen=True)
+class Drafts:
+    """The contracts of one decision, tools first, so that a request finds what it defers."""
+
+    tools: tuple[ExecutionContract, ...]
+    asks: tuple[ExecutionContract, ...]
+
+    @property
+    def deferred(self) -> tuple[str, ...]:
+        """The tool contracts that wait for an approval."""
+        return tuple(ask.defers for ask in self.asks if ask.defers is not None)
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """All others."""
+        return tuple(each.execution_id for each in (*self.tools, *self.asks) if each.execution_id not in self.deferred)
+
+
+def drafts(wanted: Wishes, state: GraphState, number: int, now: float, name: Name) -> Drafts:
+    """The contracts, the first of them the session's `number`-th. A request that would defer a refused call goes with it."""
+    gated = {ask.defers for ask in wanted.asks.values()}
+    ids: dict[int, str] = {}
+    tools, asks = [], []
+    for place, call in wanted.calls.items():
+        ids[place] = name(state.session_id, number + len(ids))
+        tools.append(tool_contract(ids[place], state.session_id, call, now, gated=place in gated))
+    for place, ask in wanted.asks.items():
+        if ask.defers is None or ask.defers in ids:
+            ids[place] = name(state.session_id, number + len(ids))
+            occurrence = f"{state.request_id}/{state.turn}.{place}"
+            defers = None if ask.defers is None else ids[ask.defers]
+            asks.append(_ask_contract(ids[place], state.session_id, ask, occurrence, defers, now))
+    return Drafts(tuple(tools), tuple(asks))
+
+
+def tool_contract(execution_id: str, session_id: str, call: Call, now: float, gated: bool = False) -> ExecutionContract:
+    """A pending tool contract. What cannot be undone, or a request defers, runs only with a person's consent."""
+    return ExecutionContract(
+        execution_id=execution_id,
+        session_id=session_id,
+        action_type="tool_call",
+        action_detail=call.detail,
+        occurrence=call.occurrence,
+        irreversible=call.irreversible,
+        idempotency_key=call.key,
+        timeout_seconds=call.timeout_seconds,
+        needs_consent=call.irreversible or gated,
+        consent=None if gated else call.consent,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _ask_contract(
+    execution_id: str, session_id: str, ask: AskPerson, occurrence: str, defers: str | None, now: float
+) -> ExecutionContract:
+    return ExecutionContract(
+        execution_id=execution_id,
+        session_id=session_id,
+        action_type="ecs_request",
+        action_detail={"type": ask.type, "message": ask.message},
+        occurrence=occurrence,
+        timeout_seconds=ask.timeout_seconds,
+        defers=defers,
+        created_at=now,
+        updated_at=now,
+    )

@@ -1,0 +1,45 @@
+"""What people are shown: the form of a question, and the word that an outcome is not known.
+
+Redacted (C-DATA): no key material, no actor names, no thresholds. The digest is shown because an answer has to bear it (C-BIND).
+"""
+
+from collections.abc import Mapping
+
+from ..records import Json
+from .records import ExecutionContract
+
+
+def released(contract: ExecutionContract, contracts: Mapping[str, ExecutionContract]) -> ExecutionContract | None:
+    """The tool contract that an approval of this one lets run: itself, what it defers, or none."""
+    if contract.action_type == "tool_call":
+        return contract
+    return contracts[contract.defers] if contract.defers is not None else None
+
+
+def form(contract: ExecutionContract, action: ExecutionContract | None) -> dict[str, Json]:
+    """The event `ecs`: a question to a person. action: the tool contract that an approval lets run, if there is one.
+
+    again_of: an earlier execution of the same action, which an approval has to name (C-ONCE).
+    """
+    asked = contract.action_detail if contract.action_type == "ecs_request" else {"type": "confirmation"}
+    return {
+        "session_id": contract.session_id,
+        "execution_id": contract.execution_id,
+        "version": contract.version,
+        "type": asked["type"],
+        "message": asked.get("message") or f"Execute {contract.tool}?",
+        "action": action.action_detail if action else None,
+        "digest": action.action_digest if action else None,
+        "again_of": action.again_of if action else None,
+        "irreversible": action.irreversible if action else False,
+    }
+
+
+def doubt(contract: ExecutionContract) -> dict[str, Json]:
+    """The event `unknown`: somebody has to find out whether the action took place."""
+    return {
+        "session_id": contract.session_id,
+        "execution_id": contract.execution_id,
+        "action": contract.action_detail,
+        "message": contract.error_message,
+    }

@@ -1,0 +1,171 @@
+"""The graph runner: drives the core of a session, persists, suspends, resumes (C-NODES). It never polls.
+
+Everything that a runner knows is durable, so any number of runners may serve a store: a write of theirs that came too late is
+refused, and a step that another one executes is left to it.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from ...model.contract import Status
+from .. import drive
+from ..commands import Ports
+from ..drive import Perform, StoppedError
+from ..protocol import Worker
+from ..records import Lease
+from ..store import StaleEpoch, StoreError, VersionConflict
+from ..tool import Tool
+from ..worker import owner_id
+from .commands import ContractPorts, Load, Snapshot, Write
+from .graph import FIRST
+from .nodes import Core, Session, after
+from .operations import time_out
+from .reasoner import Reasoner
+from .records import GraphState
+from .release import release
+from .store import Batch, Conflict, ContractError, KeyHeld
+
+TTL: Final = 30.0
+"""Seconds that a lease on a contract's step lasts; it is renewed before each execution."""
+RESTARTS: Final = 8
+"""How often a runner reads a session again that others have changed meanwhile, before it gives up."""
+
+
+@dataclass(frozen=True)
+class GraphRunner:
+    """Serves the sessions of a store with these tools and this reasoner.
+
+    owner: a new name at each call, for the leases and batches of one turn. Methods raise ContractError, StoppedError (the store
+    gave no definite answer, or a lease was lost: call `advance` again), StoreError.
+    """
+
+    ports: ContractPorts
+    tools: Mapping[str, Tool]
+    reasoner: Reasoner
+    perform: Perform = drive.perform
+    owner: Callable[[], str] = owner_id
+    ttl: float = TTL
+
+    def open(self, session_id: str, request: str, request_id: str | None = None) -> GraphState:
+        """Begin a session with the user's request, and run it until it ends or rests.
+
+        request_id: of a request that another session has taken in before; without one it is minted here (C-ONCE). Raises
+        Conflict when the session exists.
+        """
+        state = GraphState(
+            session_id=session_id, version=1, node=FIRST, request=request, request_id=request_id or f"{session_id}/1"
+        )
+        self.write(Batch(f"{self.owner()}.open", "open_session", session_id, state=state))
+        return self.advance(session_id)
+
+    def say(self, session_id: str, request: str, request_id: str | None = None) -> GraphState:
+        """Take in the user's next request, and run the session. Raises ContractError while a person's answer is waited for.
+
+        What only waits for the truth about an unknown outcome does not hold the user up: the reasoner sees it as unknown.
+        """
+        seen = self.seen(session_id)
+        state = seen.state
+        if state is None:
+            raise ContractError(f"there is no session {session_id!r}; open it first")
+        left = [*state.pending_executions, *state.deferred_executions]
+        live = [each for each in left if seen.contracts[each].status is not Status.UNKNOWN]
+        if state.status != "idle" and (live or not left):
+            what = f"; answer or cancel {', '.join(live)} first" if live else "; advance it first"
+            raise ContractError(f"session {session_id!r} is {state.status}{what}")
+        said = after(
+            state,
+            node=FIRST,
+            status="processing",
+            request=request,
+            request_id=request_id or f"{session_id}/{state.version + 1}",
+            pending_executions=(),
+            completed_executions=(*state.completed_executions, *left),
+            reply=None,
+        )
+        self.write(Batch(f"{self.owner()}.say", "graph_checkpoint", session_id, state=said))
+        return self.advance(session_id)
+
+    def advance(self, session_id: str) -> GraphState:
+        """Run a session from its last checkpoint until it ends (`idle`) or rests (`suspended`; `processing` when another
+        worker executes its step). May be called at any time: what has been done is not done again.
+        """
+        return self.drive(session_id, Session.advance, RESTARTS)
+
+    def resume(self, session_id: str) -> GraphState:
+        """Take the answer that was given, and run the session (S3's `/ecs/continue`).
+
+        Raises Conflict when there is no answer to take, or somebody else has taken it; then no graph runs (C-RESUME).
+        """
+        self.drive(session_id, release, 0)
+        return self.advance(session_id)
+
+    def tick(self, now: float | None = None) -> list[GraphState]:
+        """End what has waited too long, doubt what has run too long, and run the sessions of both. now: by the store's clock."""
+        moved = time_out(self.ports, self.ports.contracts.now() if now is None else now, self.perform)
+        return [self.advance(session_id) for session_id in dict.fromkeys(each.session_id for each in moved)]
+
+    def recover(self) -> list[GraphState]:
+        """Run every session that a crash, or an answer about an unknown outcome, may have left something to do (C-ORPHAN)."""
+        store = self.ports.contracts
+        unsure = {
+            each.session_id for status in (Status.RUNNING, Status.UNKNOWN) for each in store.contracts(None, status)
+        }
+        todo = [each.session_id for each in store.sessions() if each.status != "idle" or each.session_id in unsure]
+        return [self.advance(session_id) for session_id in todo]
+
+    # Driving.
+
+    def seen(self, session_id: str) -> Snapshot:
+        """What is durable of a session."""
+        found: Snapshot = drive.persist(Load(session_id), self.ports, self.perform)
+        return found
+
+    def write(self, batch: Batch) -> None:
+        """Perform one batch until the answer is definite."""
+        drive.persist(Write(batch), self.ports, self.perform)
+
+    def drive(self, session_id: str, core: Callable[[Session], Core], restarts: int) -> GraphState:
+        """Drive a core to its end. Where others wrote first it is dropped and started again, at most `restarts` times."""
+        owner = self.owner()
+        worker = Worker(owner, dict(self.tools), self.ttl)
+        session = Session(session_id, worker, self.reasoner, self.ports.name, batch_ids(owner))
+        while True:
+            try:
+                return run(core(session), worker, self.ports, self.perform)
+            except StoppedError as error:
+                if error.lease is not None:  # nothing is being sent any more
+                    with suppress(StoreError):
+                        self.ports.store.release(error.lease)
+                raise
+            except (Conflict, KeyHeld, VersionConflict):
+                if not restarts:
+                    raise
+                restarts -= 1
+
+
+def batch_ids(owner: str) -> Iterator[str]:
+    """Ids for the batches of one turn."""
+    return (f"{owner}.{number}" for number in itertools.count(1))
+
+
+def run(core: Core, worker: Worker, ports: Ports, perform: Perform) -> GraphState:
+    """Perform what a core yields, under the lease of the step that it is at; see `drive.run`."""
+    lease: Lease | None = None
+    reply = None
+    while True:
+        try:
+            command = core.send(reply)
+        except StopIteration as stop:
+            state: GraphState = stop.value
+            return state
+        try:
+            if lease is not None:
+                lease = drive.tend(lease, worker, command, ports, perform)
+            reply = drive.persist(command, ports, perform)
+        except (StaleEpoch, StoreError) as error:
+            raise StoppedError(f"let go at {command.boundary}: {error}", lease) from error
+        if isinstance(reply, Lease):
+            lease = reply

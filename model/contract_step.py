@@ -1,0 +1,137 @@
+"""How a tool contract executes: through the durable step, of which it sees an interface, and what it makes of the outcome."""
+
+from typing import Final, NamedTuple
+
+from .contract_rows import ENDED, Key, Rows
+from .machine import Actor
+
+
+class InterfaceStep(NamedTuple):
+    """A step of the durable tool step, as its contract sees it: the records before, the effect before, and both after."""
+
+    name: str
+    before: tuple[str, ...]
+    deed: tuple[str, ...]
+    after: str
+    effect: str
+
+
+INTERFACE: Final = (
+    InterfaceStep("step: begins", ("none",), ("none",), "started", "none"),
+    InterfaceStep("step: acts while started", ("started",), ("none",), "started", "done"),
+    InterfaceStep("step: acts while unknown", ("unknown",), ("none",), "unknown", "done"),
+    InterfaceStep("step: ok", ("started", "unknown"), ("done",), "ok", "done"),
+    InterfaceStep("step: no effect", ("started", "unknown"), ("none",), "no_effect", "none"),
+    InterfaceStep("step: unknown, nothing happened yet", ("started",), ("none",), "unknown", "none"),
+    InterfaceStep("step: unknown, it happened", ("started",), ("done",), "unknown", "done"),
+    InterfaceStep("step: tried again", ("unknown",), ("none",), "started", "none"),
+    # The last one is the contract's own: a person closes a step that never began, so that nothing begins it any more.
+    InterfaceStep("contract: closed before it began", ("none",), ("none",), "no_effect", "none"),
+)
+"""Everything that a step may do to what its contract can see; whatever else it does leaves both as they are."""
+
+
+def execution(rows: Rows) -> None:
+    """From the move to running to the recorded outcome, and a person's word where there is none."""
+    _execute(rows)
+    _step(rows)
+    _outcome(rows)
+    _doubt(rows)
+
+
+def _execute(rows: Rows) -> None:
+    """C-AHEAD, C-BIND: the move to running, which uses the consent up, is durable before anything is executed."""
+    bound = "approval:fresh action:shown" if "C-BIND" in rows.on else "approval:fresh|used"
+    used = "approval:used uses:+1" if "C-BIND" in rows.on else "uses:+1"
+    start = "tool:pending:start:tool_node"
+    for name, sees, writes in (
+        ("start", "consent:none|during", ""),
+        ("start, with consent", f"consent:before {bound}", used),
+    ):
+        if "C-AHEAD" in rows.on:
+            rows.move(
+                name,
+                Actor.WORKER,
+                start,
+                sees=f"{sees} executor:idle",
+                writes=f"{writes} executor:working",
+                source="C-AHEAD",
+            )
+        else:
+            rows.row(
+                f"{name}, in memory", Actor.WORKER, sees=f"{sees} tool:pending executor:idle", writes="executor:working"
+            )
+            rows.move(
+                f"{name}, written late",
+                Actor.WORKER,
+                start,
+                sees=f"{sees} executor:working",
+                writes=writes,
+                source="S3",
+            )
+    if "C-ACTOR" not in rows.on:
+        rows.move("the reasoner starts it", Actor.WORKER, "tool:pending:start:reasoning",
+                  sees="consent:none|during executor:idle", source="S3")  # fmt: skip
+    at_work = "executor:working step:none"
+    rows.move("suspend for consent", Actor.WORKER, "tool:running:suspend:tool_node", sees=f"consent:during answer:none {at_work}",
+              writes="executor:idle", source="S3")  # fmt: skip
+    rows.move("not permitted", Actor.WORKER, "tool:running:reject:tool_node", sees=at_work, writes="executor:idle",
+              key="rejected", source="S3")  # fmt: skip
+    rows.row("executor: finds it ended", Actor.WORKER, sees=f"tool:{ENDED} executor:working", writes="executor:idle")
+    if "C-ORPHAN" in rows.on:
+        rows.row("recover", Actor.WORKER, sees="tool:running|unknown executor:idle", writes="executor:working",
+                 source="C-ORPHAN")  # fmt: skip
+    else:
+        rows.row("executed again", Actor.WORKER, sees="tool:running executor:idle", writes="executor:working step:none deed:none",
+                 source="S3")  # fmt: skip
+
+
+def _step(rows: Rows) -> None:
+    """The durable step, through its interface; it begins only in an executor's hands, with the consent that is needed."""
+    consents = {
+        "before": "approval:used" if "C-BIND" in rows.on and "C-AHEAD" in rows.on else "approval:fresh|used",
+        "during": "approval:used" if "C-BIND" in rows.on else "answer:approve|deny",
+        "none": "",
+    }
+    begins, acts = INTERFACE[0], INTERFACE[1:3]
+    for consent, given in consents.items():
+        sees = f"consent:{consent} executor:working step:{'|'.join(begins.before)} {given}"
+        rows.row(f"{begins.name}, consent {consent}", Actor.WORKER, sees=sees, writes=f"step:{begins.after}",
+                 boundary="execute", source="T-ORDER B2")  # fmt: skip
+    for each in INTERFACE[1:-1]:
+        effect = " effects:+1" if each in acts else ""
+        rows.row(each.name, Actor.WORLD if each in acts else Actor.WORKER, sees=f"step:{'|'.join(each.before)}",
+                 meets=f"deed:{'|'.join(each.deed)}", writes=f"step:{each.after} deed:{each.effect}{effect}",
+                 source="T-RECOVER")  # fmt: skip
+
+
+def _outcome(rows: Rows) -> None:
+    """What the executor records, from what the step's records say."""
+
+    def records(name: str, move: str, step: str, key: Key, source: str) -> None:
+        rows.move(
+            name,
+            Actor.WORKER,
+            move,
+            sees=f"step:{step} executor:working",
+            writes="executor:idle",
+            key=key,
+            source=source,
+        )
+
+    records("succeed", "tool:running:succeed:tool_node", "ok", "completed", "C-MACHINE")
+    records("fail", "tool:running:fail:tool_node", "no_effect", "no effect", "C-UNKNOWN")
+    records("lose", "tool:running:lose:tool_node", "unknown", "unproven", "C-UNKNOWN")
+    records("late proof: happened", "tool:unknown:happened:tool_node", "ok", "completed", "C-UNKNOWN")
+    records("late proof: did not happen", "tool:unknown:did_not_happen:tool_node", "no_effect", "resolved", "C-UNKNOWN")
+    if "C-UNKNOWN" not in rows.on:
+        records("error that proves nothing", "tool:running:fail:tool_node", "started|unknown", "unproven", "S3")
+
+
+def _doubt(rows: Rows) -> None:
+    """A person's word on an unknown effect; it closes the step as well, so that nothing begins or ends it afterwards."""
+    rows.move("person: it happened", Actor.PERSON, "tool:unknown:happened:graph_runner", sees="step:started|unknown",
+              meets="deed:done", writes="step:ok", key="completed", source="C-UNKNOWN; assumption A-PERSON")  # fmt: skip
+    rows.move("person: it did not happen", Actor.PERSON, "tool:unknown:did_not_happen:graph_runner",
+              sees="step:none|started|unknown executor:idle", meets="deed:none", writes="step:no_effect", key="resolved",
+              source="T-QUIET; assumptions A-PERSON, A-QUIET")  # fmt: skip

@@ -1,8 +1,8 @@
 """The properties of an execution contract, C1 to C10, and S3's own sentences, as data (see `model.properties`).
 
 C9 has a second half that no guard can say, that every state can come to an end and every edge is taken;
-`checkers/contract_search.py` searches for it. A sentence of S3 that fails as written has a property of its own, so that its counterexample tells its
-story; all but S3-WAITING hold in the hardened machine.
+`checkers/contract_search.py` searches for it. A sentence of S3 that fails as written has a property of its own, so that its
+counterexample tells its story; all but S3-WAITING hold in the hardened machine.
 """
 
 from typing import Final

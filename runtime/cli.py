@@ -4,18 +4,15 @@ Imports that cost time stand inside the functions, so that a command loads only 
 """
 
 import argparse
-import json
 import logging
 import math
-import os
 import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
+from .cli_common import compact, opened, parsed, plain, print_json, print_table, registry_of
 from .errors import CommandError
 from .records import Event, Json
 from .store import Store, StoreError
@@ -38,9 +35,9 @@ def run(args: argparse.Namespace) -> int:
     """Submit a plan, and work until that job is at rest."""
     from .worker import Shift, Stop, become_worker
 
-    registry = _registry(args.tools)
+    registry = registry_of(args.tools)
     plan = _plan(args.plan, registry)
-    with _store(args.store) as store:
+    with opened(args.store) as store:
         _log_to_stderr()
         Stop().on_signals()
         become_worker(store)
@@ -57,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
 
 def submit(args: argparse.Namespace) -> int:
     """Submit a plan; a worker will run it."""
-    plan = _plan(args.plan, _registry(args.tools))
-    with _store(args.store) as store:
+    plan = _plan(args.plan, registry_of(args.tools))
+    with opened(args.store) as store:
         _submit(store, args.job, plan)
     return COMPLETED
 
@@ -69,9 +66,9 @@ def worker(args: argparse.Namespace) -> int:
 
     if not args.poll > 0:
         raise CommandError(f"--poll {args.poll}: give a number of seconds above 0")
-    tools = _registry(args.tools).tools
+    tools = registry_of(args.tools).tools
     left: dict[str, str] = {}
-    with _store(args.store) as store:
+    with opened(args.store) as store:
         _log_to_stderr()
         stop = Stop()
         stop.on_signals()
@@ -94,11 +91,11 @@ def resolve(args: argparse.Namespace) -> int:
         raise CommandError("--happened needs --result JSON: what the step's result was ('null' if there is none)")
     if not happened and (args.result is not None or args.external_id is not None):
         raise CommandError("--result and --external-id go with --happened only: what did not happen has no result")
-    result = _parse(args.result) if happened else None
-    with _store(args.store, existing=True) as store:
+    result = parsed("--result", args.result) if happened else None
+    with opened(args.store, existing=True) as store:
         asked = question(args.job, _events(store, args.job, args.store), args.step)
         write(store, asked, Answer(happened, args.by, args.evidence, result, args.external_id))
-    print(f"job {_plain(args.job)}: step {_plain(asked.step)} resolved as {args.answer}; the job is open again")
+    print(f"job {plain(args.job)}: step {plain(asked.step)} resolved as {args.answer}; the job is open again")
     print(f"  next: crashwindow worker --store {shlex.quote(args.store)} --until-idle")
     return COMPLETED
 
@@ -110,19 +107,19 @@ def jobs(args: argparse.Namespace) -> int:
     """List every job, oldest first."""
     from .resolve import moment
 
-    with _store(args.store, existing=True) as store:
+    with opened(args.store, existing=True) as store:
         rows = store.jobs()
     if args.json:
-        _print_json([row._asdict() for row in rows])
+        print_json([row._asdict() for row in rows])
         return COMPLETED
     cells = [(row.job_id, row.status, row.version, row.epoch, moment(row.created_at)) for row in rows]
-    _print_table(f"jobs in {args.store}", ("job", "status", "version", "epoch", "created"), cells)
+    print_table(f"jobs in {args.store}", ("job", "status", "version", "epoch", "created"), cells)
     return COMPLETED
 
 
 def show(args: argparse.Namespace) -> int:
     """Show what the stores hold about a job: its events, ledger records and effect records."""
-    with _store(args.store, existing=True) as store:
+    with opened(args.store, existing=True) as store:
         events = _events(store, args.job, args.store)
         ledger, effects = list(store.ledger(args.job).values()), list(store.effects(args.job).values())
     if args.json:
@@ -130,19 +127,19 @@ def show(args: argparse.Namespace) -> int:
         records["events"] = [event._asdict() for event in events]
         records["ledger"] = [asdict(record) for record in ledger]
         records["effects"] = [asdict(record) for record in effects]
-        _print_json(records)
+        print_json(records)
         return COMPLETED
     _print_events(args.job, events)
-    _print_table(
+    print_table(
         "ledger",
         ("step", "tool", "status", "epoch", "external id", "result"),
-        [(r.step_id, r.tool_name, r.status, r.epoch, r.external_id or "", _compact(r.result)) for r in ledger],
+        [(r.step_id, r.tool_name, r.status, r.epoch, r.external_id or "", compact(r.result)) for r in ledger],
     )
-    _print_table(
+    print_table(
         "effects",
         ("step", "tool", "input", "output", "state changes"),
         [
-            (r.step_id, r.metadata["tool_name"], _compact(r.input), _compact(r.output), len(r.state_changes))
+            (r.step_id, r.metadata["tool_name"], compact(r.input), compact(r.output), len(r.state_changes))
             for r in effects
         ],
     )
@@ -152,25 +149,17 @@ def show(args: argparse.Namespace) -> int:
 def tools(args: argparse.Namespace) -> int:
     """List the registered tools with their declared contracts."""
     cells = []
-    for tool in _registry(args.tools):
+    for tool in registry_of(args.tools):
         irreversible = {None: "undeclared", True: "yes", False: "no"}[tool.irreversible]
         look = f"quiet {tool.quiet_seconds:g} s" if tool.look == "quiet" else tool.look
         row = (tool.name, "yes" if tool.idempotent else "no", irreversible, look, tool.on_unknown, tool.max_retries)
         cells.append((*row, tool.description))
     columns = ("tool", "idempotent", "irreversible", "query", "on_unknown", "max_retries", "description")
-    _print_table("tools", columns, cells)
+    print_table("tools", columns, cells)
     return COMPLETED
 
 
 # What comes in.
-
-
-def _registry(source: str | None) -> "Registry":
-    """The shipped tools, and the user's own."""
-    from .registry import load_tools
-    from .tools import registry
-
-    return registry if source is None else registry.merged(load_tools(source))
 
 
 def _plan(path: str, registry: "Registry") -> "StoredPlan":
@@ -178,26 +167,6 @@ def _plan(path: str, registry: "Registry") -> "StoredPlan":
     from .plan import load_plan, validate_plan
 
     return validate_plan(load_plan(path), registry, path)
-
-
-@contextmanager
-def _store(url: str, existing: bool = False) -> Iterator[Store]:
-    """The store at an address, for one command. An `existing` one is not made when it is missing."""
-    from .open_store import open_store
-
-    path = url.removeprefix("sqlite:///")
-    if existing and path != url and not os.path.exists(path):
-        raise CommandError(f"{path}: there is no such file; check --store, or submit a job first")
-    if existing and url == "memory:":
-        raise CommandError("the store 'memory:' ends with its process, so there is nothing to see; use sqlite:///FILE")
-    try:
-        store = open_store(url)
-    except ValueError as error:
-        raise CommandError(f"--store: {error}") from error
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 def _submit(store: Store, job_id: str | None, plan: "StoredPlan") -> str:
@@ -212,7 +181,7 @@ def _submit(store: Store, job_id: str | None, plan: "StoredPlan") -> str:
             f"job {job_id!r}: it is not known whether it was submitted ({error}). Make sure that the disk has space and"
             f" that no process locks the file, then run the same command with --job {shlex.quote(job_id)}: a job is created once"
         ) from error
-    print(f"job {_plain(job_id)} {'submitted' if new else 'is there already, with the same plan'}", flush=True)
+    print(f"job {plain(job_id)} {'submitted' if new else 'is there already, with the same plan'}", flush=True)
     return job_id
 
 
@@ -222,18 +191,6 @@ def _events(store: Store, job_id: str, url: str) -> list[Event]:
         return store.events(job_id)
     except KeyError:
         raise CommandError(f"there is no job {job_id!r} in {url}; `crashwindow jobs` lists them") from None
-
-
-def _parse(text: str) -> Json:
-    """A JSON value from the command line."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is not JSON")
-
-    try:
-        return json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"--result: {text!r} is not JSON: {error}; quote strings, as in '\"done\"'") from error
 
 
 # What goes out.
@@ -248,12 +205,12 @@ def _status(events: list[Event]) -> str:
 def _say_result(args: argparse.Namespace, registry: "Registry", job_id: str, events: list[Event]) -> int:
     """How the job ended, and what is to be done next; the exit code."""
     status = _status(events)
-    print(f"job {_plain(job_id)} {status}")
+    print(f"job {plain(job_id)} {status}")
     for event in events:
         if event.type == "command_committed":
-            print(f"  {_plain(event.step or '')}: {_compact(event.data['result'])}")
+            print(f"  {plain(event.step or '')}: {compact(event.data['result'])}")
     if status == "failed":
-        print(f"  step {_plain(events[-1].data['step'])}: {_plain(events[-1].data['reason'])}")
+        print(f"  step {plain(events[-1].data['step'])}: {plain(events[-1].data['reason'])}")
         return FAILED
     if status == "parked":
         from .resolve import question
@@ -270,7 +227,7 @@ def _say_next(args: argparse.Namespace, asked: "Question") -> None:
     given = [asked.job_id, "--store", args.store]
     command = f"crashwindow resolve {shlex.join(given)} --by NAME --evidence TEXT"
     from_then_on = moment(math.ceil(asked.quiet_until))
-    print(f"  step {_plain(asked.step)}: {asked.tool} was called, and may have acted or not. Find out, then say so:")
+    print(f"  step {plain(asked.step)}: {asked.tool} was called, and may have acted or not. Find out, then say so:")
     print(f"  it happened: {command} --happened --result JSON")
     print(f"  it did not happen: {command} --not-happened   (accepted from {from_then_on} on)")
 
@@ -283,36 +240,9 @@ def _print_events(job_id: str, events: list[Event]) -> None:
     for event in events:
         said = {name: value for name, value in event.data.items() if name not in HIDDEN and value not in (None, [])}
         epoch = "" if event.epoch is None else event.epoch
-        cells.append((event.version, moment(event.at), epoch, event.type, event.step or "", _compact(said)))
+        cells.append((event.version, moment(event.at), epoch, event.type, event.step or "", compact(said)))
     title = f"job {job_id}: {_status(events)}"
-    _print_table(title, ("version", "at", "epoch", "event", "step", "data (all: --json)"), cells)
-
-
-def _print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """A table, as wide as the terminal; on a pipe as wide as it needs to be to keep the names whole."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(_plain(title)), title_justify="left")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_plain(str(cell))) for cell in row))
-    Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160).print(table)
-
-
-def _print_json(value: Json) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _compact(value: Json) -> str:
-    return _plain(json.dumps(value, ensure_ascii=False))
-
-
-def _plain(text: str) -> str:
-    """Text without control characters: what a plan or a tool hands in must not steer the terminal."""
-    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+    print_table(title, ("version", "at", "epoch", "event", "step", "data (all: --json)"), cells)
 
 
 def _log_to_stderr() -> None:

@@ -1,0 +1,84 @@
+"""What the modules of the command line share: a store for one command, tools, JSON that comes in, tables that go out."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+from .errors import CommandError
+from .records import Json
+from .store import Store
+
+if TYPE_CHECKING:
+    from .registry import Registry
+
+
+@contextmanager
+def opened(url: str, existing: bool = False) -> Iterator[Store]:
+    """The store at an address, for one command. An `existing` one is not made when it is missing."""
+    from .open_store import open_store
+
+    path = url.removeprefix("sqlite:///")
+    if existing and path != url and not os.path.exists(path):
+        raise CommandError(f"{path}: there is no such file; check --store, or submit a job first")
+    if existing and url == "memory:":
+        raise CommandError("the store 'memory:' ends with its process, so there is nothing to see; use sqlite:///FILE")
+    try:
+        store = open_store(url)
+    except ValueError as error:
+        raise CommandError(f"--store: {error}") from error
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def parsed(option: str, text: str) -> Json:
+    """The JSON value that an option gives."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{option}: {text!r} is not JSON: {error}; quote strings, as in '\"done\"'") from error
+
+
+def registry_of(source: str | None) -> "Registry":
+    """The shipped tools, and the user's own."""
+    from .registry import load_tools
+    from .tools import registry
+
+    return registry if source is None else registry.merged(load_tools(source))
+
+
+def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """A table, as wide as the terminal; on a pipe as wide as it needs to be to keep the names whole."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(plain(title)), title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(plain(str(cell))) for cell in row))
+    Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160).print(table)
+
+
+def print_json(value: Json) -> None:
+    """A value, for people and programs."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def compact(value: Json) -> str:
+    """A value on one line."""
+    return plain(json.dumps(value, ensure_ascii=False))
+
+
+def plain(text: str) -> str:
+    """Text without control characters: what a plan or a tool hands in must not steer the terminal."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)

@@ -19,16 +19,17 @@ from ..runtime.records import Json
 from ..runtime.tool import Tool
 from ..scenarios.policies import POLICIES
 from .abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob
-from .crash_cases import CASES, JOB, Case
+from .crash_cases import CASES, Case
 from .crash_faults import Key, crashes_of, parse_fault, parse_key
 from .crash_judge import parsed
 from .crash_kill import NEVER_REACHED, Killer
 from .crash_run import By, Record, Trace, Traces, memory_directory
 from .crash_shipped import SERVER, SHIPPED
 from .crash_snapshot import PAIRS, SINGLE, Breadth
+from .crash_turns import JOB
 from .crash_user import UserPlan
 from .crash_witness import World
-from .crash_zygote import SUBJECTS, Request, Zygote
+from .crash_zygote import SUBJECTS, Request, Zygote, subject_of
 from .evidence import Schedules
 
 Profile = Literal["quick", "deep"]
@@ -114,7 +115,7 @@ def sweep(
     progress: Progress | None = None,
 ) -> Campaign:
     """Every schedule of a profile: `cases` names the subjects, all if it is None. Files lie in memory unless `workdir` says."""
-    names = list(SUBJECTS) if cases is None else list(cases)
+    names = [*CASES, *SHIPPED] if cases is None else list(cases)
     own = [name for name in names if name in CASES]
     shipped = [name for name in names if name in SHIPPED]
     with ExitStack() as stack:
@@ -207,13 +208,12 @@ def differ(one: Record, other: Record) -> bool:
 def run_schedule(key: str, step_by_step: Callable[[str], None] | None = None, workdir: str | None = None) -> Record:
     """Run one schedule again, by its key, with processes that are killed; `step_by_step` hears each line of what happens."""
     parsed = parse_key(key)
-    if parsed.case not in SUBJECTS:
-        raise ValueError(f"there is no case {parsed.case!r}; there are {', '.join(SUBJECTS)}")
+    subject = subject_of(parsed.case)
     if parsed.policy not in POLICIES:
         raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join(POLICIES)}")
     directory = memory_directory(workdir)
     try:
-        killer = Killer(SUBJECTS[parsed.case], POLICIES[parsed.policy], f"{directory}/killer", {})
+        killer = Killer(subject, POLICIES[parsed.policy], f"{directory}/killer", {})
         return killer.run(parsed.schedule, step_by_step or (lambda line: None))
     finally:
         SERVER.stop()

@@ -1,61 +1,19 @@
 """What is crashed, as data: plans of one or two steps, and how the world behaves when they run."""
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from ..runtime.canonical import digest
-from ..runtime.records import Json, NewEvent
+from ..runtime.records import Json
 from ..runtime.tool import Look, OnUnknown, Tool
+from .crash_turns import QUIET, TTL, Turns
 from .crash_witness import EFFECTS, REQUESTS, Behaviour, Witnessed, World, witness_tool
-
-JOB: Final = "job"
-TTL: Final = 30.0
-"""Seconds of a lease."""
-QUIET: Final = Tool.quiet_seconds
-
 
 WORKING_DIRECTORY: Final = "cwd"
 """Where, below a schedule's directory, its processes run: what a tool writes under a relative path lies here."""
 
 
-class Subject(Protocol):
-    """A plan with its tools, in a world that can be read."""
-
-    @property
-    def name(self) -> str:
-        """What replay keys call it."""
-        ...
-
-    @property
-    def plan(self) -> dict[str, Json]:
-        """The plan as it is stored."""
-        ...
-
-    @property
-    def later(self) -> float:
-        """How many seconds after the end of the lease, or the last event, of the one before an incarnation begins."""
-        ...
-
-    @property
-    def locked(self) -> bool:
-        """Whether workers take the file's worker lock, by which they know that earlier ones are dead."""
-        ...
-
-    def prepare(self, world: World) -> None:
-        """Make what the tools expect to find in their world."""
-        ...
-
-    def tools(self, world: World) -> dict[str, Tool]:
-        """The tools, acting on this world."""
-        ...
-
-    def witnessed(self, world: World) -> Witnessed:
-        """What happened in this world."""
-        ...
-
-
 @dataclass(frozen=True)
-class Case:
+class Case(Turns):
     """Steps of the witness tool: a script for each, and the contract that all of them declare.
 
     patient: recovery begins only when an "absent" has become final (T-QUIET); else as soon as the lease is over.
@@ -102,14 +60,6 @@ class Case:
     def witnessed(self, world: World) -> Witnessed:
         """The lines of the witness."""
         return Witnessed(world.lines(REQUESTS), world.lines(EFFECTS))
-
-
-def submission(plan: dict[str, Json]) -> list[NewEvent]:
-    """J1 for a plan that is valid by construction."""
-    return [
-        NewEvent("job_created", "job_created", None, {"job_id": JOB}),
-        NewEvent("plan_generated", "plan_generated", None, {"plan": plan, "plan_hash": digest(plan)}),
-    ]
 
 
 OK: Final[tuple[Behaviour, ...]] = ("ok",)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from ..model import contract
 from ..model.boundaries import BY_NAME
 from ..runtime import drive
 from ..runtime.commands import Command, Execute, Ports
@@ -39,7 +40,13 @@ SPECIAL: Final = {
     "claim": ("before", "after", "error", "lost", "down"),
     # A person's write: it carries no epoch, so it cannot be stale.
     "resolve": ("before", "torn", "after", "error", "lost"),
+    "announce": ("before", "after"),
 }
+
+CONTRACT_WRITES: Final = tuple(name for _, name, _ in contract.BOUNDARIES)
+"""One transaction each. Only the step's writes carry an epoch, so only they can be stale."""
+BOUNDARIES: Final = (*BY_NAME, *CONTRACT_WRITES, "announce")
+"""Where a fault can strike. A read is none of them: a crash there leaves what one at the write before it leaves."""
 
 _FAULT: Final = re.compile(r"([a-z_0-9]+)(?:#([1-9][0-9]*))?:([a-z]+)")
 _KEY: Final = re.compile(r"crash:([^:;@]+)(?:@([^:;@]+))?:(.*)")
@@ -83,8 +90,8 @@ def parse_fault(text: str) -> Fault:
     if not match:
         raise ValueError(f"{text!r} is not a fault; write BOUNDARY:WHEN or BOUNDARY#OCCURRENCE:WHEN")
     boundary, occurrence, when = match.groups()
-    if boundary not in BY_NAME:
-        raise ValueError(f"{text!r}: there is no boundary {boundary!r}; there are {', '.join(BY_NAME)}")
+    if boundary not in BOUNDARIES:
+        raise ValueError(f"{text!r}: there is no boundary {boundary!r}; there are {', '.join(BOUNDARIES)}")
     if when not in (*KILLS, *ANSWERS):
         raise ValueError(f"{text!r}: {when!r} is none of {', '.join((*KILLS, *ANSWERS))}")
     return Fault(boundary, int(occurrence or 1), when)
@@ -100,9 +107,13 @@ def parse_key(text: str) -> Key:
 
 
 def faults_of(boundary: str) -> tuple[str, ...]:
-    """What can strike at a boundary: stores answer errors, only batches tear, only appends conflict."""
+    """What can strike at a boundary: stores answer errors, only batches tear, only appends conflict; nothing at a read."""
     if boundary in SPECIAL:
         return SPECIAL[boundary]
+    if boundary in CONTRACT_WRITES:
+        return ("before", "torn", "after", "error", "lost", "down")
+    if boundary not in BY_NAME:
+        return ()
     if BY_NAME[boundary].store == "events" and not boundary.startswith("fence_"):
         return ("before", "torn", "after", *ANSWERS)
     return ("before", "after", "error", "lost", "down", "stale")
@@ -180,6 +191,8 @@ class Striker:
     def __call__(self, command: Command, ports: Ports) -> Any:
         """Perform the command once, or what the fault makes of it."""
         name = command.boundary
+        if not faults_of(name):
+            return drive.perform(command, ports)
         self.performed.append(name)
         if len(self.performed) > LIMIT:
             raise NoRestError(f"no rest after {LIMIT} boundaries, the last of them {', '.join(self.performed[-3:])}")

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 from ..model.policy import Policy
 from ..runtime import drive
 from ..runtime.sqlite_store import SqliteStore
-from .crash_cases import Subject
 from .crash_faults import connection_of
-from .crash_judge import Durable, open_beside, read
-from .crash_run import STORE, Clock, serve
+from .crash_judge import open_beside
+from .crash_run import STORE
+from .crash_subject import Clock, Durable, Setting, Subject
 from .crash_witness import EFFECTS, REQUESTS, Witnessed, World
 
 LEFT_BEHIND: Final = ("-shm", ".worker")
@@ -48,8 +48,8 @@ class Incarnation:
         self.taken: tuple[list[Any], Image] | None = None
 
     def serve(self, perform: drive.Perform, on_park: Callable[[], None]) -> None:
-        """Bring the job to rest."""
-        serve(self.subject, self.world, self.store, self.clock, self.number, perform, self.policy, on_park)
+        """Live until there is rest."""
+        self.subject.serve(Setting(self.world, self.store, self.clock, self.number, perform, self.policy, on_park))
 
     @cached_property
     def beside(self) -> sqlite3.Connection:
@@ -61,13 +61,14 @@ class Incarnation:
         where that has left a transaction open, through another one, which does not see it.
         """
         own = connection_of(self.store)
-        return read(self.beside if own.in_transaction else own), self.subject.witnessed(self.world)
+        return self.subject.court.read(self.beside if own.in_transaction else own), self.subject.witnessed(self.world)
 
     def image(self) -> Image:
         """What a process that died now would leave; the image taken last, if nothing was written since."""
         stamp = [self.beside.execute("PRAGMA data_version").fetchone(), *map(self.size, (REQUESTS, EFFECTS))]
         if self.taken is None or self.taken[0] != stamp:
-            self.taken = (stamp, Image(files_in(self.directory), read(self.beside), self.subject.witnessed(self.world)))
+            durable, witnessed = self.subject.court.read(self.beside), self.subject.witnessed(self.world)
+            self.taken = (stamp, Image(files_in(self.directory), durable, witnessed))
         return self.taken[1]
 
     def size(self, name: str) -> int:

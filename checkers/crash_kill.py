@@ -13,12 +13,12 @@ from contextlib import closing
 from typing import Final
 
 from ..model.policy import Policy
-from .crash_cases import WORKING_DIRECTORY, Subject
+from .crash_cases import WORKING_DIRECTORY
 from .crash_faults import Fault, Key, Schedule
 from .crash_image import files_in, lay_out
-from .crash_judge import Durable, read, steps_of
 from .crash_lives import FOUND, LET_GO, PARKED, RESTED, Birth, Life, Tell, live
 from .crash_run import STORE, Judgement, Record, Traces, keep, make_template
+from .crash_subject import Durable, Subject
 from .crash_witness import Witnessed, World
 
 NEVER_REACHED: Final = "was never reached"
@@ -72,7 +72,7 @@ class Course:
     def __init__(self, killer: Killer, schedule: Schedule, tell: Tell) -> None:
         self.killer, self.schedule, self.tell = killer, schedule, tell
         self.directory = killer.new_directory()
-        self.judgement = Judgement(None)
+        self.judgement = Judgement(killer.subject.court, None)
         self.number = 0
         self.life = Life(0, [])
         self.parked: tuple[int, ...] | None = None
@@ -103,7 +103,7 @@ class Course:
         self.parked = None
         for durable, witnessed in life.states(PARKED):
             self.judgement.parked(durable, witnessed)
-            self.parked = tuple(map(witnessed.count, steps_of(durable)))
+            self.parked = tuple(map(witnessed.count, self.killer.subject.court.steps_of(durable)))
         self.life, self.error = life, wrong_end(self.fault, life)
         self.number += 1
 
@@ -127,13 +127,14 @@ class Course:
             recovery=self.life.performed if self.judgement.at_crash or not self.schedule else (),
             parked=self.parked,
             violations=self.judgement.violations(),
-            trace=keep(self.killer.traces, key, durable, witnessed),
+            trace=keep(self.killer.traces, key, self.killer.subject.court, durable, witnessed),
         )
 
     def left(self) -> tuple[Durable, Witnessed]:
         """What is committed in the file, and what the world has seen. Opening the file recovers its write-ahead log."""
         with closing(sqlite3.connect(f"{self.directory}/{STORE}", isolation_level=None)) as connection:
-            durable, witnessed = read(connection), self.killer.subject.witnessed(World(self.directory))
+            subject = self.killer.subject
+            durable, witnessed = subject.court.read(connection), subject.witnessed(World(self.directory))
             # Before the connection is closed: of a file without a name SQLite does not checkpoint the log.
             shutil.rmtree(self.directory)
         return durable, witnessed

@@ -19,10 +19,10 @@ from typing import Final, NamedTuple, NoReturn
 from ..model.policy import Policy
 from ..runtime.drive import StoppedError
 from ..runtime.sqlite_store import SqliteStore
-from .crash_cases import WORKING_DIRECTORY, Subject
+from .crash_cases import WORKING_DIRECTORY
 from .crash_faults import Fault, Striker, connection_of
-from .crash_judge import Durable, read
-from .crash_run import EPOCH, STORE, Clock, serve
+from .crash_run import EPOCH, STORE
+from .crash_subject import Clock, Durable, Setting, Subject
 from .crash_witness import Witnessed, World
 
 RESTED: Final = "rested"
@@ -164,7 +164,7 @@ class _OneLife:
         self.still.set()
 
     def work(self) -> str:
-        """What an incarnation does: tell what it finds in the file, and serve the job."""
+        """What an incarnation does: tell what it finds in the file, and live on."""
         birth, world = self.birth, self.world
         clock = Clock(EPOCH)
         store = SqliteStore(f"{birth.directory}/{STORE}", now=clock.now)
@@ -176,7 +176,7 @@ class _OneLife:
             self.tell_state(PARKED, store)
 
         try:
-            serve(self.subject, world, store, clock, birth.number, perform, self.policy, on_park)
+            self.subject.serve(Setting(world, store, clock, birth.number, perform, self.policy, on_park))
         except StoppedError as stopped:
             self.tell(str(stopped))
             return LET_GO
@@ -187,6 +187,6 @@ class _OneLife:
         connection = connection_of(store)
         if connection.in_transaction:
             raise RuntimeError("the store has left a transaction open")
-        durable = read(connection)
+        durable = self.subject.court.read(connection)
         self.tell(f"{name} {pickle.dumps((durable, self.subject.witnessed(self.world))).hex()}")
         return durable

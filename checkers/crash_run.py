@@ -1,49 +1,24 @@
-"""One incarnation: a worker process's life on a job, from its first claim until the job rests, and what is kept of it."""
+"""What is kept of one schedule: how it ended, what it left, and what was wrong with the states that it went through."""
 
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from ..model.policy import HARDENED, Policy
-from ..runtime import drive
-from ..runtime.commands import Ports
-from ..runtime.protocol import Worker
-from ..runtime.records import TERMINAL, Json
-from ..runtime.resolve import Answer, Resolve, question
+from ..runtime.records import Json
 from ..runtime.sqlite_store import SqliteStore
-from .crash_cases import JOB, TTL, Subject, submission
-from .crash_faults import Key, NoRestError
-from .crash_judge import Durable, ambiguous, broken_at_rest, broken_now, changed, described, outcome, steps_of
-from .crash_witness import Witnessed, World
+from .crash_faults import Key
+from .crash_subject import Court, Durable, Subject
+from .crash_witness import Witnessed
 
 STORE: Final = "store.db"
 EPOCH: Final = 1_800_000_000.0
 """When the first incarnation begins. Time is set, so that two runs of a schedule write the same bytes."""
-TURNS: Final = 12
-"""After so many turns, or answers of a person, a job that does not rest is an error."""
-
 
 By = Literal["snapshot", "SIGKILL", "store fault"]
 """How a schedule was struck: by a copy of the files, by the end of a process, or by an answer of the store."""
-
-
-class Clock:
-    """The time of one incarnation: it passes only while the worker sleeps."""
-
-    def __init__(self, begin: float) -> None:
-        self.time = begin
-
-    def now(self) -> float:
-        """The time."""
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        self.time += seconds
 
 
 class Trace(NamedTuple):
@@ -89,10 +64,10 @@ class Record:
         return next((name for name in self.recovery if name != "claim" and not name.startswith("fence_")), "")
 
 
-def keep(traces: Traces, key: Key, durable: Durable, witnessed: Witnessed) -> str:
+def keep(traces: Traces, key: Key, court: Court, durable: Durable, witnessed: Witnessed) -> str:
     """Keep what a run left, unless the same was left before; its short hash."""
     durable = durable._replace(moment=0.0)
-    effects = {name: witnessed.count(name) for name in steps_of(durable)}
+    effects = {name: witnessed.count(name) for name in court.steps_of(durable)}
     results: dict[str, Json] = {}
     for line in witnessed.effects:
         results.setdefault(line.step, line.result)
@@ -110,50 +85,11 @@ def memory_directory(parent: str | None = None) -> str:
 
 
 def make_template(subject: Subject, directory: str) -> None:
-    """The store's file as it is before the first incarnation: the job is submitted."""
+    """The store's file as it is before the first incarnation."""
     Path(directory).mkdir(parents=True)
     store = SqliteStore(f"{directory}/{STORE}", now=lambda: EPOCH)
-    store.submit(JOB, submission(subject.plan))
+    subject.begin(store)
     store.close()
-
-
-def serve(
-    subject: Subject,
-    world: World,
-    store: SqliteStore,
-    clock: Clock,
-    incarnation: int,
-    perform: drive.Perform,
-    policy: Policy = HARDENED,
-    on_park: Callable[[], None] = lambda: None,
-) -> None:
-    """Bring the job to rest; where it parks, a truthful person answers. Raises StoppedError when the worker lets go."""
-    if subject.locked:
-        store.worker_lock()
-    ports = Ports(store, clock.sleep)
-    worker = Worker(f"worker-{incarnation}", subject.tools(world), TTL, policy)
-    for _ in range(TURNS):
-        drive.run(worker, ports, JOB, perform)
-        status = store.jobs()[0].status
-        if status in TERMINAL:
-            return
-        if status != "parked":
-            raise NoRestError(f"the job is {status}, and cannot be claimed")
-        on_park()
-        answer(subject, world, ports, perform)
-    raise NoRestError(f"the job does not rest after {TURNS} turns")
-
-
-def answer(subject: Subject, world: World, ports: Ports, perform: drive.Perform) -> None:
-    """A person reads the witness, waits until "it did not happen" is final (T-QUIET), and says what is true."""
-    asked = question(JOB, ports.store.events(JOB))
-    line = next((line for line in subject.witnessed(world).effects if line.step == asked.step), None)
-    ports.sleep(max(0.0, asked.quiet_until - ports.store.now()))
-    if line:
-        said = Answer(True, "person", "the witness", line.result, line.external_id)
-    else:
-        said = Answer(False, "person", "the witness")
-    drive.persist(Resolve(asked, said), ports, perform)
 
 
 class Judgement:
@@ -162,8 +98,8 @@ class Judgement:
     It begins where the judgement of the schedule's earlier faults stood.
     """
 
-    def __init__(self, fault_free: str | None, earlier: "Judgement | None" = None) -> None:
-        self.fault_free = fault_free
+    def __init__(self, court: Court, fault_free: str | None, earlier: "Judgement | None" = None) -> None:
+        self.court, self.fault_free = court, fault_free
         self.ambiguous = False
         self.last: Durable | None = None
         self.at_crash: dict[str, Any] | None = None
@@ -174,21 +110,21 @@ class Judgement:
 
     def crashed(self, durable: Durable, witnessed: Witnessed) -> None:
         """The state that a fault left."""
-        self.found += broken_now(durable, witnessed)
+        self.found += self.court.broken_now(durable, witnessed)
         self._follows(durable)
-        self.ambiguous = self.ambiguous or ambiguous(durable)
-        self.at_crash = described(durable, witnessed)
+        self.ambiguous = self.ambiguous or self.court.ambiguous(durable)
+        self.at_crash = self.court.described(durable, witnessed)
 
     def parked(self, durable: Durable, witnessed: Witnessed) -> None:
         """The state in which the job waits for a person."""
-        self.found += broken_at_rest(durable, witnessed)
+        self.found += self.court.broken_at_rest(durable, witnessed)
         self._follows(durable)
 
     def ended(self, durable: Durable, witnessed: Witnessed) -> str:
         """The state in the end; the outcome."""
-        self.found += broken_at_rest(durable, witnessed)
+        self.found += self.court.broken_at_rest(durable, witnessed)
         self._follows(durable)
-        ended = outcome(durable, witnessed)
+        ended = self.court.outcome(durable, witnessed)
         if self.fault_free not in (None, ended) and not self.ambiguous:
             self.found.append(f"P4: without a fault it ends {self.fault_free}, here {ended}, and nothing was ambiguous")
         return ended
@@ -199,5 +135,5 @@ class Judgement:
 
     def _follows(self, durable: Durable) -> None:
         if self.last is not None:
-            self.found += changed(self.last, durable)
+            self.found += self.court.changed(self.last, durable)
         self.last = durable

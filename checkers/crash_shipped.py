@@ -19,7 +19,8 @@ from typing import Any, Final
 from ..runtime.records import Json
 from ..runtime.tool import Tool, ToolContext
 from ..runtime.tools import registry
-from .crash_cases import QUIET, WORKING_DIRECTORY
+from .crash_cases import WORKING_DIRECTORY
+from .crash_turns import QUIET, Turns
 from .crash_witness import EFFECTS, REQUESTS, Line, Witnessed, World
 
 FILE: Final = "world.jsonl"
@@ -28,7 +29,7 @@ STEP: Final = "a"
 
 
 @dataclass(frozen=True)
-class Shipped:
+class Shipped(Turns):
     """One step of a shipped tool. effects: reads its world. reach: makes its arguments point into this world."""
 
     name: str

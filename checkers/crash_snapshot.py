@@ -15,11 +15,10 @@ from ..model.policy import HARDENED, Policy
 from ..runtime import drive
 from ..runtime.commands import Command, Ports
 from ..runtime.drive import StoppedError
-from .crash_cases import Subject
 from .crash_faults import ANSWERS, LIMIT, Fault, Key, NoRestError, NotStruckError, Schedule, Striker, faults_of, inside
 from .crash_image import Files, Image, Incarnation, files_in
-from .crash_judge import steps_of
 from .crash_run import EPOCH, By, Judgement, Record, Traces, keep, make_template, memory_directory
+from .crash_subject import Subject
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,8 @@ class Recorder:
     def __call__(self, command: Command, ports: Ports) -> Any:
         """Perform the command once."""
         name = command.boundary
+        if not faults_of(name):
+            return drive.perform(command, ports)
         if len(self.points) == LIMIT:
             raise NoRestError(f"no rest after {LIMIT} boundaries, the last of them {name}")
         number = 1 + sum(point.boundary == name for point in self.points)
@@ -97,7 +98,7 @@ class Recorder:
 
     def take(self) -> tuple[Image, Judgement]:
         """What a crash at this moment would leave."""
-        return self.incarnation.image(), Judgement(self.judgement.fault_free, self.judgement)
+        return self.incarnation.image(), Judgement(self.judgement.court, self.judgement.fault_free, self.judgement)
 
 
 class Sweep:
@@ -117,7 +118,7 @@ class Sweep:
         """A record for each schedule; the first is that of the run without a fault."""
         template = f"{self.root}/template"
         make_template(self.subject, template)
-        yield from self.explore((), files_in(template), Judgement(None), EPOCH)
+        yield from self.explore((), files_in(template), Judgement(self.subject.court, None), EPOCH)
 
     def explore(self, schedule: Schedule, files: Files, earlier: Judgement, begin: float) -> Iterator[Record]:
         """What a schedule has left: run it to rest without a further fault, and then with each further one."""
@@ -143,7 +144,7 @@ class Sweep:
         """
         records = next((done for files, found, done in known if files == image.files and found == earlier.found), None)
         if records is None:
-            judgement = Judgement(self.fault_free, earlier)
+            judgement = Judgement(self.subject.court, self.fault_free, earlier)
             judgement.crashed(image.durable, image.witnessed)
             begin = image.durable.moment + self.subject.later
             records = list(self.explore(schedule, image.files, judgement, begin))
@@ -164,7 +165,7 @@ class Sweep:
     ) -> tuple[Record, list[Point]]:
         """Run without a further fault; with `record` the points of the run as well."""
         incarnation = self.incarnation(schedule, files, begin)
-        judgement = Judgement(self.fault_free, earlier)
+        judgement = Judgement(self.subject.court, self.fault_free, earlier)
         recorder = Recorder(incarnation, judgement)
         striker = Striker(None, incarnation.world.call, not_here)
         try:
@@ -179,7 +180,7 @@ class Sweep:
     ) -> Iterator[Record]:
         """The store answers an error: either the worker goes on, or it lets go and another one takes the job up."""
         striker = Striker(schedule[-1], incarnation.world.call, not_here)
-        judgement = Judgement(self.fault_free, earlier)
+        judgement = Judgement(self.subject.court, self.fault_free, earlier)
         left: Image | None = None
         try:
             rest = self.serve(incarnation, striker, judgement, schedule)
@@ -202,14 +203,15 @@ class Sweep:
             nonlocal parked
             durable, witnessed = incarnation.state()
             judgement.parked(durable, witnessed)
-            parked = tuple(map(witnessed.count, steps_of(durable)))
+            parked = tuple(map(witnessed.count, self.subject.court.steps_of(durable)))
 
         try:
             incarnation.serve(perform, on_park)
         except NoRestError as error:
             judgement.found.append(f"P15: {error}")
         durable, witnessed = incarnation.state()
-        trace = keep(self.traces, Key(self.subject.name, self.policy.name, schedule), durable, witnessed)
+        key = Key(self.subject.name, self.policy.name, schedule)
+        trace = keep(self.traces, key, self.subject.court, durable, witnessed)
         return Rest(judgement.ended(durable, witnessed), judgement, trace, parked)
 
     def recorded(self, schedule: Schedule, rest: Rest, recovery: tuple[str, ...]) -> Record:

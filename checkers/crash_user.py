@@ -5,11 +5,12 @@ from functools import cached_property
 
 from ..runtime.records import Json
 from ..runtime.tool import Tool
+from .crash_turns import Turns
 from .crash_witness import EFFECTS, REQUESTS, Witnessed, World, witnessed_tool
 
 
 @dataclass(frozen=True)
-class UserPlan:
+class UserPlan(Turns):
     """A validated plan, with the tools that it names."""
 
     plan: dict[str, Json]

@@ -11,20 +11,24 @@ import signal
 import subprocess
 import sys
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ..model.policy import Policy
-from .crash_cases import CASES, Subject
+from .crash_cases import CASES
 from .crash_faults import Key
 from .crash_kill import Killer
 from .crash_run import Record, Traces
 from .crash_shipped import SERVER, SHIPPED
 from .crash_snapshot import Breadth, sweep_case
+from .crash_subject import Subject
 
 SUBJECTS: Final[dict[str, Subject]] = {**CASES, **SHIPPED}
+CONTRACTS: Final = "contract-"
+"""How the names of sessions of execution contracts begin, as those of plans do not."""
 CLOSING_SECONDS: Final = 35.0
 """How long it may take to end: longer than any forked process lives."""
 
@@ -95,6 +99,18 @@ class Zygote:
             self.process.wait()
 
 
+def subject_of(name: str) -> Subject:
+    """The subject that a key names. Raises ValueError, which lists what there is."""
+    if not name.startswith(CONTRACTS):
+        known: Mapping[str, Subject] = SUBJECTS
+    else:
+        # A process that forks no sessions is smaller without what they need.
+        from .contract_cases import CONTRACT_CASES as known
+    if name not in known:
+        raise ValueError(f"there is no case {name!r}; there are {', '.join(known)}")
+    return known[name]
+
+
 Killers = dict[tuple[str, Policy], Killer]
 
 
@@ -102,11 +118,11 @@ def answer(request: Request, directory: str, killers: Killers, traces: Traces) -
     """The records that answer a request; what its runs left is added to `traces`."""
     policy = request.policy
     if request.breadth:
-        return list(sweep_case(SUBJECTS[request.case], request.breadth, policy, directory, traces))
+        return list(sweep_case(subject_of(request.case), request.breadth, policy, directory, traces))
     records: list[Record] = []
     for case, keys in groupby(request.keys, attrgetter("case")):
         if (case, policy) not in killers:
-            killers[case, policy] = Killer(SUBJECTS[case], policy, f"{directory}/{len(killers)}", traces)
+            killers[case, policy] = Killer(subject_of(case), policy, f"{directory}/{len(killers)}", traces)
         records += killers[case, policy].run_all([key.schedule for key in keys])
     return records
 

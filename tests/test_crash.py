@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers import crash, crash_lives
-from crashwindow.checkers.crash_cases import CASES, submission
+from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_faults import Fault, crashes_of, parse_fault, parse_key
 from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read
 from crashwindow.checkers.crash_kill import Killer
 from crashwindow.checkers.crash_run import Record
 from crashwindow.checkers.crash_shipped import SERVER, SHIPPED
 from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
+from crashwindow.checkers.crash_turns import submission
 from crashwindow.checkers.crash_witness import Line, Witnessed
 from crashwindow.checkers.crash_zygote import SUBJECTS, Zygote
 from crashwindow.model.policy import HARDENED, Policy

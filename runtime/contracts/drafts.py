@@ -3,10 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pydantic import ValidationError
+
+from ..plan import PlanNode
 from ..records import Json
 from ..tool import Tool
 from .reasoner import AskPerson, CallTool, Decision, Retry, refusal
 from .records import TOOL_TIMEOUT_SECONDS, Approval, ExecutionContract, GraphState, contract_key
+from .step import STEP
 
 Name = Callable[[str, int], str]
 
@@ -67,6 +71,8 @@ def wishes(
                 found.asks[place] = action
             case CallTool() if f"{action.service}.{action.method}" not in tools:
                 found.refusals.append(f"[REFUSED] there is no tool {action.service}.{action.method}")
+            case CallTool() if problem := unusable(f"{action.service}.{action.method}", action.args):
+                found.refusals.append(f"[REFUSED] {problem}")
             case CallTool():
                 found.calls[place] = _call(action, place, state, tools)
             case Retry():
@@ -78,6 +84,15 @@ def wishes(
                 else:
                     found.calls[place] = _again(earlier)
     return found
+
+
+def unusable(tool: str, args: Json) -> str | None:
+    """Why a call could not become a durable step; None when it can. Said before there is a contract, not while it runs."""
+    try:
+        PlanNode(id=STEP, tool=tool, args=args)
+    except ValidationError as error:
+        return f"{tool}: {error.errors()[0]['msg'].removeprefix('Value error, ')}"
+    return None
 
 
 def _call(action: CallTool, place: int, state: GraphState, tools: Mapping[str, Tool]) -> Call:

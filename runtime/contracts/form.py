@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ..records import Json
 from .records import ExecutionContract
+from .views import view
 
 
 def released(contract: ExecutionContract, contracts: Mapping[str, ExecutionContract]) -> ExecutionContract | None:
@@ -21,14 +22,14 @@ def form(contract: ExecutionContract, action: ExecutionContract | None) -> dict[
 
     again_of: an earlier execution of the same action, which an approval has to name (C-ONCE).
     """
-    asked = contract.action_detail if contract.action_type == "ecs_request" else {"type": "confirmation"}
+    asked = _action(contract) if contract.action_type == "ecs_request" else {"type": "confirmation"}
     return {
         "session_id": contract.session_id,
         "execution_id": contract.execution_id,
         "version": contract.version,
         "type": asked["type"],
         "message": asked.get("message") or f"Execute {contract.tool}?",
-        "action": action.action_detail if action else None,
+        "action": _action(action) if action else None,
         "digest": action.action_digest if action else None,
         "again_of": action.again_of if action else None,
         "irreversible": action.irreversible if action else False,
@@ -40,6 +41,12 @@ def doubt(contract: ExecutionContract) -> dict[str, Json]:
     return {
         "session_id": contract.session_id,
         "execution_id": contract.execution_id,
-        "action": contract.action_detail,
+        "action": _action(contract),
         "message": contract.error_message,
     }
+
+
+def _action(contract: ExecutionContract) -> dict[str, Json]:
+    """The action as people see it."""
+    shown: dict[str, Json] = view(contract, "result")["action_detail"]
+    return shown

@@ -22,7 +22,7 @@ from ..resolve import Answer, ResolveError, moment, question
 from ..resolve import resolve as resolve_job
 from ..tool import Tool
 from .commands import ContractPorts, Load, Snapshot, Write
-from .drafts import Call, tool_contract
+from .drafts import Call, tool_contract, unusable
 from .form import released
 from .nodes import checkpointed, gone_on, move
 from .records import ExecutionContract, contract_key, replaced
@@ -131,6 +131,8 @@ def supersede(
             f"contract {execution_id!r} is a {contract.action_type} that is {contract.status}: only the arguments of a"
             " tool call that is pending, or waiting for consent, can be changed"
         )
+    if problem := unusable(contract.tool, args):
+        raise ContractError(f"contract {execution_id!r} cannot be changed: {problem}")
     if digest(args) == digest(contract.action_detail["args"]):
         raise ContractError(f"contract {execution_id!r} has these arguments already")
     seen: Snapshot = drive.persist(Load(contract.session_id), ports, perform)

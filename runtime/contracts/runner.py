@@ -21,7 +21,7 @@ from ..tool import Tool
 from ..worker import owner_id
 from .commands import ContractPorts, Load, Snapshot, Write
 from .graph import FIRST
-from .nodes import Core, Session, after
+from .nodes import Core, Session, after, checkpointed
 from .operations import time_out
 from .reasoner import Reasoner
 from .records import GraphState
@@ -32,6 +32,9 @@ TTL: Final = 30.0
 """Seconds that a lease on a contract's step lasts; it is renewed before each execution."""
 RESTARTS: Final = 8
 """How often a runner reads a session again that others have changed meanwhile, before it gives up."""
+
+LONGEST_NAME: Final = 100
+"""Characters of a session's or a request's id."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class GraphRunner:
         request_id: of a request that another session has taken in before; without one it is minted here (C-ONCE). Raises
         Conflict when the session exists.
         """
+        check_name("session", session_id)
+        check_name("request", request_id or session_id)
         state = GraphState(
             session_id=session_id, version=1, node=FIRST, request=request, request_id=request_id or f"{session_id}/1"
         )
@@ -66,10 +71,9 @@ class GraphRunner:
 
         What only waits for the truth about an unknown outcome does not hold the user up: the reasoner sees it as unknown.
         """
+        check_name("request", request_id or session_id)
         seen = self.seen(session_id)
-        state = seen.state
-        if state is None:
-            raise ContractError(f"there is no session {session_id!r}; open it first")
+        state = checkpointed(seen, session_id)
         left = [*state.pending_executions, *state.deferred_executions]
         live = [each for each in left if seen.contracts[each].status is not Status.UNKNOWN]
         if state.status != "idle" and (live or not left):
@@ -129,21 +133,38 @@ class GraphRunner:
 
     def drive(self, session_id: str, core: Callable[[Session], Core], restarts: int) -> GraphState:
         """Drive a core to its end. Where others wrote first it is dropped and started again, at most `restarts` times."""
+        held: dict[str, Lease] = {}
+        try:
+            state = self.attempts(session_id, core, restarts, held)
+        except Exception:
+            self.release(held)
+            raise
+        self.release(held)
+        return state
+
+    def attempts(
+        self, session_id: str, core: Callable[[Session], Core], restarts: int, held: dict[str, Lease]
+    ) -> GraphState:
+        """One turn, under one name."""
         owner = self.owner()
         worker = Worker(owner, dict(self.tools), self.ttl)
         session = Session(session_id, worker, self.reasoner, self.ports.name, batch_ids(owner))
-        while True:
-            try:
-                return run(core(session), worker, self.ports, self.perform)
-            except StoppedError as error:
-                if error.lease is not None:  # nothing is being sent any more
-                    with suppress(StoreError):
-                        self.ports.store.release(error.lease)
-                raise
-            except (Conflict, KeyHeld, VersionConflict):
-                if not restarts:
-                    raise
-                restarts -= 1
+        for _ in range(restarts):
+            with suppress(Conflict, KeyHeld, VersionConflict):
+                return run(core(session), worker, self.ports, self.perform, held)
+        return run(core(session), worker, self.ports, self.perform, held)
+
+    def release(self, held: Mapping[str, Lease]) -> None:
+        """Drop the leases of a turn that is over: nothing is being sent any more. A newer holder's is not touched."""
+        for lease in held.values():
+            with suppress(StoreError):  # then it expires by itself
+                self.ports.store.release(lease)
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise ContractError for an id that could not be part of the ids and keys that are made of it."""
+    if not 0 < len(name) <= LONGEST_NAME or "\0" in name:
+        raise ContractError(f"{what} id {name!r}: it must have 1 to {LONGEST_NAME} characters and no NUL")
 
 
 def batch_ids(owner: str) -> Iterator[str]:
@@ -151,8 +172,8 @@ def batch_ids(owner: str) -> Iterator[str]:
     return (f"{owner}.{number}" for number in itertools.count(1))
 
 
-def run(core: Core, worker: Worker, ports: Ports, perform: Perform) -> GraphState:
-    """Perform what a core yields, under the lease of the step that it is at; see `drive.run`."""
+def run(core: Core, worker: Worker, ports: Ports, perform: Perform, held: dict[str, Lease]) -> GraphState:
+    """Perform what a core yields, under the lease of the step that it is at; see `drive.run`. held: gets every lease, by job."""
     lease: Lease | None = None
     reply = None
     while True:
@@ -168,4 +189,4 @@ def run(core: Core, worker: Worker, ports: Ports, perform: Perform) -> GraphStat
         except (StaleEpoch, StoreError) as error:
             raise StoppedError(f"let go at {command.boundary}: {error}", lease) from error
         if isinstance(reply, Lease):
-            lease = reply
+            lease = held[reply.job_id] = reply

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from ..commands import Command
 from ..history import History, StepHistory
-from ..plan import Plan, PlanNode, StoredPlan
+from ..plan import VERSION, StoredPlan
 from ..protocol import Worker, work
 from ..records import Event, Json
 from .commands import LoadStep, Submit
@@ -45,11 +45,10 @@ def contract_of(job: str) -> str | None:
 
 
 def step_plan(contract: ExecutionContract) -> StoredPlan:
-    """The plan of a contract's step, as it is stored. Raises ValueError when its arguments have no canonical form."""
-    Plan(version=1, nodes=[PlanNode(id=STEP, tool=contract.tool, args=contract.action_detail["args"])])
+    """The plan of a contract's step, as it is stored. A plan of a user's cannot bear a contract's key."""
     node = {"id": STEP, "tool": contract.tool, "args": contract.action_detail["args"], "depends_on": []}
     limit = {} if contract.timeout_seconds is None else {"timeout_seconds": contract.timeout_seconds}
-    return {"version": 1, "nodes": [{**node, **limit, "contract_key": contract.idempotency_key}]}
+    return {"version": VERSION, "nodes": [{**node, **limit, "contract_key": contract.idempotency_key}]}
 
 
 def execute(contract: ExecutionContract, worker: Worker) -> Generator[Command, Any, Verdict]:

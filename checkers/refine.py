@@ -7,8 +7,8 @@ checked that
 - whatever a step does, its view takes a step of `INTERFACE` or stays as it is;
 - whatever the contract's machine does, the view does the same, and its statuses move along `model.contract.table`, by
   actors that may;
-- the contract never stands in a running step's way: what a begun step may do next, each contract over it allows. That the step begins
-  at all is the contract's decision (C-AHEAD, C-BIND).
+- the contract never stands in a running step's way: what a begun step may do next, each contract over it allows. That the
+  step begins at all is the contract's decision (C-AHEAD, C-BIND).
 
 So a run of the pair, seen through either model, is a run of that model, and what is proved of each holds of the pair.
 """
@@ -148,10 +148,14 @@ def blocked(contract: Space, moves: frozenset[Move]) -> list[Misfit]:
     for state in contract.parents:
         view = contract.machine.view(contract.packing.unpack(state))
         here = view["step"], view["deed"]
-        views = [contract.machine.view(after) for _, after in contract.machine.successors(contract.packing.unpack(state))]
+        views = [
+            contract.machine.view(after) for _, after in contract.machine.successors(contract.packing.unpack(state))
+        ]
         allowed = {(v["step"], v["deed"]) for v in views}
         found += [
-            Misfit("", f"{before} may become {after}, and the contract does not allow it", trace_to(contract, state).key)
+            Misfit(
+                "", f"{before} may become {after}, and the contract does not allow it", trace_to(contract, state).key
+            )
             for before, after in moves - {BEGIN}
             if before == here and after not in allowed
         ]

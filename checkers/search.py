@@ -6,14 +6,14 @@ the counts that it saturates at "two or more" are the prover's business.
 
 from dataclasses import dataclass
 
-from ..model.claims import Claim
+from ..model.claim_types import PROPERTY_BY_ID, Claim
 from ..model.machine import Actor, Guard, Scope, guard, show
-from ..model.properties import BY_ID, Property
-from ..model.step import FIELDS, build
+from ..model.properties import Property
+from ..model.step import FIELDS
 from ..model.windows import AMBIGUOUS
-from ..scenarios.policies import POLICIES
 from .evidence import Item, Trace, Verdict
 from .explore import Engine, Space, explore, predecessors, reaching
+from .machines import machine_of
 from .traces import trace_to
 
 REST = guard(job="completed|failed|parked", at="idle")
@@ -74,24 +74,26 @@ def examine(claim: Claim, spaces: dict[str, Space]) -> list[Item]:
     """What explicit search says of a claim; `spaces` keeps complete searches by policy, and is added to."""
     match claim.kind:
         case "refuted":
-            return [_refute(claim, property_id) for property_id in claim.properties]
+            return [_refute(claim, name, spaces.get(claim.policy)) for name in claim.properties]
         case "occurs":
             return [_occurs(claim)]
         case "holds":
             space = complete(claim.policy, spaces)
-            return [item for property_id in claim.properties for item in _holds(claim, space, BY_ID[property_id])]
+            return [
+                item for property_id in claim.properties for item in _holds(claim, space, PROPERTY_BY_ID[property_id])
+            ]
         case "ambiguity":
             return [_ambiguity(claim, complete(claim.policy, spaces))]
         case "rest":
             return [_rest(claim, complete(claim.policy, spaces))]
-        case "table" | "keys":
+        case "table" | "keys" | "refines" | "salted" | "shown" | "unchecked":
             return []
 
 
 def complete(policy: str, spaces: dict[str, Space]) -> Space:
     """The whole space of a policy, searched once."""
     if policy not in spaces:
-        spaces[policy] = explore(build(POLICIES[policy]))
+        spaces[policy] = explore(machine_of(policy))
     return spaces[policy]
 
 
@@ -109,11 +111,11 @@ def _holds(claim: Claim, space: Space, prop: Property) -> list[Item]:
     return [_item(claim, Verdict.EXHAUSTED, statement, space, reached[0])]
 
 
-def shortest(policy: str, guards: tuple[Guard, ...]) -> tuple[Space, int | None]:
-    """The nearest state in which one of some guards holds, by a search that ends there."""
+def shortest(policy: str, guards: tuple[Guard, ...], searched: Space | None = None) -> tuple[Space, int | None]:
+    """The nearest state in which one of some guards holds, in a complete search if there is one, else by one that ends there."""
     best: tuple[Space, int | None] | None = None
     for never in guards:
-        space = explore(build(POLICIES[policy]), stop=never)
+        space = searched or explore(machine_of(policy), stop=never)
         state = space.find(never)
         if best is None or (
             state is not None and (best[1] is None or len(space.path(state)) < len(best[0].path(best[1])))
@@ -123,13 +125,15 @@ def shortest(policy: str, guards: tuple[Guard, ...]) -> tuple[Space, int | None]
     return best
 
 
-def _refute(claim: Claim, property_id: str) -> Item:
-    space, state = shortest(claim.policy, BY_ID[property_id].never)
+def _refute(claim: Claim, property_id: str, searched: Space | None) -> Item:
+    prop = PROPERTY_BY_ID[property_id]
+    space, state = shortest(claim.policy, prop.never, searched)
     if state is None:
         return _item(claim, Verdict.EXHAUSTED, f"{property_id} holds: no counterexample in the whole space", space)
     trace = trace_to(space, state)
-    return _item(claim, Verdict.REFUTED, f"{property_id} fails: {BY_ID[property_id].title} A shortest counterexample "
-                 f"has {len(trace.frames) - 1} steps", space, trace)  # fmt: skip
+    steps = len(trace.frames) - 1
+    statement = f"{property_id} fails: {prop.title} A shortest counterexample has {steps} steps"
+    return _item(claim, Verdict.REFUTED, statement, space, trace)
 
 
 def _occurs(claim: Claim) -> Item:
@@ -177,7 +181,7 @@ def witnesses(claim: Claim) -> list[tuple[str, Trace | None]]:
     if claim.kind != "holds":
         return [(item.statement, item.trace) for item in examine(claim, {}) if item.trace]
     space = complete(claim.policy, {})
-    props = [BY_ID[name] for name in claim.properties]
+    props = [PROPERTY_BY_ID[name] for name in claim.properties]
     return [
         (f"{prop.id}: {show(occurs)}", trace)
         for prop in props

@@ -1,22 +1,22 @@
-"""The stages of `crashwindow verify`, in order: search, proof, table, crashes, walk, scenarios, canaries."""
+"""The stages of `crashwindow verify`, in order: search, proof, table, crashes, walk, scenarios, canaries; then contracts."""
 
-import hashlib
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model.claims import CLAIMS
 from ..model.invariant import INVARIANT, invariant
-from ..model.machine import Machine as RowMachine
 from ..model.machine import show
 from ..model.policy import HARDENED, Policy
 from ..model.properties import PROPERTIES
 from ..model.step import build
 from ..model.windows import WINDOWS
 from ..scenarios.policies import POLICIES
+from .contract_stages import CONTRACT_STAGES
 from .crash import Campaign, sweep
-from .evidence import Item, Machine, MutantResult, Observed, Verdict, WindowResult
+from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
+from .machines import described
 from .search import check, complete, examine
 from .verify import Context, Found, Stage
 
@@ -24,29 +24,15 @@ if TYPE_CHECKING:
     from .prove import Proof
 
 PROVED = tuple(p.id for p in PROPERTIES)
-
-
-def machine_sha256(machine: RowMachine) -> str:
-    """The hash of a machine's fields and rows: which model the evidence speaks of."""
-    text = repr([(f.name, f.scope.value, f.values, f.starts, f.count) for f in machine.fields])
-    text += repr([show(g) for g in machine.impossible])
-    for rule in machine.rules:
-        parts = [
-            show(rule.sees),
-            show(rule.meets),
-            [show(g) for g in rule.unless],
-            sorted(rule.writes.items()),
-            rule.emits,
-        ]
-        text += repr((rule.name, rule.actor.value, rule.boundary, *parts))
-    return hashlib.sha256(text.encode()).hexdigest()
+STEP_CLAIMS = tuple(claim for claim in CLAIMS if claim.policy in POLICIES)
+"""The claims about the tool step; those about contracts have stages of their own."""
 
 
 def search(context: Context) -> Found:
     """Every claim by explicit search, and the machines that were searched."""
     found = Found()
     seconds: dict[str, float] = {}
-    for claim in CLAIMS:
+    for claim in STEP_CLAIMS:
         new = claim.expected != "REFUTED" and claim.policy not in context.spaces
         clock = time.perf_counter()
         if new:
@@ -54,20 +40,7 @@ def search(context: Context) -> Found:
             seconds[claim.policy] = time.perf_counter() - clock
         found.add(claim.id, *examine(claim, context.spaces))
         context.tell(f"search: {claim.id}")
-    for policy, space in context.spaces.items():
-        machine = space.machine
-        found.machines.append(
-            Machine(
-                policy=policy,
-                sha256=machine_sha256(machine),
-                fields=len(machine.fields),
-                rules=len(machine.rules),
-                states=len(space),
-                transitions=space.transitions,
-                states_per_second=round(len(space) / seconds[policy]),
-                unreached=sorted(r.name for r in machine.rules if r.name not in space.fired),
-            )
-        )
+    found.machines += [described(context.spaces[policy], spent) for policy, spent in seconds.items()]
     return found
 
 
@@ -88,7 +61,7 @@ def proof(context: Context) -> Found:
     from .prove import export, to_items
 
     found = Found()
-    for claim in CLAIMS:
+    for claim in STEP_CLAIMS:
         if "prove" in claim.methods and claim.kind == "holds":
             items = dict(to_items(proved(POLICIES[claim.policy], context)))
             found.add(claim.id, *(items[name] for name in claim.properties))
@@ -282,7 +255,11 @@ def canaries(context: Context) -> Found:
 
 STAGES = (
     Stage(
-        "search", "explicit search", search, tuple(c.id for c in CLAIMS if c.kind not in ("table", "keys")), "explore"
+        "search",
+        "explicit search",
+        search,
+        tuple(c.id for c in STEP_CLAIMS if c.kind not in ("table", "keys")),
+        "explore",
     ),
     Stage("proof", "inductive proof", proof, PROVED, "prove"),
     Stage("table", "crash-window table", table, ("T-WINDOW",), "windows"),
@@ -291,4 +268,5 @@ STAGES = (
     Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
     Stage("scenarios", "scenarios", scenarios, (), "replay"),
     Stage("canaries", "defects planted in the model", canaries, PROVED, "explore"),
+    *CONTRACT_STAGES,
 )

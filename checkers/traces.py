@@ -1,10 +1,9 @@
 """Runs of the model as evidence: what changed in each step, and the short key that replays it."""
 
 from ..model.machine import Machine, State
-from ..model.step import build
-from ..scenarios.policies import POLICIES
 from .evidence import Frame, Trace
 from .explore import Space, follow
+from .machines import NAMES, machine_of
 
 PREFIX = "model"
 
@@ -33,9 +32,7 @@ def replay(key: str) -> Trace:
     """The run that a key names, computed anew by the interpreter alone. Raises ValueError when the key does not fit."""
     prefix, _, rest = key.partition(":")
     policy, _, digits = rest.partition(":")
-    if prefix != PREFIX or policy not in POLICIES:
-        raise ValueError(
-            f"{key!r} is no key of a model run: model:POLICY:0/1/2, with POLICY one of {', '.join(POLICIES)}"
-        )
-    machine = build(POLICIES[policy])
+    if prefix != PREFIX or policy not in NAMES:
+        raise ValueError(f"{key!r} is no key of a model run: model:POLICY:0/1/2, with POLICY one of {', '.join(NAMES)}")
+    machine = machine_of(policy)
     return to_trace(machine, key, follow(machine, digits))

@@ -6,15 +6,13 @@ is expected. A citation names a document of the user's by its short name, with t
 "\\n", without a final one): whoever holds the document can check it; its text is not copied here.
 """
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-from .properties import BY_ID
+from .claim_types import FORMAL, Assumption, Citation, Claim, Kind, Variant
+from .contract_claims import CONTRACT_ASSUMPTIONS, CONTRACT_CLAIMS
 
-Variant = Literal["hardened", "as_written"]
-Kind = Literal["holds", "refuted", "occurs", "table", "ambiguity", "rest", "keys"]
-"""How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
-table equals the stated one; two windows leave the same durable state; every state can come to rest; keys differ."""
+__all__ = ["ASSUMPTIONS", "CLAIMS", "CLAIM_BY_ID", "DOCUMENTS", "FORMAL", "NOT_CHECKED", "Assumption", "Citation", "Claim", "Kind",
+           "Variant"]  # fmt: skip
 
 DOCUMENTS: Final = {
     "S0": "000_182f1da424038e31.txt",
@@ -24,62 +22,6 @@ DOCUMENTS: Final = {
     "S4": "004_6adbc2811724d6f0.txt",
 }
 
-
-@dataclass(frozen=True)
-class Assumption:
-    """An axiom: nobody here checks it, so somebody else must keep it."""
-
-    id: str
-    text: str
-    owner: str
-
-
-@dataclass(frozen=True)
-class Citation:
-    """Lines of a document, first and last, with their SHA-256."""
-
-    document: str
-    section: str
-    lines: tuple[int, int]
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One sentence of the register."""
-
-    id: str
-    variant: Variant
-    sentence: str
-    citations: tuple[Citation, ...]
-    requirement: str
-    policy: str
-    kind: Kind
-    properties: tuple[str, ...]
-    assumptions: tuple[str, ...]
-    methods: tuple[str, ...]
-    expected: str
-    hardened: str | None = None  # the claim beside which a refuted one stands
-
-    @property
-    def formal(self) -> str:
-        """What is checked, in words of the model."""
-        if self.kind in ("holds", "refuted"):
-            verb = "holds" if self.kind == "holds" else "fails"
-            return f"under policy {self.policy!r}, {verb}: " + "; ".join(
-                f"{p} ({BY_ID[p].title})" for p in self.properties
-            )
-        return f"under policy {self.policy!r}: {FORMAL[self.kind]}"
-
-
-FORMAL: Final = {
-    "occurs": "a run reaches a state in which the ledger is COMMITTED, no event says so, and the effect happened twice",
-    "table": "every reachable state without a worker is in exactly one window, and each window's recovery, effects at the crash and "
-    "effects in the end equal the row stated by hand",
-    "ambiguity": "windows 1c and 2 contain the same durable state, with 0 effects and with 1",
-    "keys": "steps that differ in job, node, tool or canonical arguments have different external keys",
-    "rest": "from every reachable state a run without further faults reaches a completed, failed or parked job",
-}
 
 ASSUMPTIONS: Final = {
     a.id: a
@@ -101,6 +43,7 @@ ASSUMPTIONS: Final = {
         Assumption("A-HASH", "SHA-256 has no collisions, so distinct steps have distinct keys.", "cryptography"),
         Assumption("A-STEPS", "Steps of a job have distinct keys and run one after another, so one step can be followed alone, the others "
                    "being the rules named `elsewhere`.", "runtime.protocol; the monitor replays every step of every run"),
+        *CONTRACT_ASSUMPTIONS,
     )
 }  # fmt: skip
 
@@ -167,6 +110,7 @@ CLAIMS: Final = (
     Claim("S1-2-BARRIER-FIRST", "as_written", "Row 2 read alone: a pending invocation is decided ('no execution, permanent failure') without a look into the "
           "effect store, and nothing is lost. Row 3 has the look.", (Citation("S1", "2", (25, 26), "1c7d56dd7b5ba4c330d25c4a21fa410e2860b19a29ce65f4572f1e40dd71a8da"),), "T-RECOVER 3", "barrier-before-lookup", "refuted", ("P3", "P4"),
           _STORE, ("explore", "replay"), "REFUTED", "P3"),
+    *CONTRACT_CLAIMS,
 )  # fmt: skip
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
@@ -174,6 +118,6 @@ NOT_CHECKED: Final = (
     "Many workers on one job, zombies and fencing (P5), and liveness under fairness (P15).",
     "PostgreSQL; power loss (unsynced writes dropped) and clock jumps.",
     "Confirmation replay (P8), approval gates (P9), compensation (P10), deterministic replay of LLM steps (P12), verify-job and audit (P13).",
-    "Execution contracts (S3), and the sentences of S0, S2 and S4 on retry, compensation, confirmation and provenance.",
+    "The sentences of S0, S2 and S4 on retry, compensation, confirmation and provenance.",
     "Cancelling a job: no rule of the model and no command of the runtime does it yet, so window 8f is reached by failure alone.",
 )

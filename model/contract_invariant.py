@@ -83,3 +83,12 @@ def _phases() -> Iterator[Clause]:
 
 
 CONTRACT_INVARIANT: Final = tuple(_clauses())
+
+AS_WRITTEN_INVARIANT: Final = (
+    Clause(
+        "nothing of the kind", guard(consent="none|before", tool="waiting"), "a deferred contract does not ask itself"
+    ),
+    Clause("created together", guard(tool="absent", request=but("absent")), "one write"),
+    Clause("nothing before its creation", guard(tool="absent", request_was=but("absent")), "one write"),
+)
+"""What S3-WAITING, which holds as written, rests on."""

@@ -80,17 +80,18 @@ def _request(rows: Rows) -> None:
         )
 
 
-def _end(rows: Rows, name: str, actor: Actor, move: str, take: str, rule: str = "C-DEFER", **more: str) -> None:
+def _end(rows: Rows, name: str, actor: Actor, move: str, take: str, *, rule: str = "C-DEFER", sees: str = "",
+         writes: str = "") -> None:  # fmt: skip
     """C-DEFER: a request that ends without an approval takes along, in the same write, what it defers."""
     _, before, trigger, node = move.split(":")
     if rule not in rows.on or rows.after("request", before, trigger, node) == Status.UNKNOWN:
-        rows.move(name, actor, move, source="S3", **more)
+        rows.move(name, actor, move, sees=sees, writes=writes, source="S3")
         return
-    deferred = f"tool:pending:{take}:graph_runner"
+    both = f"{move} tool:pending:{take}:graph_runner"
     key: Key = "rejected" if take == "deny" else "no effect"
-    rows.move(f"{name}, with what it defers", actor, f"{move} {deferred}", key=key, source=rule, **more)
-    sees = f"tool:{but('pending')} {more.pop('sees', '')}"
-    rows.move(f"{name}, nothing deferred", actor, move, source=rule, sees=sees, **more)
+    rows.move(f"{name}, with what it defers", actor, both, sees=sees, writes=writes, key=key, source=rule)
+    alone = f"tool:{but('pending')} {sees}"
+    rows.move(f"{name}, nothing deferred", actor, move, sees=alone, writes=writes, source=rule)
 
 
 def _person(rows: Rows) -> None:
@@ -134,16 +135,8 @@ def _deny(rows: Rows, who: str, sees: str, writes: str) -> None:
     """C-DENY: a denial leads from waiting straight to rejected; as written it is a resume, and then a rejection."""
     ask, itself = f"consent:before answer:deny {sees}", f"consent:during answer:deny {sees}"
     if "C-DENY" in rows.on:
-        _end(
-            rows,
-            f"{who}: denied",
-            Actor.WORKER,
-            "request:waiting:deny:graph_runner",
-            "deny",
-            "C-DENY",
-            sees=ask,
-            writes=writes,
-        )
+        _end(rows, f"{who}: denied", Actor.WORKER, "request:waiting:deny:graph_runner", "deny", rule="C-DENY", sees=ask,
+             writes=writes)  # fmt: skip
         rows.move(f"{who}: denied, itself", Actor.WORKER, "tool:waiting:deny:graph_runner", sees=itself, writes=writes,
                   key="rejected", source="C-DENY")  # fmt: skip
         return

@@ -147,6 +147,7 @@ SENTENCES: Final = (
     Property("S3-DEFERRED", "When a request times out, what it defers ends as well.",
              never=(guard(consent="before", tool="pending", request="cancelled"),)),
     Property("S3-TERMINAL", "A terminal state is never left.", never=(guard(tool_was=ENDED), guard(request_was=ENDED))),
+    Property("S3-HISTORY", "The oldest transition that is kept begins in pending.", never=(guard(oldest="later"),)),
     Property("S3-WAITING", "Waiting is left by resume, cancel and timeout alone, never straight to completed.",
              never=(guard(tool_was="waiting", tool=but("running", "cancelled")),
                     guard(request_was="waiting", request=but("running", "cancelled"))),

@@ -70,7 +70,8 @@ class Rows:
              key: Key = "kept", boundary: str = "move", source: str = "") -> bool:  # fmt: skip
         """A row that makes transitions, all in one write; whether the policy has all of them, and so the row."""
         status: dict[str, str] = {}
-        seen, written = _pairs(sees), {}
+        seen = _pairs(sees)
+        written: dict[str, str] = {}
         for move in moves.split():
             contract, before, trigger, node = move.split(":")
             assert status.get(contract, before) == before, move

@@ -78,6 +78,8 @@ def _execute(rows: Rows) -> None:
     rows.move("not permitted", Actor.WORKER, "tool:running:reject:tool_node", sees=at_work, writes="executor:idle",
               key="rejected", source="S3")  # fmt: skip
     rows.row("executor: finds it ended", Actor.WORKER, sees=f"tool:{ENDED} executor:working", writes="executor:idle")
+    rows.row("executor: may neither suspend nor begin", Actor.WORKER, writes="executor:idle", source="C-BIND",
+             sees=f"consent:during tool:unknown approval:none {at_work}")  # fmt: skip
     if "C-ORPHAN" in rows.on:
         rows.row("recover", Actor.WORKER, sees="tool:running|unknown executor:idle", writes="executor:working",
                  source="C-ORPHAN")  # fmt: skip

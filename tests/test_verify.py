@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict, strongest, weakest
+from crashwindow.checkers.machines import machine_sha256
 from crashwindow.checkers.observed import durable_fields
-from crashwindow.checkers.stages import STAGES, machine_sha256
+from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.verify import Context, Found, Stage, code_sha256, new_run, verify
 from crashwindow.checkers.windows import class_of
 from crashwindow.model.claims import CLAIMS

@@ -1,0 +1,80 @@
+"""What a claim of the register is made of (E-CLAIM). The claims themselves are in `claims.py` and `contract_claims.py`."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from .contract_properties import CONTRACT_BY_ID
+from .properties import BY_ID, Property
+
+Variant = Literal["hardened", "as_written"]
+Kind = Literal[
+    "holds", "refuted", "occurs", "table", "ambiguity", "rest", "keys", "refines", "salted", "shown", "unchecked"
+]  # fmt: skip
+"""How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
+table equals the stated one; two windows leave the same durable state; every state can come to rest; keys differ; contract
+and step refine both models; a key formula gives two processes one key; the runtime shows it; nothing here checks it."""
+
+PROPERTY_BY_ID: Final[dict[str, Property]] = {**BY_ID, **CONTRACT_BY_ID}
+"""Every property that a claim may name: the tool step's, and the contract's."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """An axiom: nobody here checks it, so somebody else must keep it."""
+
+    id: str
+    text: str
+    owner: str
+
+
+@dataclass(frozen=True)
+class Citation:
+    """Lines of a document, first and last, with their SHA-256."""
+
+    document: str
+    section: str
+    lines: tuple[int, int]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of the register."""
+
+    id: str
+    variant: Variant
+    sentence: str
+    citations: tuple[Citation, ...]
+    requirement: str
+    policy: str
+    kind: Kind
+    properties: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    methods: tuple[str, ...]
+    expected: str
+    hardened: str | None = None  # the claim beside which a refuted one stands
+
+    @property
+    def formal(self) -> str:
+        """What is checked, in words of the model."""
+        if self.kind in ("holds", "refuted"):
+            verb = "holds" if self.kind == "holds" else "fails"
+            return f"under policy {self.policy!r}, {verb}: " + "; ".join(
+                f"{p} ({PROPERTY_BY_ID[p].title})" for p in self.properties
+            )
+        return f"under policy {self.policy!r}: {FORMAL[self.kind]}"
+
+
+FORMAL: Final = {
+    "occurs": "a run reaches a state in which the ledger is COMMITTED, no event says so, and the effect happened twice",
+    "table": "every reachable state without a worker is in exactly one window, and each window's recovery, effects at the crash "
+    "and effects in the end equal the row stated by hand",
+    "ambiguity": "windows 1c and 2 contain the same durable state, with 0 effects and with 1",
+    "keys": "steps that differ in job, node, tool or canonical arguments have different external keys",
+    "rest": "from every reachable state a run without further faults reaches a completed, failed or parked job",
+    "refines": "every transition of the step machine and of the contract's machine is, in their common interface, a step of the "
+    "interface or none; and the contract's moves are edges of the table, by actors that may",
+    "salted": "two interpreters compute the same key for the same arguments",
+    "shown": "the runtime's scenarios, crash schedules and tests show it",
+    "unchecked": "nothing here checks it",
+}

@@ -599,7 +599,7 @@ def test_did_not_happen_executes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match="too early"):
         operations.resolve(house.ports, house.tools, "exec-001", Answer(False, "bob", "the inbox"))
     tell_truth(house, "exec-001")
-    assert house.runner().advance("s").reply == "[FAILED] every attempt ended without effect"
+    assert house.runner().advance("s").reply == "[FAILED] it did not happen"
     assert not house.mails
 
 
@@ -722,6 +722,13 @@ def test_names_that_cannot_be_used_are_refused(house: House, name: str) -> None:
     assert house.contracts.sessions() == []
 
 
+def test_a_reasoner_without_an_end_is_stopped(tmp_path: Path) -> None:
+    """One that only ever asks for what it does not get ends the run in error; the user may speak again."""
+    house = House(tmp_path, [{"actions": [{**MAIL, "method": "burn"}]}] * 100)
+    assert house.runner().open("s", "burn it").status == "error"
+    assert house.runner().say("s", "leave it").status == "idle"
+
+
 def test_the_same_twice_in_one_decision(tmp_path: Path) -> None:
     """An irreversible action is done once for one request, however often the reasoner names it."""
     house = House(tmp_path, [{"actions": [MAIL, MAIL]}, {"reply": "{seen}"}])
@@ -749,8 +756,9 @@ def test_a_runner_without_the_tool_says_so(house: House) -> None:
     tools, house.tools = house.tools, {}
     with pytest.raises(ContractError, match="not registered here"):
         house.runner().resume("s")
+    assert house.runner().recover() == []  # it warns, and goes on with other sessions
     house.tools = tools
-    assert house.runner().advance("s").reply == "[SUCCESS] mail sent"
+    assert [state.reply for state in house.runner().recover()] == ["[SUCCESS] mail sent"]
 
 
 def test_the_observation_is_a_total_function_of_the_status(house: House) -> None:

@@ -34,6 +34,9 @@ Writes = Generator[Command, Any, None]
 Rest = Generator[Command, Any, bool]
 """What a node answers: whether the session rests, since nothing can be done before somebody else acts."""
 
+MOST_DECISIONS: Final = 100
+"""How often the reasoner is asked in one run, before a reply or a person's answer ends it."""
+
 PROVEN: Final[Mapping[tuple[Status, str], Trigger]] = {
     (Status.RUNNING, "happened"): "succeed",
     (Status.RUNNING, "no_effect"): "fail",
@@ -57,13 +60,17 @@ class Session:
     def advance(self) -> Core:
         """Run the graph until the session ends or rests; the last checkpoint."""
         yield from self.settle_strays()
+        decisions = 0
         while True:
             seen: Snapshot = yield Load(self.session_id)
             state = checkpointed(seen, self.session_id)
             if state.status in ("idle", "error"):
                 return state
             match state.node:
+                case "reasoning" if decisions == MOST_DECISIONS:
+                    rests = yield from self.give_up(state)
                 case "reasoning":
+                    decisions += 1
                     rests = yield from self.reasoning(seen, state)
                 case "tools":
                     rests = yield from self.tools(seen, state)
@@ -112,6 +119,12 @@ class Session:
             deferred_executions=drafted.deferred,
         )
         yield from self.write("create_contracts" if creates else "graph_checkpoint", creates=creates, state=going)
+        return False
+
+    def give_up(self, state: GraphState) -> Rest:
+        """End a run whose reasoner never comes to a reply; the user may speak again."""
+        words = f"no reply after {MOST_DECISIONS} decisions"
+        yield from self.write("graph_checkpoint", state=after(state, node="end", status="error", reply=words))
         return False
 
     def tools(self, seen: Snapshot, state: GraphState) -> Rest:

@@ -44,6 +44,7 @@ def taken(contract: ExecutionContract, answer: GivenAnswer, seen: Snapshot) -> l
     """The moves of an answer. What a denied or approved request defers is the store's to end, and ours to free."""
     said: dict[str, Json] = {"by": answer.by, "at": answer.at, "decision": answer.decision}
     if answer.decision == "deny":
+        said |= {} if answer.data is None else {"reason": answer.data}
         return [move(contract, "deny", "graph_runner", error_message="denied by a person", metadata=said)]
     if contract.action_type == "tool_call":
         consent = approval(contract, answer)

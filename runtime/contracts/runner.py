@@ -5,7 +5,8 @@ refused, and a step that another one executes is left to it.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -35,6 +36,8 @@ RESTARTS: Final = 8
 
 LONGEST_NAME: Final = 100
 """Characters of a session's or a request's id."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class GraphRunner:
         state = checkpointed(seen, session_id)
         left = [*state.pending_executions, *state.deferred_executions]
         live = [each for each in left if seen.contracts[each].status is not Status.UNKNOWN]
-        if state.status != "idle" and (live or not left):
+        if state.status not in ("idle", "error") and (live or not left):
             what = f"; answer or cancel {', '.join(live)} first" if live else "; advance it first"
             raise ContractError(f"session {session_id!r} is {state.status}{what}")
         said = after(
@@ -93,8 +96,8 @@ class GraphRunner:
         return self.advance(session_id)
 
     def advance(self, session_id: str) -> GraphState:
-        """Run a session from its last checkpoint until it ends (`idle`) or rests (`suspended`; `processing` when another
-        worker executes its step). May be called at any time: what has been done is not done again.
+        """Run a session from its last checkpoint until it ends (`idle`, or `error` without a reply) or rests (`suspended`, or
+        `processing` while another worker executes its step). May be called at any time: what has been done is not done again.
         """
         return self.drive(session_id, Session.advance, RESTARTS)
 
@@ -109,7 +112,7 @@ class GraphRunner:
     def tick(self, now: float | None = None) -> list[GraphState]:
         """End what has waited too long, doubt what has run too long, and run the sessions of both. now: by the store's clock."""
         moved = time_out(self.ports, self.ports.contracts.now() if now is None else now, self.perform)
-        return [self.advance(session_id) for session_id in dict.fromkeys(each.session_id for each in moved)]
+        return self.advance_all(dict.fromkeys(each.session_id for each in moved))
 
     def recover(self) -> list[GraphState]:
         """Run every session that a crash, or an answer about an unknown outcome, may have left something to do (C-ORPHAN)."""
@@ -118,7 +121,17 @@ class GraphRunner:
             each.session_id for status in (Status.RUNNING, Status.UNKNOWN) for each in store.contracts(None, status)
         }
         todo = [each.session_id for each in store.sessions() if each.status != "idle" or each.session_id in unsure]
-        return [self.advance(session_id) for session_id in todo]
+        return self.advance_all(todo)
+
+    def advance_all(self, session_ids: Iterable[str]) -> list[GraphState]:
+        """Run several sessions. One that cannot be run now is left as it is, with a warning, and does not hinder the others."""
+        states = []
+        for session_id in session_ids:
+            try:
+                states.append(self.advance(session_id))
+            except (ContractError, StoppedError, StoreError) as error:
+                log.warning("session %s: left as it is: %s", session_id, error)
+        return states
 
     # Driving.
 
@@ -137,9 +150,9 @@ class GraphRunner:
         try:
             state = self.attempts(session_id, core, restarts, held)
         except Exception:
-            self.release(held)
+            self.let_go(held)
             raise
-        self.release(held)
+        self.let_go(held)
         return state
 
     def attempts(
@@ -154,7 +167,7 @@ class GraphRunner:
                 return run(core(session), worker, self.ports, self.perform, held)
         return run(core(session), worker, self.ports, self.perform, held)
 
-    def release(self, held: Mapping[str, Lease]) -> None:
+    def let_go(self, held: Mapping[str, Lease]) -> None:
         """Drop the leases of a turn that is over: nothing is being sent any more. A newer holder's is not touched."""
         for lease in held.values():
             with suppress(StoreError):  # then it expires by itself

@@ -72,7 +72,8 @@ def verdict(events: Sequence[Event]) -> Verdict:
             stored = past.finished or past.committed or past.resolved
             return Verdict("happened", stored.result if stored else None, answer=answer)
         case "failed" if not past.open:
-            return Verdict("no_effect", error=_error(events) or past.failure, answer=answer)
+            error = "it did not happen" if answer else _error(events) or past.failure
+            return Verdict("no_effect", error=error, answer=answer)
         case _:
             return Verdict("unknown", error=past.failure or "its outcome is not known: a person is asked")
 

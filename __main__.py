@@ -34,12 +34,15 @@ class Command(NamedTuple):
     """One command: its name, the module that holds a function of that name (imported late), a line of help, arguments.
 
     A command that needs both the checkers and the reports is a function here: no other module may know the two.
+
+    A command with `commands` of its own has nothing else; the function of `contract show` is `contract_show`.
     """
 
     name: str
     module: str
     help: str
-    arguments: tuple[Argument | OneOf, ...]
+    arguments: tuple[Argument | OneOf, ...] = ()
+    commands: tuple["Command", ...] = ()
 
 
 def argument(*names: str, **settings: Any) -> Argument:
@@ -83,6 +86,48 @@ NAMES = argument(
 )
 BENCH = argument("arguments", metavar="ARG", nargs="*", help="passed on to pytest, as in -- -k search")
 
+CONTRACT = argument("id", metavar="ID", help="the contract's id")
+CONTRACT_OR_KEY = argument("id", metavar="ID|KEY", help="the contract's id, or the key that it holds")
+LEVEL = argument(
+    "--level",
+    choices=("result", "transitions", "request"),
+    default="result",
+    help="result, for people, is the default; transitions, with actors; request, everything that is stored",
+)
+DIGEST = argument("--digest", metavar="DIGEST", help="of the action that was shown, its first 12 characters at least")
+AGAIN = argument("--again", metavar="ID", help="the earlier execution that this one repeats on purpose")
+RETRIES = argument(
+    "--retries", action="store_true", help="the approval holds for a retry after a proven no-effect, too"
+)
+REASON = argument("--reason", metavar="TEXT", default="", help="why")
+DATA = argument("--data", metavar="JSON", required=True, help="the answer")
+OUTCOME = argument("--result", metavar="JSON", help="with --happened: what the result was")
+HOST = argument("--host", metavar="ADDRESS", default="127.0.0.1", help="a loopback address (%(default)s)")
+PORT = argument("--port", metavar="N", type=int, default=0, help="0, the default, takes a free one")
+
+CONTRACTS = ".runtime.contracts.cli"
+CONTRACT_COMMANDS = (
+    Command("list", CONTRACTS, "list the contracts of a store, what waits for a person first", (STORE,)),
+    Command("show", CONTRACTS, "show a contract, its history, and what is asked about it", (CONTRACT, STORE, LEVEL)),
+    Command(
+        "approve",
+        CONTRACTS,
+        "say yes to exactly the action that was shown",
+        (CONTRACT, STORE, BY, DIGEST, AGAIN, RETRIES),
+    ),
+    Command("deny", CONTRACTS, "say no to what waits for an approval", (CONTRACT, STORE, BY, REASON)),
+    Command("answer", CONTRACTS, "give the data that a request asks for", (CONTRACT, STORE, BY, DATA)),
+    Command("cancel", CONTRACTS, "take back what has not ended", (CONTRACT, STORE, BY)),
+    Command("reopen", CONTRACTS, "release the key of a rejected contract for a new one", (CONTRACT_OR_KEY, STORE, BY)),
+    Command(
+        "resolve",
+        CONTRACTS,
+        "say of an unknown execution whether it happened",
+        (CONTRACT, STORE, OneOf(True, (HAPPENED, NOT_HAPPENED)), OUTCOME, BY, EVIDENCE, TOOLS),
+    ),
+    Command("serve", CONTRACTS, "serve the approval page on this machine's loopback address", (STORE, HOST, PORT)),
+)
+
 HERE = ""
 COMMANDS = (
     Command(
@@ -114,6 +159,7 @@ COMMANDS = (
         (JOB, STORE, OneOf(True, (HAPPENED, NOT_HAPPENED)), STEP, RESULT, EXTERNAL_ID, BY, EVIDENCE),
     ),
     Command("tools", ".runtime.cli", "list the tools and what each declares", (TOOLS,)),
+    Command("contract", CONTRACTS, "see what waits for a person, and answer", commands=CONTRACT_COMMANDS),
 )
 
 
@@ -124,11 +170,21 @@ def parser() -> argparse.ArgumentParser:
         description="Runs durable tool steps that change the world at most once, whatever crashes.",
         epilog="Exit codes: 0 completed, 1 failed, 2 bad input or an unusable store, 3 parked: a person has to decide.",
     )
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        added = commands.add_parser(
+    add_commands(top, COMMANDS)
+    return top
+
+
+def add_commands(parser: argparse.ArgumentParser, commands: tuple[Command, ...], before: str = "") -> None:
+    """Let a parser have these commands. before: what the names of their functions begin with."""
+    inner = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in commands:
+        added = inner.add_parser(
             command.name, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}."
         )
+        function = f"{before}{command.name}"
+        if command.commands:
+            add_commands(added, command.commands, f"{function}_")
+            continue
         for entry in command.arguments:
             if isinstance(entry, OneOf):
                 group = added.add_mutually_exclusive_group(required=entry.required)
@@ -136,18 +192,21 @@ def parser() -> argparse.ArgumentParser:
                     group.add_argument(*names, **settings)
             else:
                 added.add_argument(*entry.names, **entry.settings)
-        added.set_defaults(module=command.module)
-    return top
+        added.set_defaults(module=command.module, function=function)
 
 
 def known_errors() -> tuple[type[Exception], ...]:
     """The errors that tell the user what to do; any other one is a defect of ours, and shows its traceback."""
+    from .model.contract import InvalidTransitionError
     from .reports.files import EvidenceError
     from .runtime import plan, registry, resolve, store
+    from .runtime.contracts.store import ContractError
 
     return (
         CommandError,
+        ContractError,
         EvidenceError,
+        InvalidTransitionError,
         plan.PlanError,
         registry.DuplicateToolError,
         registry.ToolSourceError,
@@ -260,7 +319,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     try:
         function = (
-            getattr(import_module(args.module, __package__), args.command) if args.module else globals()[args.command]
+            getattr(import_module(args.module, __package__), args.function) if args.module else globals()[args.function]
         )
         code: int = function(args)
         sys.stdout.flush()

@@ -12,8 +12,9 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from .cli_common import compact, opened, parsed, plain, print_json, print_table, registry_of
+from .cli_common import compact, opened, parsed, print_json, print_table, registry_of
 from .errors import CommandError
+from .plain import plain
 from .records import Event, Json
 from .store import Store, StoreError
 

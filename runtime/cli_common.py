@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from .errors import CommandError
+from .plain import plain
 from .records import Json
 from .store import Store
 
@@ -77,8 +78,3 @@ def print_json(value: Json) -> None:
 def compact(value: Json) -> str:
     """A value on one line."""
     return plain(json.dumps(value, ensure_ascii=False))
-
-
-def plain(text: str) -> str:
-    """Text without control characters: what a plan or a tool hands in must not steer the terminal."""
-    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crashwindow.__main__ import COMMANDS, main
+from crashwindow.__main__ import COMMANDS, Command, main
 from crashwindow.runtime.open_store import open_store
 from crashwindow.runtime.records import Event
 from crashwindow.runtime.resolve import Answer, ResolveError, question, resolve
@@ -134,13 +134,28 @@ def house(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 # The table of commands.
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_each_command_exists(house: House, command: object) -> None:
+def leaves(commands: tuple[Command, ...] = COMMANDS, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command that does something, in the words that call it."""
+    for command in commands:
+        words = (*before, command.name)
+        if command.commands:
+            yield from leaves(command.commands, words)
+        else:
+            yield words
+
+
+@pytest.mark.parametrize("words", leaves(), ids=" ".join)
+def test_each_command_exists(house: House, words: tuple[str, ...]) -> None:
     """Each entry of the table names a function that is there, and its help says what it is for."""
-    (entry,) = [entry for entry in COMMANDS if entry is command]
-    assert callable(getattr(import_module(entry.module or ".__main__", "crashwindow"), entry.name))
-    assert entry.help.split()[0].lower() in house(entry.name, "--help").out.lower()
-    assert entry.help in re.sub(r"\s+", " ", house("--help").out)
+    known: tuple[Command, ...] = COMMANDS
+    entry = None
+    for word in words:
+        (entry,) = [command for command in known if command.name == word]
+        known = entry.commands
+    assert entry is not None
+    assert callable(getattr(import_module(entry.module or ".__main__", "crashwindow"), "_".join(words)))
+    assert entry.help.split()[0].lower() in house(*words, "--help").out.lower()
+    assert entry.help in re.sub(r"\s+", " ", house(*words[:-1], "--help").out)
 
 
 def test_help_loads_nothing_heavy() -> None:

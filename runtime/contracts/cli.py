@@ -1,0 +1,302 @@
+"""`crashwindow contract …`: what waits for a person, and the answers. Each takes the parsed arguments, returns the exit code.
+
+None of them executes anything: they write what a person says, and the runner of the application goes on from that.
+"""
+
+import argparse
+import json
+import math
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from ...model.contract import Status
+from ..cli_common import compact, opened, parsed, print_table, registry_of
+from ..errors import CommandError
+from ..plain import plain
+from ..records import Json
+from ..resolve import Answer, moment
+from ..sqlite_store import SqliteStore
+from . import operations
+from .commands import ContractPorts
+from .form import released
+from .records import ExecutionContract
+from .sqlite_contracts import SqliteContractStore
+from .store import Conflict, GivenAnswer
+from .unattended import take_answer
+from .views import view
+from .waiting import final_from, waits_for
+
+DIGEST_CHARACTERS: Final = 12
+"""How much of a digest an approval has to name at least."""
+
+OVER: Final = (Status.COMPLETED, Status.FAILED, Status.REJECTED, Status.CANCELLED)
+ORDER: Final = (Status.WAITING, Status.UNKNOWN, Status.RUNNING, Status.PENDING, *OVER)
+"""What waits for a person first."""
+
+
+# Looking.
+
+
+def contract_list(args: argparse.Namespace) -> int:
+    """List every contract: what waits for a person first, then what goes on by itself, then what has ended."""
+    with _desk(args.store) as ports:
+        found = ports.contracts.contracts()
+        answers = {each.execution_id: ports.contracts.given(each.execution_id) for each in found if not each.terminal}
+    deferred_by = {each.defers: each.execution_id for each in found if each.defers is not None and not each.terminal}
+    rows = [
+        (
+            each.execution_id,
+            each.session_id,
+            _in_short(each),
+            each.status,
+            moment(each.updated_at),
+            waits_for(each, answers.get(each.execution_id), deferred_by),
+        )
+        for each in sorted(found, key=lambda each: ORDER.index(each.status))
+    ]
+    print_table(f"contracts in {args.store}", ("id", "session", "action", "status", "since", "waits for"), rows)
+    return 0
+
+
+def contract_show(args: argparse.Namespace) -> int:
+    """Show a contract, at one of the levels of `views`, its history, and what a person can say about it."""
+    with _desk(args.store) as ports:
+        contract = ports.contracts.contract(args.id)
+        shown = view(contract, args.level)
+        history = ports.contracts.history(args.id)  # which verifies the chain, whatever is shown
+        fields = [(name, _cell(name, value)) for name, value in shown.items() if name != "transitions"]
+        print_table(f"contract {args.id}", ("field", "value"), fields)
+        if args.level != "result":
+            columns = ("at", "from", "trigger", "to", "actor", "by")
+            moves = [
+                (moment(m.timestamp), m.from_, m.trigger, m.to, m.actor, m.metadata.get("by", "")) for m in history
+            ]
+            print_table(f"history: {len(history)} transitions, chain verified", columns, moves)
+        _say_question(args, ports, contract)
+    return 0
+
+
+# Answering.
+
+
+def contract_approve(args: argparse.Namespace) -> int:
+    """Say yes to exactly the action that was shown."""
+    with _desk(args.store) as ports:
+        asked = operations.asking(ports, args.id)
+        action = _action(ports, asked)
+        digest = None if action is None else _checked_digest(args.digest, action)
+        if action is not None and action.again_of != args.again:
+            raise CommandError(_wrong_again(action, args.again))
+        contract = operations.approve(ports, args.id, args.by, digest=digest, again_of=args.again, retries=args.retries)
+        _continue(args, ports, contract, "approved")
+    return 0
+
+
+def contract_deny(args: argparse.Namespace) -> int:
+    """Say no."""
+    _named(args.by)
+    with _desk(args.store) as ports:
+        asked = operations.asking(ports, args.id)
+        reason = {"reason": args.reason} if args.reason else None
+        answer = GivenAnswer(asked.execution_id, asked.version, "deny", args.by, ports.contracts.now(), data=reason)
+        _continue(args, ports, operations.respond(ports, answer), "denied")
+    return 0
+
+
+def contract_answer(args: argparse.Namespace) -> int:
+    """Give the data that a request asks for."""
+    data = parsed("--data", args.data)
+    with _desk(args.store) as ports:
+        _continue(args, ports, operations.provide(ports, args.id, args.by, data), "answered")
+    return 0
+
+
+def contract_cancel(args: argparse.Namespace) -> int:
+    """Take back what has not ended."""
+    _named(args.by)
+    with _desk(args.store) as ports:
+        contract = operations.cancel(ports, args.id, args.by)
+        now = ports.contracts.contract(contract.execution_id)
+    print(f"contract {plain(now.execution_id)} is {now.status}")
+    if now.status is Status.UNKNOWN:
+        print("  it was running, so it may have happened: find out, then say so with `crashwindow contract resolve`")
+    _say_next(now.session_id)
+    return 0
+
+
+def contract_reopen(args: argparse.Namespace) -> int:
+    """Release the key of a rejected contract, named by the contract or by the key."""
+    _named(args.by)
+    with _desk(args.store) as ports:
+        holder = ports.contracts.holder(args.id)
+        contract = operations.reopen(ports, holder.execution_id if holder else args.id, args.by)
+    print(f"contract {plain(contract.execution_id)} stays rejected; its key is free for a new contract")
+    return 0
+
+
+def contract_resolve(args: argparse.Namespace) -> int:
+    """Say of an unknown execution whether it happened."""
+    happened = args.answer == "happened"
+    if not happened and args.result is not None:
+        raise CommandError("--result goes with --happened only: what did not happen has no result")
+    result = parsed("--result", args.result) if args.result is not None else None
+    tools = registry_of(args.tools).tools
+    with _desk(args.store) as ports:
+        operations.resolve(ports, tools, args.id, Answer(happened, args.by, args.evidence, result))
+        contract = ports.contracts.contract(args.id)
+    print(f"contract {plain(args.id)}: recorded that it {'happened' if happened else 'did not happen'}")
+    _say_next(contract.session_id)
+    return 0
+
+
+def contract_serve(args: argparse.Namespace) -> int:
+    """Serve the approval page until Ctrl-C."""
+    from .serve import serve
+
+    with _desk(args.store) as ports:
+        serve(ports, args.host, args.port, lambda url: print(f"approvals: {url}  (Ctrl-C stops)", flush=True))
+    return 0
+
+
+# What comes in.
+
+
+@contextmanager
+def _desk(url: str) -> Iterator[ContractPorts]:
+    """The contracts and steps at an address, which has to exist."""
+    with opened(url, existing=True) as store:
+        if not isinstance(store, SqliteStore):
+            raise CommandError(f"--store {url}: contracts lie in sqlite:///FILE")
+        yield ContractPorts(store, time.sleep, SqliteContractStore(store))
+
+
+def _action(ports: ContractPorts, asked: ExecutionContract) -> ExecutionContract | None:
+    """The tool contract that an approval lets run."""
+    deferred = {} if asked.defers is None else {asked.defers: ports.contracts.contract(asked.defers)}
+    return released(asked, deferred)
+
+
+def _named(by: str) -> None:
+    """Refuse a word that nobody gives."""
+    if not by.strip():
+        raise CommandError("--by: name the person who says so")
+
+
+def _checked_digest(given: str | None, action: ExecutionContract) -> str:
+    """The digest of the action as it is, if the person has named it, or its beginning."""
+    now = action.action_digest
+    look = f"crashwindow contract show {shlex.quote(action.execution_id)}"
+    if given is None:
+        raise CommandError(f"--digest is missing: `{look}` shows the action and its digest; approve what you have read")
+    if len(given) < DIGEST_CHARACTERS:
+        raise CommandError(f"--digest {given}: give at least its first {DIGEST_CHARACTERS} characters")
+    if not now.startswith(given.lower()):
+        raise Conflict(
+            f"the action has changed, look again: {given} is not the digest of {action.execution_id!r}; `{look}`"
+        )
+    return now
+
+
+def _wrong_again(action: ExecutionContract, named: str | None) -> str:
+    """What is wrong about --again."""
+    if action.again_of is None:
+        return f"--again {named}: {action.execution_id!r} repeats no earlier execution; leave it out"
+    return (
+        f"{action.execution_id!r} does again what {action.again_of!r} has completed; if it is meant to happen once more,"
+        f" say so with --again {shlex.quote(action.again_of)}"
+    )
+
+
+# What goes out.
+
+
+def _in_short(contract: ExecutionContract) -> str:
+    """The action on one line, not too long for a table."""
+    detail = view(contract, "result")["action_detail"]
+    if contract.action_type == "tool_call":
+        text = f"{contract.tool} {compact(detail.get('args', '(removed by retention)'))}"
+    else:
+        text = f"{detail.get('type', 'request')}: {detail.get('message', '')}"
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _cell(name: str, value: Json) -> str:
+    """A field for a person: times as moments, text as it is, anything else as JSON."""
+    if name in ("created_at", "updated_at"):
+        return moment(value)
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _say_question(args: argparse.Namespace, ports: ContractPorts, contract: ExecutionContract) -> None:
+    """What a person is asked about a contract, in full, and the commands that answer."""
+    if contract.status is Status.UNKNOWN:
+        _say_doubt(args, ports, contract)
+    with suppress(Conflict):  # it waits for no answer
+        asked = operations.asking(ports, contract.execution_id)
+        given = ports.contracts.given(asked.execution_id)
+        if given is not None and given.version == asked.version:
+            print(
+                f"answered: {given.decision} by {plain(given.by)}, {moment(given.at)}; its session is to be continued"
+            )
+        else:
+            _say_asked(args, ports, asked, _action(ports, asked))
+
+
+def _say_asked(
+    args: argparse.Namespace, ports: ContractPorts, asked: ExecutionContract, action: ExecutionContract | None
+) -> None:
+    """A question that nobody has answered."""
+    if asked.action_type == "ecs_request":
+        print(f"question: {plain(str(asked.action_detail.get('message', '')))}")
+    command, store = "crashwindow contract", f"--store {shlex.quote(args.store)} --by NAME"
+    name = plain(shlex.quote(asked.execution_id))
+    if action is None:
+        print(f"  answer: {command} answer {name} {store} --data JSON")
+    else:
+        kind = "cannot be undone" if action.irreversible else "can be undone"
+        print(f"action: {plain(action.tool)} ({kind})")
+        print(plain(_cell("action", view(action, "result")["action_detail"])))
+        print(f"digest: {action.action_digest}")
+        again = ""
+        if action.again_of is not None:
+            first = ports.contracts.contract(action.again_of)
+            print(f"the same was done before: {plain(first.execution_id)}, {first.status} {moment(first.updated_at)}")
+            again = f" --again {plain(shlex.quote(first.execution_id))}"
+        print(f"  approve: {command} approve {name} {store} --digest {action.action_digest[:DIGEST_CHARACTERS]}{again}")
+    print(f"  deny: {command} deny {name} {store} --reason TEXT")
+
+
+def _say_doubt(args: argparse.Namespace, ports: ContractPorts, contract: ExecutionContract) -> None:
+    """A question about the past."""
+    final = final_from(ports.store, contract.execution_id)
+    name = plain(shlex.quote(contract.execution_id))
+    command = f"crashwindow contract resolve {name} --store {shlex.quote(args.store)} --by NAME --evidence TEXT"
+    print(f"{plain(contract.tool)} was called, and may have acted or not. Find out, then say so:")
+    print(f"  it happened: {command} --happened [--result JSON]")
+    if final is not None:
+        print(f"  it did not happen: {command} --not-happened   (accepted from {moment(math.ceil(final))} on)")
+    else:
+        print(f"  it did not happen: {command} --not-happened   (accepted after the tool's quiet time)")
+
+
+def _continue(args: argparse.Namespace, ports: ContractPorts, contract: ExecutionContract, word: str) -> None:
+    """Take the answer as far as it goes without an executor, and say who goes on."""
+    print(f"contract {plain(contract.execution_id)}: {word} by {plain(args.by)}, recorded")
+    try:
+        taken = take_answer(ports, contract.session_id)
+    except Conflict:
+        taken = True  # another one continued the session first
+    if taken:
+        print(f"  it is {ports.contracts.contract(contract.execution_id).status} now")
+        _say_next(contract.session_id)
+    else:
+        print(
+            f"  nothing executes here: GraphRunner.resume({contract.session_id!r}) of the application takes the answer"
+        )
+
+
+def _say_next(session_id: str) -> None:
+    print(f"  nothing executes here: GraphRunner.advance({session_id!r}) of the application goes on")

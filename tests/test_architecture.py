@@ -66,6 +66,10 @@ LIBRARIES = (
         "stores, tools, readers of raw files",
     ),
     Library("httpx", "httpx", ("runtime/tools*",), "only a tool speaks to the network"),
+    Library(
+        "starlette", "starlette", ("runtime/contracts/service*",), "the approval service, which no other command loads"
+    ),
+    Library("uvicorn", "uvicorn", ("runtime/contracts/serve.py",), "one module opens a port, on loopback"),
     Library("networkx", "networkx", INPUT, "graphs come in with plans and go out in reports"),
     Library("pydantic", "pydantic", INPUT, "data is validated where it comes in"),
     Library("yaml", "PyYAML", ("runtime/plan*", "scenarios/*", *COMMAND_LINE), "YAML is read where people hand it in"),

@@ -11,7 +11,6 @@ from typing import Final
 from ..plain import plain
 from ..records import Json
 from ..resolve import moment
-from .reasoner import observation
 from .waiting import Doubt, Question
 
 _HEAD: Final = """<!doctype html>
@@ -23,6 +22,8 @@ _HEAD: Final = """<!doctype html>
 <title>{title}</title>
 <link rel="stylesheet" href="/approval_page.css">
 """
+
+WORDS: Final = {"approve": "Approved", "deny": "Denied", "data": "Answered"}
 
 
 def page(questions: list[Question], doubts: list[Doubt], token: str, note: str) -> str:
@@ -125,9 +126,10 @@ def _again(asked: Question) -> str:
     if first is None:
         return ""
     name = escape(first.execution_id)
+    result = "(removed by retention)" if first.pruned else json.dumps(first.result, ensure_ascii=False)
     return (
         f'<div class="again"><p><strong>This was done before:</strong> <code>{name}</code>, {first.status}'
-        f" {escape(moment(first.updated_at))}: {escape(observation(first))}</p>"
+        f" {escape(moment(first.updated_at))}, with the result {escape(result)}</p>"
         f'<label class="check"><input type="checkbox" name="again_of" value="{name}"> Do it once more</label></div>'
     )
 
@@ -145,7 +147,7 @@ def _inputs(asked: Question) -> str:
     if asked.form["action"] is not None:
         retries = (
             '<label class="check"><input type="checkbox" name="retries" value="true">'
-            " Also for a retry, if it provably had no effect</label>"
+            " The approval also holds for a retry, if this provably has no effect</label>"
         )
     approve = '<button name="decision" value="approve" class="approve">Approve</button>'
     return f'<div class="fields">{name}{reason}</div>{retries}<div class="buttons">{approve}{deny}</div>'
@@ -160,7 +162,7 @@ def _answered(asked: Question, token: str) -> str:
     return (
         f'<article class="card" data-id="{name}" data-key="{name}@{given.version}:answered" data-session="{session}">'
         f"<h3>{escape(str(asked.form['message']))}</h3>"
-        f"<p>{escape(given.decision)} by {escape(given.by)}, {escape(moment(given.at))}</p>{_facts(asked)}"
+        f"<p>{WORDS[given.decision]} by {escape(given.by)}, {escape(moment(given.at))}</p>{_facts(asked)}"
         f'<form action="/ecs/continue" method="post"><input type="hidden" name="csrf_token" value="{escape(token)}">'
         f'<input type="hidden" name="session_id" value="{session}">'
         '<div class="buttons"><button class="approve">Continue the session</button></div></form>'

@@ -154,10 +154,12 @@ def contract_resolve(args: argparse.Namespace) -> int:
 
 def contract_serve(args: argparse.Namespace) -> int:
     """Serve the approval page until Ctrl-C."""
-    from .serve import serve
+    from .serve import ApprovalServer
 
     with _desk(args.store) as ports:
-        serve(ports, args.host, args.port, lambda url: print(f"approvals: {url}  (Ctrl-C stops)", flush=True))
+        server = ApprovalServer(ports, args.host, args.port)
+        print(f"approvals: {server.url}  (Ctrl-C stops)", flush=True)
+        server.run()
     return 0
 
 

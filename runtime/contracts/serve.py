@@ -1,7 +1,7 @@
 """The approval service's server, on a loopback address of this machine and on no other."""
 
 import socket
-from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import uvicorn
@@ -17,38 +17,42 @@ NOBODY_EXECUTES: Final = (
 )
 
 
-def serve(
-    ports: ContractPorts,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    started: Callable[[str], None] = lambda url: None,
-    continue_session: Continue | None = None,
-) -> None:
-    """Serve the approval page until SIGINT or SIGTERM. port: 0 takes a free one. started: told the page's address.
+class ApprovalServer:
+    """The approval page of a store, listening from construction on. url: the page's address.
 
     continue_session: an application's `GraphRunner.resume`; without one answers are taken as far as that needs no executor.
-    Raises CommandError for an address that is not loopback, or not free.
+    port: 0 takes a free one. Raises CommandError for an address that is not loopback, or not free.
     """
-    listening = listen(host, port)
-    name, number, *_ = listening.getsockname()
 
-    def stopping() -> bool:
-        return server.should_exit
+    def __init__(
+        self, ports: ContractPorts, host: str = "127.0.0.1", port: int = 0, continue_session: Continue | None = None
+    ) -> None:
+        self._socket = listen(host, port)
+        name, number, *_ = self._socket.getsockname()
+        self.url: Final = f"http://[{name}]:{number}/" if ":" in name else f"http://{name}:{number}/"
+        if continue_session is None:
+            service = Approvals(ports, partial(take_answer, ports), number, self._stopping, NOBODY_EXECUTES)
+        else:
+            service = Approvals(ports, continue_session, number, self._stopping)
+        # No proxy is in front of us, so nobody may tell us otherwise in a header.
+        config = uvicorn.Config(
+            service.app(), log_level="warning", lifespan="off", ws="none", proxy_headers=False, server_header=False
+        )
+        self._server = uvicorn.Server(config)
 
-    if continue_session is None:
-        service = Approvals(ports, lambda session: take_answer(ports, session), number, NOBODY_EXECUTES, stopping)
-    else:
-        service = Approvals(ports, continue_session, number, stopping=stopping)
-    # No proxy is in front of us, so nobody may tell us otherwise in a header.
-    config = uvicorn.Config(
-        service.app(), log_level="warning", lifespan="off", ws="none", proxy_headers=False, server_header=False
-    )
-    server = uvicorn.Server(config)
-    started(f"http://[{name}]:{number}/" if ":" in name else f"http://{name}:{number}/")
-    try:
-        server.run(sockets=[listening])
-    finally:
-        listening.close()
+    def run(self) -> None:
+        """Serve until `stop`; in the main thread also until SIGINT or SIGTERM, which then have their usual effect."""
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def stop(self) -> None:
+        """Let `run` end, from any thread, when the requests under way are answered."""
+        self._server.should_exit = True
+
+    def _stopping(self) -> bool:
+        return self._server.should_exit
 
 
 def listen(host: str, port: int) -> socket.socket:

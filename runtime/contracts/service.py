@@ -48,9 +48,9 @@ ASSETS: Final = {"approval_page.css": "text/css", "approval_page.js": "text/java
 
 
 class Approvals:
-    """The service. port: where it listens. note: what people are told about who executes.
+    """The service. port: where it listens. stopping: whether the server ends, and the streams with it.
 
-    stopping: whether the server ends, and the streams with it.
+    note: what people are told about who executes.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Approvals:
         ports: ContractPorts,
         continue_session: Continue,
         port: int,
+        stopping: Callable[[], bool],
         note: str = "",
-        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._ports, self._continue, self._note, self._stopping = ports, continue_session, note, stopping
         self._guard: Final = Guard(port)

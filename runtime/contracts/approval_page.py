@@ -11,7 +11,7 @@ from typing import Final
 from ..plain import plain
 from ..records import Json
 from ..resolve import moment
-from .waiting import Doubt, Question
+from .waiting import Doubt, Question, asks_for_data
 
 _HEAD: Final = """<!doctype html>
 <html lang="en">
@@ -139,7 +139,7 @@ def _inputs(asked: Question) -> str:
     name = '<label>Your name<input name="by" required maxlength="200" autocomplete="name"></label>'
     reason = '<label>Reason, if you deny<input name="reason" maxlength="2000" autocomplete="off"></label>'
     deny = '<button name="decision" value="deny" class="deny" formnovalidate>Deny</button>'
-    if asked.form["action"] is None and asked.form["type"] != "confirmation":
+    if asks_for_data(asked.form):
         answer = '<label>Your answer<textarea name="data" rows="3"></textarea></label>'
         give = '<button name="decision" value="data" class="approve">Send answer</button>'
         return f'{answer}<div class="fields">{name}{reason}</div><div class="buttons">{give}{deny}</div>'

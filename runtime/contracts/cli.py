@@ -21,13 +21,13 @@ from ..resolve import Answer, moment
 from ..sqlite_store import SqliteStore
 from . import operations
 from .commands import ContractPorts
-from .form import released
+from .form import form, released
 from .records import ExecutionContract
 from .sqlite_contracts import SqliteContractStore
 from .store import Conflict, GivenAnswer
 from .unattended import take_answer
 from .views import view
-from .waiting import final_from, waits_for
+from .waiting import asks_for_data, final_from, waits_for
 
 DIGEST_CHARACTERS: Final = 12
 """How much of a digest an approval has to name at least."""
@@ -87,6 +87,8 @@ def contract_approve(args: argparse.Namespace) -> int:
     with _desk(args.store) as ports:
         asked = operations.asking(ports, args.id)
         action = _action(ports, asked)
+        if asks_for_data(form(asked, action)):
+            raise CommandError(f"{asked.execution_id!r} asks for data: give it with `crashwindow contract answer`")
         digest = None if action is None else _checked_digest(args.digest, action)
         if action is not None and action.again_of != args.again:
             raise CommandError(_wrong_again(action, args.again))
@@ -255,8 +257,11 @@ def _say_asked(
         print(f"question: {plain(str(asked.action_detail.get('message', '')))}")
     command, store = "crashwindow contract", f"--store {shlex.quote(args.store)} --by NAME"
     name = plain(shlex.quote(asked.execution_id))
-    if action is None:
+    approve = f"  approve: {command} approve {name} {store}"
+    if asks_for_data(form(asked, action)):
         print(f"  answer: {command} answer {name} {store} --data JSON")
+    elif action is None:
+        print(approve)
     else:
         kind = "cannot be undone" if action.irreversible else "can be undone"
         print(f"action: {plain(action.tool)} ({kind})")
@@ -267,7 +272,7 @@ def _say_asked(
             first = ports.contracts.contract(action.again_of)
             print(f"the same was done before: {plain(first.execution_id)}, {first.status} {moment(first.updated_at)}")
             again = f" --again {plain(shlex.quote(first.execution_id))}"
-        print(f"  approve: {command} approve {name} {store} --digest {action.action_digest[:DIGEST_CHARACTERS]}{again}")
+        print(f"{approve} --digest {action.action_digest[:DIGEST_CHARACTERS]}{again}")
     print(f"  deny: {command} deny {name} {store} --reason TEXT")
 
 

@@ -55,6 +55,11 @@ class Doubt:
         return str(self.doubt["execution_id"])
 
 
+def asks_for_data(form: Mapping[str, Json]) -> bool:
+    """Whether a question wants more than yes or no."""
+    return form["action"] is None and form["type"] != "confirmation"
+
+
 def questions(store: ContractStore) -> list[Question]:
     """Every contract that waits for a person, oldest first."""
     return [_question(store, contract) for contract in store.contracts(None, Status.WAITING)]

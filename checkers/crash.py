@@ -26,10 +26,10 @@ from .crash_kill import NEVER_REACHED, Killer
 from .crash_run import By, Record, Trace, Traces, memory_directory
 from .crash_shipped import SERVER, SHIPPED
 from .crash_snapshot import PAIRS, SINGLE, Breadth
-from .crash_turns import JOB
+from .crash_turns import JOB, Planned
 from .crash_user import UserPlan
 from .crash_witness import World
-from .crash_zygote import SUBJECTS, Request, Zygote, subject_of
+from .crash_zygote import Request, Zygote, subject_of
 from .evidence import Schedules
 
 Profile = Literal["quick", "deep"]
@@ -129,8 +129,8 @@ def sweep(
         traces = pool.traces
         # New parents: a small process forks fast.
         pool = stack.enter_context(closing(Pool(f"{directory}/kills")))
-        killed = pool.run("SIGKILL", _kill_requests(sample(copied.records, profile), policy), progress)
-        singles = pool.run("shipped tools", _kill_requests(_single_keys(pool, shipped, policy), policy), progress)
+        killed = pool.run("SIGKILL", kill_requests(sample(copied.records, profile), policy), progress)
+        singles = pool.run("shipped tools", kill_requests(_single_keys(pool, shipped, policy), policy), progress)
     return Campaign(
         summed_up(policy, copied, killed, singles),
         [*copied.records, *killed.records, *singles.records],
@@ -143,13 +143,13 @@ def summed_up(policy: Policy, copied: Timed, killed: Timed, singles: Timed) -> l
     apart = disagreements(copied.records, killed.records)
     by_copy = [record for record in copied.records if record.by == "snapshot"]
     by_store = [record for record in copied.records if record.by == "store fault"]
-    rate = len(copied.records) / copied.seconds if copied.seconds else 0.0
+    speed = len(copied.records) / copied.seconds if copied.seconds else 0.0
     suffix = "" if policy == HARDENED else f", {policy.name}"
     parts: list[tuple[str, By, list[Record], float, list[str]]] = [
-        (f"snapshots{suffix}", "snapshot", by_copy, rate, []),
-        (f"store faults{suffix}", "store fault", by_store, rate, []),
-        (f"killed processes{suffix}", "SIGKILL", killed.records, _rate(killed), apart),
-        (f"shipped tools{suffix}", "SIGKILL", singles.records, _rate(singles), []),
+        (f"snapshots{suffix}", "snapshot", by_copy, speed, []),
+        (f"store faults{suffix}", "store fault", by_store, speed, []),
+        (f"killed processes{suffix}", "SIGKILL", killed.records, rate(killed), apart),
+        (f"shipped tools{suffix}", "SIGKILL", singles.records, rate(singles), []),
     ]
     return [summary(name, by, found, speed, apart) for name, by, found, speed, apart in parts if found]
 
@@ -249,7 +249,7 @@ def crash_plan(
         timed = Timed(records, time.perf_counter() - begin)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return Campaign([summary("plan", "SIGKILL", records, _rate(timed))], records, list(traces.values()))
+    return Campaign([summary("plan", "SIGKILL", records, rate(timed))], records, list(traces.values()))
 
 
 def stored(trace: Trace) -> StoredJob:
@@ -266,16 +266,18 @@ def stored(trace: Trace) -> StoredJob:
 
 def declared(case: str) -> dict[str, str]:
     """The contract that the tools of a case declare, as configuration fields of the model."""
-    contracts = {(tool.idempotent, tool.on_unknown, tool.look) for tool in SUBJECTS[case].tools(World("")).values()}
+    subject: Planned = CASES[case] if case in CASES else SHIPPED[case]
+    contracts = {(tool.idempotent, tool.on_unknown, tool.look) for tool in subject.tools(World("")).values()}
     ((idempotent, on_unknown, look),) = contracts
     return {"idempotent": "yes" if idempotent else "no", "on_unknown": on_unknown, "look": look}
 
 
-def _rate(timed: Timed) -> float:
+def rate(timed: Timed) -> float:
+    """Schedules per second; 0 when nothing was run."""
     return len(timed.records) / timed.seconds if timed.seconds else 0.0
 
 
-def _kill_requests(keys: Sequence[Key], policy: Policy) -> list[Request]:
+def kill_requests(keys: Sequence[Key], policy: Policy) -> list[Request]:
     """Batches of schedules."""
     return [Request(policy, keys=tuple(keys[at : at + BATCH])) for at in range(0, len(keys), BATCH)]
 
@@ -283,7 +285,7 @@ def _kill_requests(keys: Sequence[Key], policy: Policy) -> list[Request]:
 def _single_keys(pool: Pool, names: Sequence[str], policy: Policy) -> list[Key]:
     """The run without a fault of each subject, and each of its boundaries struck once."""
     keys = [Key(name, policy.name, ()) for name in names]
-    fault_free = pool.run("shipped tools, without a fault", _kill_requests(keys, policy), None)
+    fault_free = pool.run("shipped tools, without a fault", kill_requests(keys, policy), None)
     return [
         key._replace(schedule=schedule)
         for key, record in zip(keys, fault_free.records, strict=True)

@@ -25,11 +25,20 @@ from .crash_subject import Subject
 class Breadth:
     """How far a sweep goes. depth: faults in one schedule, of which the first may be a store's answer.
 
-    beyond: single faults after which it goes one fault further.
+    beyond: single faults after which it goes one fault further. answers: which answers of the store are faults. answering: the
+    boundaries where they are; None is everywhere.
     """
 
     depth: int
     beyond: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ANSWERS
+    answering: tuple[str, ...] | None = None
+
+    def answered(self, boundary: str, faults: tuple[str, ...]) -> list[str]:
+        """Which answers of the store strike at a boundary."""
+        if self.answering is not None and boundary not in self.answering:
+            return []
+        return [when for when in faults if when in self.answers]
 
     def deeper(self, schedule: Schedule) -> bool:
         """Whether what a schedule leaves is struck again."""
@@ -132,7 +141,7 @@ class Sweep:
             for when, (image, until) in point.images.items():
                 yield from self.struck((*schedule, point.fault(when)), image, until, known)
             if not schedule:
-                for when in filter(ANSWERS.__contains__, point.faults):
+                for when in self.breadth.answered(point.boundary, point.faults):
                     incarnation = self.incarnation(schedule, files, begin)
                     yield from self.answered((*schedule, point.fault(when)), incarnation, earlier, known)
 

@@ -1,0 +1,235 @@
+"""Sessions of execution contracts that are crashed, as data: what the user says, the reasoner decides, people do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import ClassVar, Final
+
+from ..runtime.contracts.reasoner import AskPerson, CallTool, Decision, Retry
+from ..runtime.sqlite_store import SqliteStore
+from ..runtime.tool import Tool
+from . import contract_judge
+from . import contract_world as world_of
+from .contract_life import ContractLife, Meanwhile, Said, Script
+from .contract_world import METHOD, SERVICE, mail_tool
+from .crash_subject import Setting
+from .crash_turns import QUIET
+from .crash_witness import Witnessed, World
+
+
+@dataclass(frozen=True)
+class ContractCase:
+    """A script, in a world that behaves as `world` says. outcome: without a fault. reply: what the last reply holds then."""
+
+    name: str
+    title: str
+    script: Script
+    outcome: str
+    reply: str
+    world: world_of.Script = ("ok",)
+    later: float = 1.0 + QUIET
+    court: ClassVar[ModuleType] = contract_judge
+
+    def begin(self, store: SqliteStore) -> None:
+        """An empty store: the first session is opened by the first life."""
+
+    def prepare(self, world: World) -> None:
+        """The witness needs nothing."""
+
+    def tools(self, world: World, setting: Setting) -> Mapping[str, Tool]:
+        """The one tool."""
+        tool = mail_tool(self.world, world, setting.clock.sleep)
+        return {tool.name: tool}
+
+    def serve(self, setting: Setting) -> None:
+        """One life."""
+        world = setting.world
+        ContractLife(self.script, self.tools(world, setting), lambda: self.witnessed(world), setting).live()
+
+    def witnessed(self, world: World) -> Witnessed:
+        """The lines of the witness."""
+        return world_of.witnessed(world)
+
+
+MAIL: Final = {"to": "bob@example.com", "subject": "Invitation", "body": "Meeting on Monday at ten."}
+CHANGED: Final = {**MAIL, "subject": "Invitation (moved)"}
+SEND: Final = CallTool(service=SERVICE, method=METHOD, args=MAIL)
+SLOWLY: Final = SEND.model_copy(update={"timeout_seconds": 10.0})
+ASK: Final = AskPerson(message="Send the invitation to bob@example.com?", defers=0)
+ASK_BRIEFLY: Final = ASK.model_copy(update={"timeout_seconds": 60.0})
+ASKED: Final = Decision(actions=(SEND, ASK))
+UNASKED: Final = Decision(actions=(SEND,))
+REPLY: Final = Decision(reply="{seen}")
+RETRY: Final = Decision(actions=(Retry(execution_id="exec-001"), ASK))
+RETRY_AT_ONCE: Final = Decision(actions=(Retry(execution_id="exec-001"),))
+TEXT: Final = "Send bob@example.com an invitation to the meeting"
+FIRST: Final = Said("mail", TEXT, "invitation")
+AGAIN: Final = Said("mail", "Try again", "second thoughts")
+MONDAY: Final = FIRST._replace(session="monday")
+TUESDAY: Final = Said("tuesday", "Send the invitation, please", "invitation")
+
+
+def one(*decisions: Decision, requests: tuple[Said, ...] = (FIRST,), **more: object) -> Script:
+    """A script with one session."""
+    return Script(requests, {FIRST.session: decisions}, **more)  # type: ignore[arg-type]
+
+
+def two(tuesday: Said, **more: object) -> Script:
+    """A script with two sessions, of which each decides to send."""
+    return Script((MONDAY, tuesday), {"monday": (UNASKED,), "tuesday": (UNASKED,)}, **more)  # type: ignore[arg-type]
+
+
+CONTRACT_CASES: Final = {
+    case.name: case
+    for case in (
+        ContractCase(
+            "contract-worked-example",
+            "An irreversible e-mail is confirmed, sent and reported",
+            one(ASKED, REPLY),
+            "completed completed/1",
+            "[SUCCESS]",
+        ),
+        ContractCase(
+            "contract-consent",
+            "The tool contract itself waits for consent, and is resumed to its executor",
+            one(UNASKED, REPLY),
+            "completed/1",
+            "[SUCCESS]",
+        ),
+        ContractCase(
+            "contract-smtp-refused",
+            "The server refuses; the user tries again, with a new contract and the same key",
+            one(ASKED, REPLY, RETRY, REPLY, requests=(FIRST, AGAIN)),
+            "failed completed completed completed/1",
+            "[SUCCESS]",
+            world=("no_effect", "ok"),
+        ),
+        ContractCase(
+            "contract-retry-approved",
+            "The approval covers a retry after a proven no-effect: nobody is asked twice",
+            one(
+                UNASKED,
+                RETRY_AT_ONCE,
+                REPLY,
+                words=("approve with retries",),
+            ),
+            "failed completed/1",
+            "[SUCCESS]",
+            world=("no_effect", "ok"),
+        ),
+        ContractCase(
+            "contract-denied",
+            "A person says no: request and e-mail are rejected in one write",
+            one(ASKED, REPLY, words=("deny",)),
+            "rejected rejected/0",
+            "[REJECTED]",
+        ),
+        ContractCase(
+            "contract-denied-reopened",
+            "A rejected key admits no contract until a person reopens it",
+            one(
+                UNASKED,
+                REPLY,
+                UNASKED,
+                REPLY,
+                UNASKED,
+                REPLY,
+                requests=(
+                    FIRST,
+                    FIRST._replace(text="Send it all the same"),
+                    FIRST._replace(text="Now it may be sent", reopens=True),
+                ),
+                words=("deny", "approve"),
+            ),
+            "rejected completed/1",
+            "[SUCCESS]",
+        ),
+        ContractCase(
+            "contract-cancelled",
+            "A person takes the question back",
+            one(ASKED, REPLY, words=("cancel",)),
+            "cancelled cancelled/0",
+            "[CANCELLED]",
+        ),
+        ContractCase(
+            "contract-answered-twice",
+            "Two people answer at once: the first answer stands, the second is refused",
+            one(ASKED, REPLY, meanwhile=Meanwhile("answer", "deny")),
+            "rejected rejected/0",
+            "[REJECTED]",
+        ),
+        ContractCase(
+            "contract-continued-twice",
+            "Two continue the session at once: one of them runs the graph",
+            one(ASKED, REPLY, meanwhile=Meanwhile("release", "continue")),
+            "completed completed/1",
+            "[SUCCESS]",
+        ),
+        ContractCase(
+            "contract-consent-twice",
+            "Two resume the waiting e-mail at once: it is executed once",
+            one(UNASKED, REPLY, meanwhile=Meanwhile("release", "continue")),
+            "completed/1",
+            "[SUCCESS]",
+        ),
+        ContractCase(
+            "contract-arguments-changed",
+            "After the approval the arguments change: what is sent is what was approved anew",
+            one(ASKED, REPLY, words=("change", "approve"), changed=CHANGED),
+            "cancelled cancelled completed/1",
+            "[SUCCESS]",
+        ),
+        ContractCase(
+            "contract-timeout-waiting",
+            "Nobody answers in time: request and e-mail are cancelled",
+            one(Decision(actions=(SEND, ASK_BRIEFLY)), REPLY, words=("silence",)),
+            "cancelled cancelled/0",
+            "[CANCELLED]",
+        ),
+        ContractCase(
+            "contract-timeout-after-effect",
+            "The clock strikes after the effect and before its record: unknown, until the executor's late proof",
+            one(Decision(actions=(SLOWLY, ASK)), REPLY, meanwhile=Meanwhile("put_effect", "clock")),
+            "unknown→completed completed/1",
+            "[SUCCESS]",
+            world=("slow",),
+        ),
+        ContractCase(
+            "contract-lost-answer",
+            "The effect's answer is lost: unknown, until a person finds the e-mail",
+            one(ASKED, REPLY),
+            "unknown→completed completed/1",
+            "[SUCCESS]",
+            world=("lost_answer",),
+        ),
+        ContractCase(
+            "contract-no-answer",
+            "No answer and no effect: unknown, until a person finds nothing; then a retry is allowed",
+            one(UNASKED, RETRY_AT_ONCE, REPLY, words=("approve with retries",)),
+            "unknown→failed completed/1",
+            "[SUCCESS]",
+            world=("no_answer", "ok"),
+        ),
+        ContractCase(
+            "contract-one-key-twice",
+            "Two sessions with one occurrence create the same contract at once: one is refused, and told of the other",
+            two(TUESDAY, meanwhile=Meanwhile("create_contracts", "open")),
+            "completed/1",
+            "[REFUSED]",
+        ),
+        ContractCase(
+            "contract-repeat",
+            "The same occurrence in a later session: refused, with the recorded result",
+            two(TUESDAY),
+            "completed/1",
+            '[SUCCESS] {"sent": 1}',
+        ),
+        ContractCase(
+            "contract-new-occurrence",
+            "The same e-mail as a new occurrence: it asks, and names the first",
+            two(TUESDAY._replace(request_id="the invitation of tuesday")),
+            "completed completed/2",
+            "[SUCCESS]",
+        ),
+    )
+}

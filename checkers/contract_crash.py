@@ -1,0 +1,67 @@
+"""The crash campaign over sessions of execution contracts: every boundary of contract and step, by snapshots and by SIGKILL.
+
+| profile | by snapshot                                                                          | by SIGKILL        |
+| ------- | ------------------------------------------------------------------------------------ | ----------------- |
+| quick   | each crash at each boundary; at each contract write an error, and an error but written | one in `STRIDE`   |
+| deep    | the same and all pairs: each boundary of each recovery; every answer of every store    | all of these      |
+"""
+
+import shutil
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Final
+
+from ..model.policy import HARDENED
+from .contract_cases import CONTRACT_CASES
+from .crash import Campaign, Pool, Profile, Progress, Timed, disagreements, kill_requests, rate, summary
+from .crash_faults import CONTRACT_WRITES, Key
+from .crash_run import Record, memory_directory
+from .crash_snapshot import PAIRS, Breadth
+from .crash_zygote import Request
+from .evidence import Schedules
+
+QUICK: Final = Breadth(depth=1, answers=("error", "lost"), answering=CONTRACT_WRITES)
+STRIDE: Final = 19
+"""An odd stride: an even one would meet the same few kinds of fault again and again."""
+
+
+def sweep_contracts(
+    profile: Profile = "quick",
+    cases: Sequence[str] | None = None,
+    workdir: str | None = None,
+    progress: Progress | None = None,
+) -> Campaign:
+    """Every schedule of a profile; `cases` names the sessions, all if it is None. Files lie in memory unless `workdir` says."""
+    names = list(CONTRACT_CASES) if cases is None else list(cases)
+    breadth = QUICK if profile == "quick" else PAIRS
+    directory = memory_directory(workdir)
+    try:
+        with closing(Pool(directory)) as pool:
+            sweeps = [Request(HARDENED, name, breadth) for name in names]
+            copied = pool.run("contracts, snapshot", sweeps, progress)
+            chosen = sample(copied.records, profile)
+            killed = pool.run("contracts, SIGKILL", kill_requests(chosen, HARDENED), progress)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    records = [*copied.records, *killed.records]
+    return Campaign(summed_up(copied, killed), records, list(pool.traces.values()))
+
+
+def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
+    """The schedules that are run by SIGKILL as well: all, or a part of those that kill, spread evenly."""
+    keys = [record.key for record in records if profile == "deep" or all(fault.kills for fault in record.key.schedule)]
+    chosen = keys if profile == "deep" else keys[::STRIDE]
+    return sorted(chosen, key=lambda key: key.case)
+
+
+def summed_up(copied: Timed, killed: Timed) -> list[Schedules]:
+    """The campaigns as evidence."""
+    by_copy = [record for record in copied.records if record.by == "snapshot"]
+    by_store = [record for record in copied.records if record.by == "store fault"]
+    speed = rate(copied)
+    apart = disagreements(copied.records, killed.records)
+    return [
+        summary("contracts: snapshots", "snapshot", by_copy, speed),
+        summary("contracts: store faults", "store fault", by_store, speed),
+        summary("contracts: killed processes", "SIGKILL", killed.records, rate(killed), apart),
+    ]

@@ -1,0 +1,242 @@
+"""A life that serves sessions of execution contracts: the real graph runner, with scripted users, people, world and clock.
+
+A life may end at any boundary, so it keeps nothing in mind: what comes next is read from the store, in this order. What a crash
+left is recovered. What waits for a person gets the word that the case has for it. What is unknown is settled by a person who
+reads the witness. Then the user's next request is taken in, until there is none.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final, Literal, NamedTuple
+
+from ..model.contract import Status
+from ..runtime.commands import Command, Ports
+from ..runtime.contracts.commands import ContractPorts
+from ..runtime.contracts.operations import approve, cancel, deny, reopen, resolve, supersede
+from ..runtime.contracts.reasoner import Decision, Reasoner, Request, ScriptedReasoner
+from ..runtime.contracts.records import ExecutionContract, GraphState
+from ..runtime.contracts.runner import GraphRunner
+from ..runtime.contracts.sqlite_contracts import SqliteContractStore
+from ..runtime.contracts.store import Conflict, ContractError
+from ..runtime.drive import StoppedError
+from ..runtime.records import Json
+from ..runtime.store import StoreError
+from ..runtime.tool import Tool
+from .crash_faults import NoRestError
+from .crash_subject import Setting
+from .crash_turns import QUIET, TTL, TURNS, truth
+from .crash_witness import Witnessed
+
+Word = Literal["approve", "approve with retries", "deny", "cancel", "silence", "change"]
+"""What a person does about a question: `silence` lets the time run out, `change` puts other arguments in their place."""
+Rival = Literal["continue", "deny", "open", "clock"]
+"""What somebody else does at the same time: continue the session, deny, open the case's last session, look at the clock."""
+
+PERSON: Final = "Ann"
+SECOND: Final = "Ben"
+
+
+class Said(NamedTuple):
+    """A user's request; no text comes twice in a script. request_id: the occurrence that its irreversible actions bear.
+    reopens: a person releases the keys of what was rejected before.
+    """
+
+    session: str
+    text: str
+    request_id: str
+    reopens: bool = False
+
+
+class Meanwhile(NamedTuple):
+    """Somebody else acts when a life is about to perform a boundary for the first time: it has read, and not written yet."""
+
+    boundary: str
+    does: Rival
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a life plays. decisions: the reasoner's turns in each session. words: to the first question, the second, …; the last
+    repeats. changed: the arguments that `change` puts in place.
+    """
+
+    requests: tuple[Said, ...]
+    decisions: Mapping[str, Sequence[Decision]]
+    words: tuple[Word, ...] = ("approve",)
+    meanwhile: Meanwhile | None = None
+    changed: Json = None
+
+    def name(self, session_id: str, number: int) -> str:
+        """The id of a session's n-th contract: short where there is one session."""
+        one = len({said.session for said in self.requests}) == 1
+        return f"exec-{number:03d}" if one else f"{session_id}-{number:03d}"
+
+
+class BySession:
+    """A reasoner that finds the session's script by the text of the request."""
+
+    def __init__(self, script: Script) -> None:
+        self.scripts: dict[str, Reasoner] = {
+            said.text: ScriptedReasoner(script.decisions[said.session]) for said in script.requests
+        }
+
+    def decide(self, request: Request) -> Decision:
+        """The next turn of the session's script."""
+        return self.scripts[request.text].decide(request)
+
+
+class EndingRunner(GraphRunner):
+    """A runner that serves many sessions warns of one that it had to let go of, and goes on; a life ends there."""
+
+    def advance_all(self, session_ids: Iterable[str]) -> list[GraphState]:
+        """Run several sessions."""
+        return [self.advance(session_id) for session_id in session_ids]
+
+
+class ContractLife:
+    """One life, in its setting. witnessed: reads the world, as a truthful person does."""
+
+    def __init__(
+        self, script: Script, tools: Mapping[str, Tool], witnessed: Callable[[], Witnessed], setting: Setting
+    ) -> None:
+        self.script, self.tools, self.witnessed, self.setting = script, tools, witnessed, setting
+        self.sleep = setting.clock.sleep
+        self.store = SqliteContractStore(setting.store)
+        self.ports = ContractPorts(setting.store, self.sleep, self.store, name=script.name)
+        self.meanwhile = script.meanwhile
+        owners: Iterator[str] = (f"life-{setting.number}.{turn}" for turn in count())
+        self.runner = EndingRunner(
+            self.ports, tools, BySession(script), self.perform, owner=lambda: next(owners), ttl=TTL
+        )
+
+    def live(self) -> None:
+        """Until nothing is left to do. Raises StoppedError when the store gave no answer, NoRestError when there is no rest."""
+        try:
+            if self.setting.number:
+                self.runner.recover()
+            for _ in range(TURNS):
+                if not self.turn():
+                    return
+        except StoreError as error:
+            raise StoppedError(f"let go: {error}", None) from error
+        except ContractError as error:
+            raise NoRestError(f"{type(error).__name__}: {error}") from error
+        raise NoRestError(f"the sessions do not rest after {TURNS} turns")
+
+    def turn(self) -> bool:
+        """Do the next thing; False when there is none."""
+        for status, act in ((Status.WAITING, self.attend), (Status.UNKNOWN, self.settle)):
+            found = self.store.contracts(None, status)
+            if found:
+                self.setting.on_park()
+                act(found[0])
+                return True
+        said = self.next_request()
+        if said is not None:
+            self.take_in(said)
+            return True
+        left = [each.execution_id for each in self.store.contracts() if not each.terminal]
+        if left:
+            raise NoRestError(f"{', '.join(left)} did not end, and nobody has anything to do")
+        return False
+
+    def perform(self, command: Command, ports: Ports) -> Any:
+        """Perform a command; somebody else may be quicker, once."""
+        if self.meanwhile is not None and command.boundary == self.meanwhile.boundary:
+            does, self.meanwhile = self.meanwhile.does, None
+            with suppress(Conflict):
+                self.rival(does)
+        return self.setting.perform(command, ports)
+
+    def rival(self, does: Rival) -> None:
+        """What somebody else does."""
+        match does:
+            case "continue":
+                self.runner.resume(self.script.requests[-1].session)
+            case "deny":
+                deny(self.ports, self.store.contracts(None, Status.WAITING)[0].execution_id, SECOND, self.perform)
+            case "open" if self.store.state(self.script.requests[-1].session):
+                self.runner.advance(self.script.requests[-1].session)
+            case "open":
+                self.take_in(self.script.requests[-1])
+            case "clock":
+                self.runner.tick()
+
+    # The user.
+
+    def next_request(self) -> Said | None:
+        """The first request that was not taken in."""
+        requests = self.script.requests
+        latest = {state.session_id: state.request for state in self.store.sessions()}
+        for at, said in enumerate(requests):
+            taken = [each.text for each in requests[at:] if each.session == said.session]
+            if latest.get(said.session) not in taken:
+                return said
+        return None
+
+    def take_in(self, said: Said) -> None:
+        """Open a session with it, or say it there."""
+        if said.reopens:
+            for each in self.store.contracts(None, Status.REJECTED):
+                holder = self.store.holder(each.idempotency_key) if each.idempotency_key else None
+                if holder is not None and holder.execution_id == each.execution_id:
+                    reopen(self.ports, each.execution_id, PERSON, self.perform)
+        begin = self.runner.open if self.store.state(said.session) is None else self.runner.say
+        begin(said.session, said.text, said.request_id)
+
+    # People.
+
+    def attend(self, contract: ExecutionContract) -> None:
+        """A person answers a question, or does not; an answer that was given already is taken."""
+        asked = [each for each in self.store.contracts() if any(move.to is Status.WAITING for move in each.transitions)]
+        place = [each.execution_id for each in asked].index(contract.execution_id)
+        word = self.script.words[min(place, len(self.script.words) - 1)]
+        given = self.store.given(contract.execution_id)
+        if word == "change":
+            self.change(contract)
+        elif given is None or given.version != contract.version:
+            self.answer(contract, word)
+        # Whoever comes second is refused, and runs no graph; the first one's answer stands.
+        with suppress(Conflict):
+            if self.store.given(contract.execution_id) is not None:
+                self.runner.resume(contract.session_id)
+                return
+        self.runner.advance(contract.session_id)
+
+    def answer(self, contract: ExecutionContract, word: Word) -> None:
+        """Say the word, unless somebody else has answered meanwhile."""
+        name, by = contract.execution_id, PERSON
+        action = contract if contract.defers is None else self.store.contract(contract.defers)
+        with suppress(Conflict):
+            match word:
+                case "approve" | "approve with retries":
+                    retries = word == "approve with retries"
+                    approve(self.ports, name, by, again_of=action.again_of, retries=retries, perform=self.perform)
+                case "deny":
+                    deny(self.ports, name, by, self.perform)
+                case "cancel":
+                    cancel(self.ports, name, by, self.perform)
+                case _:
+                    self.sleep((contract.timeout_seconds or 0.0) + 1.0)
+                    self.runner.tick()
+
+    def change(self, contract: ExecutionContract) -> None:
+        """A person approves what was shown, another one changes it, and the first one's approval comes once more, too late."""
+        action = contract if contract.defers is None else self.store.contract(contract.defers)
+        shown = action.action_digest
+        with suppress(Conflict):
+            approve(self.ports, contract.execution_id, PERSON, digest=shown, perform=self.perform)
+        supersede(self.ports, action.execution_id, self.script.changed, SECOND, self.perform)
+        with suppress(Conflict):
+            approve(self.ports, contract.execution_id, PERSON, digest=shown, perform=self.perform)
+
+    def settle(self, contract: ExecutionContract) -> None:
+        """The step's own records may know by now; else a person looks, waits until it is final, and says what is true."""
+        name, session = contract.execution_id, contract.session_id
+        self.sleep(TTL + QUIET)
+        self.runner.advance(session)
+        if self.store.contract(name).status is Status.UNKNOWN:
+            resolve(self.ports, self.tools, name, truth(self.witnessed(), name), self.perform)
+            self.runner.advance(session)

@@ -81,7 +81,7 @@ def _request(rows: Rows) -> None:
 
 
 def _end(rows: Rows, name: str, actor: Actor, move: str, take: str, *, rule: str = "C-DEFER", sees: str = "",
-         writes: str = "") -> None:  # fmt: skip
+         writes: str = "", boundary: str = "move") -> None:  # fmt: skip
     """C-DEFER: a request that ends without an approval takes along, in the same write, what it defers."""
     _, before, trigger, node = move.split(":")
     if rule not in rows.on or rows.after("request", before, trigger, node) == Status.UNKNOWN:
@@ -89,9 +89,10 @@ def _end(rows: Rows, name: str, actor: Actor, move: str, take: str, *, rule: str
         return
     both = f"{move} tool:pending:{take}:graph_runner"
     key: Key = "rejected" if take == "deny" else "no effect"
-    rows.move(f"{name}, with what it defers", actor, both, sees=sees, writes=writes, key=key, source=rule)
+    rows.move(f"{name}, with what it defers", actor, both, sees=sees, writes=writes, key=key, boundary=boundary,
+              source=rule)  # fmt: skip
     alone = f"tool:{but('pending')} {sees}"
-    rows.move(f"{name}, nothing deferred", actor, move, sees=alone, writes=writes, source=rule)
+    rows.move(f"{name}, nothing deferred", actor, move, sees=alone, writes=writes, boundary=boundary, source=rule)
 
 
 def _person(rows: Rows) -> None:
@@ -136,9 +137,9 @@ def _deny(rows: Rows, who: str, sees: str, writes: str) -> None:
     ask, itself = f"consent:before answer:deny {sees}", f"consent:during answer:deny {sees}"
     if "C-DENY" in rows.on:
         _end(rows, f"{who}: denied", Actor.WORKER, "request:waiting:deny:graph_runner", "deny", rule="C-DENY", sees=ask,
-             writes=writes)  # fmt: skip
+             writes=writes, boundary="release")  # fmt: skip
         rows.move(f"{who}: denied, itself", Actor.WORKER, "tool:waiting:deny:graph_runner", sees=itself, writes=writes,
-                  key="rejected", source="C-DENY")  # fmt: skip
+                  key="rejected", boundary="release", source="C-DENY")  # fmt: skip
         return
     for name, contract, guards in (("denied", "request", ask), ("denied, itself", "tool", itself)):
         rows.move(f"{who}: {name}, resumed", Actor.WORKER, f"{contract}:waiting:resume:graph_runner", sees=guards,

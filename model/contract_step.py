@@ -25,7 +25,8 @@ INTERFACE: Final = (
     InterfaceStep("step: unknown, nothing happened yet", ("started",), ("none",), "unknown", "none"),
     InterfaceStep("step: unknown, it happened", ("started",), ("done",), "unknown", "done"),
     InterfaceStep("step: tried again", ("unknown",), ("none",), "started", "none"),
-    # The last one is the contract's own: a person closes a step that never began, so that nothing begins it any more.
+    # The last one is the contract's own: once its contract is unknown, a step that never began is closed, by a person or by an
+    # executor that finds it so, and nothing begins it any more.
     InterfaceStep("contract: closed before it began", ("none",), ("none",), "no_effect", "none"),
 )
 """Everything that a step may do to what its contract can see; whatever else it does leaves both as they are."""
@@ -95,7 +96,7 @@ def _step(rows: Rows) -> None:
         "during": "approval:used" if "C-BIND" in rows.on else "answer:approve|deny",
         "none": "",
     }
-    begins, acts = INTERFACE[0], INTERFACE[1:3]
+    begins, acts, closed = INTERFACE[0], INTERFACE[1:3], INTERFACE[-1]
     for consent, given in consents.items():
         sees = f"consent:{consent} executor:working step:{'|'.join(begins.before)} {given}"
         rows.row(f"{begins.name}, consent {consent}", Actor.WORKER, sees=sees, writes=f"step:{begins.after}",
@@ -105,6 +106,8 @@ def _step(rows: Rows) -> None:
         rows.row(each.name, Actor.WORLD if each in acts else Actor.WORKER, sees=f"step:{'|'.join(each.before)}",
                  meets=f"deed:{'|'.join(each.deed)}", writes=f"step:{each.after} deed:{each.effect}{effect}",
                  source="T-RECOVER")  # fmt: skip
+    rows.row("step: closed before it began", Actor.WORKER, sees=f"tool:unknown executor:working step:{closed.before[0]}",
+             meets=f"deed:{closed.deed[0]}", writes=f"step:{closed.after}", source="C-UNKNOWN")  # fmt: skip
 
 
 def _outcome(rows: Rows) -> None:
@@ -126,6 +129,9 @@ def _outcome(rows: Rows) -> None:
     records("lose", "tool:running:lose:tool_node", "unknown", "unproven", "C-UNKNOWN")
     records("late proof: happened", "tool:unknown:happened:tool_node", "ok", "completed", "C-UNKNOWN")
     records("late proof: did not happen", "tool:unknown:did_not_happen:tool_node", "no_effect", "resolved", "C-UNKNOWN")
+    # A parked step is what a person answers; the contract follows, and the move is the runner's, with the person's word.
+    records("the step was told: happened", "tool:unknown:happened:graph_runner", "ok", "completed", "T-QUIET")
+    records("the step was told: did not happen", "tool:unknown:did_not_happen:graph_runner", "no_effect", "resolved", "T-QUIET")
     if "C-UNKNOWN" not in rows.on:
         records("error that proves nothing", "tool:running:fail:tool_node", "started|unknown", "unproven", "S3")
 

@@ -47,7 +47,7 @@ class Office:
 
     def runner(self, session: str) -> GraphRunner:
         """The application's runner of a session."""
-        return GraphRunner(self.ports, self.tools, ScriptedReasoner.read(self.scripts[session]))
+        return GraphRunner(self.ports, self.tools, ScriptedReasoner.read(self.scripts.get(session, [])))
 
     def open(self, session: str, *actions: Any) -> GraphState:
         """Begin a session in which the reasoner wants these actions, until it waits."""

@@ -144,7 +144,7 @@ def leaves(commands: tuple[Command, ...] = COMMANDS, before: tuple[str, ...] = (
             yield words
 
 
-@pytest.mark.parametrize("words", leaves(), ids=" ".join)
+@pytest.mark.parametrize("words", list(leaves()), ids=" ".join)
 def test_each_command_exists(house: House, words: tuple[str, ...]) -> None:
     """Each entry of the table names a function that is there, and its help says what it is for."""
     known: tuple[Command, ...] = COMMANDS

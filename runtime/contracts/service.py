@@ -28,6 +28,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from ...model.contract import InvalidTransitionError
+from ..canonical import NotCanonicalError
 from ..drive import StoppedError
 from ..records import Json
 from ..store import StoreError
@@ -166,6 +167,8 @@ def failure(error: Exception) -> tuple[int, str]:
         case ValidationError():
             wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
             return 422, f"{wrong}; nothing was changed"
+        case NotCanonicalError():
+            return 422, f"this cannot be stored: {error}; nothing was changed"
         case NoContract():
             return 404, f"{error}; nothing was changed"
         case ContractError() | InvalidTransitionError():

@@ -1,0 +1,163 @@
+"""A headless Chromium for tests, driven through the DevTools protocol over a pipe: no port, no dependency."""
+
+import base64
+import contextlib
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+PROGRAM: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PATIENCE: Final = 60.0
+"""Seconds until a test gives up; long enough anywhere."""
+
+# The browser reads commands from descriptor 3 and answers on 4.
+_START: Final = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+)
+_OPTIONS: Final = (
+    "--headless=new",
+    "--no-sandbox",  # tests run in containers, as root, and load nothing but our page
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-component-update",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+    "about:blank",
+)
+
+
+class Chromium:
+    """One browser with one page, until the `with` ends. profile: an empty directory."""
+
+    def __init__(self, profile: Path) -> None:
+        if PROGRAM is None:
+            raise RuntimeError("no Chromium is installed")
+        (read, self._write), (self._read, write) = os.pipe(), os.pipe()
+        theirs = [fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (read, write)]
+        command = [sys.executable, "-c", _START, *map(str, theirs), PROGRAM, f"--user-data-dir={profile}", *_OPTIONS]
+        self._process = subprocess.Popen(
+            command, pass_fds=theirs, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for each in (read, write, *theirs):
+            os.close(each)
+        self._number, self._session, self._left = 0, "", b""
+        target = self("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self("Page.enable")
+
+    def __enter__(self) -> "Chromium":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(OSError, RuntimeError):
+            self._session = ""
+            self("Browser.close")
+        for each in (self._write, self._read):
+            os.close(each)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __call__(self, method: str, **params: Any) -> dict[str, Any]:
+        """One command of the protocol, and its answer. Events in between are dropped."""
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while True:
+            said = self._receive()
+            if said.get("id") == self._number:
+                if "error" in said:
+                    raise RuntimeError(f"{method}: {said['error']}")
+                result: dict[str, Any] = said["result"]
+                return result
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._left:
+            if not select.select([self._read], [], [], PATIENCE)[0]:
+                raise RuntimeError("Chromium does not answer")
+            more = os.read(self._read, 1 << 16)
+            if not more:
+                raise RuntimeError(f"Chromium has ended, with code {self._process.wait()}")
+            self._left += more
+        message, _, self._left = self._left.partition(b"\0")
+        said: dict[str, Any] = json.loads(message)
+        return said
+
+    def window(self, width: int, height: int = 900, dark: bool = False) -> None:
+        """The size of the window, in CSS pixels, and what the person prefers."""
+        self("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self("Emulation.setEmulatedMedia", features=[scheme])
+
+    def open(self, url: str) -> None:
+        """Load a page."""
+        self("Page.navigate", url=url)
+        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        said = self("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in said:
+            raise RuntimeError(str(said["exceptionDetails"]))
+        return said["result"].get("value")
+
+    def wait(self, expression: str) -> None:
+        """Until an expression is true."""
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(RuntimeError):  # between two pages there is no context to ask in
+                if self.evaluate(expression):
+                    return
+            assert time.monotonic() < give_up, f"it never came true: {expression}"
+            time.sleep(0.05)
+
+    def click(self, selector: str, times: int = 1) -> None:
+        """Press the mouse on an element, as often as said, as fast as possible."""
+        where = self.evaluate(
+            f"(() => {{ const found = document.querySelector({json.dumps(selector)});"
+            " found.scrollIntoView({block: 'center'}); const box = found.getBoundingClientRect();"
+            " return {x: box.x + box.width / 2, y: box.y + box.height / 2}; })()"
+        )
+        for count in range(1, times + 1):
+            for kind in ("mousePressed", "mouseReleased"):
+                self("Input.dispatchMouseEvent", type=kind, button="left", clickCount=count, **where)
+
+    def type(self, selector: str, text: str) -> None:
+        """Focus a field, and type."""
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).focus()")
+        self("Input.insertText", text=text)
+
+    def press(self, key: str) -> None:
+        """One key, such as Tab."""
+        code = {"Tab": 9, "Enter": 13, " ": 32}[key]
+        text = {"text": "\r"} if key == "Enter" else {"text": " "} if key == " " else {}
+        for kind in ("keyDown", "keyUp"):
+            self(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                windowsVirtualKeyCode=code,
+                **(text if kind == "keyDown" else {}),
+            )
+
+    def screenshot(self, file: Path) -> None:
+        """The whole page, as PNG."""
+        taken = self("Page.captureScreenshot", captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(taken["data"]))

@@ -24,7 +24,8 @@ from .crash_faults import Key, crashes_of, parse_fault, parse_key
 from .crash_judge import parsed
 from .crash_kill import NEVER_REACHED, Killer
 from .crash_run import By, Record, Trace, Traces, memory_directory
-from .crash_shipped import SERVER, SHIPPED
+from .crash_server import stop_servers
+from .crash_shipped import SHIPPED
 from .crash_snapshot import PAIRS, SINGLE, Breadth
 from .crash_turns import JOB, Planned
 from .crash_user import UserPlan
@@ -216,7 +217,7 @@ def run_schedule(key: str, step_by_step: Callable[[str], None] | None = None, wo
         killer = Killer(subject, POLICIES[parsed.policy], f"{directory}/killer", {})
         return killer.run(parsed.schedule, step_by_step or (lambda line: None))
     finally:
-        SERVER.stop()
+        stop_servers()
         shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -7,12 +7,11 @@ process of its own, which honours the Idempotency-Key. A request is a call enter
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from ..runtime.records import Json
 from ..runtime.tool import Tool, ToolContext
 from ..runtime.tools import registry
 from .crash_cases import WORKING_DIRECTORY
+from .crash_server import Server
 from .crash_turns import QUIET, Turns
 from .crash_witness import EFFECTS, REQUESTS, Line, Witnessed, World
 
@@ -91,44 +91,18 @@ def table_rows(world: World) -> list[Line]:
     return [Line(STEP, "", None, {"table": "notes", "rowid": number}, str(number)) for (number,) in rows]
 
 
-@dataclass
-class Server:
-    """The witness server's process, started when it is first needed. It ends when its standard input does."""
-
-    process: "subprocess.Popen[bytes] | None" = None
-    address: str = ""
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def url(self) -> str:
-        """Where it listens."""
-        with self.lock:
-            if self.process is None:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-                )
-                assert self.process.stdout
-                self.address = self.process.stdout.readline().decode().strip()
-            return self.address
-
-    def stop(self) -> None:
-        """End the process."""
-        if self.process is not None:
-            self.process.communicate()
-            self.process = None
-
-
-SERVER: Final = Server()
+SERVER: Final = Server(__name__)
 
 
 def at_server(args: Json, world: World) -> Json:
     """The plan names no address, so that its keys are the same in every run: the call is led to the witness server."""
-    return {**args, "url": f"{SERVER.url()}{world.directory}"}
+    return {**args, "url": f"{SERVER.address()}{world.directory}"}
 
 
 def start_server(world: World) -> None:
     """The server must run before a process is forked that needs it; the tool's library is loaded here, once."""
-    SERVER.url()
-    registry["http.post"].call({"url": f"{SERVER.url()}/warm"}, ToolContext("", "", "", "", "", 0, 0))
+    SERVER.address()
+    registry["http.post"].call({"url": f"{SERVER.address()}/warm"}, ToolContext("", "", "", "", "", 0, 0))
 
 
 SHIPPED: Final = {

@@ -22,7 +22,8 @@ from .crash_cases import CASES
 from .crash_faults import Key
 from .crash_kill import Killer
 from .crash_run import Record, Traces
-from .crash_shipped import SERVER, SHIPPED
+from .crash_server import stop_servers
+from .crash_shipped import SHIPPED
 from .crash_snapshot import Breadth, sweep_case
 from .crash_subject import Subject
 
@@ -105,7 +106,10 @@ def subject_of(name: str) -> Subject:
         known: Mapping[str, Subject] = SUBJECTS
     else:
         # A process that forks no sessions is smaller without what they need.
-        from .contract_cases import CONTRACT_CASES as known
+        from .contract_cases import CONTRACT_CASES
+        from .contract_mail import MAIL_CASES
+
+        known = {**CONTRACT_CASES, **MAIL_CASES}
     if name not in known:
         raise ValueError(f"there is no case {name!r}; there are {', '.join(known)}")
     return known[name]
@@ -154,4 +158,4 @@ def main(directory: str) -> None:
             told.update(traces)
             traces.clear()
     finally:
-        SERVER.stop()
+        stop_servers()

@@ -54,11 +54,16 @@ ROOMS = (
 )
 COMMAND_LINE = ("__main__.py", "*/cli*")
 INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
-RAW_READERS = ("checkers/crash*", "checkers/abstraction*")
+RAW_READERS = ("checkers/crash*", "checkers/abstraction*", "checkers/contract_abstraction*")
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
     Library("z3", "z3-solver", ("checkers/prove*",), "the prover alone knows the solver"),
-    Library("hypothesis", "hypothesis", ("checkers/conform*",), "conformance alone draws examples; tests do, too"),
+    Library(
+        "hypothesis",
+        "hypothesis",
+        ("checkers/conform*", "checkers/contract_conform*"),
+        "conformance alone draws examples; tests do, too",
+    ),
     Library(
         "sqlite3",
         "",
@@ -70,6 +75,9 @@ LIBRARIES = (
         "starlette", "starlette", ("runtime/contracts/service*",), "the approval service, which no other command loads"
     ),
     Library("uvicorn", "uvicorn", ("runtime/contracts/serve.py",), "one module opens a port, on loopback"),
+    Library(
+        "aiosmtpd", "aiosmtpd", ("checkers/crash_mail_server*",), "the worked example's mail server, a process apart"
+    ),
     Library("networkx", "networkx", INPUT, "graphs come in with plans and go out in reports"),
     Library("pydantic", "pydantic", INPUT, "data is validated where it comes in"),
     Library("yaml", "PyYAML", ("runtime/plan*", "scenarios/*", *COMMAND_LINE), "YAML is read where people hand it in"),

@@ -20,7 +20,8 @@ from crashwindow.checkers.crash_faults import Fault, crashes_of, parse_fault, pa
 from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read
 from crashwindow.checkers.crash_kill import Killer
 from crashwindow.checkers.crash_run import Record
-from crashwindow.checkers.crash_shipped import SERVER, SHIPPED
+from crashwindow.checkers.crash_server import stop_servers
+from crashwindow.checkers.crash_shipped import SHIPPED
 from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
 from crashwindow.checkers.crash_turns import submission
 from crashwindow.checkers.crash_witness import Line, Witnessed
@@ -174,7 +175,7 @@ def killer(tmp_path: Path) -> Iterator[Callable[..., Killer]]:
     """Makes the killer of a subject, in a directory of the test."""
     numbers = count()
     yield lambda name, policy=HARDENED: Killer(SUBJECTS[name], policy, f"{tmp_path}/{next(numbers)}", {})
-    SERVER.stop()
+    stop_servers()
 
 
 def test_a_process_that_lives_on_is_an_error(killer: Callable[[str], Killer], monkeypatch: pytest.MonkeyPatch) -> None:

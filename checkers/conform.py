@@ -67,12 +67,10 @@ def plans(policy: Policy) -> st.SearchStrategy[list[StepPlan]]:
     return st.lists(step, min_size=1, max_size=2)
 
 
-class Record:
-    """What the examples of one walk add up to."""
+class Progress:
+    """How far a walk has come, and the disagreement that it has found."""
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        self.model = Model(build(policy))
+    def __init__(self) -> None:
         self.examples = 0
         self.steps = 0
         self.failure: Failure | None = None
@@ -90,6 +88,15 @@ class Record:
         """Keep the shortest program that shows a disagreement."""
         if self.failure is None or len(program) <= len(self.failure.program):
             self.failure = Failure(tuple(program), error)
+
+
+class Record(Progress):
+    """What the examples of one walk add up to."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__()
+        self.policy = policy
+        self.model = Model(build(policy))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,467 @@
+"""The rig of contracts: real sessions on a real SQLite store, the real runner, and beside each tool contract its machine.
+
+Every command that the runner or a person performs goes through `_perform`: there it is struck, and afterwards the file is read
+and each machine follows (`contract_follow`). A crash is a dropped generator and a file that is left as it lies, as in
+`conform_rig`. The world counts effects by contract, and answers truthfully when it is asked.
+"""
+
+import itertools
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ..model.contract import Status
+from ..runtime import drive
+from ..runtime.commands import Command, Execute, Ports
+from ..runtime.contracts import operations
+from ..runtime.contracts.commands import ContractPorts, Write
+from ..runtime.contracts.reasoner import Decision, Request, Retry
+from ..runtime.contracts.records import ExecutionContract, GraphState
+from ..runtime.contracts.runner import GraphRunner
+from ..runtime.contracts.sqlite_contracts import SqliteContractStore
+from ..runtime.contracts.store import Batch, ContractError
+from ..runtime.records import Json
+from ..runtime.resolve import Answer
+from ..runtime.sqlite_store import SqliteStore
+from ..runtime.store import StoreError
+from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
+from .conform_follow import Disagreement
+from .conform_rig import CONTRACTS, QUIET, TTL, Contract, Crash, tool_name
+from .contract_abstraction import (
+    JOB_PREFIX,
+    ContractReader,
+    NotAContractError,
+    StoredContracts,
+    StoredEntry,
+    consent_of,
+    contract_state,
+)
+from .contract_follow import STEP, ContractFollower, ContractModel
+
+Behaviour = Literal[
+    "ok",
+    "no effect",
+    "lost answer",
+    "lost refusal",
+    "on the wire",
+    "dies after the effect",
+    "dies on the wire",
+    "cancelled meanwhile",
+    "timed out meanwhile",
+]
+"""How a tool's call goes; `meanwhile`: somebody gives the contract up while the call lasts, and it succeeds."""
+Strike = Literal["crash before", "crash after", "error", "lost", "overtaken"]
+"""What befalls a command. error: the store fails, nothing is written; lost: it is written, the answer is lost; overtaken: another
+runner, or another person, goes first."""
+Consent = Literal["none", "before", "during"]
+Edge = tuple[str, str, str]
+
+FREE_SERVICE: Final = "note"
+BOUND_SERVICE: Final = "mail"
+"""Tools of this service are irreversible, so they run only with a person's consent."""
+PATIENCE: Final = 500.0
+"""Seconds that a request to a person waits."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a session's reasoner asks for. retries: how often again, after a proven no-effect.
+
+    Sessions with one occurrence are the same request of the user's, where the action cannot be undone.
+    """
+
+    consent: Consent
+    tool: Contract
+    occurrence: int = 0
+    argument: int = 0
+    retries: int = 0
+
+    def decide(self, request: Request) -> Decision:
+        """The call, then retries after a proven no-effect, then a reply."""
+        last = next((seen for seen in reversed(request.observations) if seen.action_type == "tool_call"), None)
+        if request.turn == 0:
+            service = FREE_SERVICE if self.consent == "none" else BOUND_SERVICE
+            call = {"kind": "call", "service": service, "method": tool_name(self.tool), "args": {"n": self.argument}}
+            ask = {"kind": "ask", "message": "May it?", "defers": 0, "timeout_seconds": PATIENCE}
+            return Decision.model_validate({"actions": (call, ask) if self.consent == "before" else (call,)})
+        if last is not None and last.status is Status.FAILED and request.turn <= self.retries:
+            return Decision(actions=(Retry(execution_id=last.execution_id),))
+        return Decision(reply="that was it")
+
+
+@dataclass
+class Effects:
+    """What one external key has led to. wire: the contracts whose request is on its way."""
+
+    acted: bool = False
+    wire: list[str] = field(default_factory=list)
+
+
+class ContractRig:
+    """A store with its sessions, and the model beside each tool contract."""
+
+    def __init__(self, folder: Path, model: ContractModel) -> None:
+        self.folder, self.model = folder, model
+        self.clock = 1_000_000.0
+        self.sessions: dict[str, Wish] = {}
+        self.followers: dict[str, ContractFollower] = {}
+        self.world: dict[str, Effects] = {}
+        self.effects: Counter[str] = Counter()
+        self.edges: Counter[Edge] = Counter()
+        self.owners = itertools.count()
+        self.traced = self.lives = 0
+        self.declared_late = False
+        self._open()
+        # Of the action at hand:
+        self.strikes: Mapping[int, Strike] = {}
+        self.behaviours: Iterator[Behaviour] = iter(())
+        self.performed = 0
+        self.rival: Any = None
+
+    def _open(self) -> None:
+        self.path = self.folder / f"{self.lives}.db"
+        self.store = SqliteStore(self.path, lambda: self.clock)
+        self.store.worker_lock()
+        self.ports = ContractPorts(self.store, lambda _: None, SqliteContractStore(self.store))
+        self.reader = ContractReader(self.path)
+        self.read = self.reader.version()
+
+    def close(self) -> None:
+        """Close the files."""
+        self.reader.close()
+        self.store.close()
+
+    def _reopen(self) -> None:
+        """Leave the file as it lies, and open a copy of it as the next process would."""
+        dead, dead_reader, old = self.store, self.reader, self.path
+        new = self.folder / f"{self.lives + 1}.db"
+        shutil.copyfile(old, new)
+        shutil.copyfile(f"{old}-wal", f"{new}-wal")
+        self.lives += 1
+        self._open()
+        self._follow("recovery")
+        dead_reader.close()
+        dead.close()
+
+    # What a walk does.
+
+    def open(
+        self, wish: Wish, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None
+    ) -> str:
+        """A new session, run until it rests."""
+        name = f"s{len(self.sessions) + 1}"
+        self.sessions[name] = wish
+        return self._act(lambda: self._begin(name), behaviours, strikes)
+
+    def advance(
+        self, number: int, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None,
+        declared_late: bool = False,
+    ) -> str:  # fmt: skip
+        """A runner goes on with a session. declared_late: every tool is declared irreversible by now."""
+        name = self._name(number)
+        self.declared_late = declared_late
+        try:
+            return self._act(lambda: self._begin(name), behaviours, strikes)
+        finally:
+            self.declared_late = False
+
+    def resume(
+        self, number: int, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None
+    ) -> str:
+        """A runner takes the answer that a session waits for; a rival that overtakes it takes the same one."""
+        name = self._name(number)
+        return self._act(
+            lambda: self._runner(name).resume(name), behaviours, strikes, lambda: self._runner(name).resume(name)
+        )
+
+    def respond(self, number: int, yes: bool, strikes: Mapping[int, Strike] | None = None) -> str:
+        """A person answers the newest question of a session; a rival who is faster says the opposite."""
+        contract = self._newest(number)
+        return self._act(lambda: self._say(contract, yes), (), strikes, lambda: self._say(contract, not yes))
+
+    def cancel(self, number: int, strikes: Mapping[int, Strike] | None = None) -> str:
+        """A person takes the newest contract of a session back."""
+        contract = self._newest(number)
+        return self._act(
+            lambda: operations.cancel(self.ports, contract.execution_id, "ann", self._perform), (), strikes
+        )
+
+    def reopen(self, number: int, strikes: Mapping[int, Strike] | None = None) -> str:
+        """A person releases the key of the newest contract of a session."""
+        contract = self._newest(number)
+        return self._act(
+            lambda: operations.reopen(self.ports, contract.execution_id, "ann", self._perform), (), strikes
+        )
+
+    def supersede(self, number: int, argument: int, strikes: Mapping[int, Strike] | None = None) -> str:
+        """The arguments of the newest contract of a session change."""
+        name, args = self._newest(number).execution_id, {"n": argument}
+        return self._act(lambda: operations.supersede(self.ports, name, args, "ann", self._perform), (), strikes)
+
+    def resolve(self, number: int, late_requests_arrive: bool, strikes: Mapping[int, Strike] | None = None) -> str:
+        """A truthful person says of the newest contract of a session whether it happened."""
+        name = self._newest(number).execution_id
+        if not self.effects[name]:
+            self._quiet(late_requests_arrive)
+        happened = bool(self.effects[name])
+        answer = Answer(happened, "ann", "the service's own log", _result(name) if happened else None)
+        tools = self._tools()
+        return self._act(lambda: operations.resolve(self.ports, tools, name, answer, self._perform), (), strikes)
+
+    def wait(self, late_requests_arrive: bool, strikes: Mapping[int, Strike] | None = None) -> str:
+        """So much time passes that every time limit is over and nothing is on its way; then the clock's tick is taken."""
+        self._quiet(late_requests_arrive)
+        self.clock += PATIENCE
+        return self._act(lambda: operations.time_out(self.ports, self.clock, self._perform), (), strikes)
+
+    def late(self, arrives: bool) -> bool:
+        """A request on the wire arrives, or is lost; False when there is none."""
+        for key, place in self.world.items():
+            if place.wire:
+                name = place.wire.pop(0)
+                if arrives:
+                    self._serve(key, name)
+                    self._follow(STEP, world=True)
+                return True
+        return False
+
+    # How it does it.
+
+    def _act(self, action: Any, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None,
+             rival: Any = None) -> str:  # fmt: skip
+        """Do something, and say how it ended: done, refused (nothing may have changed), stopped, crash."""
+        self.strikes, self.behaviours, self.performed, self.rival = strikes or {}, iter(behaviours), 0, rival
+        try:
+            action()
+        except Crash:
+            self._reopen()
+            return "crash"
+        except (drive.StoppedError, StoreError):
+            return "stopped"
+        except ContractError as refusal:
+            self._follow(f"refusal ({refusal})", world=True)
+            return "refused"
+        except Disagreement:
+            raise
+        except Exception as error:
+            raise Disagreement(f"{type(error).__name__} where a refusal would be a ContractError: {error}") from error
+        return "done"
+
+    def _begin(self, name: str) -> GraphState:
+        """Open a session, or go on with it."""
+        runner = self._runner(name)
+        if self.ports.contracts.state(name) is not None:
+            return runner.advance(name)
+        wish = self.sessions[name]
+        # What can be undone reserves no key, so nothing keeps two sessions from it: each such request is one of its own.
+        return runner.open(name, "please", name if wish.consent == "none" else f"request {wish.occurrence}")
+
+    def _runner(self, name: str) -> GraphRunner:
+        """A runner of this process."""
+
+        def owner() -> str:
+            return f"runner-{next(self.owners)}"
+
+        return GraphRunner(self.ports, self._tools(), self.sessions[name], self._perform, owner, TTL)
+
+    def _say(self, contract: ExecutionContract, yes: bool) -> None:
+        """Answer whoever asks about a contract, naming the earlier execution where there is one."""
+        name = contract.execution_id
+        if yes:
+            operations.approve(self.ports, name, "ann", again_of=self._again_of(contract), perform=self._perform)
+        else:
+            operations.deny(self.ports, name, "bob", self._perform)
+
+    def _again_of(self, contract: ExecutionContract) -> str | None:
+        """The earlier execution that an approval has to name."""
+        return self.ports.contracts.contract(contract.defers).again_of if contract.defers else contract.again_of
+
+    def _name(self, number: int) -> str:
+        """A session, by number."""
+        return list(self.sessions)[number % len(self.sessions)]
+
+    def _newest(self, number: int) -> ExecutionContract:
+        """A session's newest tool contract; raises IndexError where it has none (see `among`)."""
+        return _tools_of(self.ports.contracts.contracts(self._name(number)))[-1]
+
+    def among(self, number: int, statuses: Sequence[str] = ()) -> int | None:
+        """A session whose newest tool contract has one of these statuses, else any that has one, by number; None for none."""
+        contracts = {place: _tools_of(self.ports.contracts.contracts(name)) for place, name in enumerate(self.sessions)}
+        newest = {place: tools[-1].status for place, tools in contracts.items() if tools}
+        fitting = [place for place, status in newest.items() if status in statuses] or list(newest)
+        return fitting[number % len(fitting)] if fitting else None
+
+    def has_late_requests(self) -> bool:
+        """Whether a request is on the wire."""
+        return any(place.wire for place in self.world.values())
+
+    def _quiet(self, late_requests_arrive: bool) -> None:
+        """Requests on the wire arrive, or are lost; then so much time passes that none can be under way (A-QUIET)."""
+        while self.late(late_requests_arrive):
+            pass
+        self.clock += TTL + QUIET + 1
+
+    # The driver's hands.
+
+    def _perform(self, command: Command, ports: Ports) -> Any:
+        """Perform a command, or strike; the model follows."""
+        strike = self.strikes.get(self.performed)
+        self.performed += 1
+        if isinstance(command, Execute) and strike in ("error", "lost"):
+            strike = None  # the world is no store
+        if strike == "crash before":
+            raise Crash
+        if strike == "error":
+            raise StoreError("injected: not written")
+        if strike == "overtaken" and isinstance(command, Write):
+            self._overtake(command.batch)
+        reply = command.perform(ports)
+        self._follow(command.batch.boundary if isinstance(command, Write) else STEP, isinstance(command, Execute))
+        if strike == "lost":
+            raise StoreError(f"injected: {command.boundary} was written")
+        if strike == "crash after":
+            raise Crash
+        return reply
+
+    def _overtake(self, batch: Batch) -> None:
+        """Somebody else goes first: the rival of the action at hand, or another runner of the session."""
+        rival = self.rival or (lambda: self._begin(batch.session_id))
+        self.rival = None
+        strikes, self.strikes = self.strikes, {}
+        try:
+            rival()
+        except ContractError:
+            pass  # then nobody was overtaken
+        finally:
+            self.strikes = strikes
+
+    # The world.
+
+    def _tools(self) -> dict[str, Tool]:
+        """Every tool that may be declared, reversible and not."""
+        services = ((FREE_SERVICE, self.declared_late), (BOUND_SERVICE, True))
+        return {
+            f"{service}.{tool_name(each)}": self._tool(service, each, final)
+            for service, final in services
+            for each in CONTRACTS
+        }
+
+    def _tool(self, service: str, contract: Contract, irreversible: bool) -> Tool:
+        idempotent, on_unknown, look = contract
+        return Tool(
+            f"{service}.{tool_name(contract)}",
+            lambda _, context: self._call(idempotent, context),
+            "a witnessed tool",
+            idempotent=idempotent,
+            irreversible=irreversible,
+            on_unknown=on_unknown,
+            query=None if look == "none" else lambda _, context: self._query(look, context),
+            look=look,
+            quiet_seconds=QUIET,
+            max_retries=int(idempotent),
+        )
+
+    def _call(self, idempotent: bool, context: ToolContext) -> Json:
+        """The tool."""
+        key, name = context.external_key, context.job_id.removeprefix(JOB_PREFIX)
+        place = self.world.setdefault(key, Effects())
+        behaviour: Behaviour = next(self.behaviours, "ok")
+        if behaviour in ("on the wire", "dies on the wire"):
+            place.wire.append(name)
+        elif behaviour not in ("no effect", "lost refusal") and not (idempotent and place.acted):
+            self._serve(key, name)
+        self._follow(STEP, world=True)
+        if behaviour in ("cancelled meanwhile", "timed out meanwhile"):
+            self._give_up(name, behaviour)
+        if behaviour == "ok" or behaviour.endswith("meanwhile"):
+            return _result(name)
+        if behaviour == "no effect":
+            raise NoEffectError("refused")
+        if behaviour.startswith("dies"):
+            raise Crash
+        raise TimeoutError
+
+    def _serve(self, key: str, name: str) -> None:
+        """The effect."""
+        self.world[key].acted = True
+        self.effects[name] += 1
+
+    def _give_up(self, name: str, behaviour: Behaviour) -> None:
+        """A person cancels, or the clock strikes, while the call lasts."""
+        if behaviour == "cancelled meanwhile":
+            operations.cancel(self.ports, name, "ann", self._aside)
+        else:
+            operations.time_out(self.ports, self.clock + PATIENCE, self._aside)
+
+    def _aside(self, command: Command, ports: Ports) -> Any:
+        """Perform a command of somebody else's, unstruck."""
+        reply = command.perform(ports)
+        self._follow(command.batch.boundary if isinstance(command, Write) else STEP)
+        return reply
+
+    def _query(self, look: str, context: ToolContext) -> Happened | Absent:
+        """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
+        place = self.world.setdefault(context.external_key, Effects())
+        if place.acted:
+            return Happened(_result(context.job_id.removeprefix(JOB_PREFIX)))
+        if look == "fence":
+            place.wire.clear()
+        return Absent()
+
+    # The model beside it.
+
+    def _follow(self, boundary: str, world: bool = False) -> None:
+        """Read the file, if somebody has written it, and let each contract's machine follow."""
+        version = self.reader.version()
+        if version == self.read and not world:
+            return
+        self.read = version
+        try:
+            stored = self.reader.read()
+            new = [entry for entry in stored.trace if entry.seq > self.traced]
+            self._whole(boundary, new)
+            self._compare(boundary, stored, new)
+        except NotAContractError as error:
+            raise Disagreement(f"the code performs {boundary}: {error}") from error
+        self.traced = new[-1].seq if new else self.traced
+
+    def _compare(self, boundary: str, stored: StoredContracts, new: list[StoredEntry]) -> None:
+        for entry in new:
+            if entry.action.startswith("transition:"):
+                before, _, after = entry.action.rpartition(":")[2].partition("→")
+                self.edges[before, entry.trigger, after] += 1
+        for name, contract in stored.contracts.items():
+            if contract.action_type != "tool_call":
+                continue
+            if name not in self.followers:
+                self.followers[name] = ContractFollower(self.model, consent_of(stored, name), name)
+            request = stored.request_of(name)
+            roles = {name: "tool"} | ({request.execution_id: "request"} if request else {})
+            moves = tuple(_move(roles[entry.execution_id], entry) for entry in new
+                          if entry.execution_id in roles and entry.action.startswith("transition:"))  # fmt: skip
+            self.followers[name].observe(boundary, moves, contract_state(stored, name, self.effects))
+
+    def _whole(self, boundary: str, new: list[StoredEntry]) -> None:
+        """A contract is given up for another one in one write (C-BIND)."""
+        kinds = {entry.trigger for entry in new}
+        if boundary == "supersede" and not {"cancel", "create"} <= kinds:
+            raise Disagreement(f"the code performs half of a supersede: {', '.join(sorted(kinds)) or 'nothing'}")
+
+
+def _tools_of(contracts: Sequence[ExecutionContract]) -> list[ExecutionContract]:
+    """The tool contracts among some."""
+    return [each for each in contracts if each.action_type == "tool_call"]
+
+
+def _move(role: str, entry: StoredEntry) -> str:
+    """A transition as the model's rows name it."""
+    before = entry.action.rpartition(":")[2].partition("→")[0]
+    return f"{role}:{before}:{entry.trigger}:{entry.actor}"
+
+
+def _result(name: str) -> Json:
+    """What the effect of a contract's execution answers."""
+    return {"done": name}

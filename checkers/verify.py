@@ -8,14 +8,16 @@ it should have spoken of, never a pass.
 import hashlib
 import platform
 import subprocess
+import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -77,6 +79,10 @@ class Found(BaseModel):
         return ", ".join(words)
 
 
+Timed = tuple[Found, float]
+"""What a stage has found, and how many seconds it took."""
+
+
 @dataclass
 class Context:
     """What a stage is given: the run's bounds, a place for files, somebody to tell, searches and proofs made so far."""
@@ -98,6 +104,55 @@ class Stage:
     run: Callable[[Context], Found]
     claims: tuple[str, ...]
     checker: Literal["prove", "explore", "windows", "crash", "monitor", "walk", "replay", "enumerate"]
+    beside: bool = False
+    """Whether it runs beside the stages before it, from the run's beginning: its work is done by processes of its own."""
+
+
+class _InterruptedError(Exception):
+    """The run ends, and a stage beside it is to end as well."""
+
+
+class _Beside:
+    """Runs some stages, one after the other, in a thread; each result is waited for when its turn comes.
+
+    Leaving ends the thread: a stage is told so where it next tells how far it is, and cleans up after itself.
+    """
+
+    def __init__(self, stages: Sequence[Stage], context: Context, run: Callable[[Stage, Context], Timed]) -> None:
+        self._stages, self._run = stages, run
+        self._context = replace(context, tell=self._tell)
+        self._listener = context.tell
+        self._over = threading.Event()
+        self._results: dict[str, SimpleQueue[Timed | BaseException]] = {stage.name: SimpleQueue() for stage in stages}
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> "_Beside":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def result(self, stage: Stage) -> Timed:
+        """What the stage has found, once it has ended."""
+        result = self._results[stage.name].get()
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def _work(self) -> None:
+        for stage in self._stages:
+            try:
+                self._results[stage.name].put(self._run(stage, self._context))
+            except BaseException as error:
+                self._results[stage.name].put(error)
+                return
+
+    def _tell(self, words: str) -> None:
+        if self._over.is_set():
+            raise _InterruptedError
+        self._listener(words)
 
 
 def new_run(parent: Path) -> Path:
@@ -120,8 +175,8 @@ def verify(
     kept.mkdir(parents=True, exist_ok=True)
     code = code_sha256()
     found = []
-    for stage in stages:
-        context.tell(stage.title)
+
+    def timed(stage: Stage, context: Context) -> Timed:
         begin = time.monotonic()
         file = kept / f"{stage.name}.{code[:16]}.{context.profile}.{context.seed}.json"
         if file.exists():
@@ -130,8 +185,14 @@ def verify(
             result = _run(stage, context)
             if not result.errors:
                 file.write_text(result.model_dump_json(), encoding="utf-8")
-        found.append(result)
-        yield stage, result, time.monotonic() - begin
+        return result, time.monotonic() - begin
+
+    with _Beside([stage for stage in stages if stage.beside], context, timed) as beside:
+        for stage in stages:
+            context.tell(stage.title)
+            result, seconds = beside.result(stage) if stage.beside else timed(stage, context)
+            found.append(result)
+            yield stage, result, seconds
     info = RunInfo(
         run=context.directory.name,
         started=started.isoformat(timespec="seconds"),
@@ -151,6 +212,8 @@ def _run(stage: Stage, context: Context) -> Found:
     """A stage's findings; its own failure is an error beside all its claims."""
     try:
         return stage.run(context)
+    except _InterruptedError:
+        raise
     except Exception as error:
         context.tell(traceback.format_exc())
         words = f"the checker failed: {type(error).__name__}: {error}"

@@ -1,5 +1,8 @@
 """The main job's frame: no stage fails in silence, an interrupted run goes on, verdicts are compared with the register."""
 
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -149,3 +152,59 @@ def test_a_described_state_is_found_in_the_table(
     """The window of a real crash is told from what the judge read in the file, by the model's own table."""
     step = {"events": events, "ledger": ledger, "effect_record": record, "open": opened, "effects": 0}
     assert class_of(durable_fields("open", step)) == window
+
+
+def test_a_stage_beside_the_others_runs_with_them(tmp_path: Path) -> None:
+    """It begins before the first of the others has ended, its evidence is the same, and it is kept for a run that goes on."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def first(_: Context) -> Found:
+        assert begun.wait(10)
+        may_end.set()
+        return passing().run(context(tmp_path))
+
+    def long(_: Context) -> Found:
+        begun.set()
+        assert may_end.wait(10)
+        return Found(items={"P1": [item(Verdict.TESTED)]})
+
+    stages = (replace(passing(), run=first), Stage("long", "long", long, ("P1",), "crash", beside=True))
+    assert [i.verdict for i in evidence_of(tmp_path, *stages).claims[0].items] == [Verdict.PROVED, Verdict.TESTED]
+    assert list((tmp_path / "stages").glob("long.*"))
+
+
+def test_a_stage_beside_the_others_fails_loudly(tmp_path: Path) -> None:
+    """Its exception is an ERROR beside its claims, as any other stage's."""
+
+    def fails(_: Context) -> Found:
+        raise RuntimeError("out of order")
+
+    stages = (passing(), Stage("broken", "broken", fails, ("P1",), "crash", beside=True))
+    evidence = evidence_of(tmp_path, *stages)
+    assert evidence.claims[0].best is Verdict.ERROR
+    assert not evidence.passed
+
+
+def test_an_interrupt_ends_the_stage_beside(tmp_path: Path) -> None:
+    """A run that is broken off waits until the stage beside has cleaned up, and nothing of it is kept."""
+    cleaned = []
+
+    def endless(run: Context) -> Found:
+        try:
+            while True:
+                run.tell("on and on")
+                time.sleep(0.001)
+        finally:
+            cleaned.append(True)
+
+    def interrupted(_: Context) -> Found:
+        raise KeyboardInterrupt
+
+    stages = (
+        Stage("all", "all", interrupted, (), "explore"),
+        Stage("endless", "endless", endless, ("P1",), "crash", beside=True),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        evidence_of(tmp_path, *stages)
+    assert cleaned
+    assert not list((tmp_path / "stages").glob("endless.*"))

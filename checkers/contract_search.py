@@ -15,7 +15,7 @@ _ENDED = "|".join(sorted(TERMINAL))
 
 @dataclass(frozen=True)
 class Ends:
-    """States that cannot come to an end, statuses that no run reaches, and edges that no run takes."""
+    """States that cannot come to an end; of the tool contract, statuses that no run reaches and edges that no run takes."""
 
     stuck: tuple[int, ...]
     unreached: tuple[str, ...]
@@ -30,7 +30,8 @@ def ends(space: Space, table: Table) -> Ends:
     request = reaching(before, space.all(guard(request=f"absent|{_ENDED}")))
     begun = set(space.all(guard(tool="|".join(status.value for status in Status))))
     reached = space.values(space.parents, "tool")
-    taken = {tuple(move.split(":")[1:3]) for r in space.machine.rules if r.name in space.fired for move in r.emits}
+    moves = [move.split(":") for r in space.machine.rules if r.name in space.fired for move in r.emits]
+    taken = {(state, trigger) for contract, state, trigger, _ in moves if contract == "tool"}
     return Ends(
         tuple(state for state in space.parents if state in begun and not (state in tool and state in request)),
         tuple(status for status in table if status.value not in reached),

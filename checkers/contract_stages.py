@@ -113,7 +113,7 @@ def refinement_item(step: Refinement, contract: Refinement, stopped: list[Misfit
     misfits = [*step.misfits, *contract.misfits, *stopped]
     if misfits:
         first = misfits[0]
-        said = f"{len(misfits)} transitions do not fit, first: {first.rule or 'the contract'}: {first.does}"
+        said = f"{len(misfits)} kinds of transitions do not fit, first: {first.rule or 'the contract'}: {first.does}"
         command = f"crashwindow replay {first.key}" if first.key else "crashwindow verify"
         return Item(checker="explore", verdict=Verdict.REFUTED, statement=said, figures=figures, command=command)
     said = (

@@ -59,7 +59,7 @@ def interface() -> dict[Move, str]:
 
 @dataclass(frozen=True)
 class Misfit:
-    """A transition that the other model does not have: the rule, what it does, and the key of a run to it."""
+    """A kind of transition that the other model does not have: the rule, what it does, and the key of a first run to it."""
 
     rule: str
     does: str
@@ -108,6 +108,7 @@ def _compare(
 ) -> Refinement:
     allowed = interface()
     taken: Counter[str] = Counter()
+    first: dict[tuple[str, str], int] = {}
     moves: set[Move] = set()
     engine = Engine(space.machine)
     for state in space.parents:
@@ -119,10 +120,11 @@ def _compare(
             if before != after and move not in allowed:
                 does = f"{before} becomes {after}"
             if does:
-                misfits.append(Misfit(rule.name, does, trace_to(space, state).key))
+                first.setdefault((rule.name, does), state)
             elif before != after:
                 taken[allowed[move]] += 1
                 moves.add(move)
+    misfits += [Misfit(name, does, trace_to(space, state).key) for (name, does), state in first.items()]
     return Refinement(len(space), space.transitions, taken, frozenset(moves), tuple(misfits))
 
 
@@ -144,19 +146,16 @@ def _illegal(rule: Rule, before: Mapping[str, str], after: Mapping[str, str]) ->
 
 def blocked(contract: Space, moves: frozenset[Move]) -> list[Misfit]:
     """Where the contract's machine does not allow what a begun step may do."""
-    found = []
+    first: dict[Move, int] = {}
     for state in contract.parents:
-        view = contract.machine.view(contract.packing.unpack(state))
-        here = view["step"], view["deed"]
-        views = [
-            contract.machine.view(after) for _, after in contract.machine.successors(contract.packing.unpack(state))
-        ]
-        allowed = {(v["step"], v["deed"]) for v in views}
-        found += [
-            Misfit(
-                "", f"{before} may become {after}, and the contract does not allow it", trace_to(contract, state).key
-            )
-            for before, after in moves - {BEGIN}
-            if before == here and after not in allowed
-        ]
-    return found
+        here = contract.packing.unpack(state)
+        view = contract.machine.view(here)
+        next_views = [contract.machine.view(later) for _, later in contract.machine.successors(here)]
+        allowed = {((view["step"], view["deed"]), (v["step"], v["deed"])) for v in next_views}
+        for move in moves - {BEGIN} - allowed:
+            if move[0] == (view["step"], view["deed"]):
+                first.setdefault(move, state)
+    return [
+        Misfit("", f"{before} may become {after}, and the contract does not allow it", trace_to(contract, state).key)
+        for (before, after), state in first.items()
+    ]

@@ -79,8 +79,6 @@ def _execute(rows: Rows) -> None:
     rows.move("not permitted", Actor.WORKER, "tool:running:reject:tool_node", sees=at_work, writes="executor:idle",
               key="rejected", source="S3")  # fmt: skip
     rows.row("executor: finds it ended", Actor.WORKER, sees=f"tool:{ENDED} executor:working", writes="executor:idle")
-    rows.row("executor: may neither suspend nor begin", Actor.WORKER, writes="executor:idle", source="C-BIND",
-             sees=f"consent:during tool:unknown approval:none {at_work}")  # fmt: skip
     if "C-ORPHAN" in rows.on:
         rows.row("recover", Actor.WORKER, sees="tool:running|unknown executor:idle", writes="executor:working",
                  source="C-ORPHAN")  # fmt: skip
@@ -131,7 +129,13 @@ def _outcome(rows: Rows) -> None:
     records("late proof: did not happen", "tool:unknown:did_not_happen:tool_node", "no_effect", "resolved", "C-UNKNOWN")
     # A parked step is what a person answers; the contract follows, and the move is the runner's, with the person's word.
     records("the step was told: happened", "tool:unknown:happened:graph_runner", "ok", "completed", "T-QUIET")
-    records("the step was told: did not happen", "tool:unknown:did_not_happen:graph_runner", "no_effect", "resolved", "T-QUIET")
+    records(
+        "the step was told: did not happen",
+        "tool:unknown:did_not_happen:graph_runner",
+        "no_effect",
+        "resolved",
+        "T-QUIET",
+    )
     if "C-UNKNOWN" not in rows.on:
         records("error that proves nothing", "tool:running:fail:tool_node", "started|unknown", "unproven", "S3")
 

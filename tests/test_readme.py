@@ -43,9 +43,10 @@ def shown() -> list[Shown]:
 def printed(commands: list[str], folder: Path) -> list[str]:
     """What each command prints, all of them run in one shell."""
     (folder / "bin").mkdir()
-    shim = folder / "bin/crashwindow"
-    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m crashwindow "$@"\n')
-    shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
+    for name, arguments in (("crashwindow", "-m crashwindow"), ("python", "")):
+        shim = folder / "bin" / name
+        shim.write_text(f'#!/bin/sh\nexec {sys.executable} {arguments} "$@"\n')
+        shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
     script = "\n".join(f"{command}\necho '{END}'" for command in commands)
     env = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "COLUMNS": "200"}
     done = subprocess.run(

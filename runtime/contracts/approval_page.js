@@ -2,6 +2,7 @@
 "use strict";
 
 const token = document.querySelector("meta[name=csrf-token]").content;
+const rests = { idle: "The session has gone on to its end.", suspended: "The session has gone on, and waits again." };
 const nameKept = "crashwindow.by";
 
 async function post(path, body) {
@@ -65,7 +66,7 @@ async function submitted(event) {
     if (decision) await answer(card, form, decision);
     card.querySelector(".outcome").textContent = `${words[decision] ?? "Continuing"}…`;
     const said = await post("/ecs/continue", { session_id: card.dataset.session });
-    settle(card, "done", [`${words[decision] ?? "Continued"}.`, said.note || `The session is ${said.status}.`].join(" "));
+    settle(card, "done", [`${words[decision] ?? "Continued"}.`, said.note || rests[said.status] || `The session is ${said.status}.`].join(" "));
   } catch (error) {
     settle(card, "conflict", error.message);
   }

@@ -6,7 +6,7 @@
   site's form comes without it; the token is derived from the cookie by a secret of this process, so no page of another process,
   or of another browser, fits.
 
-It does not tell the users of this machine apart: see docs/decisions/010-approval-service.md.
+It does not tell the users of this machine apart: see docs/decisions/012-approval-service.md.
 """
 
 import hashlib

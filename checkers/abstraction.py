@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import rfc8785
+
 Json = Any
 
 RAM: Final = Path("/dev/shm")
@@ -238,9 +240,9 @@ def yes(holds: bool) -> str:
     return "yes" if holds else "no"
 
 
-def canonical(result: Json) -> str:
-    """The text by which results are compared: 1, 1.0 and true are three results."""
-    return json.dumps(result, sort_keys=True)
+def canonical(result: Json) -> bytes:
+    """The bytes by which results are compared (RFC 8785, whose numbers are doubles): 1 and 1.0 are one result, true another."""
+    return rfc8785.dumps(json.loads(json.dumps(result), parse_int=float))
 
 
 @dataclass(frozen=True)

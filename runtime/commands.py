@@ -5,17 +5,16 @@ The core yields a command, a driver performs it on its ports and sends back the 
 
 import asyncio
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from .canonical import canonical
 from .history import Stored
 from .outcome import Kind, classify
 from .records import EffectRecord, Invocation, Json, Lease, LedgerStatus, NewEvent
 from .store import Store
+from .store_rules import decode, encode
 from .tool import Absent, Happened, NotKnown, Tool, ToolContext, ToolResult
 
 
@@ -176,8 +175,7 @@ def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = (
     if not isinstance(external_id, str | None):
         raise TypeError(f"external_id must be a string or None, not {type(external_id).__name__}")
     answer = [output, list(state_changes)]
-    canonical(answer)  # or it cannot be hashed, and so not be recorded
-    output, changes = json.loads(json.dumps(answer))
+    output, changes = decode(encode(answer))
     return Stored(output, external_id, tuple(changes))
 
 

@@ -4,25 +4,31 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from .canonical import canonical
 from .records import STATUS_AFTER, TERMINAL, Event, Invocation, JobStatus, Json, LedgerStatus, NewEvent
 from .store import JobExistsError, StaleEpoch, VersionConflict
 
-_ENCODER: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_LARGEST: Final = 2**53
+"""From here on an integer of a JSON text stands for a double: RFC 8785 writes 1e20 as 100000000000000000000."""
 
 
 def encode(value: Json) -> str:
-    """The JSON text that a store holds: compact, keys sorted. ValueError for NaN, bytes, a lone surrogate, a cycle."""
-    try:
-        text = _ENCODER.encode(value)
-        text.encode()  # a lone surrogate has a JSON text, but no bytes
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"cannot be stored as JSON: {error}") from error
-    return text
+    """The JSON text that a store holds: RFC 8785, so equal values are equal bytes. ValueError for what has no such form."""
+    return canonical(value).decode()
 
 
 def decode(text: str) -> Json:
     """The value of a stored JSON text."""
-    return json.loads(text)
+    return _DECODER.decode(text)
+
+
+def _integer(digits: str) -> int | float:
+    """The number that was stored: it can be encoded again, to the same text."""
+    number = int(digits)
+    return number if -_LARGEST < number < _LARGEST else float(digits)
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_integer)
 
 
 def status_after(events: Sequence[NewEvent]) -> JobStatus | None:

@@ -101,7 +101,7 @@ def test_a_ledger_record_without_result(status: str, ledger: str) -> None:
 
 
 def test_a_result_is_compared_with_the_worlds_own_account() -> None:
-    """null is a result; 1, 1.0 and true are three; without a witness the earliest record counts as the first."""
+    """null is a result; 1 and 1.0 are one, true is another; without a witness the earliest record counts as the first."""
     job = stored(
         finished("success", result=True),
         effects=(EffectRow(STEP, 1),),
@@ -111,7 +111,9 @@ def test_a_result_is_compared_with_the_worlds_own_account() -> None:
     assert durable_state(job, STEP) == {**DURABLE, **told}
     witnessed = durable_state(job, STEP, Result(None))
     assert [witnessed[name] for name in ("effect", "finished", "recorded")] == ["other", "other", "first"]
-    assert durable_state(stored(finished("success", result=1.0)), STEP, Result(1))["finished"] == "other"
+    assert durable_state(stored(finished("success", result=1.0)), STEP, Result(1))["finished"] == "first"
+    assert durable_state(stored(finished("success", result=10**20)), STEP, Result(1e20))["finished"] == "first"
+    assert durable_state(stored(finished("success", result=10**20)), STEP, Result(1.1e20))["finished"] == "other"
 
 
 def test_other_steps_are_not_mixed_in() -> None:

@@ -518,8 +518,10 @@ VALUES: list[Json] = [
     None,
     True,
     0,
-    -(2**80),
+    -(2**53 - 1),
     0.1,
+    1e20,
+    -(2.0**53),
     1e300,
     "",
     "ü \U0001f600 \0 \n",
@@ -550,8 +552,8 @@ def test_values_come_back_as_json_gives_them(store: Store, value: Json) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), float("inf"), b"x", {1, 2}, object(), "\ud800"],
-    ids=["nan", "infinity", "bytes", "set", "object", "lone surrogate"],
+    [float("nan"), float("inf"), b"x", {1, 2}, object(), "\ud800", 2**53, {1: "a number as key"}],
+    ids=["nan", "infinity", "bytes", "set", "object", "lone surrogate", "no double", "no string"],
 )
 def test_what_json_cannot_say_is_refused(store: Store, value: Json) -> None:
     """A value without JSON text is a ValueError that changes nothing, in every store."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Verdict(StrEnum):
@@ -176,6 +176,36 @@ class Machine(Base):
     unreached: list[str]  # rules that never fire under this policy: defence in depth, or a gap
 
 
+class EdgeTaken(Base):
+    """An edge of the contract's machine, and by whom it was taken on the real store."""
+
+    before: str
+    trigger: str
+    after: str
+    by: dict[str, int]  # checker -> how often
+
+
+class ContractCoverage(Base):
+    """The contract's machine on a real store: every edge, and every combination that is none."""
+
+    store: str
+    edges: list[EdgeTaken]
+    legal: int  # combinations of state, trigger, actor, action type that the tables allow; each was tried
+    illegal: int  # all others; each was tried
+    refused: int  # of these, refused without any change
+    wrong: list[str]  # sentences: legal ones that failed, illegal ones that were accepted or changed something
+
+    @property
+    def untaken(self) -> list[str]:
+        """Edges that nobody took."""
+        return [f"{e.before} –{e.trigger}→ {e.after}" for e in self.edges if not sum(e.by.values())]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every edge was taken and everything illegal refused."""
+        return not (self.untaken or self.wrong) and self.refused == self.illegal
+
+
 class RunInfo(Base):
     """The run's own section: the only part of the evidence that differs between two runs on the same code."""
 
@@ -194,7 +224,7 @@ class RunInfo(Base):
 class RunEvidence(Base):
     """Everything one `crashwindow verify` found out: the content of `evidence.json`."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     run: RunInfo
     machines: list[Machine]
     claims: list[ClaimResult]
@@ -202,6 +232,7 @@ class RunEvidence(Base):
     schedules: list[Schedules]
     scenarios: list[ScenarioResult]
     mutants: list[MutantResult]
+    contracts: list[ContractCoverage]
     not_checked: list[str]  # sentences: what this run says nothing about
     errors: list[str]  # stages that ended with an exception, and why
 
@@ -214,5 +245,6 @@ class RunEvidence(Base):
             and all(window.agrees and window.proof not in BROKEN for window in self.windows)
             and all(scenario.passed for scenario in self.scenarios)
             and all(mutant.killed_by for mutant in self.mutants)
+            and all(coverage.complete for coverage in self.contracts)
             and not any(s.violations or s.disagreements for s in self.schedules)
         )

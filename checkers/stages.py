@@ -13,6 +13,7 @@ from ..model.step import build
 from ..model.windows import WINDOWS
 from ..scenarios.policies import POLICIES
 from .contract_stages import CONTRACT_STAGES
+from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
@@ -267,6 +268,7 @@ STAGES = (
     Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
     Stage("canaries", "defects planted in the model", canaries, PROVED, "explore"),
     *CONTRACT_STAGES,
+    *CONTRACT_WALK_STAGES,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     # Last: it forks, and no other thread is to run then.
     Stage("scenarios", "scenarios", scenarios, (), "replay"),

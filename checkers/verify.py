@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..model.claims import CLAIMS, NOT_CHECKED
 from .evidence import (
     ClaimResult,
+    ContractCoverage,
     Item,
     Machine,
     MutantResult,
@@ -59,6 +60,8 @@ class Found(BaseModel):
     schedules: list[Schedules] = Field(default_factory=list)
     scenarios: list[ScenarioResult] = Field(default_factory=list)
     mutants: list[MutantResult] = Field(default_factory=list)
+    contracts: list[ContractCoverage] = Field(default_factory=list)
+    edges: dict[str, dict[str, int]] = Field(default_factory=dict)  # of contracts, "state trigger state", by checker
     errors: list[str] = Field(default_factory=list)
 
     def add(self, claim: str, *items: Item) -> None:
@@ -73,6 +76,7 @@ class Found(BaseModel):
             ("windows agree", [w for w in self.windows if w.agrees], self.windows),
             ("scenarios as expected", [s for s in self.scenarios if s.passed], self.scenarios),
             ("planted defects found", [m for m in self.mutants if m.killed_by], self.mutants),
+            ("coverages of contracts complete", [c for c in self.contracts if c.complete], self.contracts),
         ):
             words += [f"{len(right)} of {len(every)} {name}"] if every else []
         words += [f"{s.schedules} schedules ({s.name}), {len(s.violations)} violations" for s in self.schedules]
@@ -241,9 +245,21 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         schedules=[s for part in found for s in part.schedules],
         scenarios=[s for part in found for s in part.scenarios],
         mutants=[m for part in found for m in part.mutants],
+        contracts=[_taken(coverage, found) for part in found for coverage in part.contracts],
         not_checked=list(NOT_CHECKED),
         errors=[e for part in found for e in part.errors],
     )
+
+
+def _taken(coverage: ContractCoverage, found: list[Found]) -> ContractCoverage:
+    """A coverage with what every checker of the run took of its edges."""
+    taken = {checker: edges for part in found for checker, edges in part.edges.items()}
+    edges = []
+    for edge in coverage.edges:
+        name = f"{edge.before} {edge.trigger} {edge.after}"
+        more = {checker: edges[name] for checker, edges in taken.items() if name in edges}
+        edges.append(edge.model_copy(update={"by": {**edge.by, **more}}))
+    return coverage.model_copy(update={"edges": edges})
 
 
 def code_sha256() -> str:

@@ -3,10 +3,23 @@
 import re
 from collections.abc import Iterable
 
-from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
+from ..checkers.evidence import ContractCoverage, Item, RunEvidence, Trace, WindowResult
 from ..model.windows import SEED_ROWS
 from .sequence import broken, diagram
-from .view import LEGEND, REGISTER, Entry, Register, View, cited, figures, judge, paired, run_facts, window_problems
+from .view import (
+    LEGEND,
+    REGISTER,
+    Entry,
+    Register,
+    View,
+    cited,
+    coverage_words,
+    figures,
+    judge,
+    paired,
+    run_facts,
+    window_problems,
+)
 from .words import alternatives, number, plain, tally
 
 _MARKS = re.compile(r"([\\`*\[\]|~#!]|(?<![^\W_])_|_(?![^\W_]))")
@@ -264,10 +277,23 @@ def _coverage(view: View) -> list[str]:
         "### Mutants",
         "",
         *table(("Mutant", "Killed by", "In these words"), mutants),
+        *_contracts(run.contracts),
         "### Models",
         "",
         *table(("Policy", "Fields", "Rules", "States", "Transitions", "Rules never reached"), machines),
     ]
+
+
+def _contracts(coverages: list[ContractCoverage]) -> list[str]:
+    lines = ["### Edges of the execution contract, on a real store", "", *([] if coverages else ["none", ""])]
+    for c in coverages:
+        rows = (
+            (escape(f"{e.before} –{e.trigger}→ {e.after}"), escape(tally(e.by)) if sum(e.by.values()) else "**NEVER**")
+            for e in c.edges
+        )
+        lines += [f"{escape(c.store)}: {escape(coverage_words(c))}", "", *table(("Edge", "Taken by"), rows)]
+        lines += [*_bullets(c.wrong)] if c.wrong else []
+    return lines
 
 
 def _keys(keys: list[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..checkers.evidence import Item, RunEvidence, Verdict, WindowResult, strongest, weakest
+from ..checkers.evidence import ContractCoverage, Item, RunEvidence, Verdict, WindowResult, strongest, weakest
 from ..model.claims import ASSUMPTIONS, CLAIMS, Assumption, Claim
 from ..model.policy import HARDENED
 from .words import effects, number, plain
@@ -255,6 +255,20 @@ def _run_problems(evidence: RunEvidence) -> Iterator[str]:
     for mutant in evidence.mutants:
         if not mutant.killed_by:
             yield f"mutant {mutant.name}: no checker said no"
+    for coverage in evidence.contracts:
+        yield from (f"contracts on {coverage.store}: {edge} was never taken" for edge in coverage.untaken)
+        yield from (f"contracts on {coverage.store}: {words}" for words in coverage.wrong)
+        if coverage.refused != coverage.illegal:
+            yield f"contracts on {coverage.store}: {coverage_words(coverage)}"
+
+
+def coverage_words(coverage: ContractCoverage) -> str:
+    """How much of a contract's machine was tried on a store."""
+    return (
+        f"{len(coverage.edges) - len(coverage.untaken)} of {len(coverage.edges)} edges taken; {coverage.legal} legal"
+        f" combinations of state, trigger, actor and action type made; {coverage.refused} of {coverage.illegal} illegal ones"
+        " refused without any change"
+    )
 
 
 def window_problems(window: WindowResult) -> list[str]:
@@ -301,6 +315,7 @@ def _not_checked(evidence: RunEvidence, entries: tuple[Entry, ...]) -> Iterator[
         ("No crash schedule was run on the runtime", evidence.schedules),
         ("No scenario was run", evidence.scenarios),
         ("No mutant was planted", evidence.mutants),
+        ("No edge of a contract's machine was taken on a real store", evidence.contracts),
         ("No model was examined", evidence.machines),
     ):
         if not there:

@@ -16,6 +16,8 @@ from rich.console import Console, RenderableType
 
 from crashwindow.checkers.evidence import (
     ClaimResult,
+    ContractCoverage,
+    EdgeTaken,
     Frame,
     Item,
     Machine,
@@ -214,6 +216,10 @@ def windows() -> list[WindowResult]:
     ]
 
 
+EDGE = EdgeTaken(before="pending", trigger="start", after="running", by={"walk": 41, "enumerate": 2})
+COVERAGE = ContractCoverage(store="SQLite", edges=[EDGE], legal=36, illegal=732, refused=732, wrong=[])
+
+
 def evidence() -> RunEvidence:
     """Small, but with one of everything."""
     return RunEvidence(
@@ -266,6 +272,7 @@ def evidence() -> RunEvidence:
             )
         ],
         mutants=[MutantResult(name="acquire not atomic", killed_by="crash", words="P1: 2 effects")],
+        contracts=[COVERAGE],
         not_checked=["Many workers on one job."],
         errors=[],
     )
@@ -425,6 +432,18 @@ SEEN = WINDOW.observed
             changed(mutants=[evidence().mutants[0].model_copy(update={"killed_by": None})]),
             "mutant acquire not atomic: no checker said no",
         ),
+        (
+            changed(contracts=[COVERAGE.model_copy(update={"edges": [EDGE.model_copy(update={"by": {"walk": 0}})]})]),
+            "contracts on SQLite: pending –start→ running was never taken",
+        ),
+        (
+            changed(contracts=[COVERAGE.model_copy(update={"wrong": ["start is illegal, and led to running"]})]),
+            "contracts on SQLite: start is illegal, and led to running",
+        ),
+        (
+            changed(contracts=[COVERAGE.model_copy(update={"refused": 731})]),
+            "731 of 732 illegal ones refused without any change",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_every_form(failing: RunEvidence, said: str) -> None:
@@ -478,7 +497,7 @@ def test_what_is_not_checked_is_listed() -> None:
     assert gaps[:2] == ("Many workers on one job.", "Claim LATER: Sentence of LATER.")
     assert "P1 (walk)" in gaps[2]
     assert gaps[3] == "No crash was tried in window 8f."
-    empty = changed(windows=[], schedules=[], mutants=[], scenarios=[], machines=[])
+    empty = changed(windows=[], schedules=[], mutants=[], scenarios=[], machines=[], contracts=[])
     assert "No crash schedule was run on the runtime." in judge(empty, SMALL).not_checked
 
 
@@ -690,8 +709,8 @@ def test_evidence_survives_a_round_trip(tmp_path: Path) -> None:
     [
         ("not json", "is not JSON"),
         ("[1, 2]", "is not evidence: it has no schema_version"),
-        ('{"schema_version": 2}', "has schema_version 2, this program reads 1"),
-        ('{"schema_version": 1}', "errors, first at run: Field required"),
+        ('{"schema_version": 1}', "has schema_version 1, this program reads 2"),
+        ('{"schema_version": 2}', "errors, first at run: Field required"),
         ("[" * 100_000, "is not JSON"),
         ("\udcff", "is not JSON"),
     ],

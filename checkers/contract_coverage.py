@@ -1,0 +1,168 @@
+"""Every edge of the contract's machine taken, every illegal move refused, on a real store (C-MACHINE, C-ACTOR, C9).
+
+Nothing is drawn: state × trigger × actor × action type is enumerated. A legal move is made on a contract of its own; an illegal
+one is tried on a contract in that state, and every row of every table of contracts has to be what it was before.
+"""
+
+import itertools
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple, get_args
+
+from ..model.contract import ACTORS, HARDENED, ActionType, Actor, InvalidTransitionError, Status, Trigger, may
+from ..runtime.contracts.records import ExecutionContract
+from ..runtime.contracts.sqlite_contracts import SqliteContractStore
+from ..runtime.contracts.store import Batch, ContractError, Move
+from ..runtime.sqlite_store import SqliteStore
+from .abstraction import RAM
+from .contract_abstraction import ContractReader
+
+Edge = tuple[str, str, str]
+"""State, trigger, state."""
+
+KINDS: Final[tuple[ActionType, ...]] = get_args(ActionType)
+TRIGGERS: Final[tuple[Trigger, ...]] = get_args(Trigger)
+SESSION: Final = "coverage"
+
+
+class Attempt(NamedTuple):
+    """A combination to be tried."""
+
+    state: Status
+    trigger: Trigger
+    actor: Actor
+    kind: ActionType
+
+    def __str__(self) -> str:
+        return f"{self.trigger} by {self.actor} on a {self.kind} contract that is {self.state}"
+
+
+def attempts() -> Iterator[Attempt]:
+    """Every combination."""
+    yield from itertools.starmap(Attempt, itertools.product(HARDENED, TRIGGERS, ACTORS, KINDS))
+
+
+def leads_to(attempt: Attempt) -> Status | None:
+    """Where the hardened machine takes a combination; None for an illegal one."""
+    legal = may(attempt.actor, attempt.trigger, attempt.kind)
+    return HARDENED[attempt.state].get(attempt.trigger) if legal else None
+
+
+@dataclass
+class Tried:
+    """What the real store did with every combination. taken: edges, with how often; wrong: sentences."""
+
+    taken: Counter[Edge] = field(default_factory=Counter)
+    legal: int = 0
+    illegal: int = 0
+    refused: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def enumerate_all() -> Tried:
+    """Try every combination on a store of its own."""
+    with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
+        bench = Bench(Path(folder, "store.db"))
+        try:
+            for attempt in attempts():
+                bench.try_out(attempt)
+        finally:
+            bench.close()
+    return bench.tried
+
+
+class Bench:
+    """A store with a contract in every state, and what was tried on it."""
+
+    def __init__(self, path: Path) -> None:
+        self._store = SqliteStore(path)
+        self.contracts = SqliteContractStore(self._store)
+        self.reader = ContractReader(path)
+        self._numbers = itertools.count(1)
+        self._standing: dict[tuple[ActionType, Status], str] = {}
+        self.tried = Tried()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.reader.close()
+        self._store.close()
+
+    def try_out(self, attempt: Attempt) -> None:
+        """Make one attempt, and note what came of it."""
+        expected = leads_to(attempt)
+        standing = self._standing.get((attempt.kind, attempt.state))
+        try:
+            name = standing or self._brought(attempt.kind, attempt.state)
+        except (InvalidTransitionError, ContractError) as error:
+            self.tried.wrong.append(f"no {attempt.kind} contract can be brought to {attempt.state}: {error}")
+            return
+        if expected is None:
+            self._standing[attempt.kind, attempt.state] = name
+            self._refuse(attempt, name)
+        else:
+            self._standing.pop((attempt.kind, attempt.state), None)
+            self._take(attempt, name, expected)
+
+    def _take(self, attempt: Attempt, name: str, expected: Status) -> None:
+        self.tried.legal += 1
+        try:
+            reached = self._move(name, attempt.trigger, attempt.actor)
+        except (InvalidTransitionError, ContractError) as error:
+            self.tried.wrong.append(f"{attempt} is legal, and was refused: {error}")
+            return
+        if reached is not expected:
+            self.tried.wrong.append(f"{attempt} leads to {expected}, and led to {reached}")
+        self.tried.taken[attempt.state, attempt.trigger, reached] += 1
+
+    def _refuse(self, attempt: Attempt, name: str) -> None:
+        self.tried.illegal += 1
+        before = self.reader.dump()
+        try:
+            reached = self._move(name, attempt.trigger, attempt.actor)
+        except InvalidTransitionError:
+            changed = [table for table, rows in self.reader.dump().items() if rows != before[table]]
+            if changed:
+                self.tried.wrong.append(f"{attempt} was refused, and changed {', '.join(changed)}")
+            else:
+                self.tried.refused += 1
+        else:
+            del self._standing[attempt.kind, attempt.state]
+            self.tried.wrong.append(f"{attempt} is illegal, and led to {reached}")
+
+    def _brought(self, kind: ActionType, state: Status) -> str:
+        """A new contract, brought to a state by the shortest legal way."""
+        contract = _contract(f"c{next(self._numbers)}", kind)
+        self.contracts.write(Batch(f"create {contract.execution_id}", "create_contracts", SESSION, creates=(contract,)))
+        for trigger, actor in _way(kind, state):
+            self._move(contract.execution_id, trigger, actor)
+        return contract.execution_id
+
+    def _move(self, name: str, trigger: Trigger, actor: Actor) -> Status:
+        """Write one move; where it led."""
+        version = self.contracts.contract(name).version
+        move = Move(name, version, trigger, actor)
+        self.contracts.write(Batch(f"{name} {version} {trigger} {actor}", "move", SESSION, moves=(move,)))
+        return self.contracts.contract(name).status
+
+
+def _contract(name: str, kind: ActionType) -> ExecutionContract:
+    """A contract that needs no consent and defers nothing, so that the machine alone decides."""
+    detail = {"service": "s", "method": "m", "args": {}} if kind == "tool_call" else {"type": "confirmation"}
+    return ExecutionContract(
+        execution_id=name, session_id=SESSION, action_type=kind, action_detail=detail, occurrence=name, created_at=0.0,
+        updated_at=0.0,
+    )  # fmt: skip
+
+
+def _way(kind: ActionType, state: Status) -> list[tuple[Trigger, Actor]]:
+    """The triggers that lead from pending to a state, each with the first actor that may pull it."""
+    ways: dict[Status, list[tuple[Trigger, Actor]]] = {Status.PENDING: []}
+    for here in itertools.chain.from_iterable(itertools.repeat(tuple(HARDENED), len(HARDENED))):
+        for trigger, after in HARDENED[here].items() if here in ways else ():
+            actor = next((actor for actor in ACTORS if may(actor, trigger, kind)), None)
+            if actor is not None and after not in ways:
+                ways[after] = [*ways[here], (trigger, actor)]
+    return ways[state]

@@ -1,0 +1,90 @@
+"""The stages of `crashwindow verify` in which the contract's machine meets the real store: the walk, and the coverage."""
+
+from typing import Final
+
+from ..model.contract import HARDENED
+from .contract_coverage import Tried, enumerate_all
+from .evidence import ContractCoverage, EdgeTaken, Item, Verdict
+from .verify import Context, Found, Stage
+
+STORE: Final = "SQLite"
+WALKED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
+"""The claims whose properties speak of a state or a step: what the walk follows."""
+COVERED: Final = ("C4", "C8", "C9")
+"""The claims of which the enumeration tries every instance: who may, what is legal, every edge."""
+
+
+def contract_walk(context: Context) -> Found:
+    """Model and runtime in lockstep over random histories of contracts."""
+    from .contract_conform import walk_contracts
+
+    record = walk_contracts(context.profile, context.seed)
+    command = f"crashwindow verify --profile {context.profile} --seed {context.seed}"
+    figures: dict[str, int | float | str] = {
+        "examples": record.examples,
+        "steps": record.steps,
+        "comparisons": record.model.comparisons,
+        "durable states": len(record.model.states_met),
+        "rules taken": len(record.model.rules_taken),
+        "rules": len(record.model.machine.rules),
+        "crashes": record.ends["crash"],
+        "refusals": record.ends["refused"],
+        "seed": context.seed,
+    }
+    steps = f"{record.steps} steps of random histories"
+    said = f"the contract's machine and the runtime on {STORE} agreed at every boundary of {steps}"
+    verdict = Verdict.TESTED
+    if record.failure is not None:
+        verdict = Verdict.REFUTED
+        said = f"the contract's machine and the runtime on {STORE} part: {record.failure.error}"
+        figures["program"] = "\n".join(record.failure.program)
+    item = Item(checker="walk", verdict=verdict, statement=said, figures=figures, command=command)
+    taken = {" ".join(edge): count for edge, count in sorted(record.edges.items())}
+    return Found(items={claim: [item] for claim in WALKED}, edges={"walk": taken})
+
+
+def contract_coverage(context: Context) -> Found:
+    """Every edge and every combination that is none, on the real store."""
+    tried = enumerate_all()
+    coverage = covered(tried)
+    figures: dict[str, int | float | str] = {
+        "edges": len(coverage.edges),
+        "legal": coverage.legal,
+        "illegal": coverage.illegal,
+        "refused": coverage.refused,
+    }
+    said = (
+        f"on {STORE} each of {len(coverage.edges)} edges was taken, by everybody who may ({coverage.legal} combinations), and"
+        f" each of {coverage.illegal} illegal combinations was refused without any change"
+    )
+    verdict = Verdict.TESTED
+    if not coverage.complete:
+        verdict = Verdict.REFUTED
+        wrong = [*(f"{edge} was never taken" for edge in coverage.untaken), *coverage.wrong]
+        said = f"on {STORE}: {'; '.join(wrong) or 'not every illegal combination was refused'}"
+    item = Item(
+        checker="enumerate",
+        verdict=verdict,
+        statement=said,
+        figures=figures,
+        command="crashwindow verify --profile quick",
+    )
+    return Found(items={claim: [item] for claim in COVERED}, contracts=[coverage])
+
+
+def covered(tried: Tried) -> ContractCoverage:
+    """What was tried, as evidence: the edges are the model's, whatever the store takes."""
+    edges = [
+        EdgeTaken(before=before, trigger=trigger, after=after, by={"enumerate": tried.taken[before, trigger, after]})
+        for before, row in HARDENED.items()
+        for trigger, after in row.items()
+    ]
+    return ContractCoverage(
+        store=STORE, edges=edges, legal=tried.legal, illegal=tried.illegal, refused=tried.refused, wrong=tried.wrong
+    )
+
+
+CONTRACT_WALK_STAGES: Final = (
+    Stage("contract_walk", "contracts: model and runtime in lockstep", contract_walk, WALKED, "walk"),
+    Stage("contract_coverage", "contracts: every edge, every refusal", contract_coverage, COVERED, "enumerate"),
+)

@@ -104,6 +104,15 @@ def test_what_steers_a_terminal_is_shown_as_text(office: Office, run: Run) -> No
     assert "u202e" in out
 
 
+def test_a_question_does_not_pass_for_ours(office: Office, run: Run) -> None:
+    """A line break in the model's text begins no line that looks like the command's own."""
+    office.open("s", mail(), {**CONFIRM, "message": "Fine?\naction: nothing at all\ndigest: 0"})
+    out = run("show", "s:exec-002").out
+    assert [line for line in out.splitlines() if line.startswith("action:")] == [
+        "action: email.send (cannot be undone)"
+    ]
+
+
 def test_an_approved_request_frees_what_it_defers(office: Office, run: Run) -> None:
     """Answer and release are durable after the command; nothing has executed. The application's runner sends one mail."""
     office.open("s", mail(), CONFIRM)

@@ -17,7 +17,7 @@ from crashwindow.runtime import drive
 from crashwindow.runtime.commands import Command, Ports
 from crashwindow.runtime.contracts import operations, service
 from crashwindow.runtime.contracts.commands import Write
-from crashwindow.runtime.contracts.service_guard import BODY_LIMIT
+from crashwindow.runtime.contracts.service_guard import BODY_LIMIT, Guard, HostAndHeaders
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.store import ContractStore
 from crashwindow.runtime.contracts.waiting import Question, questions
@@ -209,41 +209,33 @@ def test_a_repetition_is_named(office: Office, browser: Browser) -> None:
 # Who may speak.
 
 
-@pytest.mark.parametrize("path", ["/ecs/respond", "/ecs/continue"])
-@pytest.mark.parametrize(
-    "how",
-    [
-        "no token",
-        "wrong token",
-        "no cookie",
-        "other cookie",
-        "no origin",
-        "other origin",
-        "null origin",
-        "other host",
-        "no port",
-    ],
+BROKEN = (
+    "no token",
+    "wrong token",
+    "no cookie",
+    "other cookie",
+    "no origin",
+    "other origin",
+    "null origin",
+    "other host",
+    "no port",
 )
-def test_what_our_page_did_not_send_is_403(office: Office, browser: Browser, path: str, how: str) -> None:
-    """Nothing is changed. The same request with nothing missing is taken: each reason alone is enough to refuse it."""
-    office.open("s", mail())
-    if path == "/ecs/continue":
-        operations.approve(office.ports, "s:exec-001", "Ann")
-    right = shown(office, "s:exec-001") if path == "/ecs/respond" else {"session_id": "s"}
-    before = office.everything()
+
+
+def broken(browser: Browser, how: str, path: str, fields: dict[str, Any]) -> int:
+    """Send what the page would send, with one thing wrong; the status of the answer."""
     port = httpx.URL(browser.origin).port
-    headers = {"Origin": browser.origin}
-    body = {"csrf_token": browser.token, **right}
-    client = httpx.Client(base_url=browser.origin, cookies=browser.client.cookies, timeout=60)
+    headers, cookies = {"Origin": browser.origin}, httpx.Cookies(browser.client.cookies)
+    body = {"csrf_token": browser.token, **fields}
     match how:
         case "no token":
             del body["csrf_token"]
         case "wrong token":
             body["csrf_token"] = "é" * 64
         case "no cookie":
-            client.cookies.clear()
+            cookies.clear()
         case "other cookie":
-            client.cookies = httpx.Cookies({f"crashwindow_{port}": "x"})
+            cookies = httpx.Cookies({f"crashwindow_{port}": "x"})
         case "no origin":
             del headers["Origin"]
         case "other origin":
@@ -254,10 +246,45 @@ def test_what_our_page_did_not_send_is_403(office: Office, browser: Browser, pat
             headers |= {"Host": f"evil.example:{port}", "Origin": f"http://evil.example:{port}"}
         case "no port":
             headers |= {"Host": "127.0.0.1", "Origin": "http://127.0.0.1"}
-    with client:
-        assert client.post(path, json=body, headers=headers).status_code == 403
+    with httpx.Client(base_url=browser.origin, timeout=60) as client:
+        # Not the client's own jar: it would leave the cookie out for another host, and so hide what is tried.
+        headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        return client.post(path, json=body, headers=headers).status_code
+
+
+@pytest.mark.parametrize("path", ["/ecs/respond", "/ecs/continue"])
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_our_page_did_not_send_is_403(office: Office, browser: Browser, path: str, how: str) -> None:
+    """Nothing is changed. The same request with nothing wrong is taken: each reason alone is enough to refuse it."""
+    office.open("s", mail())
+    if path == "/ecs/continue":
+        operations.approve(office.ports, "s:exec-001", "Ann")
+    right = shown(office, "s:exec-001") if path == "/ecs/respond" else {"session_id": "s"}
+    before = office.everything()
+    assert broken(browser, how, path, right) == 403
     assert office.everything() == before
     assert browser.post(path, **right).status_code == 200
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_nothing_but_the_guard_refuses_it(
+    office: Office, browser: Browser, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Mutant: without the guard's two checks each of these requests is taken, so the test above is about them."""
+    office.open("s", mail())
+
+    async def unguarded(self: Any, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope, receive, send)
+
+    right = {**shown(office, "s:exec-001"), "csrf_token": browser.token}
+    checks = "other host" if how in ("other host", "no port") else "our page"
+    if checks == "other host":
+        monkeypatch.setattr(HostAndHeaders, "__call__", unguarded)
+    else:
+        monkeypatch.setattr(Guard, "check_post", lambda self, request, token: None)
+    code = broken(browser, how, "/ecs/respond", right)
+    # A token is a field that must be there, whoever checks it.
+    assert code == (422 if how == "no token" else 200)
 
 
 def test_a_rebound_name_reads_nothing(office: Office, browser: Browser) -> None:

@@ -4,33 +4,28 @@ None of them executes anything: they write what a person says, and the runner of
 """
 
 import argparse
-import json
-import math
 import shlex
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final
 
 from ...model.contract import Status
 from ..cli_common import compact, opened, parsed, print_table, registry_of
 from ..errors import CommandError
 from ..plain import plain
-from ..records import Json
 from ..resolve import Answer, moment
 from ..sqlite_store import SqliteStore
 from . import operations
+from .cli_questions import DIGEST_CHARACTERS, action_of, cell, say_question
 from .commands import ContractPorts
-from .form import form, released
+from .form import form
 from .records import ExecutionContract
 from .sqlite_contracts import SqliteContractStore
 from .store import Conflict, GivenAnswer
 from .unattended import take_answer
 from .views import view
-from .waiting import asks_for_data, final_from, waits_for
-
-DIGEST_CHARACTERS: Final = 12
-"""How much of a digest an approval has to name at least."""
+from .waiting import asks_for_data, waits_for
 
 OVER: Final = (Status.COMPLETED, Status.FAILED, Status.REJECTED, Status.CANCELLED)
 ORDER: Final = (Status.WAITING, Status.UNKNOWN, Status.RUNNING, Status.PENDING, *OVER)
@@ -67,7 +62,7 @@ def contract_show(args: argparse.Namespace) -> int:
         contract = ports.contracts.contract(args.id)
         shown = view(contract, args.level)
         history = ports.contracts.history(args.id)  # which verifies the chain, whatever is shown
-        fields = [(name, _cell(name, value)) for name, value in shown.items() if name != "transitions"]
+        fields = [(name, cell(name, value)) for name, value in shown.items() if name != "transitions"]
         print_table(f"contract {args.id}", ("field", "value"), fields)
         if args.level != "result":
             columns = ("at", "from", "trigger", "to", "actor", "by")
@@ -75,7 +70,7 @@ def contract_show(args: argparse.Namespace) -> int:
                 (moment(m.timestamp), m.from_, m.trigger, m.to, m.actor, m.metadata.get("by", "")) for m in history
             ]
             print_table(f"history: {len(history)} transitions, chain verified", columns, moves)
-        _say_question(args, ports, contract)
+        say_question(args.store, ports, contract)
     return 0
 
 
@@ -86,7 +81,7 @@ def contract_approve(args: argparse.Namespace) -> int:
     """Say yes to exactly the action that was shown."""
     with _desk(args.store) as ports:
         asked = operations.asking(ports, args.id)
-        action = _action(ports, asked)
+        action = action_of(ports, asked)
         if asks_for_data(form(asked, action)):
             raise CommandError(f"{asked.execution_id!r} asks for data: give it with `crashwindow contract answer`")
         digest = None if action is None else _checked_digest(args.digest, action)
@@ -177,12 +172,6 @@ def _desk(url: str) -> Iterator[ContractPorts]:
         yield ContractPorts(store, time.sleep, SqliteContractStore(store))
 
 
-def _action(ports: ContractPorts, asked: ExecutionContract) -> ExecutionContract | None:
-    """The tool contract that an approval lets run."""
-    deferred = {} if asked.defers is None else {asked.defers: ports.contracts.contract(asked.defers)}
-    return released(asked, deferred)
-
-
 def _named(by: str) -> None:
     """Refuse a word that nobody gives."""
     if not by.strip():
@@ -225,68 +214,6 @@ def _in_short(contract: ExecutionContract) -> str:
     else:
         text = f"{detail.get('type', 'request')}: {detail.get('message', '')}"
     return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def _cell(name: str, value: Json) -> str:
-    """A field for a person: times as moments, text as it is, anything else as JSON."""
-    if name in ("created_at", "updated_at"):
-        return moment(value)
-    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _say_question(args: argparse.Namespace, ports: ContractPorts, contract: ExecutionContract) -> None:
-    """What a person is asked about a contract, in full, and the commands that answer."""
-    if contract.status is Status.UNKNOWN:
-        _say_doubt(args, ports, contract)
-    with suppress(Conflict):  # it waits for no answer
-        asked = operations.asking(ports, contract.execution_id)
-        given = ports.contracts.given(asked.execution_id)
-        if given is not None and given.version == asked.version:
-            print(
-                f"answered: {given.decision} by {plain(given.by)}, {moment(given.at)}; its session is to be continued"
-            )
-        else:
-            _say_asked(args, ports, asked, _action(ports, asked))
-
-
-def _say_asked(
-    args: argparse.Namespace, ports: ContractPorts, asked: ExecutionContract, action: ExecutionContract | None
-) -> None:
-    """A question that nobody has answered."""
-    if asked.action_type == "ecs_request":
-        print(f"question: {plain(str(asked.action_detail.get('message', '')))}")
-    command, store = "crashwindow contract", f"--store {shlex.quote(args.store)} --by NAME"
-    name = plain(shlex.quote(asked.execution_id))
-    approve = f"  approve: {command} approve {name} {store}"
-    if asks_for_data(form(asked, action)):
-        print(f"  answer: {command} answer {name} {store} --data JSON")
-    elif action is None:
-        print(approve)
-    else:
-        kind = "cannot be undone" if action.irreversible else "can be undone"
-        print(f"action: {plain(action.tool)} ({kind})")
-        print(plain(_cell("action", view(action, "result")["action_detail"])))
-        print(f"digest: {action.action_digest}")
-        again = ""
-        if action.again_of is not None:
-            first = ports.contracts.contract(action.again_of)
-            print(f"the same was done before: {plain(first.execution_id)}, {first.status} {moment(first.updated_at)}")
-            again = f" --again {plain(shlex.quote(first.execution_id))}"
-        print(f"{approve} --digest {action.action_digest[:DIGEST_CHARACTERS]}{again}")
-    print(f"  deny: {command} deny {name} {store} --reason TEXT")
-
-
-def _say_doubt(args: argparse.Namespace, ports: ContractPorts, contract: ExecutionContract) -> None:
-    """A question about the past."""
-    final = final_from(ports.store, contract.execution_id)
-    name = plain(shlex.quote(contract.execution_id))
-    command = f"crashwindow contract resolve {name} --store {shlex.quote(args.store)} --by NAME --evidence TEXT"
-    print(f"{plain(contract.tool)} was called, and may have acted or not. Find out, then say so:")
-    print(f"  it happened: {command} --happened [--result JSON]")
-    if final is not None:
-        print(f"  it did not happen: {command} --not-happened   (accepted from {moment(math.ceil(final))} on)")
-    else:
-        print(f"  it did not happen: {command} --not-happened   (accepted after the tool's quiet time)")
 
 
 def _continue(args: argparse.Namespace, ports: ContractPorts, contract: ExecutionContract, word: str) -> None:

@@ -81,6 +81,11 @@ A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
 KEY = argument("key", metavar="KEY", help="model:POLICY:0/1/2 or crash:CASE[@POLICY]:FAULT;FAULT")
 AT = argument("--at", metavar="BOUNDARY:WHEN", help="one fault instead of the sweep, as in append_started:after")
 DO = argument("action", choices=("list", "run", "validate"), help="what to do")
+CRASH_EVERYWHERE = argument(
+    "--crash-everywhere",
+    action="store_true",
+    help="with run, for a scenario of execution contracts: kill it at every boundary, each time to the end",
+)
 NAMES = argument(
     "names", metavar="NAME|FILE", nargs="*", help="scenarios by name, or scenario files; else all that ship"
 )
@@ -140,7 +145,7 @@ COMMANDS = (
     Command("witness", HERE, "show, for a claim, a run that reaches what it speaks of", (A_CLAIM,)),
     Command("replay", HERE, "re-run a counterexample or a crash schedule by its key, step by step", (KEY,)),
     Command("crash", ".checkers.cli", "crash your own plan at every boundary, or at one", (PLAN, AT, TOOLS)),
-    Command("scenario", ".checkers.cli", "list, run or validate scenarios", (DO, NAMES)),
+    Command("scenario", ".checkers.cli", "list, run or validate scenarios", (DO, NAMES, CRASH_EVERYWHERE)),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),
     Command("submit", ".runtime.cli", "submit a plan, for a worker to run", (PLAN, STORE, JOB_ID, TOOLS)),

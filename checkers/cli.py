@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from ..runtime.errors import CommandError
 from ..scenarios.schema import Scenario, ScenarioError, load, shipped
@@ -69,7 +69,7 @@ def scenario(args: argparse.Namespace) -> int:
             table.add_row(each.name, each.list, escape(each.expect + outcome), each.policy, escape(each.title))
         console.print(table)
         return 0
-    return _run(console, chosen)
+    return _crash_everywhere(console, chosen) if args.crash_everywhere else _run(console, chosen)
 
 
 def _chosen(names: Sequence[str]) -> list[Scenario]:
@@ -96,12 +96,43 @@ def _run(console: Console, chosen: Sequence[Scenario]) -> int:
 
     known, failed = Known(), 0
     for each in chosen:
-        result = run(each, known)
+        result = run(each, known, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
         failed += not result.passed
         mark = "[green]as expected[/]" if result.passed else "[bold red]not as expected[/]"
         console.print(f"{each.name}: {mark}: {escape(result.detail)}", highlight=False, soft_wrap=True)
         console.print(f"  {escape(result.command)}", style="dim", highlight=False, soft_wrap=True)
     console.print(f"{len(chosen) - failed} of {len(chosen)} scenarios as expected")
+    return 1 if failed else 0
+
+
+def _crash_everywhere(console: Console, chosen: Sequence[Scenario]) -> int:
+    """Each scenario killed once at each of its boundaries; 1 unless each ends with one effect, or with a doubt that says so."""
+    from .contract_scenario import at_the_crash, crash_everywhere, of_contracts
+
+    plans = [each.name for each in chosen if not of_contracts(each)]
+    if plans:
+        raise CommandError(
+            f"--crash-everywhere is for scenarios of execution contracts, which {', '.join(plans)} is not: use"
+            " `crashwindow crash PLAN` for a plan"
+        )
+    failed = 0
+    for each in chosen:
+        table = Table(Column("struck at", no_wrap=True), "at the crash", "in the end", "effects", box=None)
+        schedules, wrong = 0, []
+        with console.status("") as status:
+            for struck in crash_everywhere(each):
+                schedules += 1
+                status.update(f"{each.name}: schedule {schedules}, {struck.at}")
+                ended = struck.record.outcome.partition("/")[0]
+                table.add_row(struck.at, at_the_crash(struck.record), ended, str(struck.effects))
+                wrong += [f"{struck.at}: {struck.problem}"] if struck.problem else []
+        console.print(f"{each.name}: {each.title}", markup=False, highlight=False, soft_wrap=True)
+        console.print(table)
+        for line in wrong:
+            console.print(line, style="bold red", markup=False, highlight=False, soft_wrap=True)
+        console.print("unknown: an effect was possible and not recorded, and a person has said if it happened")
+        console.print(f"{schedules} schedules, {len(wrong)} wrong", highlight=False)
+        failed += len(wrong)
     return 1 if failed else 0
 
 

@@ -80,7 +80,7 @@ class Answer(NamedTuple):
 
 
 class Durable(NamedTuple):
-    """The tables, as rows. trace: (session, contract, action). states: (session, version, state). jobs: the steps, by job.
+    """The tables, as rows. trace: (session, contract, action, node). states: (session, version, state). jobs: the steps, by job.
 
     moment: the latest time that the file speaks of.
     """
@@ -88,7 +88,7 @@ class Durable(NamedTuple):
     contracts: tuple[Contract, ...]
     moves: tuple[Move, ...]
     answers: tuple[Answer, ...]
-    trace: tuple[tuple[str, str, str], ...]
+    trace: tuple[tuple[str, str, str, str], ...]
     states: tuple[tuple[str, int, str], ...]
     jobs: tuple[tuple[str, crash_judge.Durable], ...]
     moment: float
@@ -98,7 +98,7 @@ TABLES: Final = (
     f"SELECT {', '.join(Contract._fields)} FROM contracts ORDER BY seq",
     f"SELECT {', '.join(Move._fields)} FROM contract_transitions ORDER BY execution_id, position",
     f"SELECT {', '.join(Answer._fields)} FROM contract_answers ORDER BY execution_id, version",
-    "SELECT session_id, execution_id, action FROM execution_trace ORDER BY seq",
+    "SELECT session_id, execution_id, action, node_id FROM execution_trace ORDER BY seq",
     "SELECT session_id, version, state FROM graph_checkpoints ORDER BY seq",
 )
 MOMENT: Final = (
@@ -198,7 +198,7 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
     return found
 
 
-def _chain(contract: Contract, moves: list[Move], trace: tuple[tuple[str, str, str], ...]) -> Iterator[str]:
+def _chain(contract: Contract, moves: list[Move], trace: tuple[tuple[str, str, str, str], ...]) -> Iterator[str]:
     """C3: legal edges from pending to the status, and the trace says the same."""
     status = "pending"
     for position, move in enumerate(moves, 1):
@@ -210,8 +210,9 @@ def _chain(contract: Contract, moves: list[Move], trace: tuple[tuple[str, str, s
     if (status, len(moves)) != (contract.status, contract.version):
         yield f"C3: {len(moves)} transitions end in {status}, the contract is {contract.status} at {contract.version}"
     name = contract.execution_id
-    told = [action for _, about, action in trace if about == name and not action.startswith("reopen:")]
-    expected = [f"create_contract:{name}", *(f"transition:{name}:{move.before}→{move.after}" for move in moves)]
+    told = [(node, action) for _, about, action, node in trace if about == name and not action.startswith("reopen:")]
+    expected = [("reasoning", f"create_contract:{name}")]
+    expected += [(move.actor, f"transition:{name}:{move.before}→{move.after}") for move in moves]
     if told != expected:
         yield f"C3: the trace says {told}, the transitions are {expected}"
 
@@ -337,7 +338,7 @@ def _key(key: str, several: list[Contract], witnessed: Witnessed) -> Iterator[st
 def _unowned(durable: Durable) -> Iterator[str]:
     """Nothing in the trace or among the steps belongs to no contract."""
     known = {each.execution_id for each in durable.contracts}
-    for _, about, action in durable.trace:
+    for _, about, action, _ in durable.trace:
         if about not in known:
             yield f"C3: the trace holds {action}, and there is no such contract"
     for job, _ in durable.jobs:

@@ -56,8 +56,4 @@ def owned(line: Line, owners: Mapping[str, str]) -> Line:
 
 
 _EXAMPLE: Final = CONTRACT_CASES["contract-worked-example"]
-MAIL_CASES: Final = {
-    "contract-mail": MailCase(
-        "contract-mail", _EXAMPLE.title, _EXAMPLE.script, _EXAMPLE.outcome, "[SUCCESS]", later=_EXAMPLE.later
-    )
-}
+MAIL_CASES: Final = {"contract-mail": MailCase("contract-mail", _EXAMPLE.title, _EXAMPLE.script)}

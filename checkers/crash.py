@@ -206,15 +206,23 @@ def differ(one: Record, other: Record) -> bool:
     return any(getattr(one, name) != getattr(other, name) for name in kept)
 
 
-def run_schedule(key: str, step_by_step: Callable[[str], None] | None = None, workdir: str | None = None) -> Record:
-    """Run one schedule again, by its key, with processes that are killed; `step_by_step` hears each line of what happens."""
+def run_schedule(
+    key: str,
+    step_by_step: Callable[[str], None] | None = None,
+    workdir: str | None = None,
+    traces: Traces | None = None,
+) -> Record:
+    """Run one schedule again, by its key, with processes that are killed; `step_by_step` hears each line of what happens.
+
+    What it left is added to `traces`.
+    """
     parsed = parse_key(key)
     subject = subject_of(parsed.case)
     if parsed.policy not in POLICIES:
         raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join(POLICIES)}")
     directory = memory_directory(workdir)
     try:
-        killer = Killer(subject, POLICIES[parsed.policy], f"{directory}/killer", {})
+        killer = Killer(subject, POLICIES[parsed.policy], f"{directory}/killer", {} if traces is None else traces)
         return killer.run(parsed.schedule, step_by_step or (lambda line: None))
     finally:
         stop_servers()

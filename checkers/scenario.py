@@ -1,12 +1,15 @@
 """Running a scenario: its model half by search, its runtime half by killed processes on a real SQLite store."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID
 from ..scenarios.schema import Scenario
+from .contract_scenario import steps_told, told_otherwise
 from .crash import run_schedule
+from .crash_run import Traces
 from .evidence import ScenarioResult, Trace
 from .explore import Space
 from .observed import window_of
@@ -27,13 +30,13 @@ class Known:
         return {row.window.id: row.agrees for row in derive(complete(HARDENED.name, self.spaces))}
 
 
-def run(scenario: Scenario, known: Known) -> ScenarioResult:
-    """Try a scenario in both its halves."""
+def run(scenario: Scenario, known: Known, tell: Callable[[str], None] = lambda line: None) -> ScenarioResult:
+    """Try a scenario in both its halves. `tell` hears the steps of one that is told step by step."""
     observed, trace = _model(scenario, known)
-    detail = [f"model: {observed}"]
+    detail = [f"model: {observed}"] if scenario.property or scenario.window else []
     passed = observed == scenario.expect
     if scenario.run:
-        problems, outcome = _runtime(scenario)
+        problems, outcome = _runtime(scenario, tell)
         passed = passed and not problems
         detail.append(f"runtime: {'; '.join(problems) or outcome}")
     key = scenario.key()
@@ -61,13 +64,17 @@ def _model(scenario: Scenario, known: Known) -> tuple[str, Trace | None]:
     return ("refuted", trace_to(space, state)) if state is not None else ("holds", None)
 
 
-def _runtime(scenario: Scenario) -> tuple[list[str], str]:
+def _runtime(scenario: Scenario, tell: Callable[[str], None]) -> tuple[list[str], str]:
     """What went otherwise than expected on the runtime, and the outcome."""
     assert scenario.run is not None
-    record = run_schedule(str(scenario.key()))
+    traces: Traces = {}
+    record = run_schedule(str(scenario.key()), traces=traces)
     if record.error:
         return [record.error], record.outcome
-    problems = []
+    left = traces[record.trace]
+    for line in steps_told(scenario.run, left) if scenario.run.steps else ():
+        tell(line)
+    problems = told_otherwise(scenario.run, left.durable)
     if record.outcome != scenario.run.outcome:
         problems.append(f"the outcome is {record.outcome}, expected {scenario.run.outcome}")
     broken = sorted({violation.split(":")[0] for violation in record.violations})

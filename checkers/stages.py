@@ -12,6 +12,8 @@ from ..model.properties import PROPERTIES
 from ..model.step import build
 from ..model.windows import WINDOWS
 from ..scenarios.policies import POLICIES
+from .contract_crash_stage import CONTRACT_CRASHES, CONTRACT_SCENARIOS
+from .contract_scenario import of_contracts
 from .contract_stages import CONTRACT_STAGES
 from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
@@ -192,13 +194,13 @@ def walk(context: Context) -> Found:
 
 
 def scenarios(context: Context) -> Found:
-    """Every shipped scenario, in both its halves."""
+    """Every shipped scenario of tool steps, in both its halves."""
     from ..scenarios.schema import shipped
     from .scenario import Known, run
 
     found, known = Found(), Known(context.spaces)
     replayed = {claim.id for claim in CLAIMS if "replay" in claim.methods}
-    for scenario in shipped():
+    for scenario in (each for each in shipped() if not of_contracts(each)):
         context.tell(f"scenario: {scenario.name}")
         result = run(scenario, known)
         found.scenarios.append(result)
@@ -270,6 +272,8 @@ STAGES = (
     *CONTRACT_STAGES,
     *CONTRACT_WALK_STAGES,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
-    # Last: it forks, and no other thread is to run then.
+    CONTRACT_CRASHES,
+    # Last: they fork, and no other thread is to run then.
     Stage("scenarios", "scenarios", scenarios, (), "replay"),
+    CONTRACT_SCENARIOS,
 )

@@ -40,13 +40,25 @@ class Base(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Step(Base):
+    """A part of a scenario that is told step by step. trace: the entries of the execution trace that it makes, `NODE ACTION`."""
+
+    says: str
+    trace: tuple[str, ...] = ()
+
+
 class Run(Base):
-    """A crash schedule on the real runtime: `crashwindow replay crash:CASE@POLICY:SCHEDULE` runs the same."""
+    """A crash schedule on the real runtime: `crashwindow replay crash:CASE@POLICY:SCHEDULE` runs the same.
+
+    reply, steps: of sessions of execution contracts alone: what the last reply holds, and how the golden trace comes about.
+    """
 
     case: str
     schedule: str
     outcome: str  # final state and effects, as in `parked→completed/1`
     violates: tuple[str, ...] = ()  # the properties that the judge must find broken; none: it must find nothing
+    reply: str = ""
+    steps: tuple[Step, ...] = ()
 
 
 class Scenario(Base):

@@ -1,0 +1,98 @@
+"""The stages of `crashwindow verify` that crash sessions of execution contracts, and run their scenarios."""
+
+from typing import Final
+
+from ..scenarios.schema import Scenario, shipped
+from .contract_crash import sweep_contracts
+from .contract_scenario import of_contracts
+from .crash_run import Record
+from .evidence import Item, ScenarioResult, Verdict
+from .scenario import Known, run
+from .verify import Context, Found, Stage
+
+JUDGED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
+"""What the judge asks of every run. An illegal edge, which C8 forbids, is one that C3 finds."""
+FOUND_AS: Final = {"C8": "C3"}
+SHOWN: Final = ("S3-EXAMPLE", "S3-BRANCH", "S3-TRACE", "S3-RESUME", "S3-SUSPEND", "S3-READ")
+"""Sentences of S3 that a scenario, or the judge in every run, shows."""
+
+
+def contract_crashes(context: Context) -> Found:
+    """Every crash schedule of the profile over sessions of execution contracts."""
+    campaign = sweep_contracts(
+        context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
+    )
+    found = Found(schedules=campaign.summaries)
+    for claim in JUDGED:
+        found.add(claim, judged(claim, campaign.records))
+    found.add("S3-TRACE", judged("S3-TRACE", campaign.records, "C3"))
+    return found
+
+
+def judged(claim: str, records: list[Record], found_as: str | None = None) -> Item:
+    """What the campaign says of a claim. A schedule that broke anything else, or could not be run, is no evidence."""
+    prefix = found_as or FOUND_AS.get(claim, claim)
+    broken = [record for record in records if any(words.startswith(f"{prefix}:") for words in record.violations)]
+    spoilt = [record for record in records if record.error or any(_of_the_rest(words) for words in record.violations)]
+    figures: dict[str, int | float | str] = {"schedules": len(records), "not at rest or not run": len(spoilt)}
+    if broken:
+        key = str(broken[0].key)
+        words = next(each for each in broken[0].violations if each.startswith(f"{prefix}:"))
+        return Item(
+            checker="crash",
+            verdict=Verdict.REFUTED,
+            statement=f"{claim} was broken in {len(broken)} of {len(records)} crash schedules, first: {words}",
+            figures=figures,
+            command=f"crashwindow replay '{key}'",
+        )
+    said = f"{claim} held in each of {len(records)} crash schedules of contracts on the SQLite runtime"
+    command = f"crashwindow replay '{spoilt[0].key}'" if spoilt else "crashwindow verify"
+    verdict = Verdict.ERROR if spoilt else Verdict.TESTED
+    return Item(checker="crash", verdict=verdict, statement=said, figures=figures, command=command)
+
+
+def _of_the_rest(words: str) -> bool:
+    """Whether a violation belongs to no claim about contracts: of the step, or of coming to rest."""
+    return words.startswith(("P", "REST"))
+
+
+def contract_scenarios(context: Context) -> Found:
+    """Every scenario of execution contracts that ships, without a fault or with its own."""
+    found, known = Found(), Known(context.spaces)
+    for scenario in filter(of_contracts, shipped()):
+        context.tell(f"scenario: {scenario.name}")
+        result = run(scenario, known)
+        found.scenarios.append(result)
+        for claim in shown_by(scenario):
+            found.add(claim, shown(claim, scenario, result))
+    return found
+
+
+def shown_by(scenario: Scenario) -> tuple[str, ...]:
+    """The claims that a scenario speaks of: its own, and for the worked example those that its steps show."""
+    if scenario.run is not None and scenario.run.steps:
+        return ("S3-EXAMPLE", "S3-RESUME", "S3-SUSPEND", "S3-READ")
+    return (scenario.claim,) if scenario.claim in SHOWN else ()
+
+
+def shown(claim: str, scenario: Scenario, result: ScenarioResult) -> Item:
+    """A scenario's outcome, as evidence."""
+    return Item(
+        checker="replay",
+        verdict=Verdict.TESTED if result.passed else Verdict.REFUTED,
+        statement=f"{claim}: {scenario.title}: {result.detail}",
+        command=f"crashwindow scenario run {scenario.name}",
+    )
+
+
+CONTRACT_CRASHES: Final = Stage(
+    "contract_crashes",
+    "contracts: crashes on the runtime",
+    contract_crashes,
+    (*JUDGED, "S3-TRACE"),
+    "crash",
+    beside=True,
+)
+CONTRACT_SCENARIOS: Final = Stage(
+    "contract_scenarios", "contracts: scenarios", contract_scenarios, SHOWN[:2] + SHOWN[3:], "replay"
+)

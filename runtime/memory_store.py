@@ -6,9 +6,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
-from .records import TERMINAL, EffectRecord, Event, Invocation, JobRow, JobStatus, Json, Lease, LedgerStatus, NewEvent
+from .event_chain import chained, event_of
+from .records import (
+    TERMINAL,
+    ChainedEvent,
+    EffectRecord,
+    Event,
+    Invocation,
+    JobRow,
+    JobStatus,
+    Json,
+    Lease,
+    LedgerStatus,
+    NewEvent,
+)
 from .store import StaleEpoch, StoreUnusableError
 from .store_rules import (
     check_inflight,
@@ -25,8 +37,6 @@ from .store_rules import (
     status_after,
 )
 
-AnyEvent = TypeVar("AnyEvent", NewEvent, Event)
-
 
 @dataclass
 class _Stream:
@@ -35,7 +45,7 @@ class _Stream:
     created_at: float
     status: JobStatus = "open"
     fence: int = 0
-    events: list[Event] = field(default_factory=list)
+    events: list[ChainedEvent] = field(default_factory=list)
     versions: dict[str, int] = field(default_factory=dict)
 
 
@@ -75,15 +85,15 @@ class MemoryStore:
     def submit(self, job_id: str, events: Sequence[NewEvent]) -> bool:
         """J1: see Store.submit."""
         status = status_after(events)
-        copies = [_copied(event) for event in events]
+        at = self._now()
+        batch = chained(job_id, 0, None, events, None, at)
         with self._alone():
             stream = self._streams.get(job_id)
             if stream is not None:
                 check_same_job(job_id, [event.id for event in stream.events[: len(events)]], events)
                 return False
-            at = self._now()
             self._streams[job_id] = _Stream(at)
-            _extend(self._streams[job_id], copies, None, at, status)
+            _extend(self._streams[job_id], batch, status)
             return True
 
     def claim(self, owner: str, ttl: float, job_id: str | None = None) -> Lease | None:
@@ -122,7 +132,7 @@ class MemoryStore:
         with self._alone():
             stream = self._stream(job_id)
             _raise_fence(stream, job_id, "the event stream", epoch)
-            return [_copied(event) for event in stream.events]
+            return [event_of(stored) for stored in stream.events]
 
     def fence_ledger(self, job_id: str, epoch: int) -> dict[str, Invocation]:
         """F2: see Store.fence_ledger."""
@@ -141,7 +151,6 @@ class MemoryStore:
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
         """One batch: see Store.append. KeyError when there is no such job."""
         status = status_after(events)
-        copies = [_copied(event) for event in events]
         with self._alone():
             stream = self._stream(job_id)
             if epoch is not None:
@@ -151,11 +160,12 @@ class MemoryStore:
                 return own + len(events) - 1
             version = len(stream.events)
             if stream.status in TERMINAL or version != expected:
-                tail = [_copied(event) for event in stream.events[expected:]]
+                tail = [event_of(stored) for stored in stream.events[expected:]]
                 raise conflict(job_id, expected, version, stream.status, tail)
             if any(event.id in stream.versions for event in events):
                 raise id_taken(job_id, events)
-            _extend(stream, copies, epoch, self._now(), status)
+            batch = chained(job_id, expected, stream.events[-1].link, events, epoch, self._now())
+            _extend(stream, batch, status)
             return len(stream.events)
 
     def acquire(self, record: Invocation) -> Invocation:
@@ -206,7 +216,12 @@ class MemoryStore:
     def events(self, job_id: str) -> list[Event]:
         """The job's stream: see Store.events."""
         with self._alone():
-            return [_copied(event) for event in self._stream(job_id).events]
+            return [event_of(stored) for stored in self._stream(job_id).events]
+
+    def chain(self, job_id: str) -> list[ChainedEvent]:
+        """The job's stream as it is stored: see Store.chain."""
+        with self._alone():
+            return list(self._stream(job_id).events)
 
     def ledger(self, job_id: str) -> dict[str, Invocation]:
         """The job's invocation records: see Store.ledger."""
@@ -281,20 +296,11 @@ def _may_acquire(held: Invocation, record: Invocation) -> bool:
     return same_call and mine and not held.committed
 
 
-def _extend(
-    stream: _Stream, events: Sequence[NewEvent], epoch: int | None, at: float, status: JobStatus | None
-) -> None:
+def _extend(stream: _Stream, batch: Sequence[ChainedEvent], status: JobStatus | None) -> None:
     """Put a checked batch at the end of a stream."""
-    for event in events:
-        version = len(stream.events) + 1
-        stream.events.append(Event(version, event.id, event.type, event.step, epoch, at, event.data))
-        stream.versions[event.id] = version
+    stream.events += batch
+    stream.versions |= {event.id: event.version for event in batch}
     stream.status = status or stream.status
-
-
-def _copied(event: AnyEvent) -> AnyEvent:
-    """The event with its data as JSON gives it back."""
-    return event._replace(data=decode(encode(event.data)))
 
 
 def _copied_record(record: Invocation) -> Invocation:

@@ -46,6 +46,19 @@ class Event(NamedTuple):
     data: dict[str, Json]
 
 
+class ChainedEvent(NamedTuple):
+    """An event byte for byte as it is stored: `data` is its JSON text, `link` its link in the job's chain (E-CHAIN)."""
+
+    version: int
+    id: str
+    type: str
+    step: str | None
+    epoch: int | None
+    at: float
+    data: str
+    link: str
+
+
 @dataclass(frozen=True)
 class Invocation:
     """The ledger's record of one logical step, by (job, idempotency key). A committed record never changes."""

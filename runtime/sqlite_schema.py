@@ -24,7 +24,8 @@ TABLES: Final = (
     "version INTEGER NOT NULL,fence INTEGER NOT NULL,created_at REAL NOT NULL)STRICT",
     "CREATE INDEX jobs_open ON jobs(status)WHERE status='open'",
     "CREATE TABLE events(job_id TEXT,version INTEGER,id TEXT NOT NULL,type TEXT NOT NULL,step TEXT,epoch INTEGER,"
-    "at REAL NOT NULL,data TEXT NOT NULL,PRIMARY KEY(job_id,version),UNIQUE(job_id,id))STRICT,WITHOUT ROWID",
+    "at REAL NOT NULL,data TEXT NOT NULL,link TEXT NOT NULL,PRIMARY KEY(job_id,version),UNIQUE(job_id,id))"
+    "STRICT,WITHOUT ROWID",
     "CREATE TABLE ledger(job_id TEXT,idempotency_key TEXT,invocation_id TEXT NOT NULL,step_id TEXT NOT NULL,"
     "tool_name TEXT NOT NULL,args_hash TEXT NOT NULL,status TEXT NOT NULL,owner TEXT NOT NULL,epoch INTEGER NOT NULL,"
     "result TEXT NOT NULL,external_id TEXT,confirmed_at REAL,PRIMARY KEY(job_id,idempotency_key))STRICT,WITHOUT ROWID",

@@ -18,13 +18,15 @@ ADVANCE: Final = (
     f" WHERE job_id = ?3 AND version = ?4 AND fence <= ?5 AND status NOT IN ({_TERMINAL})"
 )
 ADD_EVENT: Final = (
-    "INSERT INTO events (job_id, version, id, type, step, epoch, at, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO events (job_id, version, id, type, step, epoch, at, data, link) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 JOB: Final = "SELECT version, fence, status FROM jobs WHERE job_id = ?"
 VERSION_OF_ID: Final = "SELECT version FROM events WHERE job_id = ? AND id = ?"
 EVENTS_AFTER: Final = (
     "SELECT version, id, type, step, epoch, at, data FROM events WHERE job_id = ? AND version > ? ORDER BY version"
 )
+CHAIN: Final = "SELECT version, id, type, step, epoch, at, data, link FROM events WHERE job_id = ? ORDER BY version"
+LINK: Final = "SELECT link FROM events WHERE job_id = ? AND version = ?"
 FENCE_EVENTS: Final = "UPDATE jobs SET fence = ?2 WHERE job_id = ?1 AND fence <= ?2"
 JOBS: Final = (
     "SELECT j.job_id, j.status, j.version, ifnull(l.epoch, 0), j.created_at"

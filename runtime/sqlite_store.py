@@ -13,7 +13,8 @@ from dataclasses import fields
 from typing import Any, Final
 
 from . import sqlite_statements as sql
-from .records import EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
+from .event_chain import chained
+from .records import ChainedEvent, EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
 from .sqlite_schema import open_file
 from .sqlite_session import Session, refuse_inherited
 from .store import StaleEpoch, StoreUnusableError
@@ -101,7 +102,7 @@ class SqliteStore:
         """J1: see Store.submit."""
         status = status_after(events) or "open"
         at = self._now()
-        rows = _rows(job_id, 0, events, None, at)
+        rows = [(job_id, *row) for row in chained(job_id, 0, None, events, None, at)]
         with self._session as connection:
             connection.execute("BEGIN IMMEDIATE")
             new = connection.execute(sql.SUBMIT, (job_id, status, len(events), at)).rowcount > 0
@@ -163,13 +164,15 @@ class SqliteStore:
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
         """One batch: see Store.append. KeyError when there is no such job."""
         status = status_after(events)
-        rows = _rows(job_id, expected, events, epoch, self._now())
+        at = self._now()
         version = expected + len(events)
         fence = _NO_EPOCH if epoch is None else epoch
         with self._session as connection:
             connection.execute("BEGIN IMMEDIATE")
             if not connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence)).rowcount:
                 return _own_or_refused(connection, job_id, expected, events, fence)
+            previous = _link(connection, job_id, expected)
+            rows = [(job_id, *row) for row in chained(job_id, expected, previous, events, epoch, at)]
             try:
                 connection.executemany(sql.ADD_EVENT, rows)
             except sqlite3.IntegrityError as error:
@@ -241,6 +244,14 @@ class SqliteStore:
             raise no_job(job_id)
         return events
 
+    def chain(self, job_id: str) -> list[ChainedEvent]:
+        """The job's stream as it is stored: see Store.chain."""
+        with self._session as connection:
+            found = [ChainedEvent(*row) for row in connection.execute(sql.CHAIN, (job_id,))]
+            if not found:
+                _job(connection, job_id)
+        return found
+
     def ledger(self, job_id: str) -> dict[str, Invocation]:
         """The job's invocation records: see Store.ledger."""
         with self._session as connection:
@@ -266,22 +277,22 @@ class SqliteStore:
             self._worker_lock.release()
 
 
-def _rows(
-    job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None, at: float
-) -> list[tuple[str, int, str, str, str | None, int | None, float, str]]:
-    """The rows of a batch that follows version `expected`."""
-    return [
-        (job_id, version, event.id, event.type, event.step, epoch, at, encode(event.data))
-        for version, event in enumerate(events, expected + 1)
-    ]
-
-
 def _job(connection: sqlite3.Connection, job_id: str) -> Any:
     """Version, fence and status of a job; KeyError when there is none."""
     row = connection.execute(sql.JOB, (job_id,)).fetchone()
     if row is None:
         raise no_job(job_id)
     return row
+
+
+def _link(connection: sqlite3.Connection, job_id: str, version: int) -> str:
+    """The link of an event that is there: the last one's, when the next is to be written."""
+    row = connection.execute(sql.LINK, (job_id, version)).fetchone()
+    if row is None:
+        raise StoreUnusableError(
+            f"damaged: job {job_id!r} has version {version} and no event {version}; restore the file from a backup"
+        )
+    return str(row[0])
 
 
 def _own_version(connection: sqlite3.Connection, job_id: str, events: Sequence[NewEvent]) -> int | None:

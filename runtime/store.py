@@ -9,7 +9,7 @@ time (T-WRITE). `StoreError` means *not known*: the write may or may not have ha
 from collections.abc import Sequence
 from typing import Protocol
 
-from .records import EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
+from .records import ChainedEvent, EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
 
 
 class StoreError(Exception):
@@ -109,6 +109,10 @@ class Store(Protocol):
 
     def events(self, job_id: str) -> list[Event]:
         """The job's stream, without fencing: for people and checkers. KeyError when there is no such job."""
+        ...
+
+    def chain(self, job_id: str) -> list[ChainedEvent]:
+        """The job's stream as it is stored, with its chain of hashes (E-CHAIN), unverified. KeyError when there is no job."""
         ...
 
     def ledger(self, job_id: str) -> dict[str, Invocation]:

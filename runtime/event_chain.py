@@ -1,0 +1,67 @@
+"""The chain of hashes over a job's events (E-CHAIN).
+
+A link is the SHA-256 of a domain, the head of an event (the link before it, job id, version, id, type, step, epoch and time,
+as RFC 8785 writes that list), a NUL, and the event's data byte for byte as they are stored, which is RFC 8785, too. Canonical
+JSON holds no NUL, so no two events have the same bytes. A changed, dropped, added, exchanged or transplanted event is found by
+whoever computes the chain again, and so is an edit that leaves the value of the data as it was.
+
+It is no signature, and it has no anchor: who can write the file can compute a new chain over other events, or end it earlier.
+Against that helps only a link that was noted elsewhere.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from .canonical import canonical
+from .records import ChainedEvent, Event, NewEvent
+from .store_rules import decode, encode
+
+DOMAIN: Final = b"crashwindow event\0"
+
+
+class Break(NamedTuple):
+    """Where a chain breaks: the version that is missing or wrong, and why."""
+
+    version: int
+    reason: str
+
+
+def next_link(previous: str | None, job_id: str, event: ChainedEvent) -> str:
+    """The link of an event, whose own `link` is not looked at; `previous` is None for a job's first event."""
+    version, event_id, kind, step, epoch, at, data, _ = event
+    head = canonical([previous, job_id, version, event_id, kind, step, epoch, at])
+    return hashlib.sha256(DOMAIN + head + b"\0" + data.encode()).hexdigest()
+
+
+def chained(
+    job_id: str, expected: int, previous: str | None, events: Sequence[NewEvent], epoch: int | None, at: float
+) -> list[ChainedEvent]:
+    """A batch as it is stored after version `expected`, whose link is `previous`. ValueError for data that are not JSON."""
+    batch = []
+    for version, event in enumerate(events, expected + 1):
+        unlinked = ChainedEvent(version, event.id, event.type, event.step, epoch, at, encode(event.data), "")
+        previous = next_link(previous, job_id, unlinked)
+        batch.append(unlinked._replace(link=previous))
+    return batch
+
+
+def event_of(stored: ChainedEvent) -> Event:
+    """What a stored event says. ValueError for data that are no JSON."""
+    return Event(*stored[:6], decode(stored.data))
+
+
+def first_break(job_id: str, events: Sequence[ChainedEvent]) -> Break | None:
+    """Where the chain of a job's events breaks first; None when it is whole, from event 1 to the last of those given."""
+    previous = None
+    for number, event in enumerate(events, 1):
+        if event.version != number:
+            return Break(number, f"it is missing; event {event.version} follows event {number - 1}")
+        try:
+            link = next_link(previous, job_id, event)
+        except ValueError as error:  # a number or a text that no store has written
+            return Break(number, f"it cannot be hashed: {error}")
+        if link != event.link:
+            return Break(number, f"{event.type!r} is not what was written here, or not after what stands before it")
+        previous = event.link
+    return None

@@ -179,12 +179,24 @@ CONTRACT_CLAIMS: Final = (
            _cite("Open questions", 464, 467, "b048f3b45b5339711e94a0be86b49d19d784b0b7d9af77d4bf918b9f99c0c997")),
     _shown("S3-DEFAULTS", "A tool call has 30 seconds unless its contract says otherwise; a request to a person waits without a limit.", "C-DATA",
            _cite("Open questions", 469, 472, "a3eb1f2f65d185d76d4e390bb1b085c44bd6686a992a62705e9006ff0318de59")),
+    _shown("S3-ACTION", "An action says what is to be done: it has no status, and no reference to its contract.", "C-DATA",
+           _cite("Concepts", 60, 64, "83ecefc5ac7a0c60e4c906a105c6f5acda0917e783a83430f77edb3b7ff41709")),
+    _shown("S3-GRAPH", "The graph is the one of the text, with its loop: intent, emotion, memory, reasoning, then a tool, a request or the end.", "C-NODES",
+           _cite("Context", 7, 10, "58090f99200ac3a9b8cffffa87fcd85b8cef63af63876eeb4814afd2442016b1")),
+    _shown("S3-STORE", "Contracts, checkpoints and traces lie in SQLite, without a server.", "C-DATA",
+           _cite("Constraints of the design", 35, 35, "2f996777f0fe9c49fa6e0694e272a1db47606603075a29a1b367cab61699b285")),
+    _shown("S3-CONSENT", "A tool contract that is irreversible may be made to wait for a person before it executes.", "C-NODES",
+           _cite("Waiting", 296, 296, "b22ad4894b4c184294a3362b7670a03aac9439afe147bdb0d04b06ffb8a575dd")),
+    _shown("S3-VALIDATES", "A transition that the machine does not have is refused where it is made, and changes nothing.", "C-MACHINE",
+           _cite("Risks", 459, 459, "8b8076fd8e053608f46574f322617bba32eb7aec322f452abe971a03801b1115")),
     _shown("S3-RETENTION", "Nothing of a trace is deleted unless somebody asks for it.", "C-DATA",
            _cite("Open questions", 474, 477, "f57e73911a37291e71d483e0328b234e83686f4de98eae1c824264f786c20a7a")),
     _unchecked("S3-TRANSITION", "During a transition the old fields and the new ones stand side by side, and new code reads the new ones first.",
                _cite("Contract generation", 231, 231, "b4beaa4a634321f36a039e85b526ddae4c6ee627d052ef626df37a5ac5b5a42f"), _cite("Risks", 460, 460, "91c4ab40fd91fe32c5df4672d9e6754de4cb553394cf1695e55e41ee891aac00")),
     _unchecked("S3-COMPATIBLE", "Results are written to the old `observation` field as well while the reasoner is being adapted.",
                _cite("Risks", 457, 457, "8f6ecd1360c03120c4ca57ccb9ea6968266a1f8a131e61203d633dede99c2dc8")),
+    _unchecked("S3-CALLBACK", "An executor that needs an asynchronous callback makes its contract wait.",
+               _cite("Waiting", 297, 297, "68caca308a17e0894576415e18063ce699770c32f57be3262ab8946bdd9db0e4")),
     _unchecked("S3-SIZE", "A contract's data is much smaller than the history of a dialogue.",
                _cite("Risks", 456, 456, "e5492d457cb7673f21d6d341d6ab06623ab5d3b4a9e4078fa2d4c3bcf850e0fd")),
 )  # fmt: skip
@@ -192,6 +204,7 @@ CONTRACT_CLAIMS: Final = (
 REASONS: Final = {
     "S3-TRANSITION": "It concerns the migration of another code base, which has `pending_tool_calls`; there is no such field here.",
     "S3-COMPATIBLE": "It concerns the migration of another code base; the reasoner here has read contracts from the start.",
+    "S3-CALLBACK": "It is named as a later extension; no tool here calls back.",
     "S3-SIZE": "It is an estimate about another system's data.",
 }
 """Why a claim is not checked."""

@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from ..checkers.evidence import Frame, Trace
 from ..model.boundaries import BY_NAME
+from ..model.claim_types import PROPERTY_BY_ID
 from ..model.machine import Scope, holds, show
-from ..model.properties import BY_ID
 from ..model.step import FIELDS
 
 LANES: Final = ("worker", "event stream", "ledger", "effect store", "world")
@@ -128,5 +128,5 @@ def _life(kind: Kind, before: Mapping[str, str], after: Mapping[str, str]) -> Li
 def broken(trace: Trace, properties: tuple[str, ...]) -> list[str]:
     """What properties say must never hold, and does in the last state of a trace."""
     state = {name: value for frame in trace.frames for name, value in frame.changed.items()}
-    never = [(name, g) for name in properties if name in BY_ID for g in BY_ID[name].never]
+    never = [(name, g) for name in properties if name in PROPERTY_BY_ID for g in PROPERTY_BY_ID[name].never]
     return [f"{name} broken: {show(g)}" for name, g in never if all(f in state for f in g) and holds(state, g)]

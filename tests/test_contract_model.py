@@ -225,8 +225,8 @@ def side(machine: Machine, this: str, other: str) -> Iterator[Row]:
     for rule in machine.rules:
         if not rule.name.startswith("other:"):
             writes = {renamed(name): value(name, text) for name, text in rule.writes.items()}
-            changed = {"name": f"{this}: {rule.name}", "sees": literals(rule.sees), "meets": literals(rule.meets)}
-            yield replace(rule, writes=writes, **changed)
+            sees, meets = literals(rule.sees), literals(rule.meets)
+            yield replace(rule, name=f"{this}: {rule.name}", sees=sees, meets=meets, writes=writes)
 
 
 def pair(machine: Machine, consents: tuple[str, ...]) -> Machine:

@@ -172,9 +172,14 @@ def _plan(path: str, registry: "Registry") -> "StoredPlan":
 
 def _submit(store: Store, job_id: str | None, plan: "StoredPlan") -> str:
     """J1, and a word about it; the job's id, which is chosen here when none is given."""
+    from .contracts.step import contract_of
     from .plan import submission
 
     job_id = secrets.token_hex(8) if job_id is None else job_id
+    if (contract := contract_of(job_id)) is not None:
+        raise CommandError(
+            f"--job {job_id}: that is what the step of contract {plain(contract)} is called; choose another id"
+        )
     try:
         new = store.submit(job_id, submission(job_id, plan))
     except StoreError as error:

@@ -214,6 +214,13 @@ def test_run_names_a_job(house: House) -> None:
     assert [line.split()[0] for line in house.effects] == names
 
 
+def test_a_contracts_job_is_not_a_users(house: House) -> None:
+    """A job that is called as a contract's step is refused: it would keep that contract from being executed."""
+    done = house("submit", house.plan("touch"), "--store", STORE, "--tools", "tools.py", "--job", "contract:exec-001")
+    assert (done.code, house.effects) == (2, [])
+    assert "contract exec-001" in done.err
+
+
 def test_run_fails(house: House) -> None:
     """Exit code 1, and why; what a tool said cannot steer the terminal."""
     done = house.run("refuse")

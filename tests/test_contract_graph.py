@@ -307,6 +307,17 @@ def test_denial(house: House) -> None:
     assert not house.mails
 
 
+def test_an_answer_that_nobody_continued_is_taken_by_recovery(house: House) -> None:
+    """A crash between the answer and its taking loses nothing: recovery takes it, and what was approved happens once."""
+    asked(house)
+    operations.approve(house.ports, "exec-002", "alice")
+    (state,) = house.runner().recover()
+    assert state.reply == "[SUCCESS] mail sent"
+    assert house.trace() == GOLDEN
+    assert len(house.mails) == 1
+    assert house.runner().recover() == []
+
+
 def test_answering_twice_changes_nothing(house: House) -> None:
     """The first answer stands; a second one, and a second continuation, are conflicts."""
     asked(house)

@@ -115,23 +115,33 @@ class GraphRunner:
         return self.advance_all(dict.fromkeys(each.session_id for each in moved))
 
     def recover(self) -> list[GraphState]:
-        """Run every session that a crash, or an answer about an unknown outcome, may have left something to do (C-ORPHAN)."""
+        """Run every session that a crash, or an answer about an unknown outcome, may have left something to do (C-ORPHAN).
+
+        An answer that was given, and not taken before a crash, is taken.
+        """
         store = self.ports.contracts
         unsure = {
             each.session_id for status in (Status.RUNNING, Status.UNKNOWN) for each in store.contracts(None, status)
         }
+        for contract in store.contracts(None, Status.WAITING):
+            answer = store.given(contract.execution_id)
+            if answer is not None and answer.version == contract.version:
+                self.attempt(contract.session_id, lambda session_id: self.drive(session_id, release, 0))
         todo = [each.session_id for each in store.sessions() if each.status != "idle" or each.session_id in unsure]
         return self.advance_all(todo)
 
     def advance_all(self, session_ids: Iterable[str]) -> list[GraphState]:
         """Run several sessions. One that cannot be run now is left as it is, with a warning, and does not hinder the others."""
-        states = []
-        for session_id in session_ids:
-            try:
-                states.append(self.advance(session_id))
-            except (ContractError, StoppedError, StoreError) as error:
-                log.warning("session %s: left as it is: %s", session_id, error)
-        return states
+        states = (self.attempt(session_id, self.advance) for session_id in session_ids)
+        return [state for state in states if state is not None]
+
+    def attempt(self, session_id: str, turn: Callable[[str], GraphState]) -> GraphState | None:
+        """One session's turn; None, with a warning, where it cannot be run now."""
+        try:
+            return turn(session_id)
+        except (ContractError, StoppedError, StoreError) as error:
+            log.warning("session %s: left as it is: %s", session_id, error)
+            return None
 
     # Driving.
 

@@ -157,6 +157,7 @@ COMMANDS = (
     ),
     Command("jobs", ".runtime.cli", "list the jobs of a store", (STORE, JSON)),
     Command("show", ".runtime.cli", "show a job's events, ledger and effects", (JOB, STORE, JSON)),
+    Command("effects", ".runtime.cli_logs", "show the effects of a job, one line each, in order", (JOB, STORE, JSON)),
     Command(
         "resolve",
         ".runtime.cli",

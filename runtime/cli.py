@@ -12,7 +12,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from .cli_common import compact, opened, parsed, print_json, print_table, registry_of
+from .cli_common import compact, events_of, opened, parsed, print_json, print_table, registry_of
 from .errors import CommandError
 from .plain import plain
 from .records import Event, Json
@@ -94,7 +94,7 @@ def resolve(args: argparse.Namespace) -> int:
         raise CommandError("--result and --external-id go with --happened only: what did not happen has no result")
     result = parsed("--result", args.result) if happened else None
     with opened(args.store, existing=True) as store:
-        asked = question(args.job, _events(store, args.job, args.store), args.step)
+        asked = question(args.job, events_of(store, args.job, args.store), args.step)
         write(store, asked, Answer(happened, args.by, args.evidence, result, args.external_id))
     print(f"job {plain(args.job)}: step {plain(asked.step)} resolved as {args.answer}; the job is open again")
     print(f"  next: crashwindow worker --store {shlex.quote(args.store)} --until-idle")
@@ -121,7 +121,7 @@ def jobs(args: argparse.Namespace) -> int:
 def show(args: argparse.Namespace) -> int:
     """Show what the stores hold about a job: its events, ledger records and effect records."""
     with opened(args.store, existing=True) as store:
-        events = _events(store, args.job, args.store)
+        events = events_of(store, args.job, args.store)
         ledger, effects = list(store.ledger(args.job).values()), list(store.effects(args.job).values())
     if args.json:
         records: dict[str, Json] = {"job_id": args.job, "status": _status(events)}
@@ -189,14 +189,6 @@ def _submit(store: Store, job_id: str | None, plan: "StoredPlan") -> str:
         ) from error
     print(f"job {plain(job_id)} {'submitted' if new else 'is there already, with the same plan'}", flush=True)
     return job_id
-
-
-def _events(store: Store, job_id: str, url: str) -> list[Event]:
-    """A job's events."""
-    try:
-        return store.events(job_id)
-    except KeyError:
-        raise CommandError(f"there is no job {job_id!r} in {url}; `crashwindow jobs` lists them") from None
 
 
 # What goes out.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from .errors import CommandError
 from .plain import plain
-from .records import Json
+from .records import Event, Json
 from .store import Store
 
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ def opened(url: str, existing: bool = False) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def events_of(store: Store, job_id: str, url: str) -> list[Event]:
+    """A job's events; an error in the user's words when there is no such job."""
+    try:
+        return store.events(job_id)
+    except KeyError:
+        raise CommandError(f"there is no job {job_id!r} in {url}; `crashwindow jobs` lists them") from None
 
 
 def parsed(option: str, text: str) -> Json:

@@ -8,6 +8,7 @@ Json = Any
 """A JSON value: None, bool, int, float, str, list, or dict with string keys."""
 
 LedgerStatus = Literal["INFLIGHT", "NO_EFFECT", "UNKNOWN", "COMMITTED"]
+EffectKind = Literal["tool", "llm", "http", "human", "time", "random"]
 JobStatus = Literal["open", "parked", "completed", "failed"]
 
 NEUTRAL: Final = frozenset({"signal_received", "wait_completed", "cancel_requested"})
@@ -89,7 +90,7 @@ class EffectRecord:
     job_id: str
     idempotency_key: str
     step_id: str
-    kind: Literal["tool"]
+    kind: EffectKind
     input: Json
     output: Json
     input_hash: str

@@ -126,7 +126,7 @@ ALONE: Final = guard(idle_others="0", acted_others="0")
 
 SENTENCES: Final = (
     Property("S3-ONCE", "Two contracts with one key are never both completed, with an effect each.",
-             never=(guard(tool="completed", deed="done", holder="this|other", acted_others=SEVERAL, effects="2"),)),
+             never=(guard(tool="completed", deed="done", holder="other", acted_others=SEVERAL, effects="2"),)),
     Property("S3-RETRY", "A failed contract may be retried: nothing happens twice.",
              never=(guard(tool="failed", deed="done", acted_others=SEVERAL, effects="2"),)),
     Property("S3-TIMEOUT", "A contract that was cancelled for its timeout may be tried again: nothing happens twice.",

@@ -21,7 +21,8 @@ from .conform import Bounds, EnoughError, Progress, chosen
 from .conform_follow import Disagreement
 from .conform_rig import CONTRACTS
 from .contract_follow import ContractModel
-from .contract_rig import Behaviour, ContractRig, Edge, Strike, Wish
+from .contract_rig import ContractRig, Edge, Strike
+from .contract_services import Behaviour, Wish
 
 Profile = Literal["quick", "deep"]
 
@@ -184,7 +185,7 @@ class ContractWalk(RuleBasedStateMachine):
         """Every time limit is over."""
         self.do(self.rig.wait, late_requests_arrive, strikes)
 
-    @precondition(lambda self: self.rig.has_late_requests())
+    @precondition(lambda self: self.rig.services.on_the_wire())
     @rule(arrives=st.booleans())
     def late_request(self, arrives: bool) -> None:
         """A request whose sender is gone arrives, or is lost."""

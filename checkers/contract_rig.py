@@ -8,30 +8,24 @@ and each machine follows (`contract_follow`). A crash is a dropped generator and
 import itertools
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from ..model.contract import Status
 from ..runtime import drive
 from ..runtime.commands import Command, Execute, Ports
 from ..runtime.contracts import operations
 from ..runtime.contracts.commands import ContractPorts, Write
-from ..runtime.contracts.reasoner import Decision, Request, Retry
 from ..runtime.contracts.records import ExecutionContract, GraphState
 from ..runtime.contracts.runner import GraphRunner
 from ..runtime.contracts.sqlite_contracts import SqliteContractStore
 from ..runtime.contracts.store import Batch, ContractError
-from ..runtime.records import Json
 from ..runtime.resolve import Answer
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StoreError
-from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
 from .conform_follow import Disagreement
-from .conform_rig import CONTRACTS, QUIET, TTL, Contract, Crash, tool_name
+from .conform_rig import QUIET, TTL, Crash
 from .contract_abstraction import (
-    JOB_PREFIX,
     ContractReader,
     NotAContractError,
     StoredContracts,
@@ -40,64 +34,12 @@ from .contract_abstraction import (
     contract_state,
 )
 from .contract_follow import STEP, ContractFollower, ContractModel
+from .contract_services import PATIENCE, Behaviour, Services, Wish, result_of
 
-Behaviour = Literal[
-    "ok",
-    "no effect",
-    "lost answer",
-    "lost refusal",
-    "on the wire",
-    "dies after the effect",
-    "dies on the wire",
-    "cancelled meanwhile",
-    "timed out meanwhile",
-]
-"""How a tool's call goes; `meanwhile`: somebody gives the contract up while the call lasts, and it succeeds."""
 Strike = Literal["crash before", "crash after", "error", "lost", "overtaken"]
 """What befalls a command. error: the store fails, nothing is written; lost: it is written, the answer is lost; overtaken: another
 runner, or another person, goes first."""
-Consent = Literal["none", "before", "during"]
 Edge = tuple[str, str, str]
-
-FREE_SERVICE: Final = "note"
-BOUND_SERVICE: Final = "mail"
-"""Tools of this service are irreversible, so they run only with a person's consent."""
-PATIENCE: Final = 500.0
-"""Seconds that a request to a person waits."""
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What a session's reasoner asks for. retries: how often again, after a proven no-effect.
-
-    Sessions with one occurrence are the same request of the user's, where the action cannot be undone.
-    """
-
-    consent: Consent
-    tool: Contract
-    occurrence: int = 0
-    argument: int = 0
-    retries: int = 0
-
-    def decide(self, request: Request) -> Decision:
-        """The call, then retries after a proven no-effect, then a reply."""
-        last = next((seen for seen in reversed(request.observations) if seen.action_type == "tool_call"), None)
-        if request.turn == 0:
-            service = FREE_SERVICE if self.consent == "none" else BOUND_SERVICE
-            call = {"kind": "call", "service": service, "method": tool_name(self.tool), "args": {"n": self.argument}}
-            ask = {"kind": "ask", "message": "May it?", "defers": 0, "timeout_seconds": PATIENCE}
-            return Decision.model_validate({"actions": (call, ask) if self.consent == "before" else (call,)})
-        if last is not None and last.status is Status.FAILED and request.turn <= self.retries:
-            return Decision(actions=(Retry(execution_id=last.execution_id),))
-        return Decision(reply="that was it")
-
-
-@dataclass
-class Effects:
-    """What one external key has led to. wire: the contracts whose request is on its way."""
-
-    acted: bool = False
-    wire: list[str] = field(default_factory=list)
 
 
 class ContractRig:
@@ -108,8 +50,7 @@ class ContractRig:
         self.clock = 1_000_000.0
         self.sessions: dict[str, Wish] = {}
         self.followers: dict[str, ContractFollower] = {}
-        self.world: dict[str, Effects] = {}
-        self.effects: Counter[str] = Counter()
+        self.services = Services(lambda: self._follow(STEP, world=True), self._give_up)
         self.edges: Counter[Edge] = Counter()
         self.owners = itertools.count()
         self.traced = self.lives = 0
@@ -117,9 +58,9 @@ class ContractRig:
         self._open()
         # Of the action at hand:
         self.strikes: Mapping[int, Strike] = {}
-        self.behaviours: Iterator[Behaviour] = iter(())
         self.performed = 0
         self.rival: Any = None
+        self.parted: Disagreement | None = None
 
     def _open(self) -> None:
         self.path = self.folder / f"{self.lives}.db"
@@ -204,11 +145,11 @@ class ContractRig:
     def resolve(self, number: int, late_requests_arrive: bool, strikes: Mapping[int, Strike] | None = None) -> str:
         """A truthful person says of the newest contract of a session whether it happened."""
         name = self._newest(number).execution_id
-        if not self.effects[name]:
+        if not self.services.effects[name]:
             self._quiet(late_requests_arrive)
-        happened = bool(self.effects[name])
-        answer = Answer(happened, "ann", "the service's own log", _result(name) if happened else None)
-        tools = self._tools()
+        happened = bool(self.services.effects[name])
+        answer = Answer(happened, "ann", "the service's own log", result_of(name) if happened else None)
+        tools = self.services.tools(self.declared_late)
         return self._act(lambda: operations.resolve(self.ports, tools, name, answer, self._perform), (), strikes)
 
     def wait(self, late_requests_arrive: bool, strikes: Mapping[int, Strike] | None = None) -> str:
@@ -219,21 +160,15 @@ class ContractRig:
 
     def late(self, arrives: bool) -> bool:
         """A request on the wire arrives, or is lost; False when there is none."""
-        for key, place in self.world.items():
-            if place.wire:
-                name = place.wire.pop(0)
-                if arrives:
-                    self._serve(key, name)
-                    self._follow(STEP, world=True)
-                return True
-        return False
+        return self.services.late(arrives)
 
     # How it does it.
 
     def _act(self, action: Any, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None,
              rival: Any = None) -> str:  # fmt: skip
         """Do something, and say how it ended: done, refused (nothing may have changed), stopped, crash."""
-        self.strikes, self.behaviours, self.performed, self.rival = strikes or {}, iter(behaviours), 0, rival
+        self.strikes, self.performed, self.rival = strikes or {}, 0, rival
+        self.services.behaviours = iter(behaviours)
         try:
             action()
         except Crash:
@@ -265,7 +200,9 @@ class ContractRig:
         def owner() -> str:
             return f"runner-{next(self.owners)}"
 
-        return GraphRunner(self.ports, self._tools(), self.sessions[name], self._perform, owner, TTL)
+        return GraphRunner(
+            self.ports, self.services.tools(self.declared_late), self.sessions[name], self._perform, owner, TTL
+        )
 
     def _say(self, contract: ExecutionContract, yes: bool) -> None:
         """Answer whoever asks about a contract, naming the earlier execution where there is one."""
@@ -294,10 +231,6 @@ class ContractRig:
         fitting = [place for place, status in newest.items() if status in statuses] or list(newest)
         return fitting[number % len(fitting)] if fitting else None
 
-    def has_late_requests(self) -> bool:
-        """Whether a request is on the wire."""
-        return any(place.wire for place in self.world.values())
-
     def _quiet(self, late_requests_arrive: bool) -> None:
         """Requests on the wire arrive, or are lost; then so much time passes that none can be under way (A-QUIET)."""
         while self.late(late_requests_arrive):
@@ -319,6 +252,8 @@ class ContractRig:
         if strike == "overtaken" and isinstance(command, Write):
             self._overtake(command.batch)
         reply = command.perform(ports)
+        if self.parted is not None:  # in the midst of a tool's call, whose exceptions are outcomes to the runtime
+            raise self.parted
         self._follow(command.batch.boundary if isinstance(command, Write) else STEP, isinstance(command, Execute))
         if strike == "lost":
             raise StoreError(f"injected: {command.boundary} was written")
@@ -338,57 +273,6 @@ class ContractRig:
         finally:
             self.strikes = strikes
 
-    # The world.
-
-    def _tools(self) -> dict[str, Tool]:
-        """Every tool that may be declared, reversible and not."""
-        services = ((FREE_SERVICE, self.declared_late), (BOUND_SERVICE, True))
-        return {
-            f"{service}.{tool_name(each)}": self._tool(service, each, final)
-            for service, final in services
-            for each in CONTRACTS
-        }
-
-    def _tool(self, service: str, contract: Contract, irreversible: bool) -> Tool:
-        idempotent, on_unknown, look = contract
-        return Tool(
-            f"{service}.{tool_name(contract)}",
-            lambda _, context: self._call(idempotent, context),
-            "a witnessed tool",
-            idempotent=idempotent,
-            irreversible=irreversible,
-            on_unknown=on_unknown,
-            query=None if look == "none" else lambda _, context: self._query(look, context),
-            look=look,
-            quiet_seconds=QUIET,
-            max_retries=int(idempotent),
-        )
-
-    def _call(self, idempotent: bool, context: ToolContext) -> Json:
-        """The tool."""
-        key, name = context.external_key, context.job_id.removeprefix(JOB_PREFIX)
-        place = self.world.setdefault(key, Effects())
-        behaviour: Behaviour = next(self.behaviours, "ok")
-        if behaviour in ("on the wire", "dies on the wire"):
-            place.wire.append(name)
-        elif behaviour not in ("no effect", "lost refusal") and not (idempotent and place.acted):
-            self._serve(key, name)
-        self._follow(STEP, world=True)
-        if behaviour in ("cancelled meanwhile", "timed out meanwhile"):
-            self._give_up(name, behaviour)
-        if behaviour == "ok" or behaviour.endswith("meanwhile"):
-            return _result(name)
-        if behaviour == "no effect":
-            raise NoEffectError("refused")
-        if behaviour.startswith("dies"):
-            raise Crash
-        raise TimeoutError
-
-    def _serve(self, key: str, name: str) -> None:
-        """The effect."""
-        self.world[key].acted = True
-        self.effects[name] += 1
-
     def _give_up(self, name: str, behaviour: Behaviour) -> None:
         """A person cancels, or the clock strikes, while the call lasts."""
         if behaviour == "cancelled meanwhile":
@@ -401,15 +285,6 @@ class ContractRig:
         reply = command.perform(ports)
         self._follow(command.batch.boundary if isinstance(command, Write) else STEP)
         return reply
-
-    def _query(self, look: str, context: ToolContext) -> Happened | Absent:
-        """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
-        place = self.world.setdefault(context.external_key, Effects())
-        if place.acted:
-            return Happened(_result(context.job_id.removeprefix(JOB_PREFIX)))
-        if look == "fence":
-            place.wire.clear()
-        return Absent()
 
     # The model beside it.
 
@@ -425,7 +300,11 @@ class ContractRig:
             self._whole(boundary, new)
             self._compare(boundary, stored, new)
         except NotAContractError as error:
-            raise Disagreement(f"the code performs {boundary}: {error}") from error
+            self.parted = Disagreement(f"the code performs {boundary}: {error}")
+            raise self.parted from error
+        except Disagreement as error:
+            self.parted = error
+            raise
         self.traced = new[-1].seq if new else self.traced
 
     def _compare(self, boundary: str, stored: StoredContracts, new: list[StoredEntry]) -> None:
@@ -442,7 +321,7 @@ class ContractRig:
             roles = {name: "tool"} | ({request.execution_id: "request"} if request else {})
             moves = tuple(_move(roles[entry.execution_id], entry) for entry in new
                           if entry.execution_id in roles and entry.action.startswith("transition:"))  # fmt: skip
-            self.followers[name].observe(boundary, moves, contract_state(stored, name, self.effects))
+            self.followers[name].observe(boundary, moves, contract_state(stored, name, self.services.effects))
 
     def _whole(self, boundary: str, new: list[StoredEntry]) -> None:
         """A contract is given up for another one in one write (C-BIND)."""
@@ -460,8 +339,3 @@ def _move(role: str, entry: StoredEntry) -> str:
     """A transition as the model's rows name it."""
     before = entry.action.rpartition(":")[2].partition("→")[0]
     return f"{role}:{before}:{entry.trigger}:{entry.actor}"
-
-
-def _result(name: str) -> Json:
-    """What the effect of a contract's execution answers."""
-    return {"done": name}

@@ -1,0 +1,156 @@
+"""The world of the contracts' rig: what sessions wish for, and services that count effects by contract and answer truthfully."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from ..model.contract import Status
+from ..runtime.contracts.reasoner import Decision, Request, Retry
+from ..runtime.records import Json
+from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
+from .conform_rig import CONTRACTS, QUIET, Contract, Crash, tool_name
+from .contract_abstraction import JOB_PREFIX
+
+Behaviour = Literal[
+    "ok",
+    "no effect",
+    "lost answer",
+    "lost refusal",
+    "on the wire",
+    "dies after the effect",
+    "dies on the wire",
+    "cancelled meanwhile",
+    "timed out meanwhile",
+]
+"""How a tool's call goes; `meanwhile`: somebody gives the contract up while the call lasts, and it succeeds."""
+Consent = Literal["none", "before", "during"]
+
+FREE_SERVICE: Final = "note"
+BOUND_SERVICE: Final = "mail"
+"""Tools of this service are irreversible, so they run only with a person's consent."""
+PATIENCE: Final = 500.0
+"""Seconds that a request to a person waits."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a session's reasoner asks for. retries: how often again, after a proven no-effect.
+
+    Sessions with one occurrence are the same request of the user's, where the action cannot be undone.
+    """
+
+    consent: Consent
+    tool: Contract
+    occurrence: int = 0
+    argument: int = 0
+    retries: int = 0
+
+    def decide(self, request: Request) -> Decision:
+        """The call, then retries after a proven no-effect, then a reply."""
+        last = next((seen for seen in reversed(request.observations) if seen.action_type == "tool_call"), None)
+        if request.turn == 0:
+            service = FREE_SERVICE if self.consent == "none" else BOUND_SERVICE
+            call = {"kind": "call", "service": service, "method": tool_name(self.tool), "args": {"n": self.argument}}
+            ask = {"kind": "ask", "message": "May it?", "defers": 0, "timeout_seconds": PATIENCE}
+            return Decision.model_validate({"actions": (call, ask) if self.consent == "before" else (call,)})
+        if last is not None and last.status is Status.FAILED and request.turn <= self.retries:
+            return Decision(actions=(Retry(execution_id=last.execution_id),))
+        return Decision(reply="that was it")
+
+
+@dataclass
+class Effects:
+    """What one external key has led to. wire: the contracts whose request is on its way."""
+
+    acted: bool = False
+    wire: list[str] = field(default_factory=list)
+
+
+class Services:
+    """Every service that a tool may speak to. followed: told after each act of the world; meanwhile: lets somebody else act while
+    a call lasts.
+    """
+
+    def __init__(self, followed: Callable[[], None], meanwhile: Callable[[str, Behaviour], None]) -> None:
+        self.followed, self.meanwhile = followed, meanwhile
+        self.places: dict[str, Effects] = {}
+        self.effects: Counter[str] = Counter()
+        self.behaviours: Iterator[Behaviour] = iter(())
+
+    def tools(self, declared_late: bool) -> dict[str, Tool]:
+        """Every tool that may be declared, reversible and not; declared_late: all of them irreversible."""
+        return {
+            f"{service}.{tool_name(contract)}": self._tool(service, contract, irreversible)
+            for service, irreversible in ((FREE_SERVICE, declared_late), (BOUND_SERVICE, True))
+            for contract in CONTRACTS
+        }
+
+    def late(self, arrives: bool) -> bool:
+        """A request on the wire arrives, or is lost; False when there is none."""
+        for place in self.places.values():
+            if place.wire:
+                name = place.wire.pop(0)
+                if arrives:
+                    self._serve(place, name)
+                    self.followed()
+                return True
+        return False
+
+    def on_the_wire(self) -> bool:
+        """Whether a request is on its way."""
+        return any(place.wire for place in self.places.values())
+
+    def _tool(self, service: str, contract: Contract, irreversible: bool) -> Tool:
+        idempotent, on_unknown, look = contract
+        return Tool(
+            f"{service}.{tool_name(contract)}",
+            lambda _, context: self._call(idempotent, context),
+            "a witnessed tool",
+            idempotent=idempotent,
+            irreversible=irreversible,
+            on_unknown=on_unknown,
+            query=None if look == "none" else lambda _, context: self._query(look, context),
+            look=look,
+            quiet_seconds=QUIET,
+            max_retries=int(idempotent),
+        )
+
+    def _call(self, idempotent: bool, context: ToolContext) -> Json:
+        """The tool."""
+        name = context.job_id.removeprefix(JOB_PREFIX)
+        place = self.places.setdefault(context.external_key, Effects())
+        behaviour: Behaviour = next(self.behaviours, "ok")
+        if behaviour in ("on the wire", "dies on the wire"):
+            place.wire.append(name)
+        elif behaviour not in ("no effect", "lost refusal") and not (idempotent and place.acted):
+            self._serve(place, name)
+        self.followed()
+        if behaviour in ("cancelled meanwhile", "timed out meanwhile"):
+            self.meanwhile(name, behaviour)
+        if behaviour == "ok" or behaviour.endswith("meanwhile"):
+            return result_of(name)
+        if behaviour == "no effect":
+            raise NoEffectError("refused")
+        if behaviour.startswith("dies"):
+            raise Crash
+        raise TimeoutError
+
+    def _serve(self, place: Effects, name: str) -> None:
+        """The effect."""
+        place.acted = True
+        self.effects[name] += 1
+
+    def _query(self, look: str, context: ToolContext) -> Happened | Absent:
+        """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
+        place = self.places.setdefault(context.external_key, Effects())
+        if place.acted:
+            return Happened(result_of(context.job_id.removeprefix(JOB_PREFIX)))
+        if look == "fence":
+            place.wire.clear()
+        return Absent()
+
+
+def result_of(name: str) -> Json:
+    """What the effect of a contract's execution answers."""
+    return {"done": name}

@@ -1,0 +1,509 @@
+"""The contracts' walk: machine and runtime agree over random histories, and a planted bug parts them, with the field in words."""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers import conform, contract_abstraction, contract_conform
+from crashwindow.checkers.conform import Bounds
+from crashwindow.checkers.conform_follow import Disagreement
+from crashwindow.checkers.conform_rig import Contract
+from crashwindow.checkers.contract_abstraction import NotAContractError, contract_state
+from crashwindow.checkers.contract_conform import walk_contracts
+from crashwindow.checkers.contract_coverage import enumerate_all
+from crashwindow.checkers.contract_follow import ContractModel
+from crashwindow.checkers.contract_rig import ContractRig
+from crashwindow.checkers.contract_services import Wish
+from crashwindow.checkers.contract_walk_stage import contract_coverage, contract_walk, covered
+from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
+from crashwindow.checkers.verify import Context, Found, Stage, verify
+from crashwindow.model.claims import CLAIMS
+from crashwindow.model.contract import HARDENED, Status, target
+from crashwindow.model.contract_machine import build_contract
+from crashwindow.runtime import sqlite_schema
+from crashwindow.runtime.contracts import (
+    nodes,
+    operations,
+    rules,
+    runner,
+    sqlite_contract_statements,
+    sqlite_contracts,
+    write_batch,
+)
+from crashwindow.runtime.contracts.commands import ContractPorts, LoadHolders, Write
+from crashwindow.runtime.contracts.records import ExecutionContract, replaced
+from crashwindow.runtime.contracts.release import release
+from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
+from crashwindow.runtime.contracts.store import Batch
+from crashwindow.runtime.protocol import Step
+
+SEED = 20
+ONCE: Contract = (False, "park", "none")
+NONE, BEFORE, DURING = (Wish(consent, ONCE) for consent in ("none", "before", "during"))
+MODEL = ContractModel(build_contract())
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Any:
+    """A rig on a file of its own."""
+    made = ContractRig(tmp_path, MODEL)
+    yield made
+    made.close()
+
+
+# Agreement.
+
+
+def test_machine_and_runtime_agree(tmp_path: Path) -> None:
+    """The quick walk finds nothing, and says how far it came."""
+    found = contract_walk(Context("quick", SEED, tmp_path, lambda _: None))
+    (item,) = found.items["C1"]
+    assert item.verdict is Verdict.TESTED, item
+    assert item.figures["seed"] == SEED
+    assert int(item.figures["steps"]) > 500
+    assert int(item.figures["durable states"]) > 30
+    assert int(item.figures["rules"]) > int(item.figures["rules taken"]) > 35
+    assert int(item.figures["crashes"]) > 20
+    assert int(item.figures["refusals"]) > 100
+    assert len(found.edges["walk"]) > 10
+
+
+def test_a_walk_is_given_by_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same seed walks the same way."""
+    monkeypatch.setitem(contract_conform.BOUNDS, "quick", Bounds(8, 12))
+    first, second = walk_contracts("quick", SEED), walk_contracts("quick", SEED)
+    assert (first.steps, first.ends, first.edges) == (second.steps, second.ends, second.edges)
+    assert first.model.states_met == second.model.states_met
+
+
+Program = Callable[[ContractRig], object]
+
+
+def worked(rig: ContractRig) -> None:
+    """Asked before, approved, executed; a rival overtakes the resume."""
+    rig.open(BEFORE)
+    rig.respond(0, True)
+    assert rig.resume(0, (), {1: "overtaken"}) == "refused"
+
+
+def denied(rig: ContractRig) -> None:
+    """Denied; the key admits no other contract before a person reopens it."""
+    rig.open(DURING)
+    rig.respond(0, False)
+    rig.resume(0)
+    rig.open(DURING)
+    rig.reopen(0)
+    rig.open(DURING)
+
+
+def answered_twice(rig: ContractRig) -> None:
+    """A second answer, the opposite one, is refused."""
+    rig.open(BEFORE)
+    rig.respond(0, True)
+    assert rig.respond(0, False) == "refused"
+
+
+def orphaned(rig: ContractRig) -> None:
+    """The process dies after the effect; a person tells the truth."""
+    rig.open(NONE, ["dies after the effect"])
+    rig.advance(0)
+    rig.resolve(0, True)
+    rig.advance(0)
+
+
+def timed_out(rig: ContractRig) -> None:
+    """The process dies when running is durable, and the limit is over before another one comes."""
+    rig.open(NONE, (), {9: "crash after"})
+    rig.wait(True)
+    rig.advance(0)
+
+
+def given_up(rig: ContractRig) -> None:
+    """Nobody answers in time; an answer after that is refused."""
+    rig.open(BEFORE)
+    rig.wait(True)
+    assert rig.respond(0, True) == "refused"
+
+
+def changed(rig: ContractRig) -> None:
+    """The arguments change while a person is asked; the new contract asks for itself."""
+    rig.open(BEFORE)
+    rig.supersede(0, 7)
+    rig.advance(0)
+    rig.respond(0, True)
+    rig.resume(0)
+
+
+def retried(rig: ContractRig) -> None:
+    """Refused by the service, tried again with the same key, and asked for again."""
+    rig.open(replace(DURING, retries=1))
+    rig.respond(0, True)
+    rig.resume(0, ["no effect"])
+    rig.respond(0, True)
+    rig.resume(0)
+
+
+def raced(rig: ContractRig) -> None:
+    """Two sessions want the same key."""
+    rig.open(BEFORE)
+    rig.open(DURING)
+    rig.respond(0, True)
+    rig.resume(0, ["lost answer"])
+    rig.open(DURING)
+
+
+def late_proof(rig: ContractRig) -> None:
+    """The contract is given up while the call lasts, and the call succeeds."""
+    rig.open(NONE, ["cancelled meanwhile"])
+    rig.open(NONE, ["timed out meanwhile"])
+
+
+def told(rig: ContractRig) -> None:
+    """A step that failed as in flight: the person's word ends the contract itself."""
+    rig.open(replace(NONE, tool=(False, "fail", "none")), ["lost refusal"])
+    rig.resolve(0, True)
+
+
+def redeclared(rig: ContractRig) -> None:
+    """The tool is declared irreversible between creation and start."""
+    rig.open(NONE, (), {7: "crash after"})
+    rig.advance(0, (), None, True)
+
+
+PROGRAMS = (
+    worked,
+    denied,
+    answered_twice,
+    orphaned,
+    timed_out,
+    given_up,
+    changed,
+    retried,
+    raced,
+    late_proof,
+    told,
+    redeclared,
+)
+ENDS: Mapping[str, tuple[str, ...]] = {
+    "worked": ("completed",),
+    "denied": ("rejected", "waiting"),
+    "answered_twice": ("pending",),
+    "orphaned": ("completed",),
+    "timed_out": ("failed",),
+    "given_up": ("cancelled",),
+    "changed": ("cancelled", "completed"),
+    "retried": ("failed", "completed"),
+    "raced": ("unknown",),
+    "late_proof": ("completed", "completed"),
+    "told": ("failed",),
+    "redeclared": ("rejected",),
+}
+"""How the tool contracts of each program end, in the order of their creation."""
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
+def test_a_story_ends_as_it_should(program: Program, rig: ContractRig) -> None:
+    """The stories that the walk is made of are followed to their ends: the programs below are not vacuous."""
+    program(rig)
+    assert tuple(rig.ports.contracts.contract(name).status for name in rig.followers) == ENDS[program.__name__]
+
+
+@pytest.mark.parametrize("at", range(0, 40, 3))
+@pytest.mark.parametrize("when", ["crash before", "crash after", "lost", "error"])
+def test_a_strike_anywhere_is_followed(at: int, when: Any, rig: ContractRig) -> None:
+    """The approved action, struck at each command of its resume: the model follows, and what is left is recovered."""
+    rig.open(BEFORE)
+    rig.respond(0, True)
+    rig.resume(0, (), {at: when})
+    rig.resume(0)
+    rig.advance(0)
+    (name,) = rig.followers
+    assert rig.ports.contracts.contract(name).status in (Status.COMPLETED, Status.UNKNOWN)
+
+
+# Teeth: bugs of the runtime.
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def second_answer(patch: pytest.MonkeyPatch) -> None:
+    """The store takes a second answer in the place of the first."""
+    patch.setattr(sqlite_contracts._SqliteRows, "answered", lambda *_: None)
+    patch.setattr(
+        sqlite_contract_statements,
+        "ADD_ANSWER",
+        sqlite_contract_statements.ADD_ANSWER.replace("INSERT", "INSERT OR REPLACE"),
+    )
+
+
+def no_compare_and_set(patch: pytest.MonkeyPatch) -> None:
+    """Whatever version a writer has seen, it is taken for the newest."""
+    move_all, checkpoint = write_batch._move_all, write_batch._checkpoint
+
+    def newest(rows: Any, moves: Any, at: float) -> None:
+        for index, move in enumerate(moves):
+            moves_before = sum(m.execution_id == move.execution_id and m.trigger is not None for m in moves[:index])
+            current = rows.contract(move.execution_id).version + moves_before
+            moves = (*moves[:index], replace(move, expected=current), *moves[index + 1 :])
+        move_all(rows, moves, at)
+
+    def forced(rows: Any, batch: Batch, state: Any, at: float) -> None:
+        checkpoint(rows, batch, state.model_copy(update={"version": rows.state_version(state.session_id) + 1}), at)
+
+    patch.setattr(write_batch, "_move_all", newest)
+    patch.setattr(write_batch, "_checkpoint", forced)
+
+
+def consent_kept(patch: pytest.MonkeyPatch) -> None:
+    """A run does not use its approval up."""
+    original = rules.moved
+
+    def planted(*arguments: Any) -> Any:
+        after, transition = original(*arguments)
+        return replaced(after, consent_used=False), transition
+
+    patch.setattr(write_batch, "moved", planted)
+
+
+def denial_frees(patch: pytest.MonkeyPatch) -> None:
+    """A denial releases the key."""
+    original = sqlite_contracts._SqliteRows.move
+
+    def planted(self: Any, contract: ExecutionContract, *more: Any) -> None:
+        original(self, contract, *more)
+        if contract.status is Status.REJECTED:
+            self.reopen(contract.execution_id, "nobody", 0.0)
+
+    patch.setattr(sqlite_contracts._SqliteRows, "move", planted)
+
+
+def release_in_two(patch: pytest.MonkeyPatch) -> None:
+    """The resume of a request, and what it releases, are two writes."""
+    original = release
+
+    def planted(session: Any) -> Generator[Any, Any, Any]:
+        core = original(session)
+        reply = None
+        while True:
+            try:
+                command = core.send(reply)
+            except StopIteration as stop:
+                return stop.value
+            if isinstance(command, Write) and len(command.batch.moves) > 1:
+                batch = command.batch
+                yield Write(replace(batch, id=f"{batch.id}.first", moves=batch.moves[:1], state=None))
+                command = Write(replace(batch, moves=batch.moves[1:]))
+            reply = yield command
+
+    patch.setattr(runner, "release", planted)
+
+
+def orphan_again(patch: pytest.MonkeyPatch) -> None:
+    """An orphan is executed again while an attempt is open."""
+    original = Step.recover
+
+    def planted(self: Step) -> Any:
+        need = original(self)
+        return "execute" if need == "open" else need
+
+    patch.setattr(Step, "recover", planted)
+
+
+def supersede_in_two(patch: pytest.MonkeyPatch) -> None:
+    """The old contract is cancelled, and then the new one is created."""
+    original = operations._write
+
+    def planted(ports: ContractPorts, batch: Batch, contract: ExecutionContract, perform: Any) -> None:
+        if batch.creates:
+            original(ports, replace(batch, creates=(), state=None), contract, perform)
+            batch = replace(batch, moves=())
+        original(ports, batch, contract, perform)
+
+    patch.setattr(operations, "_write", planted)
+
+
+def timeout_cancels(patch: pytest.MonkeyPatch) -> None:
+    """A timeout while running is a cancellation."""
+    row = {**HARDENED[Status.RUNNING], "timeout": Status.CANCELLED}
+    table: Any = {**HARDENED, Status.RUNNING: row}
+    patch.setattr(rules, "target", lambda state, trigger, actor, kind: target(state, trigger, actor, kind, table))
+
+
+def request_ends_alone(patch: pytest.MonkeyPatch) -> None:
+    """What a request defers does not end with it."""
+    patch.setattr(write_batch, "_end_deferred", lambda *_: None)
+
+
+def doubt_is_failure(patch: pytest.MonkeyPatch) -> None:
+    """An error that proves nothing is a failure."""
+    patch.setattr(nodes, "PROVEN", {**nodes.PROVEN, (Status.RUNNING, "unknown"): "fail"})
+
+
+def key_not_reserved(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks who holds a key, and the database does not either."""
+    tables = tuple(text for text in sqlite_schema.TABLES if "contract_keys" not in text)
+    patch.setattr(sqlite_schema, "TABLES", tables)
+    patch.setattr(sqlite_contracts._SqliteRows, "holder", lambda *_: None)
+    patch.setattr(LoadHolders, "perform", lambda *_: {})
+
+
+BUGS: tuple[tuple[Patch, str], ...] = (
+    (second_answer, "answer: deny≠approve"),
+    (no_compare_and_set, "InvalidTransitionError where a refusal would be a ContractError"),
+    (consent_kept, "approval: fresh≠used"),
+    (denial_frees, "reopened: yes≠no"),
+    (release_in_two, "performs release with request:waiting:resume:graph_runner, the model cannot"),
+    (orphan_again, "its effect happened 2 times"),
+    (supersede_in_two, "half of a supersede: cancel"),
+    (timeout_cancels, "tool: cancelled≠unknown"),
+    (request_ends_alone, "request:waiting:timeout:graph_runner, the model cannot"),
+    (doubt_is_failure, "tool:running:fail:tool_node, the model cannot"),
+    (key_not_reserved, "is held by 2"),
+)
+
+
+@pytest.mark.parametrize(("bug", "words"), BUGS, ids=[bug.__name__ for bug, _ in BUGS])
+def test_a_planted_bug_parts_a_story(bug: Patch, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each bug of the runtime parts one of the stories, with words that say what differs."""
+    bug(monkeypatch)
+    said = []
+    for program in PROGRAMS:
+        folder = tmp_path / program.__name__
+        folder.mkdir()
+        rig = ContractRig(folder, MODEL)
+        try:
+            program(rig)
+        except Disagreement as error:
+            said.append(str(error))
+        except AssertionError:
+            pass  # a story that ends otherwise; what counts is what the model says
+        finally:
+            rig.close()
+    assert any(words in each for each in said), said
+
+
+@pytest.mark.parametrize(
+    ("bug", "words"), [(consent_kept, "approval: fresh≠used"), (doubt_is_failure, "tool:running:fail:tool_node")]
+)
+def test_the_walk_finds_a_planted_bug(bug: Patch, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random histories find it, too, and hand back a program that shows it again."""
+    bug(monkeypatch)
+    monkeypatch.setattr(conform, "SHRINKS", 20)
+    found = contract_walk(Context("quick", SEED, tmp_path, lambda _: None))
+    (item,) = found.items["C6"]
+    assert item.verdict is Verdict.REFUTED
+    assert words in item.statement
+    assert item.command == f"crashwindow verify --profile quick --seed {SEED}"
+    rig = ContractRig(tmp_path, MODEL)
+    with pytest.raises(Disagreement):
+        exec(str(item.figures["program"]), {"rig": rig, "Wish": Wish})
+    rig.close()
+
+
+# Teeth: the abstraction.
+
+
+def test_a_blind_abstraction_parts(rig: ContractRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An abstraction that has a held key wrong is found by the very same comparison."""
+    monkeypatch.setattr(contract_abstraction, "PROVEN_WITHOUT_EFFECT", ("failed", "cancelled", "rejected"))
+    with pytest.raises(Disagreement, match="holder: free≠this"):
+        denied(rig)
+
+
+def test_a_write_behind_the_models_back_is_named(rig: ContractRig) -> None:
+    """Rows that no transition explains are an error that names the contract."""
+    rig.open(BEFORE)
+    (name,) = rig.followers
+    with rig.store.session as connection:
+        connection.execute("UPDATE contracts SET status = 'running' WHERE execution_id = ?", (name,))
+    stored = rig.reader.read()
+    with pytest.raises(NotAContractError, match=f"{name}.* is running at version 0, its transitions end in pending"):
+        contract_state(stored, name, {})
+
+
+def test_a_changed_action_is_seen(rig: ContractRig) -> None:
+    """An action that is not the one that was approved is seen by its own digest, whatever the row says of it."""
+    rig.open(BEFORE)
+    rig.respond(0, True)
+    (name,) = rig.followers
+    with rig.store.session as connection:
+        detail = '{"service": "mail", "method": "once-park-none", "args": {"n": 99}}'
+        connection.execute("UPDATE contracts SET action_detail = ? WHERE execution_id = ?", (detail, name))
+    assert contract_state(rig.reader.read(), name, {})["action"] == "changed"
+
+
+# Coverage.
+
+
+def test_every_edge_is_taken_and_everything_illegal_refused(tmp_path: Path) -> None:
+    """All 768 combinations: 36 legal ones over 16 edges, 732 illegal ones."""
+    found = contract_coverage(Context("quick", SEED, tmp_path, lambda _: None))
+    (coverage,) = found.contracts
+    assert coverage.complete
+    assert (len(coverage.edges), coverage.legal, coverage.illegal, coverage.refused) == (16, 36, 732, 732)
+    assert {item.verdict for items in found.items.values() for item in items} == {Verdict.TESTED}
+
+
+def test_an_edge_that_the_runtime_lacks_is_not_covered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The edges are the model's: one that the store refuses is missing, and the verdict says so."""
+    table: Any = {**HARDENED, Status.UNKNOWN: {"happened": Status.COMPLETED}}
+    monkeypatch.setattr(rules, "target", lambda state, trigger, actor, kind: target(state, trigger, actor, kind, table))
+    coverage = covered(enumerate_all())
+    assert coverage.untaken == ["unknown –did_not_happen→ failed"]
+    assert not coverage.complete
+    found = contract_coverage(Context("quick", SEED, tmp_path, lambda _: None))
+    assert found.items["C9"][0].verdict is Verdict.REFUTED
+    assert "unknown –did_not_happen→ failed was never taken" in found.items["C9"][0].statement
+
+
+def test_a_run_shows_who_took_an_edge_and_fails_without_one(tmp_path: Path) -> None:
+    """The evidence puts what the walk took beside what the enumeration took; an incomplete coverage fails the run."""
+    whole = covered(enumerate_all())
+    assert whole.complete
+    thin = whole.model_copy(
+        update={"edges": [edge.model_copy(update={"by": {"enumerate": 0}}) for edge in whole.edges]}
+    )
+    for coverage, walked, passes in ((whole, 0, True), (thin, 0, False), (thin, 3, False)):
+        expected = {
+            c.id: [Item(checker="explore", verdict=Verdict(c.expected), statement="-", command="-")] for c in CLAIMS
+        }
+        found = Found(items=expected, contracts=[coverage], edges={"walk": {"pending start running": walked}})
+        stage = Stage("all", "all", lambda _, found=found: found, (), "explore")  # type: ignore[misc]
+        folder = tmp_path / f"{passes}{walked}"
+        evidence = list(verify(Context("quick", 1, folder, lambda _: None), (stage,), "crashwindow verify"))[-1]
+        assert isinstance(evidence, RunEvidence)
+        assert evidence.passed is passes
+        (shown,) = evidence.contracts
+        assert next(edge.by["walk"] for edge in shown.edges if edge.trigger == "start") == walked
+
+
+def test_an_illegal_move_that_is_accepted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store without the actor table takes what nobody may pull."""
+    monkeypatch.setattr(
+        rules, "target", lambda state, trigger, actor, kind: target(state, trigger, actor, kind, checked=False)
+    )
+    coverage = covered(enumerate_all())
+    assert not coverage.complete
+    assert "start by reasoning on a tool_call contract that is pending is illegal, and led to running" in coverage.wrong
+
+
+def test_a_refusal_that_changes_something_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused is not enough: the rows have to be what they were."""
+    original = SqliteContractStore.write
+
+    def planted(self: SqliteContractStore, batch: Batch) -> None:
+        try:
+            original(self, batch)
+        except Exception:
+            with self._session as connection:
+                row = (batch.id, batch.boundary, batch.session_id, "", 0.0)
+                connection.execute("INSERT OR REPLACE INTO contract_writes VALUES (?, ?, ?, ?, ?)", row)
+            raise
+
+    monkeypatch.setattr(SqliteContractStore, "write", planted)
+    coverage = covered(enumerate_all())
+    assert coverage.refused == 0
+    assert "was refused, and changed contract_writes" in coverage.wrong[0]

@@ -1,14 +1,17 @@
 """The crash campaign over sessions of execution contracts: every boundary of contract and step, by snapshots and by SIGKILL.
 
-| profile | by snapshot                                                                          | by SIGKILL        |
-| ------- | ------------------------------------------------------------------------------------ | ----------------- |
+| profile | by snapshot                                                                            | by SIGKILL        |
+| ------- | -------------------------------------------------------------------------------------- | ----------------- |
 | quick   | each crash at each boundary; at each contract write an error, and an error but written | one in `STRIDE`   |
 | deep    | the same and all pairs: each boundary of each recovery; every answer of every store    | all of these      |
+
+In cases that are not `whole` the quick profile strikes, of the step's own boundaries, the execution alone.
 """
 
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Final
 
 from ..model.policy import HARDENED
@@ -21,6 +24,7 @@ from .crash_zygote import Request
 from .evidence import Schedules
 
 QUICK: Final = Breadth(depth=1, answers=("error", "lost"), answering=CONTRACT_WRITES)
+AROUND: Final = replace(QUICK, striking=(*CONTRACT_WRITES, "announce", "execute"))
 STRIDE: Final = 19
 """An odd stride: an even one would meet the same few kinds of fault again and again."""
 
@@ -33,11 +37,10 @@ def sweep_contracts(
 ) -> Campaign:
     """Every schedule of a profile; `cases` names the sessions, all if it is None. Files lie in memory unless `workdir` says."""
     names = list(CONTRACT_CASES) if cases is None else list(cases)
-    breadth = QUICK if profile == "quick" else PAIRS
     directory = memory_directory(workdir)
     try:
         with closing(Pool(directory)) as pool:
-            sweeps = [Request(HARDENED, name, breadth) for name in names]
+            sweeps = [Request(HARDENED, name, breadth_of(name, profile)) for name in names]
             copied = pool.run("contracts, snapshot", sweeps, progress)
             chosen = sample(copied.records, profile)
             killed = pool.run("contracts, SIGKILL", kill_requests(chosen, HARDENED), progress)
@@ -45,6 +48,13 @@ def sweep_contracts(
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
     return Campaign(summed_up(copied, killed), records, list(pool.traces.values()))
+
+
+def breadth_of(case: str, profile: Profile) -> Breadth:
+    """How far a profile goes with a case."""
+    if profile == "deep":
+        return PAIRS
+    return QUICK if CONTRACT_CASES[case].whole else AROUND
 
 
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:

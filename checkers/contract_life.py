@@ -5,7 +5,7 @@ left is recovered. What waits for a person gets the word that the case has for i
 reads the witness. Then the user's next request is taken in, until there is none.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -29,10 +29,12 @@ from .crash_subject import Setting
 from .crash_turns import QUIET, TTL, TURNS, truth
 from .crash_witness import Witnessed
 
-Word = Literal["approve", "approve with retries", "deny", "cancel", "silence", "change"]
-"""What a person does about a question: `silence` lets the time run out, `change` puts other arguments in their place."""
-Rival = Literal["continue", "deny", "open", "clock"]
-"""What somebody else does at the same time: continue the session, deny, open the case's last session, look at the clock."""
+Word = Literal["approve", "approve with retries", "deny", "cancel", "silence"]
+"""What a person does about a question: `silence` lets the time run out."""
+Rival = Literal["continue", "deny", "open", "clock", "change"]
+"""What somebody else does at the same time: continue the session, deny, open the case's last session, look at the clock, put
+other arguments in the place of those that were approved.
+"""
 
 PERSON: Final = "Ann"
 SECOND: Final = "Ben"
@@ -90,9 +92,11 @@ class BySession:
 class EndingRunner(GraphRunner):
     """A runner that serves many sessions warns of one that it had to let go of, and goes on; a life ends there."""
 
-    def advance_all(self, session_ids: Iterable[str]) -> list[GraphState]:
-        """Run several sessions."""
-        return [self.advance(session_id) for session_id in session_ids]
+    def attempt(self, session_id: str, turn: Callable[[str], GraphState]) -> GraphState | None:
+        """One session's turn; None where somebody else was first."""
+        with suppress(Conflict):
+            return turn(session_id)
+        return None
 
 
 class ContractLife:
@@ -163,6 +167,15 @@ class ContractLife:
                 self.take_in(self.script.requests[-1])
             case "clock":
                 self.runner.tick()
+            case "change":
+                self.change(self.store.contracts(None, Status.WAITING)[0])
+
+    def change(self, contract: ExecutionContract) -> None:
+        """Change what was approved, unless it was changed already; the approval comes once more, too late."""
+        action = contract if contract.defers is None else self.store.contract(contract.defers)
+        if action.action_detail["args"] != self.script.changed:
+            supersede(self.ports, action.execution_id, self.script.changed, SECOND, self.perform)
+            approve(self.ports, contract.execution_id, PERSON, digest=action.action_digest, perform=self.perform)
 
     # The user.
 
@@ -194,9 +207,7 @@ class ContractLife:
         place = [each.execution_id for each in asked].index(contract.execution_id)
         word = self.script.words[min(place, len(self.script.words) - 1)]
         given = self.store.given(contract.execution_id)
-        if word == "change":
-            self.change(contract)
-        elif given is None or given.version != contract.version:
+        if given is None or given.version != contract.version:
             self.answer(contract, word)
         # Whoever comes second is refused, and runs no graph; the first one's answer stands.
         with suppress(Conflict):
@@ -221,16 +232,6 @@ class ContractLife:
                 case _:
                     self.sleep((contract.timeout_seconds or 0.0) + 1.0)
                     self.runner.tick()
-
-    def change(self, contract: ExecutionContract) -> None:
-        """A person approves what was shown, another one changes it, and the first one's approval comes once more, too late."""
-        action = contract if contract.defers is None else self.store.contract(contract.defers)
-        shown = action.action_digest
-        with suppress(Conflict):
-            approve(self.ports, contract.execution_id, PERSON, digest=shown, perform=self.perform)
-        supersede(self.ports, action.execution_id, self.script.changed, SECOND, self.perform)
-        with suppress(Conflict):
-            approve(self.ports, contract.execution_id, PERSON, digest=shown, perform=self.perform)
 
     def settle(self, contract: ExecutionContract) -> None:
         """The step's own records may know by now; else a person looks, waits until it is final, and says what is true."""

@@ -26,13 +26,18 @@ class Breadth:
     """How far a sweep goes. depth: faults in one schedule, of which the first may be a store's answer.
 
     beyond: single faults after which it goes one fault further. answers: which answers of the store are faults. answering: the
-    boundaries where they are; None is everywhere.
+    boundaries where they are; None is everywhere. striking: the boundaries where crashes are; None is everywhere.
     """
 
     depth: int
     beyond: tuple[str, ...] = ()
     answers: tuple[str, ...] = ANSWERS
     answering: tuple[str, ...] | None = None
+    striking: tuple[str, ...] | None = None
+
+    def struck(self, boundary: str) -> bool:
+        """Whether the process dies at a boundary."""
+        return self.striking is None or boundary in self.striking
 
     def answered(self, boundary: str, faults: tuple[str, ...]) -> list[str]:
         """Which answers of the store strike at a boundary."""
@@ -138,7 +143,7 @@ class Sweep:
         yield record
         known: Known = []
         for point in points if deeper else ():
-            for when, (image, until) in point.images.items():
+            for when, (image, until) in point.images.items() if self.breadth.struck(point.boundary) else ():
                 yield from self.struck((*schedule, point.fault(when)), image, until, known)
             if not schedule:
                 for when in self.breadth.answered(point.boundary, point.faults):

@@ -99,8 +99,8 @@ def _message(arguments: Arguments, key: str) -> EmailMessage:
         message.as_bytes()
     except (ValueError, UnicodeError) as error:
         raise NoEffectError(f"the message cannot be made: {error}") from error
-    if len(message["To"].addresses) != 1:
-        raise NoEffectError("`to` must be one address: of several, some may be refused and others not")
+    if len(message["To"].addresses) != 1 or message["To"].defects:
+        raise NoEffectError("`to` must be one valid address: of several, some may be refused and others not")
     return message
 
 

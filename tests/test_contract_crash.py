@@ -1,0 +1,349 @@
+"""Sessions of execution contracts, crashed: the sweep finds nothing, the judge can say no, planted bugs are found."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers import contract_life
+from crashwindow.checkers.contract_cases import CONTRACT_CASES
+from crashwindow.checkers.contract_crash import QUICK, breadth_of, sweep_contracts
+from crashwindow.checkers.contract_crash_stage import JUDGED, judged
+from crashwindow.checkers.contract_judge import (
+    Contract,
+    Durable,
+    broken_at_rest,
+    broken_now,
+    changed,
+    contract_key,
+    outcome,
+)
+from crashwindow.checkers.crash import differ, run_schedule
+from crashwindow.checkers.crash_faults import CONTRACT_WRITES, Fault, parse_key
+from crashwindow.checkers.crash_kill import Killer
+from crashwindow.checkers.crash_run import Record, Traces
+from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
+from crashwindow.checkers.crash_witness import Line, Witnessed
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.model.contract import Status
+from crashwindow.model.policy import HARDENED
+from crashwindow.runtime import protocol
+from crashwindow.runtime.contracts import nodes, rules, sqlite_contracts, write_batch
+from crashwindow.runtime.contracts.records import replaced
+from crashwindow.runtime.contracts.step import execute
+
+FAULT_FREE = Breadth(0)
+
+
+def swept(case: str, breadth: Breadth = QUICK, traces: Traces | None = None) -> list[Record]:
+    """The records of one case."""
+    return list(sweep_case(CONTRACT_CASES[case], breadth, traces=traces))
+
+
+def words(records: list[Record]) -> str:
+    """Everything that was found, in lines."""
+    return "\n".join(f"{record.key}: {said}" for record in records for said in (*record.violations, record.error or ""))
+
+
+# The hardened runtime.
+
+
+@pytest.mark.parametrize("case", CONTRACT_CASES)
+def test_one_fault_at_any_boundary_breaks_nothing(case: str) -> None:
+    """Crashed before, inside and after each write of contract and step, and each contract write unanswered: C1 to C10 hold."""
+    records = swept(case, breadth_of(case, "quick"))
+    assert not [record for record in records if record.violations or record.error], words(records)
+    assert len(records) > 30
+
+
+def test_every_boundary_of_the_contract_is_struck() -> None:
+    """The cases together perform each of the eight contract writes, and each is struck before, inside and after."""
+    cases = ("contract-worked-example", "contract-denied-reopened", "contract-arguments-changed")
+    struck = {(fault.boundary, fault.when) for case in cases for record in swept(case) for fault in record.key.schedule}
+    assert {(name, when) for name in CONTRACT_WRITES for when in ("before", "torn", "after", "error", "lost")} <= struck
+    assert {("execute", "before"), ("execute", "effect"), ("execute", "after")} <= struck
+
+
+def test_every_pair_of_crashes_keeps_every_property() -> None:
+    """Crashed again at every boundary of each recovery, a denied session breaks nothing."""
+    records = swept("contract-denied", Breadth(2, answering=CONTRACT_WRITES))
+    assert not [record for record in records if record.violations or record.error], words(records)
+    assert max(len(record.key.schedule) for record in records) == 2
+
+
+def test_killed_processes_and_copies_agree() -> None:
+    """A schedule ends alike whether its crash is a copy of the files or the end of a process by SIGKILL."""
+    found = sweep_contracts(cases=["contract-consent", "contract-timeout-after-effect", "contract-arguments-changed"])
+    by = {summary.name: summary for summary in found.summaries}
+    assert by["contracts: killed processes"].schedules >= 10
+    assert not any(summary.violations or summary.disagreements for summary in found.summaries)
+    assert all(judged(claim, found.records).verdict is Verdict.TESTED for claim in JUDGED)
+
+
+@pytest.mark.parametrize("fault", ["release:after", "execute:effect", "answer:lost", "create_contracts:down"])
+def test_a_killed_session_ends_as_its_copy(fault: str, tmp_path: Path) -> None:
+    """The faults between approval, execution and record, by SIGKILL as by copy; also where a store goes silent."""
+    case = CONTRACT_CASES["contract-worked-example"]
+    key = parse_key(f"crash:{case.name}:{fault}")
+    killed = Killer(case, HARDENED, str(tmp_path / "k"), {}).run(key.schedule)
+    copied = next(r for r in swept(case.name, Breadth(1, answering=CONTRACT_WRITES)) if r.key == key)
+    assert killed.error is None
+    assert not differ(killed, copied)
+
+
+def test_a_key_replays_step_by_step() -> None:
+    """A contract schedule is run again by its key, and tells each boundary."""
+    told: list[str] = []
+    record = run_schedule("crash:contract-worked-example:execute:effect", told.append)
+    assert (record.outcome, record.violations) == ("unknown→completed completed/1", ())
+    assert "process 1, struck by execute:effect" in told
+    assert "  > release" in told
+    assert record.at_crash
+    assert record.at_crash["contracts"]["exec-001"]["status"] == "running"
+    with pytest.raises(ValueError, match="there is no case 'contract-none'; there are contract-worked-example"):
+        run_schedule("crash:contract-none:")
+
+
+# Planted bugs.
+
+
+def test_an_executor_that_runs_ahead_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step is executed before `running` is durable: C7, where the process dies after the effect."""
+    start = nodes.Session.start
+
+    def hasty(self: nodes.Session, contract: Any) -> Iterator[Any]:
+        if contract.consent is not None:
+            yield from execute(contract, self.worker)
+        yield from start(self, contract)
+
+    monkeypatch.setattr(nodes.Session, "start", hasty)
+    found = words(swept("contract-worked-example"))
+    assert "execute:effect: C7: a request was made, and the contract never was running (exec-001)" in found
+
+
+def test_a_resume_that_is_not_compare_and_set_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two who continue the second wins as well: C5, without any crash."""
+    write, moved = write_batch.write_batch, rules.moved
+
+    def late(rows: Any, batch: Any, at: float) -> None:
+        if batch.boundary == "release":
+            moves = [replace(move, expected=rows.contract(move.execution_id).version) for move in batch.moves]
+            newest = rows.state_version(batch.session_id)
+            state = batch.state.model_copy(update={"version": newest + 1})
+            batch = replace(batch, moves=tuple(moves), state=state)
+        write(rows, batch, at)
+
+    def always_waiting(contract: Any, move: Any, trigger: Any, at: float, parked: bool) -> Any:
+        if trigger == "resume":
+            contract = replaced(contract, status=Status.WAITING, result=None, consent_used=False)
+        return moved(contract, move, trigger, at, parked)
+
+    monkeypatch.setattr(sqlite_contracts, "write_batch", late)
+    monkeypatch.setattr(write_batch, "moved", always_waiting)
+    found = words(swept("contract-consent-twice", FAULT_FREE))
+    assert "C5: it waited 1 times and was resumed 2 times" in found
+
+
+def test_a_release_in_two_writes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is durable, and what it frees is not yet: the e-mail is approved and forgotten."""
+    checkpoint = write_batch._checkpoint
+
+    def later(rows: Any, batch: Any, state: Any, at: float) -> None:
+        if batch.boundary == "release":
+            rows._connection.execute("COMMIT")
+            rows._connection.execute("BEGIN IMMEDIATE")
+        checkpoint(rows, batch, state, at)
+
+    monkeypatch.setattr(write_batch, "_checkpoint", later)
+    found = words(swept("contract-worked-example"))
+    assert "release:torn: REST: it is left pending, and nobody is asked about it (exec-001)" in found
+
+
+def test_a_consent_that_is_bound_to_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arguments change under the approval, and the approval holds: C6."""
+
+    def in_place(ports: Any, execution_id: str, args: Any, by: str, perform: Any) -> None:
+        detail = {**ports.contracts.contract(execution_id).action_detail, "args": args}
+        with ports.store.session as connection:
+            change = "UPDATE contracts SET action_detail = ? WHERE execution_id = ?"
+            connection.execute(change, (json.dumps(detail), execution_id))
+
+    monkeypatch.setattr(contract_life, "supersede", in_place)
+    for name in ("check_approval", "check_answer"):
+        monkeypatch.setattr(write_batch, name, lambda *values: None)
+    monkeypatch.setattr(rules, "check_approval", lambda *values: None)
+    found = words(swept("contract-arguments-changed", FAULT_FREE))
+    assert "C6: the approval is for another action than the contract's (exec-001)" in found
+
+
+def test_an_orphan_that_is_run_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open attempt is executed again by whoever recovers: two e-mails, C10."""
+    recover = protocol.Step.recover
+    monkeypatch.setattr(protocol.Step, "recover", lambda self: "execute" if (need := recover(self)) == "open" else need)
+    found = words(swept("contract-worked-example"))
+    assert "execute:effect: C10: it is completed, with 2 effects (exec-001)" in found
+
+
+def test_a_key_that_is_not_reserved_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the key is free is looked up, and the lookup is not believed: two contracts hold it, C1."""
+    monkeypatch.setattr(sqlite_contracts.SqliteContractStore, "holder", lambda self, key: None)
+    monkeypatch.setattr(write_batch, "key_held", lambda contract, first: first)
+    create = write_batch._with_key
+
+    def unreserved(rows: Any, contract: Any) -> Any:
+        rows._connection.execute("DROP INDEX IF EXISTS contract_keys")
+        holder, rows.holder = rows.holder, lambda key: None
+        try:
+            return create(rows, contract)
+        finally:
+            rows.holder = holder
+
+    monkeypatch.setattr(write_batch, "_with_key", unreserved)
+    found = words(swept("contract-one-key-twice", FAULT_FREE))
+    assert "C1: 2 contracts hold it" in found
+
+
+# The judge alone, on what a run left, altered by hand.
+
+
+@pytest.fixture(scope="module")
+def left() -> tuple[Durable, Witnessed]:
+    """What the worked example leaves."""
+    traces: Traces = {}
+    swept("contract-worked-example", FAULT_FREE, traces)
+    (trace,) = traces.values()
+    durable: Durable = trace.durable
+    key = f"crashwindow:{durable.contracts[0].idempotency_key}"
+    args = json.loads(durable.contracts[0].action_detail)["args"]
+    request, effect = Line("exec-001", key, 1, args), Line("exec-001", key, 1, {"sent": 1}, "mail-1")
+    return durable, Witnessed([request], [effect])
+
+
+def test_the_judge_accepts_what_is_right(left: tuple[Durable, Witnessed]) -> None:
+    """What a whole run leaves is in order."""
+    assert broken_at_rest(*left) == []
+    assert changed(left[0], left[0]) == []
+    assert outcome(*left) == "completed completed/1"
+
+
+def altered(durable: Durable, table: str, at: int, **values: Any) -> Durable:
+    """The tables with other values in one row."""
+    rows = list(getattr(durable, table))
+    rows[at] = rows[at]._replace(**values)
+    changes: dict[str, Any] = {table: tuple(rows)}
+    return durable._replace(**changes)
+
+
+def twin(durable: Durable, **values: Any) -> Durable:
+    """The tables with a second contract of the same key."""
+    first: Contract = durable.contracts[0]
+    second = first._replace(execution_id="exec-003", status="pending", version=0, **values)
+    return durable._replace(
+        contracts=(*durable.contracts, second),
+        trace=(*durable.trace, ("mail", "exec-003", "create_contract:exec-003", "reasoning")),
+    )
+
+
+ALTERED: dict[str, Any] = {
+    "C1: 2 contracts hold it": lambda d, w: (twin(d), w),
+    "C1: a contract bears another key": lambda d, w: (altered(d, "contracts", 0, idempotency_key="other"), w),
+    "C2: there is a new contract though exec-001 is completed": lambda d, w: (twin(d), w),
+    "C2: there is a new contract though exec-001 had an effect": lambda d, w: (
+        altered(twin(d), "contracts", 0, status="failed"),
+        w,
+    ),
+    "C3: transition 2 leaves": lambda d, w: (altered(d, "moves", 1, before="waiting"), w),
+    "is no edge of the machine": lambda d, w: (altered(d, "moves", 1, trigger="timeout"), w),
+    "C3: 2 transitions end in completed, the contract is failed": lambda d, w: (
+        altered(d, "contracts", 0, status="failed"),
+        w,
+    ),
+    "C3: the trace says": lambda d, w: (d._replace(trace=d.trace[:-1]), w),
+    "C3: the trace holds": lambda d, w: (d._replace(trace=(*d.trace, ("mail", "x", "create_contract:x", "ecs"))), w),
+    "C4: reasoning pulled start": lambda d, w: (altered(d, "moves", 0, actor="reasoning"), w),
+    "C5: transition 3 resumes, and no answer was given": lambda d, w: (d._replace(answers=()), w),
+    "C6: no person gave this approval": lambda d, w: (altered(d, "answers", 0, decision="deny"), w),
+    "C6: transition 1 executes what needs consent": lambda d, w: (altered(d, "moves", 0, metadata="{}"), w),
+    "C6: the approval is for another action": lambda d, w: (
+        altered(d, "contracts", 0, action_detail=d.contracts[0].action_detail.replace("bob", "eve")),
+        w,
+    ),
+    "C6: the world received other arguments": lambda d, w: (
+        d,
+        w._replace(requests=[w.requests[0]._replace(result={"to": "eve"})]),
+    ),
+    "C7: a request was made, and the contract never was running": lambda d, w: (d._replace(moves=()), w),
+    "C7: a request was made whose started event": lambda d, w: (
+        d,
+        w._replace(requests=[w.requests[0]._replace(attempt=2)]),
+    ),
+    "C7: contract:exec-001 is the step of no contract": lambda d, w: (d._replace(contracts=d.contracts[1:]), w),
+    "C10: it is completed, with 0 effects": lambda d, w: (d, w._replace(effects=[])),
+    "C10: it is rejected, with 1 effects": lambda d, w: (altered(d, "contracts", 0, status="rejected"), w),
+    "C10: it is waiting, and had an effect": lambda d, w: (altered(d, "contracts", 0, status="waiting"), w),
+    "C10: its result is": lambda d, w: (altered(d, "contracts", 0, result='{"sent":2}'), w),
+    "C10: 2 effects under one key": lambda d, w: (d, w._replace(effects=w.effects * 2)),
+    "P11: the world was shown": lambda d, w: (d, w._replace(requests=[w.requests[0]._replace(key="other")])),
+    "P1: 2 effects": lambda d, w: (d, w._replace(effects=w.effects * 2)),
+    "REST: it is left running": lambda d, w: (altered(d, "contracts", 0, status="running"), w),
+    "REST: it is left pending": lambda d, w: (altered(d, "contracts", 0, status="pending"), w),
+    "REST: the session is left processing": lambda d, w: (
+        d._replace(states=(*d.states, ("mail", 99, '{"status": "processing", "node": "tools"}'))),
+        w,
+    ),
+    "P15: the job is left open": lambda d, w: (
+        d._replace(jobs=((d.jobs[0][0], d.jobs[0][1]._replace(status="open")),)),
+        w,
+    ),
+    "REST: the step is parked, and its contract is not unknown": lambda d, w: (
+        d._replace(jobs=((d.jobs[0][0], d.jobs[0][1]._replace(status="parked")),)),
+        w,
+    ),
+}
+
+
+@pytest.mark.parametrize("said", ALTERED)
+def test_each_check_of_the_judge_says_no(said: str, left: tuple[Durable, Witnessed]) -> None:
+    """One thing is altered in what a run left, and the judge names the property and what is wrong."""
+    found = "\n".join(broken_at_rest(*ALTERED[said](*left)))
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "said"),
+    [
+        ("moves", 0, "C3: a transition that was durable"),
+        ("answers", 0, "C5: an answer that was durable"),
+        ("trace", 0, "C3: an entry of the trace"),
+        ("states", 0, "C3: a checkpoint"),
+        ("contracts", 1, "C3: a contract's constraints"),
+    ],
+)
+def test_what_was_durable_stays(left: tuple[Durable, Witnessed], table: str, row: int, said: str) -> None:
+    """A row that was there at the crash and is gone later is found."""
+    rows = list(getattr(left[0], table))
+    del rows[row]
+    changes: dict[str, Any] = {table: tuple(rows)}
+    assert said in "\n".join(changed(left[0], left[0]._replace(**changes)))
+
+
+def test_the_judge_computes_keys_and_asks_at_every_moment(left: tuple[Durable, Witnessed]) -> None:
+    """The key is computed from the action and not read; what is wrong at a crash is found there, not only at rest."""
+    assert contract_key(left[0].contracts[0]) == left[0].contracts[0].idempotency_key
+    assert "C10: 2 effects under one key" in "\n".join(
+        broken_now(left[0], left[1]._replace(effects=left[1].effects * 2))
+    )
+
+
+def test_a_broken_schedule_is_no_evidence() -> None:
+    """A claim whose property was broken is REFUTED with the key; one beside which something else broke is an ERROR."""
+    good = swept("contract-denied", FAULT_FREE)[0]
+    bad = replace(good, violations=("C5: it waited 1 times and was resumed 2 times (exec-001)",))
+    left_running = replace(good, key=good.key._replace(schedule=(Fault("move", 1, "after"),)), violations=("REST: x",))
+    assert judged("C5", [good, bad]).verdict is Verdict.REFUTED
+    assert judged("C4", [good, bad]).verdict is Verdict.TESTED
+    assert judged("C4", [good, left_running]).verdict is Verdict.ERROR
+    assert "move:after" in judged("C4", [good, left_running]).command

@@ -10,7 +10,7 @@ from .verify import Context, Found, Stage
 STORE: Final = "SQLite"
 WALKED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
 """The claims whose properties speak of a state or a step: what the walk follows."""
-COVERED: Final = ("C4", "C8", "C9")
+COVERED: Final = ("C4", "C8", "C9", "S3-VALIDATES")
 """The claims of which the enumeration tries every instance: who may, what is legal, every edge."""
 
 

@@ -15,6 +15,7 @@ from ..scenarios.policies import POLICIES
 from .contract_crash_stage import CONTRACT_CRASHES, CONTRACT_SCENARIOS
 from .contract_scenario import of_contracts
 from .contract_stages import CONTRACT_STAGES
+from .contract_text import CONTRACT_TEXT
 from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
@@ -271,6 +272,7 @@ STAGES = (
     Stage("canaries", "defects planted in the model", canaries, PROVED, "explore"),
     *CONTRACT_STAGES,
     *CONTRACT_WALK_STAGES,
+    CONTRACT_TEXT,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     CONTRACT_CRASHES,
     # Last: they fork, and no other thread is to run then.

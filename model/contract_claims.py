@@ -14,7 +14,7 @@ def _cite(section: str, first: int, last: int, sha256: str) -> Citation:
 
 
 def _holds(name: str, sentence: str, requirement: str, assumptions: tuple[str, ...], *cited: Citation) -> Claim:
-    methods = ("prove", "explore")
+    methods = ("prove", "explore", *(("enumerate",) if name == "C9" else ("crash", "walk")))
     return Claim(
         name, "hardened", sentence, cited, requirement, HARDENED, "holds", (name,), assumptions, methods, "PROVED"
     )
@@ -58,8 +58,16 @@ def _needed(rule: Rule, fails: tuple[str, ...], cited: Citation) -> Claim:
     )
 
 
+SHOWN_BY: Final = {
+    **dict.fromkeys(("S3-EXAMPLE", "S3-BRANCH", "S3-RESUME", "S3-SUSPEND", "S3-READ"), "replay"),
+    "S3-TRACE": "crash",
+}
+"""The method that shows a sentence on the runtime, where it is not a check of its own (`enumerate`)."""
+
+
 def _shown(name: str, sentence: str, requirement: str, cited: Citation) -> Claim:
-    return Claim(name, "hardened", sentence, (cited,), requirement, HARDENED, "shown", (), (), ("crash",), "TESTED")
+    methods = (SHOWN_BY.get(name, "enumerate"),)
+    return Claim(name, "hardened", sentence, (cited,), requirement, HARDENED, "shown", (), (), methods, "TESTED")
 
 
 def _unchecked(name: str, sentence: str, *cited: Citation) -> Claim:

@@ -26,7 +26,7 @@ from .contract_services import Behaviour, Wish
 
 Profile = Literal["quick", "deep"]
 
-BOUNDS: Final = {"quick": Bounds(45, 24), "deep": Bounds(2500, 30)}
+BOUNDS: Final = {"quick": Bounds(40, 24), "deep": Bounds(2500, 30)}
 MOST_SESSIONS: Final = 4
 """Enough for a race for a key, a repeat, and an unrelated contract."""
 MOST_BOUNDARIES: Final = 30
@@ -124,7 +124,7 @@ class ContractWalk(RuleBasedStateMachine):
         found = self.rig.among(number, ("pending", "running", "unknown"))
         self.do(self.rig.advance, number if found is None else found, behaviours, strikes, declared_late)
 
-    @precondition(lambda self: self.rig.among(0) is not None)
+    @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, yes=YES, strikes=EARLY, behaviours=BEHAVIOURS, then=STRIKES)
     def answer(
         self, number: int, yes: bool, strikes: dict[int, Strike], behaviours: list[Behaviour], then: dict[int, Strike]
@@ -134,37 +134,37 @@ class ContractWalk(RuleBasedStateMachine):
         self.do(self.rig.respond, found, yes, strikes)
         self.do(self.rig.resume, found, behaviours, then)
 
-    @precondition(lambda self: self.rig.among(0) is not None)
+    @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, yes=YES, strikes=EARLY)
     def respond(self, number: int, yes: bool, strikes: dict[int, Strike]) -> None:
         """A person says yes or no, and nobody takes the answer yet."""
         self.do(self.rig.respond, self.rig.among(number, ASKED), yes, strikes)
 
-    @precondition(lambda self: self.rig.among(0) is not None)
+    @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, behaviours=BEHAVIOURS, strikes=STRIKES)
     def resume(self, number: int, behaviours: list[Behaviour], strikes: dict[int, Strike]) -> None:
         """A runner takes an answer; where there is none it is refused."""
         self.do(self.rig.resume, self.rig.among(number, ASKED), behaviours, strikes)
 
-    @precondition(lambda self: self.rig.among(0) is not None)
+    @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, strikes=EARLY)
     def cancel(self, number: int, strikes: dict[int, Strike]) -> None:
         """A person takes a contract back."""
         self.do(self.rig.cancel, self.rig.among(number, ("running", "waiting", "pending")), strikes)
 
-    @precondition(lambda self: self.rig.among(0) is not None)
+    @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, argument=st.integers(0, 2), strikes=EARLY)
     def supersede(self, number: int, argument: int, strikes: dict[int, Strike]) -> None:
         """The arguments change."""
         self.do(self.rig.supersede, self.rig.among(number, ASKED), argument, strikes)
 
-    @precondition(lambda self: self.rig.among(0) is not None)
+    @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, strikes=EARLY)
     def reopen(self, number: int, strikes: dict[int, Strike]) -> None:
         """A person releases a rejected key."""
         self.do(self.rig.reopen, self.rig.among(number, ("rejected",)), strikes)
 
-    @precondition(lambda self: self.rig.among(0) is not None)
+    @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, late_requests_arrive=st.booleans(), strikes=EARLY, behaviours=BEHAVIOURS, then=STRIKES)
     def resolve(
         self,

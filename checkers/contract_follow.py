@@ -58,6 +58,11 @@ class ContractFollower:
         self.states = {self.packing.pack(state) for state in starts}
         self.last: Mapping[str, str] | None = None
 
+    @property
+    def status(self) -> str:
+        """The contract's status when it was last seen."""
+        return self.last["tool"] if self.last else "absent"
+
     def observe(self, boundary: str, moves: tuple[str, ...], real: Mapping[str, str]) -> None:
         """A boundary was performed, with these transitions (`tool:before:trigger:actor`); the file and the witness say `real`."""
         self.model.comparisons += 1

@@ -222,12 +222,14 @@ class ContractRig:
 
     def _newest(self, number: int) -> ExecutionContract:
         """A session's newest tool contract; raises IndexError where it has none (see `among`)."""
-        return _tools_of(self.ports.contracts.contracts(self._name(number)))[-1]
+        contracts = self.ports.contracts.contracts(self._name(number))
+        return [each for each in contracts if each.action_type == "tool_call"][-1]
 
     def among(self, number: int, statuses: Sequence[str] = ()) -> int | None:
         """A session whose newest tool contract has one of these statuses, else any that has one, by number; None for none."""
-        contracts = {place: _tools_of(self.ports.contracts.contracts(name)) for place, name in enumerate(self.sessions)}
-        newest = {place: tools[-1].status for place, tools in contracts.items() if tools}
+        newest: dict[int, str] = {}
+        for follower in self.followers.values():  # in the order of their creation
+            newest[list(self.sessions).index(follower.name.partition(":")[0])] = follower.status
         fitting = [place for place, status in newest.items() if status in statuses] or list(newest)
         return fitting[number % len(fitting)] if fitting else None
 
@@ -328,11 +330,6 @@ class ContractRig:
         kinds = {entry.trigger for entry in new}
         if boundary == "supersede" and not {"cancel", "create"} <= kinds:
             raise Disagreement(f"the code performs half of a supersede: {', '.join(sorted(kinds)) or 'nothing'}")
-
-
-def _tools_of(contracts: Sequence[ExecutionContract]) -> list[ExecutionContract]:
-    """The tool contracts among some."""
-    return [each for each in contracts if each.action_type == "tool_call"]
 
 
 def _move(role: str, entry: StoredEntry) -> str:

@@ -136,8 +136,8 @@ def test_registries_merge() -> None:
     """A merged registry has the tools of both, which stay as they are; a tool in both is one, two of a name clash."""
     mine = with_tool("my.echo")
     both = shipped.merged(mine)
-    assert list(both.tools) == ["file.append", "http.post", "my.echo", "sqlite.insert"]
-    assert (len(shipped), len(mine), "my.echo" in shipped) == (3, 1, False)
+    assert list(both.tools) == ["email.send", "file.append", "http.post", "my.echo", "sqlite.insert"]
+    assert (len(shipped), len(mine), "my.echo" in shipped) == (4, 1, False)
     assert list(both.merged(shipped)) == list(both)
     with pytest.raises(DuplicateToolError, match=r"file\.append"):
         shipped.merged(with_tool("file.append"))

@@ -112,7 +112,8 @@ def message_id(key: str) -> str:
 TOOL: Final = Tool(
     "email.send",
     send,
-    "Send one e-mail: to, subject, body.",
+    'Hands one e-mail to the mail server of CRASHWINDOW_SMTP (HOST:PORT). Arguments: {"to", "subject", "body"}; one recipient.'
+    " Not idempotent: a repeat is another e-mail, with the same Message-ID. Irreversible. It cannot be asked afterwards.",
     irreversible=True,
     # A refusal ends the execution: another one needs a new contract, and the consent that it asks for.
     max_retries=0,

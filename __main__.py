@@ -35,7 +35,8 @@ class Command(NamedTuple):
 
     A command that needs both the checkers and the reports is a function here: no other module may know the two.
 
-    A command with `commands` of its own has nothing else; the function of `contract show` is `contract_show`.
+    A command with `commands` of its own has nothing else; the function of `contract show` is `contract_show`,
+    that of `verify-job` is `verify_job`.
     """
 
     name: str
@@ -157,6 +158,12 @@ COMMANDS = (
     ),
     Command("jobs", ".runtime.cli", "list the jobs of a store", (STORE, JSON)),
     Command("show", ".runtime.cli", "show a job's events, ledger and effects", (JOB, STORE, JSON)),
+    Command(
+        "verify-job",
+        ".runtime.cli_logs",
+        "check the stored records of a job; exit 0 if it is completed and verifiable, 1 if not, 3 if not completed",
+        (JOB, STORE, JSON),
+    ),
     Command("effects", ".runtime.cli_logs", "show the effects of a job, one line each, in order", (JOB, STORE, JSON)),
     Command(
         "resolve",
@@ -187,7 +194,7 @@ def add_commands(parser: argparse.ArgumentParser, commands: tuple[Command, ...],
         added = inner.add_parser(
             command.name, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}."
         )
-        function = f"{before}{command.name}"
+        function = f"{before}{command.name}".replace("-", "_")
         if command.commands:
             add_commands(added, command.commands, f"{function}_")
             continue

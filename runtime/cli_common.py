@@ -41,7 +41,12 @@ def events_of(store: Store, job_id: str, url: str) -> list[Event]:
     try:
         return store.events(job_id)
     except KeyError:
-        raise CommandError(f"there is no job {job_id!r} in {url}; `crashwindow jobs` lists them") from None
+        raise no_such_job(job_id, url) from None
+
+
+def no_such_job(job_id: str, url: str) -> CommandError:
+    """What is said about a job that was never submitted."""
+    return CommandError(f"there is no job {job_id!r} in {url}; `crashwindow jobs` lists them")
 
 
 def parsed(option: str, text: str) -> Json:

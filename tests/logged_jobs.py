@@ -1,6 +1,7 @@
 """Jobs whose records are looked at: tools that succeed, refuse once, lose an answer; a turn that ends at a boundary."""
 
 import time
+from itertools import count
 from typing import Any, Final
 
 from crashwindow.runtime.commands import Command, Ports
@@ -72,13 +73,14 @@ PLAN: Final = [
 
 
 def work(
-    store: Store, nodes: list[dict[str, Json]] = PLAN, job_id: str = JOB, crash_before: str | None = None
+    store: Store, nodes: list[dict[str, Json]] = PLAN, job_id: str = JOB, crash_before: str | int | None = None
 ) -> End | None:
-    """Submit a job, and bring it to rest; None when the worker ends before a boundary."""
+    """Submit a job, and bring it to rest; None when the worker ends before a boundary, or before the n-th command (from 0)."""
     store.submit(job_id, submission(job_id, {"version": 1, "nodes": nodes}))
+    number = count()
 
     def strike(command: Command, ports: Ports) -> Any:
-        if command.boundary == crash_before:
+        if crash_before in (command.boundary, next(number)):
             raise Crash
         return perform(command, ports)
 

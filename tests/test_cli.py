@@ -153,7 +153,9 @@ def test_each_command_exists(house: House, words: tuple[str, ...]) -> None:
         (entry,) = [command for command in known if command.name == word]
         known = entry.commands
     assert entry is not None
-    assert callable(getattr(import_module(entry.module or ".__main__", "crashwindow"), "_".join(words)))
+    assert callable(
+        getattr(import_module(entry.module or ".__main__", "crashwindow"), "_".join(words).replace("-", "_"))
+    )
     assert entry.help.split()[0].lower() in house(*words, "--help").out.lower()
     assert entry.help in re.sub(r"\s+", " ", house(*words[:-1], "--help").out)
 

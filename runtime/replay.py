@@ -1,0 +1,106 @@
+"""A replay: the protocol of the steps run over a job's events alone, with nothing behind it (P12; S4 §6.2).
+
+It is the very code that recovers a job (`protocol.resume`). It is given the events, an empty ledger, an empty effect store and
+tools that cannot be called. What it would write is what these events make of the job; what it asks the world is a live call.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .commands import Append, Command, Fence, PutEffect, Settle
+from .protocol import End, Worker, resume
+from .records import STATUS_AFTER, EffectRecord, Event, Json, Lease, NewEvent
+from .tool import NotKnown, Tool, ToolContext
+
+COMPLETE: Final = ["job_completed"]
+"""All that the replay of a completed job adds."""
+
+
+@dataclass
+class Replay:
+    """What a replay came to: ledger entries and effect records by idempotency key, events that it added, how it ended.
+
+    live: the boundary at which it would have needed more than the events, which is where it was stopped; None if it never did.
+    """
+
+    ledger: dict[str, Settle] = field(default_factory=dict)
+    effects: dict[str, EffectRecord] = field(default_factory=dict)
+    added: list[NewEvent] = field(default_factory=list)
+    end: End | None = None
+    live: str | None = None
+
+
+def replay(job_id: str, events: Sequence[Event]) -> Replay:
+    """Replay a job up to the event with which it came to rest, if it has. Raises KeyError for events without a plan."""
+    told = list(before_rest(events))
+    result, reply = Replay(), None
+    epoch = 1 + max((event.epoch or 0 for event in told), default=0)
+    lease = Lease(job_id, "replay", epoch, float("inf"), float("inf"))
+    protocol = resume(Worker("replay", _silent_tools(told)), lease)
+    while True:
+        try:
+            command = protocol.send(reply)
+        except StopIteration as stop:
+            result.end = stop.value
+            return result
+        if not _noted(command, result):
+            result.live = command.boundary
+            return result
+        reply = _reply(command, told)
+
+
+def before_rest(events: Sequence[Event]) -> Sequence[Event]:
+    """The events before the one that ended or parked the job; all of them while it is open."""
+    changes = [(place, STATUS_AFTER[event.type]) for place, event in enumerate(events) if event.type in STATUS_AFTER]
+    place, status = changes[-1] if changes else (0, "open")
+    return events if status == "open" else events[:place]
+
+
+def _noted(command: Command, result: Replay) -> bool:
+    """Note what a command writes; False for one that the events do not answer."""
+    match command:
+        case Fence():
+            return True
+        case Append(events=events):
+            result.added += events
+            return True
+        case PutEffect(record=record):
+            result.effects[record.idempotency_key] = record
+            return True
+        case Settle(key=key, status="COMMITTED"):
+            result.ledger[key] = command
+            return True
+        case _:
+            return False
+
+
+def _reply(command: Command, told: list[Event]) -> Any:
+    """What the stores would answer."""
+    match command:
+        case Fence(boundary="fence_events"):
+            return told
+        case Fence():
+            return {}
+        case Append(expected=expected, events=events):
+            return expected + len(events)
+        case _:
+            return None
+
+
+def _silent_tools(events: Sequence[Event]) -> dict[str, Tool]:
+    """A stand-in for each tool that the plan names, which allows every choice that the plan may make."""
+    plans = [event.data["plan"] for event in events if event.type == "plan_generated"]
+    names = {node["tool"] for plan in plans for node in plan["nodes"]}
+    return {
+        name: Tool(name, _never, "is not called by a replay", idempotent=True, query=_not_asked, look="quiet")
+        for name in names
+    }
+
+
+def _never(args: Json, context: ToolContext) -> Json:
+    raise AssertionError("a replay calls no tool")
+
+
+def _not_asked(args: Json, context: ToolContext) -> NotKnown:
+    raise AssertionError("a replay asks no tool")

@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from crashwindow.checkers import keys
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.runtime.canonical import NotCanonicalError, canonical, digest
 from crashwindow.runtime.keys import attempt_key, execution_key, invocation_id, stable_key
+from crashwindow.runtime.store_rules import decode, encode
 
 # RFC 8785, appendix B: IEEE 754 bits and their serialization.
 NUMBERS = {
@@ -54,25 +56,82 @@ values = st.recursive(
 steps = st.tuples(names, names, names, values)
 
 
+# RFC 8785, section 3.2.4: the UTF-8 bytes of the sample of section 3.2.2.
+SAMPLE_BYTES = """
+    7b 22 6c 69 74 65 72 61 6c 73 22 3a 5b 6e 75 6c 6c 2c 74 72
+    75 65 2c 66 61 6c 73 65 5d 2c 22 6e 75 6d 62 65 72 73 22 3a
+    5b 33 33 33 33 33 33 33 33 33 2e 33 33 33 33 33 33 33 2c 31
+    65 2b 33 30 2c 34 2e 35 2c 30 2e 30 30 32 2c 31 65 2d 32 37
+    5d 2c 22 73 74 72 69 6e 67 22 3a 22 e2 82 ac 24 5c 75 30 30
+    30 66 5c 6e 41 27 42 5c 22 5c 5c 5c 5c 5c 22 2f 22 7d
+"""
+
+# The test data published beside the RFC (arrays, french, structures, unicode, values): input and its canonical form.
+PUBLISHED = {
+    """[ 56, { "d": true, "10": null, "1": [ ] } ]""": """[56,{"1":[],"10":null,"d":true}]""",
+    """{ "peach": "This sorting order", "péché": "is wrong according to French",
+         "pêche": "but canonicalization MUST", "sin": "ignore locale" }""": (
+        """{"peach":"This sorting order","péché":"is wrong according to French","""
+        """"pêche":"but canonicalization MUST","sin":"ignore locale"}"""
+    ),
+    r"""{ "1": {"f": {"f": "hi","F": 5} ,"\n": 56.0}, "10": { }, "": "empty", "a": { },
+          "111": [ {"e": "yes","E": "no" } ], "A": { } }""": (
+        r"""{"":"empty","1":{"\n":56,"f":{"F":5,"f":"hi"}},"10":{},"111":[{"E":"no","e":"yes"}],"A":{},"a":{}}"""
+    ),
+    r"""{ "Unnormalized Unicode": "A\u030a" }""": """{"Unnormalized Unicode":"A\u030a"}""",
+    r"""{ "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+          "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false] }""": (
+        bytes.fromhex(SAMPLE_BYTES).decode()
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "published"), PUBLISHED.items(), ids=["arrays", "french", "structures", "unicode", "values"]
+)
+def test_published_vectors(given: str, published: str) -> None:
+    """Each published input has the published canonical form, byte for byte, and that form is its own."""
+    assert canonical(json.loads(given)) == published.encode()
+    assert canonical(json.loads(published)) == published.encode()
+
+
+@pytest.mark.parametrize("bits", ["7fffffffffffffff", "7ff0000000000000", "fff0000000000000"])
+def test_numbers_that_the_rfc_refuses(bits: str) -> None:
+    """NaN and the infinities (RFC 8785 appendix B) are errors."""
+    (number,) = struct.unpack(">d", bytes.fromhex(bits))
+    with pytest.raises(NotCanonicalError):
+        canonical(number)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_is_written_shortest_and_comes_back(number: float) -> None:
+    """The digits are those of Python's shortest repr, as ECMAScript asks; an exponent stands where ECMAScript has one."""
+    text = canonical(number).decode()
+    assert float(text) == number
+    assert Decimal(text) == Decimal(repr(number))
+    assert ("e" in text) == (number != 0 and not 1e-6 <= abs(number) < 1e21)
+
+
+@given(values)
+def test_what_is_stored_can_be_stored_again(value: Any) -> None:
+    """The text in a store is canonical, and so is the text of what is read from it: results are injected and hashed again."""
+    text = encode(value)
+    assert text.encode() == canonical(value)
+    assert encode(decode(text)) == text
+
+
+@pytest.mark.parametrize("number", [1e20, -1e20, 2.0**53, 1e21, -0.0, 1.0])
+def test_large_integers_of_a_text_are_doubles(number: float) -> None:
+    """RFC 8785 writes 1e20 with all its digits; read back, it is the same double, and no integer without a form."""
+    assert decode(encode(number)) == number
+    assert encode(decode(encode(number))) == encode(number)
+
+
 @pytest.mark.parametrize(("bits", "text"), NUMBERS.items())
 def test_numbers_of_the_rfc(bits: str, text: str) -> None:
     """Each number of RFC 8785 appendix B has the published form."""
     (number,) = struct.unpack(">d", bytes.fromhex(bits))
     assert canonical(number) == text.encode()
-
-
-def test_sample_of_the_rfc() -> None:
-    """The object of RFC 8785 section 3.2.2 has the published bytes."""
-    sample = r"""{
-      "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
-      "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
-      "literals": [null, true, false]
-    }"""
-    published = (
-        '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],'
-        r'"string":"€$\u000f\nA' + r"'B\"\\\\\"/" + '"}'
-    )
-    assert canonical(json.loads(sample)) == published.encode()
 
 
 def test_keys_are_sorted_as_the_rfc_sorts_them() -> None:

@@ -1,8 +1,8 @@
 """Explicit search: every reachable state of a machine, with shortest witnesses.
 
 A state is packed into one integer, a few bits per field. Rules are grouped by the fields they touch; for each group the
-successors of a state depend on `state & mask` alone, so they are computed once per distinct masked value by the machine's
-own interpreter and remembered as XOR deltas: `successor = state ^ delta`. The interpreter stays the only definition of
+successors of a state depend on `state & mask` alone, so they are computed once per distinct masked value, by the machine's
+own interpreter, and remembered as XOR deltas: `successor = state ^ delta`. The interpreter stays the only definition of
 what a rule means, and `tests/test_explore.py` compares the two on every state. No hashing that loses states, no bound on
 crashes: the space is finite because nothing in it counts them.
 """
@@ -10,8 +10,9 @@ crashes: the space is finite because nothing in it counts them.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
+from math import prod
 
-from ..model.machine import Guard, Machine, Rule, Scope, State, apply, enabled
+from ..model.machine import Field, Guard, Machine, Rule, State, apply, enabled
 
 Delta = tuple[int, int]  # (xor, index of the rule)
 
@@ -59,26 +60,38 @@ class Packing:
         return lambda packed: (packed & mask) in wanted
 
 
+Single = tuple[int, dict[int, tuple[Delta, ...]]]  # mask of the fields that one rule touches, memo
 Group = tuple[int, list[int], dict[int, tuple[Delta, ...]]]  # mask of the fields touched, rules, memo
 
 
 class Engine:
     """The successor function of a machine on packed states, memoised per group of rules.
 
-    Rules that see the worker's place (the first volatile field) form a group per place; all others form one more.
+    Rules that see one field, the place, form a group per value of it; all others form one more. What a single rule does is
+    remembered as well, by the fields that it touches: there the interpreter is asked.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.packing = Packing(machine)
-        place = next(f for f in machine.fields if f.scope is Scope.VOLATILE)
+        place = min(machine.fields, key=self._remembered)
         self.shift = self.packing.shift[place.name]
         self.mask = (1 << self.packing.width[place.name]) - 1
         numbered = list(enumerate(machine.rules))
+        self.single: list[Single] = [(self.packing.mask(touched(rule)), {}) for rule in machine.rules]
         self.anywhere = self._group([i for i, rule in numbered if place.name not in rule.sees])
         self.placed = [
             self._group([i for i, rule in numbered if value in rule.sees.get(place.name, ())]) for value in place.values
         ]
+
+    def _remembered(self, place: Field) -> int:
+        """How much there may be to remember if this field is the place: the states of what each group touches."""
+        rules = self.machine.rules
+        groups = [[rule for rule in rules if place.name not in rule.sees]]
+        groups += [[rule for rule in rules if value in rule.sees.get(place.name, ())] for value in place.values]
+        domains = {f.name: len(f.values) for f in self.machine.fields}
+        touches: list[set[str]] = [set().union(*map(touched, group)) - {place.name} for group in groups]
+        return sum(prod(domains[name] for name in names) for names in touches)
 
     def _group(self, indices: list[int]) -> Group:
         return self.packing.mask(n for i in indices for n in touched(self.machine.rules[i])), indices, {}
@@ -93,14 +106,22 @@ class Engine:
             yield from found
 
     def deltas(self, indices: list[int], packed: int) -> tuple[Delta, ...]:
-        """What the rules of a group do to a state, by the machine's own interpreter."""
-        view = self.machine.view(self.packing.unpack(packed))
-        return tuple(
-            (self.packing.pack(after) ^ packed, index)
-            for index in indices
-            if enabled(view, self.machine.rules[index])
-            for after in apply(self.machine, view, self.machine.rules[index])
-        )
+        """What the rules of a group do to a state."""
+        found: tuple[Delta, ...] = ()
+        for index in indices:
+            mask, memo = self.single[index]
+            seen = packed & mask
+            known = memo.get(seen)
+            if known is None:
+                known = memo[seen] = self.interpreted(index, packed)
+            found += known
+        return found
+
+    def interpreted(self, index: int, packed: int) -> tuple[Delta, ...]:
+        """What one rule does to a state, by the machine's own interpreter."""
+        view, rule = self.machine.view(self.packing.unpack(packed)), self.machine.rules[index]
+        after = apply(self.machine, view, rule) if enabled(view, rule) else ()
+        return tuple((self.packing.pack(state) ^ packed, index) for state in after)
 
 
 def touched(rule: Rule) -> set[str]:

@@ -1,7 +1,9 @@
 """The effect log (E-EFFECTLOG): one entry per effect, in order, whatever way the effect came to be recorded."""
 
 import json
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -107,5 +109,10 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     store = open_store(url)
     assert store.events(JOB) == events
     store.close()
+    with closing(sqlite3.connect(tmp_path / "jobs.db")) as connection, connection:
+        connection.execute("UPDATE events SET data = '{}' WHERE type = 'command_committed'")
+        connection.execute("UPDATE events SET data = '{}' WHERE type = 'tool_invocation_finished'")
+    assert main(["effects", JOB, "--store", url]) == 2
+    assert "an event is not as this program writes it (KeyError: 'outcome')" in capsys.readouterr().err
     assert main(["effects", "other", "--store", url]) == 2
     assert "there is no job 'other'" in capsys.readouterr().err

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from crashwindow.__main__ import main
 from crashwindow.runtime.canonical import canonical, digest
@@ -121,6 +123,23 @@ def test_at_every_crash_and_after_the_recovery() -> None:
         assert verify(read(store, JOB)).verifiable, number
     assert number > 50
     assert parked == 8  # right before and right after each of the four executions of a tool that cannot be asked
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 60), max_size=4))
+def test_after_any_crashes_in_a_row(crashes: list[int]) -> None:
+    """Workers that end one after the other, in recoveries too, never leave records that violate a criterion."""
+    store = MemoryStore()
+    for number in [*crashes, None]:
+        work(store, crash_before=number)
+        assert verify(read(store, JOB)).violated is None
+
+
+def test_the_step_of_a_contract_is_verifiable() -> None:
+    """A plan that an execution contract made, with its key and its time limit, is a plan like any other."""
+    store = MemoryStore()
+    assert work(store, [{**PAY[0], "contract_key": "k", "timeout_seconds": 5.0}])
+    assert verify(read(store, JOB)).verifiable
 
 
 @pytest.mark.parametrize(("tool", "status"), [("lose", "parked"), ("fail", "failed")])
@@ -450,6 +469,19 @@ def test_a_new_chain_does_not_hide_it(intruder: Intruder, name: str) -> None:
     assert verdict.violated is not None
     assert verdict.violated.fault is not None
     assert (verdict.violated.criterion, words in verdict.violated.fault.reason) == (criterion, True), verdict.violated
+
+
+def test_a_result_that_no_event_holds(intruder: Intruder) -> None:
+    """Beside what an auditor misses, a replay would have to execute the step: each criterion is judged by itself."""
+
+    def attack(events: list[Row]) -> None:
+        for kind in ("tool_invocation_started", "tool_invocation_finished", "command_committed"):
+            drop(kind)(events)
+
+    rechained(intruder, attack)
+    faults = {finding.criterion: finding.fault for finding in intruder.verdict().findings if finding.fault}
+    assert list(faults) == ["auditable", "replayable"]
+    assert faults["replayable"].reason == "a replay does not come to step 'ann': it needs a live call (acquire)"
 
 
 def test_data_that_are_no_json_under_a_new_chain(intruder: Intruder) -> None:

@@ -1,38 +1,48 @@
 """The report as one self-contained HTML page: nothing from elsewhere, the same bytes for the same evidence.
 
-Reading order (E-REPORT): what is guaranteed and what is not, the crash-window table, the register with its verdicts, the
-findings and witnesses step by step, coverage, and at the end the run's own section, which alone holds what differs between
-two runs on the same code.
+Reading order (E-REPORT): what is guaranteed and what is not, the crash-window table, the contract's machine, the register
+with its verdicts, the findings and witnesses step by step, coverage, and at the end the run's own section, which alone holds
+what differs between two runs on the same code.
 """
 
+import re
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 
 from ..checkers.evidence import RunEvidence, Verdict
-from ..model.policy import HARDENED
 from .html_claims import findings, register_table
+from .html_contracts import contracts
 from .html_coverage import coverage, run_section
 from .html_parts import badge, section, verdict
 from .html_windows import windows
 from .tags import Html, Part, code, join, listing, names, pairs, row, table, tag, text
-from .view import LEGEND, REGISTER, Entry, Register, View, judge
+from .view import LEGEND, REGISTER, SHIPPED, Entry, Register, View, judge
 from .words import plain
 
 SECTIONS = (
     ("guaranteed", "1", "What is guaranteed, and what is not"),
     ("windows", "2", "Crash windows"),
-    ("claims", "3", "Claim register"),
-    ("findings", "4", "Findings and witnesses, step by step"),
-    ("coverage", "5", "Coverage"),
-    ("run", "6", "This run"),
+    ("contracts", "3", "Execution contracts"),
+    ("claims", "4", "Claim register"),
+    ("findings", "5", "Findings and witnesses, step by step"),
+    ("coverage", "6", "Coverage"),
+    ("run", "7", "This run"),
 )
 
 
 def render_html(evidence: RunEvidence, register: Register = REGISTER) -> str:
     """The whole page."""
     view = judge(evidence, register)
-    bodies = (_guaranteed(view), windows(view), register_table(view), findings(view), coverage(view), run_section(view))
+    bodies = (
+        _guaranteed(view),
+        windows(view),
+        contracts(view),
+        register_table(view),
+        findings(view),
+        coverage(view),
+        run_section(view),
+    )
     sections = [section(*head, body) for head, body in zip(SECTIONS, bodies, strict=True)]
     body = join(
         None if view.passed else tag("p", tag("a", view.headline, href="#problems"), class_="failbar"),
@@ -46,18 +56,25 @@ def render_html(evidence: RunEvidence, register: Register = REGISTER) -> str:
         tag("main", *sections),
         Html(f"<script>{_asset('page.js')}</script>\n"),
     )
-    page = tag("html", _head(view), tag("body", body, class_="passed" if view.passed else "failed"), lang="en")
+    page = tag("html", _head(view, body), tag("body", body, class_="passed" if view.passed else "failed"), lang="en")
     return f"<!DOCTYPE html>\n{page}"
+
+
+def _sources(parts: list[str]) -> str:
+    """What the page's policy allows, by hash."""
+    hashes = [b64encode(sha256(part.encode()).digest()).decode() for part in dict.fromkeys(parts)]
+    return " ".join(f"'sha256-{each}'" for each in hashes)
 
 
 def _asset(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def _head(view: View) -> Html:
-    style, script = _asset("page.css"), _asset("page.js")
-    hashes = [f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'" for part in (style, script)]
-    policy = f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; base-uri 'none'; form-action 'none'"
+def _head(view: View, body: Html) -> Html:
+    style = _asset("page.css")
+    styles = _sources([style, *re.findall(r"<style>(.*?)</style>", body, re.DOTALL)])  # a picture brings its own
+    script = _sources([_asset("page.js")])
+    policy = f"default-src 'none'; style-src {styles}; script-src {script}; base-uri 'none'; form-action 'none'"
     title = f"{'Passed' if view.passed else 'NOT PASSED'} · crashwindow report"
     return join(
         Html(
@@ -148,12 +165,8 @@ def _reproduce(view: View) -> Html:
         ("One item", text("the command that stands with it in the register")),
         ("Commit", code(run.commit)),
         ("Code, SHA-256", code(run.code_sha256)),
-        *(
-            (f"Model {plain(m.policy)}, SHA-256", code(m.sha256))
-            for m in view.evidence.machines
-            if m.policy == HARDENED.name
-        ),
-        ("Other models", text("with their SHA-256 in section 5")),
+        *((f"Model {plain(m.policy)}, SHA-256", code(m.sha256)) for m in view.evidence.machines if m.policy in SHIPPED),
+        ("Other models", text("with their SHA-256 in section 6")),
     ]
     return pairs(facts, "facts")
 

@@ -1,9 +1,9 @@
 """Campaigns, scenarios, mutants, machines, and the run's own section in HTML."""
 
-from ..checkers.evidence import ContractCoverage, Machine, Schedules
+from ..checkers.evidence import Machine, Schedules
 from .html_parts import counts
 from .tags import Html, Part, code, join, listing, pairs, row, table, tag
-from .view import View, coverage_words, run_facts
+from .view import View, run_facts
 from .words import number, tally
 
 NONE = "none"
@@ -19,8 +19,6 @@ def coverage(view: View) -> Html:
         _scenarios(view),
         tag("h3", "Mutants: planted bugs, and who said no"),
         _mutants(view),
-        tag("h3", "Edges of the execution contract, on a real store"),
-        _contracts(run.contracts),
         tag("h3", "Models"),
         _machines(run.machines),
     )
@@ -96,23 +94,6 @@ def _mutants(view: View) -> Html:
     ]
     killed = sum(bool(m.killed_by) for m in mutants)
     return table(f"{killed} of {len(mutants)} mutants killed", [*heads], rows, "stack")
-
-
-def _contracts(coverages: list[ContractCoverage]) -> Html:
-    if not coverages:
-        return _empty("coverage of contracts")
-    heads = ["Edge", "Taken by"]
-    parts = []
-    for c in coverages:
-        rows = [
-            row(heads, [f"{e.before} –{e.trigger}→ {e.after}", counts(e.by)])
-            if sum(e.by.values())
-            else row(heads, [f"{e.before} –{e.trigger}→ {e.after}", tag("strong", "NEVER", class_="alarm")], "differs")
-            for e in c.edges
-        ]
-        parts.append(table(f"{c.store}: {coverage_words(c)}", [*heads], rows, "stack"))
-        parts += [tag("p", tag("strong", words, class_="alarm")) for words in c.wrong]
-    return join(*parts)
 
 
 def _machines(machines: list[Machine]) -> Html:

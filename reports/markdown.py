@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterable
 
-from ..checkers.evidence import ContractCoverage, Item, RunEvidence, Trace, WindowResult
+from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
+from ..model.contract import HARDENED, RULES
 from ..model.windows import SEED_ROWS
+from .machine import mermaid
 from .sequence import broken, diagram
 from .view import (
     LEGEND,
@@ -16,6 +18,7 @@ from .view import (
     coverage_words,
     figures,
     judge,
+    needs,
     paired,
     run_facts,
     window_problems,
@@ -53,7 +56,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 def render_markdown(evidence: RunEvidence, register: Register = REGISTER) -> str:
     """The whole report."""
     view = judge(evidence, register)
-    parts = (_head, _guaranteed, _windows, _claims, _findings, _coverage, _run)
+    parts = (_head, _guaranteed, _windows, _contracts, _claims, _findings, _coverage, _run)
     lines = [line for part in parts for line in part(view)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -172,6 +175,30 @@ def _or(values: list[str]) -> str:
     return " or ".join(values) or "–"
 
 
+def _contracts(view: View) -> list[str]:
+    matrix = (
+        (rule, RULES[rule], ", ".join(f"{escape(name)} {said}" for _, name, said in claims))
+        for rule, claims in needs(view).items()
+    )
+    lines = ["## 3 Execution contracts", "", "```mermaid", *mermaid(HARDENED).splitlines(), "```", ""]
+    lines += [
+        "### Which rule each property needs",
+        "",
+        "Without the rule, all others in force, these properties fail.",
+        "",
+    ]
+    lines += table(("Without", "What the rule says", "Then"), matrix)
+    lines += ["### Edges, on a real store", "", *([] if view.evidence.contracts else ["none", ""])]
+    for c in view.evidence.contracts:
+        rows = (
+            (escape(f"{e.before} –{e.trigger}→ {e.after}"), escape(tally(e.by)) if sum(e.by.values()) else "**NEVER**")
+            for e in c.edges
+        )
+        lines += [f"{escape(c.store)}: {escape(coverage_words(c))}", "", *table(("Edge", "Taken by"), rows)]
+        lines += [*_bullets(c.wrong)] if c.wrong else []
+    return lines
+
+
 def _claims(view: View) -> list[str]:
     heads = ("Claim", "Variant", "Sentence", "Source", "Expected", "Best", "Weakest link")
     rows = []
@@ -184,7 +211,7 @@ def _claims(view: View) -> list[str]:
         rows.append((escape(e.claim.id), e.claim.variant, sentence, escape(cited(e.claim)), expected, *links))
         lines += [f"- **{escape(e.claim.id)}** {escape(e.claim.formal)}", *(_item(item) for item in e.items)]
         lines += [f"  - not applied in this run: {', '.join(e.missing)}"] if e.missing else []
-    return ["## 3 Claim register", "", *table(heads, rows), *lines, ""]
+    return ["## 4 Claim register", "", *table(heads, rows), *lines, ""]
 
 
 def _item(item: Item) -> str:
@@ -193,7 +220,7 @@ def _item(item: Item) -> str:
 
 
 def _findings(view: View) -> list[str]:
-    lines = ["## 4 Findings and witnesses, step by step", "", "In a state, the number 2 stands for two or more.", ""]
+    lines = ["## 5 Findings and witnesses, step by step", "", "In a state, the number 2 stands for two or more.", ""]
     for finding in view.findings:
         entry, item, beside = finding.entry, finding.item, finding.hardened
         lines += [f"### {escape(entry.claim.id)}: {item.verdict} ({entry.claim.variant.replace('_', ' ')})", ""]
@@ -264,7 +291,7 @@ def _coverage(view: View) -> list[str]:
         for m in run.machines
     )
     return [
-        "## 5 Coverage",
+        "## 6 Coverage",
         "",
         "### Crash campaigns on the runtime",
         "",
@@ -277,23 +304,10 @@ def _coverage(view: View) -> list[str]:
         "### Mutants",
         "",
         *table(("Mutant", "Killed by", "In these words"), mutants),
-        *_contracts(run.contracts),
         "### Models",
         "",
         *table(("Policy", "Fields", "Rules", "States", "Transitions", "Rules never reached"), machines),
     ]
-
-
-def _contracts(coverages: list[ContractCoverage]) -> list[str]:
-    lines = ["### Edges of the execution contract, on a real store", "", *([] if coverages else ["none", ""])]
-    for c in coverages:
-        rows = (
-            (escape(f"{e.before} –{e.trigger}→ {e.after}"), escape(tally(e.by)) if sum(e.by.values()) else "**NEVER**")
-            for e in c.edges
-        )
-        lines += [f"{escape(c.store)}: {escape(coverage_words(c))}", "", *table(("Edge", "Taken by"), rows)]
-        lines += [*_bullets(c.wrong)] if c.wrong else []
-    return lines
 
 
 def _keys(keys: list[str]) -> str:
@@ -305,7 +319,7 @@ def _keys(keys: list[str]) -> str:
 def _run(view: View) -> list[str]:
     told = "Only this section differs between two runs on the same code."
     return [
-        "## 6 This run",
+        "## 7 This run",
         "",
         told,
         "",

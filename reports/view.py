@@ -13,6 +13,8 @@ from typing import Final
 
 from ..checkers.evidence import ContractCoverage, Item, RunEvidence, Verdict, WindowResult, strongest, weakest
 from ..model.claims import ASSUMPTIONS, CLAIMS, Assumption, Claim
+from ..model.contract import RULES, Rule
+from ..model.contract_policy import HARDENED_CONTRACT
 from ..model.policy import HARDENED
 from .words import effects, number, plain
 
@@ -42,6 +44,8 @@ class Register:
 
 
 REGISTER: Final = Register(CLAIMS, ASSUMPTIONS)
+SHIPPED: Final = (HARDENED.name, HARDENED_CONTRACT.name)
+"""The policies that the runtime ships: of a step, and of a contract."""
 
 
 def figures(item: Item) -> list[tuple[str, str]]:
@@ -88,7 +92,7 @@ class Entry:
     @property
     def shipped(self) -> bool:
         """Whether the claim speaks of the policy that the runtime ships."""
-        return self.claim.policy == HARDENED.name
+        return self.claim.policy in SHIPPED
 
     @property
     def missing(self) -> list[str]:
@@ -260,6 +264,23 @@ def _run_problems(evidence: RunEvidence) -> Iterator[str]:
         yield from (f"contracts on {coverage.store}: {words}" for words in coverage.wrong)
         if coverage.refused != coverage.illegal:
             yield f"contracts on {coverage.store}: {coverage_words(coverage)}"
+
+
+Needs = dict[Rule, list[tuple[str, str, Verdict]]]
+"""For each hardening rule of contracts: the claim, the property and its verdict in the machine without the rule."""
+
+
+def needs(view: View) -> Needs:
+    """What fails without each rule, by the items of this run: what they do not say is not in it."""
+    found: Needs = {}
+    for rule in RULES:
+        entry = next((e for e in view.entries if e.claim.policy == f"contract-without-{rule}"), None)
+        if entry and entry.items:
+            found[rule] = [
+                (entry.claim.id, name, item.verdict)
+                for name, item in zip(entry.claim.properties, entry.items, strict=False)
+            ]
+    return found
 
 
 def coverage_words(coverage: ContractCoverage) -> str:

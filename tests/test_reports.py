@@ -3,6 +3,8 @@
 `CRASHWINDOW_REWRITE_GOLDEN=1 pytest tests/test_reports.py` writes the golden files anew; read the difference before it is kept.
 """
 
+import base64
+import hashlib
 import io
 import json
 import os
@@ -37,7 +39,7 @@ from crashwindow.reports.html import render_html
 from crashwindow.reports.markdown import code, escape, render_markdown
 from crashwindow.reports.sequence import LANES, diagram
 from crashwindow.reports.terminal import claim_text, claims_table, summary_table, trace_table
-from crashwindow.reports.view import REGISTER, Register, judge
+from crashwindow.reports.view import REGISTER, Register, judge, needs
 from crashwindow.reports.words import plain
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -350,7 +352,7 @@ def test_only_the_runs_own_section_differs_between_two_runs() -> None:
         machines=[evidence().machines[0].model_copy(update={"states_per_second": 5.0})],
         schedules=[evidence().schedules[0].model_copy(update={"per_second": 2.0})],
     )
-    for render, mark in ((render_html, '<section id="run"'), (render_markdown, "## 6 This run")):
+    for render, mark in ((render_html, '<section id="run"'), (render_markdown, "## 7 This run")):
         one, two = render(evidence(), SMALL), render(other, SMALL)
         assert one.split(mark)[0] == two.split(mark)[0]
         assert one.split(mark)[1] != two.split(mark)[1]
@@ -729,3 +731,27 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """A missing file is an error in words, too, and so is a directory without evidence."""
     with pytest.raises(EvidenceError, match="cannot be read"):
         load(tmp_path)
+
+
+def test_the_page_allows_its_own_styles_and_no_others() -> None:
+    """The page's policy names the hash of each style in it, those of the pictures included: a browser applies them all."""
+    page = render_html(evidence(), SMALL)
+    found = re.search(r"style-src ([^;]*);", page)
+    assert found
+    styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() for style in styles]
+    assert len(set(hashes)) == 3
+    assert {f"'sha256-{each}'" for each in hashes} == set(unescape(found[1]).split())
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.EXHAUSTED])
+def test_what_needs_a_rule_is_what_this_run_refuted(verdict: Verdict) -> None:
+    """A rule's row shows the verdict of each property as this run found it; a rule that no item speaks of has no row."""
+    without = claim("WITHOUT-C-ONCE", "as_written", "refuted", ("C1",), "REFUTED", policy="contract-without-C-ONCE")
+    register = Register((*SMALL.claims, without), SMALL.assumptions)
+    item = Item(checker="explore", verdict=verdict, statement="C1", command="crashwindow verify")
+    result = ClaimResult(claim="WITHOUT-C-ONCE", expected=Verdict.REFUTED, items=[item])
+    view = judge(changed(claims=[*claims(), result]), register)
+    assert needs(view) == {"C-ONCE": [("WITHOUT-C-ONCE", "C1", verdict)]}
+    assert f"C1 {verdict}" in render_markdown(view.evidence, register)
+    assert 'href="#claim-WITHOUT-C-ONCE"' in render_html(view.evidence, register)

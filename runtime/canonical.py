@@ -1,6 +1,9 @@
 """Canonical JSON (RFC 8785): one byte string per value, whatever the order of keys (T-KEY)."""
 
 import hashlib
+import json
+from types import NoneType
+from typing import Final
 
 import rfc8785
 
@@ -14,7 +17,7 @@ class NotCanonicalError(ValueError):
 def canonical(value: Json) -> bytes:
     """The canonical bytes of a JSON value; raises NotCanonicalError, naming what is wrong."""
     try:
-        return rfc8785.dumps(value)
+        return _ENCODE(value).encode() if _simple(value) else rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, ValueError, TypeError, RecursionError) as error:
         raise NotCanonicalError(f"not canonical JSON (RFC 8785): {error}") from error
 
@@ -22,3 +25,22 @@ def canonical(value: Json) -> bytes:
 def digest(value: Json) -> str:
     """SHA-256 of the canonical bytes, in hexadecimal."""
     return hashlib.sha256(canonical(value)).hexdigest()
+
+
+# Most values have no float, no large integer and only ASCII keys. For these the standard library's encoder, written in C, gives
+# the same bytes in a third of the time; `tests/test_keys.py` compares the two. Every event of every step is encoded.
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_ALIKE: Final = frozenset({str, bool, NoneType})
+_EXACT: Final = 2**53
+
+
+def _simple(value: Json) -> bool:
+    """Whether the standard library writes a value as RFC 8785 says."""
+    kind = type(value)
+    if kind is int:
+        return bool(-_EXACT < value < _EXACT)
+    if kind is dict:
+        return "".join(value).isascii() and all(type(v) in _ALIKE or _simple(v) for v in value.values())
+    if kind is list or kind is tuple:
+        return all(type(v) in _ALIKE or _simple(v) for v in value)
+    return kind in _ALIKE

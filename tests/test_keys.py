@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from crashwindow.checkers import keys
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.runtime.canonical import NotCanonicalError, canonical, digest
 from crashwindow.runtime.keys import attempt_key, execution_key, invocation_id, stable_key
+from crashwindow.runtime.outcome import StepResult
 from crashwindow.runtime.store_rules import decode, encode
 
 # RFC 8785, appendix B: IEEE 754 bits and their serialization.
@@ -132,6 +134,34 @@ def test_numbers_of_the_rfc(bits: str, text: str) -> None:
     """Each number of RFC 8785 appendix B has the published form."""
     (number,) = struct.unpack(">d", bytes.fromhex(bits))
     assert canonical(number) == text.encode()
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**54), 2**54)
+    | st.sampled_from([2**53, 2**53 - 1, -(2**53), 1e16, 0.5, -0.0, float("nan"), b"bytes", StepResult.SUCCESS])
+    | st.text(st.characters(codec=None), max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner)
+        | st.dictionaries(st.text(max_size=3) | st.sampled_from(["\ue000", "\U00010000", 1, None]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+"""Values, and what is none: numbers without a form, lone surrogates, bytes, names that are no strings or sort differently."""
+
+
+@given(ANYTHING)
+def test_the_fast_way_gives_what_the_library_gives(value: Any) -> None:
+    """Whatever the value: the same bytes as the RFC's encoder, or both refuse."""
+    try:
+        expected = rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, ValueError, TypeError):
+        with pytest.raises(NotCanonicalError):
+            canonical(value)
+    else:
+        assert canonical(value) == expected
 
 
 def test_keys_are_sorted_as_the_rfc_sorts_them() -> None:

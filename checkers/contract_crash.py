@@ -39,15 +39,18 @@ def sweep_contracts(
     names = list(CONTRACT_CASES) if cases is None else list(cases)
     directory = memory_directory(workdir)
     try:
-        with closing(Pool(directory)) as pool:
+        with closing(Pool(f"{directory}/snapshots")) as pool:
             sweeps = [Request(HARDENED, name, breadth_of(name, profile)) for name in names]
             copied = pool.run("contracts, snapshot", sweeps, progress)
+        traces = pool.traces
+        # New parents: a small process forks fast.
+        with closing(Pool(f"{directory}/kills")) as pool:
             chosen = sample(copied.records, profile)
             killed = pool.run("contracts, SIGKILL", kill_requests(chosen, HARDENED), progress)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
-    return Campaign(summed_up(copied, killed), records, list(pool.traces.values()))
+    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()))
 
 
 def breadth_of(case: str, profile: Profile) -> Breadth:

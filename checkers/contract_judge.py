@@ -8,7 +8,8 @@ C2   a contract has the key of an earlier one only if that one ended without eff
 C3   transitions form a chain of legal edges from pending to the status, and the trace holds exactly them
 C4   each transition was pulled by an actor that may
 C5   each resume took an answer of its own, which was given to the version that waited
-C6   what was started under consent had an approval of its own id and action, and the world received the approved arguments
+C6   what was ever gated runs only by a person's approval of its own id and action, or of an earlier contract of its key that
+     failed under an approval for retries; what was denied runs only reopened; the world received the approved arguments
 C7   a request in the world has a running transition and a started event in the file
 C10  completed means one effect, failed, rejected and cancelled mean none, one key never has two
 REST nothing is left running, and what is pending waits for a request that a person was shown (at rest only)
@@ -185,7 +186,7 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
             _chain(contract, moves, durable.trace),
             _actors(contract, moves),
             _resumes(moves, durable),
-            _consents(contract, moves, durable),
+            _consents(contract, moves, durable, witnessed),
             _requests(contract, moves, durable, witnessed),
             _effects(contract, witnessed),
         ):
@@ -236,42 +237,73 @@ def _resumes(moves: list[Move], durable: Durable) -> Iterator[str]:
         yield f"C5: it waited {len(waited)} times and was resumed {len(resumed)} times"
 
 
-def _consents(contract: Contract, moves: list[Move], durable: Durable) -> Iterator[str]:
-    """C6: each execution used an approval of exactly this action."""
+def _consents(contract: Contract, moves: list[Move], durable: Durable, witnessed: Witnessed) -> Iterator[str]:
+    """C6: each execution of what a person decides about used an approval of exactly this action, and nothing denied runs."""
     last = len(moves) - 1
-    for at, move in enumerate(moves):
-        executes = move.after == "running" and (at == last or moves[at + 1].trigger != "suspend")
-        if not (executes and contract.needs_consent):
-            continue
+    executed = [
+        move
+        for at, move in enumerate(moves)
+        if move.after == "running" and (at == last or moves[at + 1].trigger != "suspend")
+    ]
+    requested = any(line.step == contract.execution_id for line in witnessed.requests)
+    earlier = _earlier(contract, durable)
+    if executed or requested:
+        for each in earlier:
+            if each.status == "rejected" and not each.reopened_by:
+                yield f"C6: it runs, though {each.execution_id}, with the same key, was denied and not reopened"
+    # What a person once decided about stays theirs to decide: a retry cannot shed the need of a consent.
+    if not any(each.needs_consent for each in (contract, *earlier)):
+        return
+    if requested and not executed:
+        yield "C6: the world received what needs consent, and no transition executes it with an approval"
+    for move in executed:
         consent = parsed(move.metadata).get("approval")
         if consent is None:
             yield f"C6: transition {move.position} executes what needs consent, and bears no approval"
-            continue
-        mine = consent["execution_id"] == contract.execution_id
-        if not mine and not (consent["retries"] and consent["execution_id"] in _earlier(contract, durable)):
-            yield f"C6: the approval is for {consent['execution_id']}"
-        if consent["digest"] != action_digest(contract.action_detail):
-            yield "C6: the approval is for another action than the contract's"
-        if not any(_gave(answer, consent, durable) for answer in durable.answers):
-            yield "C6: no person gave this approval"
-        if contract.again_of not in (None, consent["again_of"]):
-            yield f"C6: the approval does not name {contract.again_of}, which did the same before"
+        else:
+            yield from _approval(contract, consent, earlier, durable)
+
+
+def _approval(contract: Contract, consent: dict[str, Any], earlier: list[Contract], durable: Durable) -> Iterator[str]:
+    """C6 of one approval: a person gave it, to this contract, or for retries to an earlier one that failed under it."""
+    mine = consent["execution_id"] == contract.execution_id
+    if not mine and not any(_retried(contract, each, consent, durable) for each in earlier):
+        yield f"C6: the approval is for {consent['execution_id']}"
+    if consent["digest"] != action_digest(contract.action_detail):
+        yield "C6: the approval is for another action than the contract's"
+    if not any(_gave(answer, consent, durable) for answer in durable.answers):
+        yield "C6: no person gave this approval"
+    if contract.again_of not in (None, consent["again_of"]):
+        yield f"C6: the approval does not name {contract.again_of}, which did the same before"
+
+
+def _retried(contract: Contract, first: Contract, consent: dict[str, Any], durable: Durable) -> bool:
+    """Whether an approval carries over from an earlier contract: its own, for retries, and it failed after using it."""
+    moves = [move for move in durable.moves if move.execution_id == first.execution_id and move.after == "running"]
+    return (
+        first.execution_id == consent["execution_id"]
+        and bool(consent["retries"])
+        and first.status == "failed"
+        and action_digest(first.action_detail) == action_digest(contract.action_detail)
+        and any(parsed(move.metadata).get("approval") == consent for move in moves)
+    )
 
 
 def _gave(answer: Answer, consent: dict[str, Any], durable: Durable) -> bool:
     """Whether an approval is what a person answered: to the contract itself, or to the request that deferred it."""
     asked = {each.execution_id for each in durable.contracts if each.defers == consent["execution_id"]}
+    said = answer.digest, answer.again_of, bool(answer.retries)
     return (
         answer.decision == "approve"
         and answer.execution_id in {consent["execution_id"], *asked}
-        and (answer.digest, answer.again_of) == (consent["digest"], consent["again_of"])
+        and said == (consent["digest"], consent["again_of"], consent["retries"])
     )
 
 
-def _earlier(contract: Contract, durable: Durable) -> set[str]:
-    """Earlier contracts with the same key."""
-    names = [each.execution_id for each in durable.contracts if each.idempotency_key == contract.idempotency_key]
-    return set(names[: names.index(contract.execution_id)])
+def _earlier(contract: Contract, durable: Durable) -> list[Contract]:
+    """Earlier contracts with the same key. What can be undone has one, too: it is kept by its retries alone."""
+    same = [each for each in durable.contracts if each.idempotency_key == contract.idempotency_key]
+    return [] if contract.idempotency_key is None else same[: same.index(contract)]
 
 
 def _requests(contract: Contract, moves: list[Move], durable: Durable, witnessed: Witnessed) -> Iterator[str]:

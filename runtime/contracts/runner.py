@@ -136,12 +136,15 @@ class GraphRunner:
         return [state for state in states if state is not None]
 
     def attempt(self, session_id: str, turn: Callable[[str], GraphState]) -> GraphState | None:
-        """One session's turn; None, with a warning, where it cannot be run now."""
+        """One session's turn; None where it cannot be run now, which is logged: unforeseen errors with their traceback."""
         try:
             return turn(session_id)
         except (ContractError, StoppedError, StoreError) as error:
             log.warning("session %s: left as it is: %s", session_id, error)
-            return None
+        except Exception:
+            # A defect, of ours or of an application's reasoner, must not keep the other sessions waiting.
+            log.exception("session %s: unforeseen", session_id)
+        return None
 
     # Driving.
 

@@ -166,6 +166,9 @@ def test_a_second_answer_is_refused(office: Office, run: Run) -> None:
         (["approve", "asks:exec-002", "--digest", "RIGHT", "--by", " "], "names who gives it"),
         (["approve", "nobody", "--digest", "0" * 64], "there is no contract 'nobody'"),
         (["approve", "day:exec-001"], "asks for data"),
+        (["approve", "fine:exec-001", "--digest", "0" * 64], "defers nothing"),
+        (["approve", "fine:exec-001", "--again", "x"], "defers nothing"),
+        (["approve", "fine:exec-001", "--retries"], "defers nothing"),
         (["deny", "over:exec-001"], "it waits for no answer"),
         (["deny", "asks:exec-002", "--by", ""], "--by"),
         (["answer", "asks:exec-002", "--data", "1"], "approve it, or deny it"),
@@ -192,6 +195,7 @@ def test_bad_input_is_named_and_changes_nothing(office: Office, run: Run, words:
     office.open("over", mail(subject="over"), CONFIRM)
     operations.deny(office.ports, "over:exec-002", "Ann")
     office.resume("over")
+    office.open("fine", {"kind": "ask", "message": "Fine?"})
     lose(office)
     before = office.everything()
     words = [digest(office, "asks:exec-001") if word == "RIGHT" else word for word in words]

@@ -19,7 +19,7 @@ from crashwindow.runtime.contracts import operations, service
 from crashwindow.runtime.contracts.commands import Write
 from crashwindow.runtime.contracts.service_guard import BODY_LIMIT, Guard, HostAndHeaders
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
-from crashwindow.runtime.contracts.store import ContractStore
+from crashwindow.runtime.contracts.store import ContractError, ContractStore
 from crashwindow.runtime.contracts.waiting import Question, questions
 from crashwindow.runtime.sqlite_store import SqliteStore
 
@@ -116,6 +116,18 @@ def test_data_is_given(office: Office, browser: Browser) -> None:
     assert browser.post("/ecs/respond", **answer).status_code == 200
     assert browser.post("/ecs/continue", session_id="day").status_code == 200
     assert office.contract("day:exec-001").result == "Tuesday"
+
+
+def test_a_question_for_data_is_not_approved(office: Office, browser: Browser) -> None:
+    """An approval is no answer to it: refused by the service and by the operation, and nothing is changed."""
+    office.open("day", ASK_DAY)
+    before = office.everything()
+    said = browser.post("/ecs/respond", **shown(office, "day:exec-001"))
+    assert said.status_code == 409
+    assert "asks for data: answer it" in said.json()["error"]
+    with pytest.raises(ContractError, match="asks for data"):
+        operations.approve(office.ports, "day:exec-001", "Ann")
+    assert office.everything() == before
 
 
 def test_answering_twice_is_409(office: Office, browser: Browser) -> None:

@@ -84,7 +84,7 @@ def contract_approve(args: argparse.Namespace) -> int:
         action = action_of(ports, asked)
         if asks_for_data(form(asked, action)):
             raise CommandError(f"{asked.execution_id!r} asks for data: give it with `crashwindow contract answer`")
-        digest = None if action is None else _checked_digest(args.digest, action)
+        digest = args.digest if action is None else _checked_digest(args.digest, action)
         if action is not None and action.again_of != args.again:
             raise CommandError(_wrong_again(action, args.again))
         contract = operations.approve(ports, args.id, args.by, digest=digest, again_of=args.again, retries=args.retries)

@@ -23,23 +23,35 @@ from ..resolve import resolve as resolve_job
 from ..tool import Tool
 from .commands import ContractPorts, Load, Snapshot, Write
 from .drafts import Call, tool_contract, unusable
-from .form import released
+from .form import form, released
 from .nodes import checkpointed, gone_on, move
 from .records import ExecutionContract, contract_key, replaced
 from .step import STEP, job_id
 from .store import Batch, Conflict, ContractError, GivenAnswer, NoContract
+from .waiting import asks_for_data
 
 _BATCH: Final = TypeAdapter(Batch)
 
 
 def respond(ports: ContractPorts, answer: GivenAnswer, perform: Perform = drive.perform) -> ExecutionContract:
-    """Store a person's answer (S3's `/ecs/respond`); the contract that it answers. Conflict when there is an answer already."""
+    """Store a person's answer (S3's `/ecs/respond`); the contract that it answers. Conflict when there is an answer already.
+
+    Refused: data where an approval is asked for, an approval where data is, and one that names an action where there is none.
+    """
     contract = ports.contracts.contract(answer.execution_id)
     action = _released(ports, contract)
     if answer.decision == "data" and action is not None:
         raise ContractError(
             f"contract {contract.execution_id!r} asks whether {action.execution_id!r} may run: approve it, or deny it"
         )
+    if answer.decision == "approve" and action is None:
+        if asks_for_data(form(contract, None)):
+            raise ContractError(f"contract {contract.execution_id!r} asks for data: answer it with data, or deny it")
+        if answer.digest is not None or answer.again_of is not None or answer.retries:
+            raise ContractError(
+                f"contract {contract.execution_id!r} defers nothing, so its approval names no digest, no earlier"
+                " execution and no retries"
+            )
     _write(ports, Batch("", "answer", contract.session_id, answer=answer), contract, perform)
     return contract
 
@@ -185,7 +197,7 @@ def time_out(ports: ContractPorts, now: float, perform: Perform = drive.perform)
     """Move the contracts whose time is over at `now`, in seconds of the store's clock; as they were before.
 
     A request that nobody answered is cancelled with what it defers; a running call is unknown. The limit of a tool contract
-    bounds its execution: while it waits for consent it is a question to a person, and those have none unless they say so.
+    bounds its execution only: while it waits for consent it never times out, however long that takes.
     """
     moved = []
     for contract in ports.contracts.expired(now):

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ...model.contract import Status
 from ..records import Json
+from .records import ExecutionContract
 from .service_guard import Refused
 from .store import ContractError, ContractStore, GivenAnswer, NoContract
 
@@ -77,12 +78,14 @@ def refused(store: ContractStore, given: Responded, error: ContractError) -> Ref
             409, f"the action has changed: {new} has taken its place; load the page again, nothing was changed"
         )
     if contract.status is Status.WAITING and (
-        contract.version != given.version or _other_action(store, contract.defers, given)
+        contract.version != given.version or _other_action(store, contract, given)
     ):
         return Refused(409, "the action has changed: load the page again and read it as it is now; nothing was changed")
     return Refused(409, f"{error}; nothing was changed")
 
 
-def _other_action(store: ContractStore, defers: str | None, given: Responded) -> bool:
-    """Whether the answer bears another digest than that of what it would release."""
-    return store.contract(defers or given.execution_id).action_digest != given.digest
+def _other_action(store: ContractStore, contract: ExecutionContract, given: Responded) -> bool:
+    """Whether the answer bears another digest than that of what it would release, if it would release anything."""
+    if contract.action_type == "ecs_request" and contract.defers is None:
+        return False
+    return store.contract(contract.defers or given.execution_id).action_digest != given.digest

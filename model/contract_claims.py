@@ -90,7 +90,7 @@ CONTRACT_ASSUMPTIONS: Final = (
 CONTRACT_CLAIMS: Final = (
     _holds("C1", "At most one contract per irreversible key is live, completed, unknown, or rejected and not reopened, whoever else asks for the same, at the same moment or later.",
            "C-ONCE, C-RETRY, C-DENY", ("A-CAS", "A-DURABLE", "A-OTHERS", "A-OCCURRENCE", "A-HASH"), _cite("Constraints", 174, 174, "ba8d3efd034411c2b7367521c70abd5fe0f83540d3c11dec142a4cc283779bac"), _cite("Resume", 319, 319, "94eff2dbc96a2e3a834e931355247bc82d1f3c9cd4d3012d4eb1152f31592dc2")),
-    _holds("C2", "A new contract with the same key comes to be only after it is proved that the former one did nothing.",
+    _holds("C2", "A new contract with the key of an irreversible one comes to be only after it is proved that the former one did nothing.",
            "C-RETRY", ("A-CAS", "A-DURABLE", "A-OTHERS", "A-PERSON", "A-QUIET"), _cite("Failure branch", 446, 449, "bc24542dc3edac3d56fa14fa60940a009698f2b063bf5ef6f7e9202124a63c57")),
     _holds("C3", "The transitions of a contract are one chain from pending to its status, whole however long it is.",
            "C-HISTORY", ("A-DURABLE",), _cite("Resume", 321, 321, "b54917436be6ddab7a5573f5ed90bf83d2a22cf65aca358182f2921982fd428d"), _cite("State machine", 80, 80, "e70c0fa645860660a6813c844e25ca19f186d5cf30297e91ce6e351bf74097d4")),

@@ -16,6 +16,7 @@ from crashwindow.runtime.contracts.commands import ContractPorts
 from crashwindow.runtime.contracts.graph import GRAPH
 from crashwindow.runtime.contracts.reasoner import OBSERVED, Decision, ScriptedReasoner, observation
 from crashwindow.runtime.contracts.records import GraphState, replaced
+from crashwindow.runtime.contracts.release import release
 from crashwindow.runtime.contracts.runner import GraphRunner
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.step import execute, job_id, step_plan
@@ -305,6 +306,75 @@ def test_denial(house: House) -> None:
     assert house.runner().say("s", "now?").status == "suspended"
     assert house.status("exec-003") == "waiting"
     assert not house.mails
+
+
+RETRY_FIRST = {"actions": [{"kind": "retry", "execution_id": "exec-001"}]}
+
+
+@pytest.mark.parametrize("taken_back", ["cancelled", "superseded"])
+def test_who_takes_an_approval_back_is_asked_again(house: House, taken_back: str) -> None:
+    """An approval that covers retries covers no retry of what was cancelled, or got other arguments, before it ran (C-BIND)."""
+    house.reasoner = ScriptedReasoner.read([*SEND_ASKED[:1], RETRY_FIRST, {"reply": "{seen}"}])
+    asked(house)
+    operations.approve(house.ports, "exec-002", "alice", retries=True)
+    house.runner().drive("s", release, 0)
+    if taken_back == "cancelled":
+        operations.cancel(house.ports, "exec-001", "alice")
+    else:
+        operations.supersede(house.ports, "exec-001", {"to": "carl@example.com"}, "alice")
+        house.runner().advance("s")
+        operations.cancel(house.ports, "exec-003", "alice")
+    assert house.runner().advance("s").status == "suspended"
+    newest = house.contracts.contracts("s")[-1]
+    assert (newest.status, newest.consent) == ("waiting", None)
+    assert not house.mails
+
+
+def test_the_same_done_while_the_question_waited_is_named(house: House) -> None:
+    """Two sessions ask for the same mail; once one has sent it, a plain approval of the other is refused (C-ONCE)."""
+    house.ports = replace(house.ports, name=lambda session, number: f"{session}-{number}")
+    asked(house)
+    house.runner().open("t", "invite bob")
+    operations.approve(house.ports, "s-2", "alice")
+    house.runner().resume("s")
+    with pytest.raises(ConsentMissing, match="'s-1' has done the same, or may have done it"):
+        operations.approve(house.ports, "t-2", "alice")
+    operations.approve(house.ports, "t-2", "alice", again_of="s-1")
+    assert house.runner().resume("t").reply == "[SUCCESS] mail sent"
+    assert len(house.mails) == 2
+
+
+NOTE = {"kind": "call", "service": "notes", "method": "add", "args": {"text": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [("deny", "[REFUSED] the same action is rejected"), ("fail", None), ("ok", "[REFUSED] the same action")],
+)
+def test_a_reversible_call_that_was_gated_stays_so(house: House, first: str, then: str | None) -> None:
+    """What was denied, or is done, is not retried; what failed without effect is asked for again, each time (C-BIND, C-DENY)."""
+    notes: list[str] = []
+
+    def add(args: Any, context: ToolContext) -> str:
+        if first == "fail":
+            raise NoEffectError("full")
+        notes.append(context.step_id)
+        return "noted"
+
+    house.tools["notes.add"] = Tool("notes.add", add, "", max_retries=0)
+    again = {"actions": RETRY_FIRST["actions"] * 2}
+    house.reasoner = ScriptedReasoner.read([{"actions": [NOTE, CONFIRM]}, again, {"reply": "{seen}"}])
+    asked(house)
+    answer = operations.deny if first == "deny" else operations.approve
+    answer(house.ports, "exec-002", "alice")
+    state = house.runner().resume("s")
+    assert len(notes) == (1 if first == "ok" else 0)
+    if then is None:
+        assert state.status == "suspended"
+        assert house.contracts.contract("exec-003").status == "waiting"
+        assert len(house.contracts.contracts("s")) == 3  # the second of two retries in one decision is refused
+    else:
+        assert (state.reply or "").startswith(then)
 
 
 def test_an_answer_that_nobody_continued_is_taken_by_recovery(house: House) -> None:

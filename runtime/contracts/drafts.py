@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from ...model.contract import Status
 from ..plan import PlanNode
 from ..records import Json
 from ..tool import Tool
@@ -17,7 +18,10 @@ Name = Callable[[str, int], str]
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call that the reasoner wants, with what the runtime adds. consent: an earlier approval that covers retries."""
+    """A tool call that the reasoner wants, with what the runtime adds.
+
+    consent: an earlier approval that covers retries. gated: a person was asked about the contract that this one retries.
+    """
 
     detail: dict[str, Json]
     occurrence: str
@@ -25,6 +29,7 @@ class Call:
     irreversible: bool
     timeout_seconds: float | None
     consent: Approval | None = None
+    gated: bool = False
 
     @property
     def tool(self) -> str:
@@ -49,9 +54,7 @@ class Wishes:
         """Refuse each call whose key is taken, in the store or by an earlier call of the same decision."""
         seen: set[str] = set()
         for place, call in list(self.calls.items()):
-            if not call.irreversible:
-                continue
-            if call.key in holders:
+            if call.irreversible and call.key in holders:
                 self.refusals.append(refusal(holders[call.key]))
                 del self.calls[place]
             elif call.key in seen:
@@ -79,10 +82,10 @@ def wishes(
                 earlier = contracts.get(action.execution_id)
                 if earlier is None or earlier.action_type != "tool_call":
                     found.refusals.append(f"[REFUSED] {action.execution_id} is no tool call of this session")
-                elif not earlier.terminal:
-                    found.refusals.append(refusal(earlier))
+                elif isinstance(call := _again(earlier, contracts), str):
+                    found.refusals.append(call)
                 else:
-                    found.calls[place] = _again(earlier)
+                    found.calls[place] = call
     return found
 
 
@@ -108,16 +111,27 @@ def _call(action: CallTool, place: int, state: GraphState, tools: Mapping[str, T
     )
 
 
-def _again(earlier: ExecutionContract) -> Call:
-    """A retry: everything is taken over from the earlier contract (C-RETRY)."""
-    retries = earlier.consent is not None and earlier.consent.retries
+def _again(earlier: ExecutionContract, contracts: Mapping[str, ExecutionContract]) -> Call | str:
+    """A retry, or why it is refused: everything is taken over from the newest contract with the key (C-RETRY).
+
+    Only a proven no-effect is retried. What a person has denied is not, unless it holds a key that was reopened; the store
+    knows whether it was (`Wishes.drop`). An approval is taken over only from an execution that failed under it (C-BIND).
+    """
+    newest = [each for each in contracts.values() if each.idempotency_key == earlier.idempotency_key][-1]
+    denied = newest.status is Status.REJECTED and not newest.irreversible
+    if newest.status is Status.COMPLETED or not newest.terminal or denied:
+        return refusal(newest)
+    if newest.pruned:
+        return f"[REFUSED] the arguments of {newest.execution_id} were removed by retention"
+    covers = newest.status is Status.FAILED and newest.consent_used and newest.consent and newest.consent.retries
     return Call(
-        detail=earlier.action_detail,
-        occurrence=earlier.occurrence,
-        key=str(earlier.idempotency_key),
-        irreversible=earlier.irreversible,
-        timeout_seconds=earlier.timeout_seconds,
-        consent=earlier.consent if retries else None,
+        detail=newest.action_detail,
+        occurrence=newest.occurrence,
+        key=str(newest.idempotency_key),
+        irreversible=newest.irreversible,
+        timeout_seconds=newest.timeout_seconds,
+        consent=newest.consent if covers else None,
+        gated=newest.needs_consent,
     )
 
 
@@ -167,7 +181,7 @@ def tool_contract(execution_id: str, session_id: str, call: Call, now: float, ga
         irreversible=call.irreversible,
         idempotency_key=call.key,
         timeout_seconds=call.timeout_seconds,
-        needs_consent=call.irreversible or gated,
+        needs_consent=call.irreversible or call.gated or gated,
         consent=None if gated else call.consent,
         created_at=now,
         updated_at=now,

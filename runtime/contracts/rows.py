@@ -46,7 +46,7 @@ class Rows(Protocol):
         ...
 
     def same_action(self, action: str, occurrence: str) -> str | None:
-        """The newest completed contract with an `action_key`, and with another occurrence."""
+        """The newest completed or unknown contract with an `action_key`, and with another occurrence."""
         ...
 
     def request_for(self, execution_id: str) -> ExecutionContract | None:

@@ -77,25 +77,29 @@ def check_names_first(contract: ExecutionContract, again_of: str | None) -> None
     """Raise ConsentMissing unless an approval names the earlier execution, where there is one (C-ONCE)."""
     if contract.again_of not in (None, again_of):
         raise ConsentMissing(
-            f"contract {contract.execution_id!r} does again what {contract.again_of!r} has completed: the approval must"
-            f" name that execution, and names {again_of!r}"
+            f"contract {contract.execution_id!r} does again what {contract.again_of!r} has done, or may have done: the"
+            f" approval must name that execution, and names {again_of!r}"
         )
 
 
 def check_inherited(contract: ExecutionContract, attempts: list[ExecutionContract]) -> None:
     """Raise ConsentMissing unless the approval that a new contract brings along covers it as a retry (C-BIND).
 
-    attempts: the contracts with its key so far.
+    attempts: the contracts with its key so far, newest first. Only an execution that the approval was used for, and that failed,
+    is retried under it: whoever cancels a contract, changes its arguments or denies it takes the approval back.
     """
-    approval = contract.consent
-    covered = any(
-        earlier.consent == approval and earlier.status in FREE and earlier.action_digest == contract.action_digest
-        for earlier in attempts
+    approval, newest = contract.consent, attempts[0] if attempts else None
+    covered = (
+        newest is not None
+        and newest.status is Status.FAILED
+        and newest.consent == approval
+        and newest.consent_used
+        and newest.action_digest == contract.action_digest
     )
     if approval is None or not (approval.retries and covered):
         raise ConsentMissing(
-            f"contract {contract.execution_id!r}: the approval that it is created with is not one, for retries, of an"
-            " earlier contract with the same key and action that ended without effect"
+            f"contract {contract.execution_id!r}: the approval that it is created with is not one, for retries, under"
+            " which the newest contract with the same key and action was executed, and failed without effect"
         )
 
 

@@ -40,7 +40,7 @@ HOLDER: Final = (
 ATTEMPTS: Final = f"{_SELECT} WHERE idempotency_key = ? ORDER BY seq DESC"
 REQUEST_FOR: Final = f"{_SELECT} WHERE defers = ?"
 SAME_ACTION: Final = (
-    "SELECT execution_id FROM contracts WHERE action = ? AND occurrence <> ? AND status='completed'"
+    "SELECT execution_id FROM contracts WHERE action = ? AND occurrence <> ? AND status IN('completed','unknown')"
     " ORDER BY updated_at DESC, seq DESC LIMIT 1"
 )
 EXPIRED: Final = (

@@ -8,11 +8,12 @@ nothing. So a crash falls between batches, never into one; and the rules of the 
   checkpoint of a session has version 1, each later one the version after the newest;
 - an irreversible contract reserves its key: one that is held by a live, completed, unknown, or rejected and not reopened contract
   admits no other (`KeyHeld`, which names the first one's id, time and result) (C-ONCE, C-RETRY). Where the same action was
-  completed under another occurrence, the store sets `again_of` to the newest such contract, and `needs_consent`;
+  completed, or may have been, under another occurrence, the store sets `again_of` to the newest such contract, and
+  `needs_consent`; an approval must name it, and equally one that was done while the question waited;
 - a contract that needs consent leaves pending (start) or waiting (resume) for an execution only with an unused approval of
   exactly its id and action, naming `again_of` where that is set; the move uses it up (`ConsentMissing`) (C-BIND). A start that
-  a suspend follows in the same batch executes nothing, and asks for none. A new contract may come with the approval of an
-  earlier one with the same key and action that ended without effect, if that approval covers retries;
+  a suspend follows in the same batch executes nothing, and asks for none. A new contract may come with the approval under
+  which the newest one with the same key and action was executed and failed, if that approval covers retries;
 - a request to a person `defers` a pending tool contract of its session that needs consent, at most one request each. It
   completes only together with the release of what it defers, and whatever else ends it ends in the same batch what it defers:
   the store adds that move itself: deny and reject lead to deny, anything else to cancel (C-AHEAD, C-DENY, C-DEFER);

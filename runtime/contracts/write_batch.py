@@ -80,7 +80,16 @@ def _answer(rows: Rows, answer: GivenAnswer) -> None:
     first = rows.answered(answer.execution_id, answer.version)
     if first is not None:
         raise Conflict(f"contract {answer.execution_id!r} was answered already: {first.decision} by {first.by!r}")
-    check_answer(answer, contract, contract if contract.defers is None else _known(rows, contract.defers))
+    shown = contract if contract.defers is None else _known(rows, contract.defers)
+    check_answer(answer, contract, shown)
+    action = action_key(shown) if answer.decision == "approve" and shown.action_type == "tool_call" else None
+    meanwhile = None if action is None else rows.same_action(action, shown.occurrence)
+    if meanwhile not in (None, answer.again_of):
+        # Done since the question was asked: whoever answers has to know it.
+        raise ConsentMissing(
+            f"contract {shown.execution_id!r}: {meanwhile!r} has done the same, or may have done it: the approval must name"
+            f" that execution, and names {answer.again_of!r}"
+        )
     rows.add_answer(answer)
 
 

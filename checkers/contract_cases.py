@@ -30,6 +30,7 @@ class ContractCase:
     script: Script
     world: world_of.Script = ("ok",)
     whole: bool = True
+    irreversible: bool = True
     later: float = 1.0 + QUIET
     court: ClassVar[ModuleType] = contract_judge
 
@@ -41,7 +42,7 @@ class ContractCase:
 
     def tools(self, world: World, setting: Setting) -> Mapping[str, Tool]:
         """The one tool."""
-        tool = mail_tool(self.world, world, setting.clock.sleep)
+        tool = mail_tool(self.world, world, setting.clock.sleep, self.irreversible)
         return {tool.name: tool}
 
     def serve(self, setting: Setting) -> None:
@@ -112,6 +113,46 @@ CONTRACT_CASES: Final = {
             ),
             world=("no_effect", "ok"),
             whole=False,
+        ),
+        ContractCase(
+            "contract-superseded-retried",
+            "Approved with retries, superseded before it starts, and retried: the old approval does not come back",
+            one(
+                ASKED,
+                RETRY_AT_ONCE,
+                REPLY,
+                words=("approve with retries", "cancel", "deny"),
+                meanwhile=Meanwhile("move", "change before start"),
+                changed=CHANGED,
+            ),
+            whole=False,
+        ),
+        ContractCase(
+            "contract-cancelled-retried",
+            "Approved with retries, cancelled before it starts, and retried: a person is asked anew",
+            one(
+                ASKED,
+                RETRY_AT_ONCE,
+                REPLY,
+                words=("approve with retries", "deny"),
+                meanwhile=Meanwhile("move", "cancel before start"),
+            ),
+            whole=False,
+        ),
+        ContractCase(
+            "contract-denied-retried",
+            "A call that can be undone is denied, and retried: the retry is refused",
+            one(ASKED, RETRY_AT_ONCE, REPLY, words=("deny",)),
+            whole=False,
+            irreversible=False,
+        ),
+        ContractCase(
+            "contract-gated-retried",
+            "A call that can be undone fails under an approval for one run, and is retried: a person is asked anew",
+            one(ASKED, RETRY_AT_ONCE, REPLY, words=("approve", "deny")),
+            world=("no_effect", "ok"),
+            whole=False,
+            irreversible=False,
         ),
         ContractCase(
             "contract-denied",

@@ -8,8 +8,8 @@ C2   a contract has the key of an earlier one only if that one ended without eff
 C3   transitions form a chain of legal edges from pending to the status, and the trace holds exactly them
 C4   each transition was pulled by an actor that may
 C5   each resume took an answer of its own, which was given to the version that waited
-C6   what was ever gated runs only by a person's approval of its own id and action, or of an earlier contract of its key that
-     failed under an approval for retries; what was denied runs only reopened; the world received the approved arguments
+C6   what was ever gated runs only by a person's approval of its own id and action, or one for retries under which the newest
+     contract of its key failed; what was denied runs only reopened; the world received the approved arguments
 C7   a request in the world has a running transition and a started event in the file
 C10  completed means one effect, failed, rejected and cancelled mean none, one key never has two
 REST nothing is left running, and what is pending waits for a request that a person was shown (at rest only)
@@ -267,7 +267,7 @@ def _consents(contract: Contract, moves: list[Move], durable: Durable, witnessed
 def _approval(contract: Contract, consent: dict[str, Any], earlier: list[Contract], durable: Durable) -> Iterator[str]:
     """C6 of one approval: a person gave it, to this contract, or for retries to an earlier one that failed under it."""
     mine = consent["execution_id"] == contract.execution_id
-    if not mine and not any(_retried(contract, each, consent, durable) for each in earlier):
+    if not mine and not (earlier and _retried(contract, earlier[-1], consent, durable)):
         yield f"C6: the approval is for {consent['execution_id']}"
     if consent["digest"] != action_digest(contract.action_detail):
         yield "C6: the approval is for another action than the contract's"
@@ -277,16 +277,15 @@ def _approval(contract: Contract, consent: dict[str, Any], earlier: list[Contrac
         yield f"C6: the approval does not name {contract.again_of}, which did the same before"
 
 
-def _retried(contract: Contract, first: Contract, consent: dict[str, Any], durable: Durable) -> bool:
-    """Whether an approval carries over from an earlier contract: its own, for retries, and it failed after using it."""
-    moves = [move for move in durable.moves if move.execution_id == first.execution_id and move.after == "running"]
-    return (
-        first.execution_id == consent["execution_id"]
-        and bool(consent["retries"])
-        and first.status == "failed"
-        and action_digest(first.action_detail) == action_digest(contract.action_detail)
-        and any(parsed(move.metadata).get("approval") == consent for move in moves)
-    )
+def _retried(contract: Contract, newest: Contract, consent: dict[str, Any], durable: Durable) -> bool:
+    """Whether an approval carries over to a retry: it covers retries, and the newest contract of the key failed under it."""
+    under = [
+        parsed(move.metadata).get("approval")
+        for move in durable.moves
+        if move.execution_id == newest.execution_id and move.after == "running"
+    ]
+    same = action_digest(newest.action_detail) == action_digest(contract.action_detail)
+    return bool(consent["retries"]) and newest.status == "failed" and same and consent in under
 
 
 def _gave(answer: Answer, consent: dict[str, Any], durable: Durable) -> bool:

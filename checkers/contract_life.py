@@ -31,9 +31,10 @@ from .crash_witness import Witnessed
 
 Word = Literal["approve", "approve with retries", "deny", "cancel", "silence"]
 """What a person does about a question: `silence` lets the time run out."""
-Rival = Literal["continue", "deny", "open", "clock", "change"]
+Rival = Literal["continue", "deny", "open", "clock", "change", "change before start", "cancel before start"]
 """What somebody else does at the same time: continue the session, deny, open the case's last session, look at the clock, put
-other arguments in the place of those that were approved.
+other arguments in the place of those that were approved; or, once the first call is released, and before it starts, change or
+cancel it.
 """
 
 PERSON: Final = "Ann"
@@ -148,11 +149,18 @@ class ContractLife:
 
     def perform(self, command: Command, ports: Ports) -> Any:
         """Perform a command; somebody else may be quicker, once."""
-        if self.meanwhile is not None and command.boundary == self.meanwhile.boundary:
+        if self.meanwhile is not None and command.boundary == self.meanwhile.boundary and self.due(self.meanwhile.does):
             does, self.meanwhile = self.meanwhile.does, None
             with suppress(Conflict):
                 self.rival(does)
         return self.setting.perform(command, ports)
+
+    def due(self, does: Rival) -> bool:
+        """Whether it is time: what is done before the start waits for the approval, which leaves the first call pending."""
+        if does not in ("change before start", "cancel before start"):
+            return True
+        first = next(iter(self.store.contracts()), None)
+        return first is not None and first.status is Status.PENDING and first.consent is not None
 
     def rival(self, does: Rival) -> None:
         """What somebody else does."""
@@ -169,6 +177,10 @@ class ContractLife:
                 self.runner.tick()
             case "change":
                 self.change(self.store.contracts(None, Status.WAITING)[0])
+            case "change before start":
+                supersede(self.ports, self.store.contracts()[0].execution_id, self.script.changed, SECOND, self.perform)
+            case "cancel before start":
+                cancel(self.ports, self.store.contracts()[0].execution_id, SECOND, self.perform)
 
     def change(self, contract: ExecutionContract) -> None:
         """Change what was approved, unless it was changed already; the approval comes once more, too late."""

@@ -25,8 +25,8 @@ def contract_line(context: ToolContext, number: int, result: Json = None) -> Lin
     return Line(execution_id, context.external_key, number, result)
 
 
-def mail_tool(script: Script, world: World, sleep: Callable[[float], None]) -> Tool:
-    """An irreversible tool that cannot be asked. The last word of the script repeats."""
+def mail_tool(script: Script, world: World, sleep: Callable[[float], None], irreversible: bool = True) -> Tool:
+    """A tool that cannot be asked. The last word of the script repeats."""
 
     def call(args: Json, context: ToolContext) -> ToolResult:
         world.append(REQUESTS, contract_line(context, context.attempt, args))
@@ -46,7 +46,7 @@ def mail_tool(script: Script, world: World, sleep: Callable[[float], None]) -> T
             raise ConnectionError("the answer was lost")
         return ToolResult(sent(effect), f"mail-{effect}")
 
-    return Tool(f"{SERVICE}.{METHOD}", call, "sends an e-mail to the witness", irreversible=True, max_retries=0)
+    return Tool(f"{SERVICE}.{METHOD}", call, "sends an e-mail to the witness", irreversible=irreversible, max_retries=0)
 
 
 def sent(number: int) -> Json:

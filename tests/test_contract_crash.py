@@ -247,6 +247,24 @@ def twin(durable: Durable, **values: Any) -> Durable:
     )
 
 
+def retried(durable: Durable, changes: dict[str, Any], status: str = "failed", **values: Any) -> Durable:
+    """The tables with a retry of the first contract, which can be undone, failed, and had an approval for retries.
+
+    changes: to the approval, everywhere; with none the retry executes without one. status: of the first. values: of the retry.
+    """
+    start = next(move for move in durable.moves if (move.execution_id, move.after) == ("exec-001", "running"))
+    consent = {**json.loads(start.metadata)["approval"], "retries": True, **changes}
+    under = start._replace(metadata=json.dumps({"approval": consent}))
+    again = under if changes else start._replace(metadata="{}")
+    first = durable.contracts[0]._replace(irreversible=0, status=status)
+    second = first._replace(execution_id="exec-003", status="running", version=1, **values)
+    return durable._replace(
+        contracts=(first, *durable.contracts[1:], second),
+        moves=(*(under if move == start else move for move in durable.moves), again._replace(execution_id="exec-003")),
+        answers=tuple(answer._replace(retries=consent["retries"]) for answer in durable.answers),
+    )
+
+
 ALTERED: dict[str, Any] = {
     "C1: 2 contracts hold it": lambda d, w: (twin(d), w),
     "C1: a contract bears another key": lambda d, w: (altered(d, "contracts", 0, idempotency_key="other"), w),
@@ -275,6 +293,16 @@ ALTERED: dict[str, Any] = {
         d,
         w._replace(requests=[w.requests[0]._replace(result={"to": "eve"})]),
     ),
+    "C6: the world received what needs consent, and no transition": lambda d, w: (d._replace(moves=()), w),
+    "C6: transition 1 executes what needs consent, and bears no approval (exec-003)": lambda d, w: (
+        retried(d, {}, needs_consent=0),
+        w,
+    ),
+    "C6: it runs, though exec-001, with the same key, was denied": lambda d, w: (
+        retried(d, {}, status="rejected"),
+        w,
+    ),
+    "C6: the approval is for exec-001 (exec-003)": lambda d, w: (retried(d, {"retries": False}), w),
     "C7: a request was made, and the contract never was running": lambda d, w: (d._replace(moves=()), w),
     "C7: a request was made whose started event": lambda d, w: (
         d,
@@ -310,6 +338,31 @@ def test_each_check_of_the_judge_says_no(said: str, left: tuple[Durable, Witness
     """One thing is altered in what a run left, and the judge names the property and what is wrong."""
     found = "\n".join(broken_at_rest(*ALTERED[said](*left)))
     assert said in found
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled", "rejected", "completed", "pending"])
+def test_an_approval_for_retries_covers_a_failed_execution_alone(status: str, left: tuple[Durable, Witnessed]) -> None:
+    """Under the approval of a contract that was cancelled (superseded, too), denied, or did not fail, its retry may not run."""
+    found = "\n".join(broken_now(retried(left[0], {"retries": True}, status), left[1]))
+    assert ("C6: the approval is for exec-001 (exec-003)" in found) == (status != "failed")
+
+
+def test_an_approval_for_retries_must_have_been_used_and_given(left: tuple[Durable, Witnessed]) -> None:
+    """It was not used where no transition bears it, and not given where the stored answer speaks of one execution."""
+    right = retried(left[0], {"retries": True})
+    unused = right._replace(moves=tuple(move for move in right.moves if move.execution_id != "exec-001"))
+    once = right._replace(answers=tuple(answer._replace(retries=0) for answer in right.answers))
+    assert "C6: the approval is for exec-001 (exec-003)" in "\n".join(broken_now(unused, left[1]))
+    assert "C6: no person gave this approval (exec-003)" in "\n".join(broken_now(once, left[1]))
+    assert "(exec-003)" not in "\n".join(said for said in broken_now(right, left[1]) if said.startswith("C6"))
+
+
+def test_what_is_denied_may_be_asked_anew_once_reopened(left: tuple[Durable, Witnessed]) -> None:
+    """A reopened rejected contract no longer bars its key."""
+    denied = retried(left[0], {"retries": True}, "rejected")
+    reopened = altered(denied, "contracts", 0, reopened_by="Ann")
+    assert "was denied and not reopened" in "\n".join(broken_now(denied, left[1]))
+    assert "was denied and not reopened" not in "\n".join(broken_now(reopened, left[1]))
 
 
 @pytest.mark.parametrize(

@@ -185,8 +185,14 @@ def test_a_second_answer_is_refused(office: Office, run: Run) -> None:
         (["serve", "--host", "0.0.0.0"], "loopback"),
         (["serve", "--port", "70000"], "from 0"),
         (["show", "nobody"], "there is no contract 'nobody'"),
+        (["show", "\udcff"], "not UTF-8"),
+        (["reopen", "\udcff"], "not UTF-8"),
+        (["deny", "asks:exec-002", "--by", "\udcff"], "not UTF-8"),
+        (["deny", "asks:exec-002", "--reason", "\udcff"], "not UTF-8"),
+        (["answer", "day:exec-001", "--data", r'"\ud800"'], "cannot be stored"),
+        (["answer", "day:exec-001", "--data", "1e999"], "cannot be stored"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=lambda value: ascii(" ".join(value)) if isinstance(value, list) else "",
 )
 def test_bad_input_is_named_and_changes_nothing(office: Office, run: Run, words: list[str], said: str) -> None:
     """Each ends with code 2 and a sentence that says what is wrong."""

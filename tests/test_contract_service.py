@@ -130,6 +130,24 @@ def test_a_question_for_data_is_not_approved(office: Office, browser: Browser) -
     assert office.everything() == before
 
 
+def test_half_a_surrogate_pair_is_400(office: Office, browser: Browser) -> None:
+    """Text without a UTF-8 form is refused wherever it stands, and changes nothing."""
+    office.open("s", mail())
+    before = office.everything()
+    # The client cannot encode it itself, so the body is spelled out.
+    for path, wrong in [
+        ("/ecs/respond", {**shown(office, "s:exec-001"), "execution_id": "x\ud800"}),
+        ("/ecs/respond", shown(office, "s:exec-001", "deny", reason="\ud800")),
+        ("/ecs/continue", {"session_id": "\ud800"}),
+    ]:
+        headers = {"Origin": browser.origin, "Content-Type": "application/json"}
+        body = json.dumps({"csrf_token": browser.token, **wrong})
+        said = browser.client.post(path, content=body, headers=headers)
+        assert said.status_code == 400, said.text
+        assert "cannot be read" in said.json()["error"]
+    assert office.everything() == before
+
+
 def test_answering_twice_is_409(office: Office, browser: Browser) -> None:
     """The first answer stands, whatever the second one says, before and after the session goes on."""
     office.open("s", mail())
@@ -361,14 +379,14 @@ def test_fields_that_are_wrong(office: Office, browser: Browser, wrong: dict[str
     assert office.contracts.given("s:exec-001") is None
 
 
-@pytest.mark.parametrize("data", [2**60, "\ud800", float("nan")])
-def test_data_that_cannot_be_stored(office: Office, browser: Browser, data: Any) -> None:
+@pytest.mark.parametrize(("data", "status"), [(2**60, 422), ("\ud800", 400), (float("nan"), 422)])
+def test_data_that_cannot_be_stored(office: Office, browser: Browser, data: Any, status: int) -> None:
     """What has no canonical form is refused, too."""
     office.open("day", ASK_DAY)
     body = {"csrf_token": browser.token, **shown(office, "day:exec-001", "data", data=data)}
     headers = {"Origin": browser.origin, "Content-Type": "application/json"}
     said = browser.client.post("/ecs/respond", content=json.dumps(body), headers=headers)
-    assert said.status_code == 422
+    assert said.status_code == status
     assert office.contracts.given("day:exec-001") is None
 
 

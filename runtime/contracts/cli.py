@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from ...model.contract import Status
+from ..canonical import NotCanonicalError
 from ..cli_common import compact, opened, parsed, print_table, registry_of
 from ..errors import CommandError
 from ..plain import plain
@@ -30,6 +31,8 @@ from .waiting import asks_for_data, waits_for
 OVER: Final = (Status.COMPLETED, Status.FAILED, Status.REJECTED, Status.CANCELLED)
 ORDER: Final = (Status.WAITING, Status.UNKNOWN, Status.RUNNING, Status.PENDING, *OVER)
 """What waits for a person first."""
+PATHS: Final = ("store", "tools")
+"""Options that name files, whose names may be any bytes."""
 
 
 # Looking.
@@ -37,7 +40,7 @@ ORDER: Final = (Status.WAITING, Status.UNKNOWN, Status.RUNNING, Status.PENDING, 
 
 def contract_list(args: argparse.Namespace) -> int:
     """List every contract: what waits for a person first, then what goes on by itself, then what has ended."""
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         found = ports.contracts.contracts()
         answers = {each.execution_id: ports.contracts.given(each.execution_id) for each in found if not each.terminal}
     deferred_by = {each.defers: each.execution_id for each in found if each.defers is not None and not each.terminal}
@@ -58,7 +61,7 @@ def contract_list(args: argparse.Namespace) -> int:
 
 def contract_show(args: argparse.Namespace) -> int:
     """Show a contract, at one of the levels of `views`, its history, and what a person can say about it."""
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         contract = ports.contracts.contract(args.id)
         shown = view(contract, args.level)
         history = ports.contracts.history(args.id)  # which verifies the chain, whatever is shown
@@ -79,7 +82,7 @@ def contract_show(args: argparse.Namespace) -> int:
 
 def contract_approve(args: argparse.Namespace) -> int:
     """Say yes to exactly the action that was shown."""
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         asked = operations.asking(ports, args.id)
         action = action_of(ports, asked)
         if asks_for_data(form(asked, action)):
@@ -95,7 +98,7 @@ def contract_approve(args: argparse.Namespace) -> int:
 def contract_deny(args: argparse.Namespace) -> int:
     """Say no."""
     _named(args.by)
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         asked = operations.asking(ports, args.id)
         reason = {"reason": args.reason} if args.reason else None
         answer = GivenAnswer(asked.execution_id, asked.version, "deny", args.by, ports.contracts.now(), data=reason)
@@ -106,7 +109,7 @@ def contract_deny(args: argparse.Namespace) -> int:
 def contract_answer(args: argparse.Namespace) -> int:
     """Give the data that a request asks for."""
     data = parsed("--data", args.data)
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         _continue(args, ports, operations.provide(ports, args.id, args.by, data), "answered")
     return 0
 
@@ -114,7 +117,7 @@ def contract_answer(args: argparse.Namespace) -> int:
 def contract_cancel(args: argparse.Namespace) -> int:
     """Take back what has not ended."""
     _named(args.by)
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         contract = operations.cancel(ports, args.id, args.by)
         now = ports.contracts.contract(contract.execution_id)
     print(f"contract {plain(now.execution_id)} is {now.status}")
@@ -127,7 +130,7 @@ def contract_cancel(args: argparse.Namespace) -> int:
 def contract_reopen(args: argparse.Namespace) -> int:
     """Release the key of a rejected contract, named by the contract or by the key."""
     _named(args.by)
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         holder = ports.contracts.holder(args.id)
         contract = operations.reopen(ports, holder.execution_id if holder else args.id, args.by)
     print(f"contract {plain(contract.execution_id)} stays rejected; its key is free for a new contract")
@@ -141,7 +144,7 @@ def contract_resolve(args: argparse.Namespace) -> int:
         raise CommandError("--result goes with --happened only: what did not happen has no result")
     result = parsed("--result", args.result) if args.result is not None else None
     tools = registry_of(args.tools).tools
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         operations.resolve(ports, tools, args.id, Answer(happened, args.by, args.evidence, result))
         contract = ports.contracts.contract(args.id)
     print(f"contract {plain(args.id)}: recorded that it {'happened' if happened else 'did not happen'}")
@@ -153,7 +156,7 @@ def contract_serve(args: argparse.Namespace) -> int:
     """Serve the approval page until Ctrl-C."""
     from .serve import ApprovalServer
 
-    with _desk(args.store) as ports:
+    with _desk(args) as ports:
         server = ApprovalServer(ports, args.host, args.port)
         print(f"approvals: {server.url}  (Ctrl-C stops)", flush=True)
         server.run()
@@ -164,12 +167,27 @@ def contract_serve(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _desk(url: str) -> Iterator[ContractPorts]:
-    """The contracts and steps at an address, which has to exist."""
-    with opened(url, existing=True) as store:
+def _desk(args: argparse.Namespace) -> Iterator[ContractPorts]:
+    """The contracts and steps at an address, which has to exist. Raises CommandError for words that cannot be stored."""
+    for name, value in vars(args).items():
+        if name not in PATHS and isinstance(value, str) and not _is_text(value):
+            raise CommandError(f"{name} {value!a} is not UTF-8 text; nothing was changed")
+    with opened(args.store, existing=True) as store:
         if not isinstance(store, SqliteStore):
-            raise CommandError(f"--store {url}: contracts lie in sqlite:///FILE")
-        yield ContractPorts(store, time.sleep, SqliteContractStore(store))
+            raise CommandError(f"--store {args.store}: contracts lie in sqlite:///FILE")
+        try:
+            yield ContractPorts(store, time.sleep, SqliteContractStore(store))
+        except NotCanonicalError as error:
+            raise CommandError(f"this cannot be stored: {error}; nothing was changed") from error
+
+
+def _is_text(value: str) -> bool:
+    """Whether a string has a UTF-8 form: bytes that are not UTF-8 arrive here as lone surrogates."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _named(by: str) -> None:

@@ -111,6 +111,8 @@ async def fields(request: Request) -> dict[str, Any]:
         if _content_type(request) == "application/json":
             found = json.loads(body)
             if isinstance(found, dict):
+                # JSON can spell half of a surrogate pair; that has no UTF-8 form, so it names and says nothing.
+                json.dumps(found, ensure_ascii=False).encode()
                 return found
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"the body cannot be read: {error}; nothing was changed") from error

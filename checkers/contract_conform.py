@@ -67,6 +67,7 @@ WISHES: Final = st.builds(
     occurrence=st.integers(0, 1),
     argument=st.integers(0, 1),
     retries=st.integers(0, 1),
+    oldest=st.booleans(),
 )
 
 

@@ -29,13 +29,16 @@ Consent = Literal["none", "before", "during"]
 FREE_SERVICE: Final = "note"
 BOUND_SERVICE: Final = "mail"
 """Tools of this service are irreversible, so they run only with a person's consent."""
+RETRIED: Final = (Status.FAILED, Status.CANCELLED, Status.REJECTED)
+"""What a reasoner tries again, be it allowed or not."""
 PATIENCE: Final = 500.0
 """Seconds that a request to a person waits."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What a session's reasoner asks for. retries: how often again, after a proven no-effect.
+    """What a session's reasoner asks for. retries: how often again, after any end but success. oldest: it is the session's first
+    call that is retried, which may have been superseded; else the newest. Whether a retry is admitted is the runtime's to say.
 
     Sessions with one occurrence are the same request of the user's, where the action cannot be undone.
     """
@@ -45,17 +48,19 @@ class Wish:
     occurrence: int = 0
     argument: int = 0
     retries: int = 0
+    oldest: bool = False
 
     def decide(self, request: Request) -> Decision:
-        """The call, then retries after a proven no-effect, then a reply."""
-        last = next((seen for seen in reversed(request.observations) if seen.action_type == "tool_call"), None)
+        """The call, then retries while it has ended without success, then a reply."""
+        calls = [seen for seen in request.observations if seen.action_type == "tool_call"]
         if request.turn == 0:
             service = FREE_SERVICE if self.consent == "none" else BOUND_SERVICE
             call = {"kind": "call", "service": service, "method": tool_name(self.tool), "args": {"n": self.argument}}
             ask = {"kind": "ask", "message": "May it?", "defers": 0, "timeout_seconds": PATIENCE}
             return Decision.model_validate({"actions": (call, ask) if self.consent == "before" else (call,)})
-        if last is not None and last.status is Status.FAILED and request.turn <= self.retries:
-            return Decision(actions=(Retry(execution_id=last.execution_id),))
+        tried = calls[0 if self.oldest else -1] if calls else None
+        if tried is not None and tried.status in RETRIED and request.turn <= self.retries:
+            return Decision(actions=(Retry(execution_id=tried.execution_id),))
         return Decision(reply="that was it")
 
 

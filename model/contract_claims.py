@@ -77,7 +77,8 @@ def _unchecked(name: str, sentence: str, *cited: Citation) -> Claim:
 
 
 CONTRACT_ASSUMPTIONS: Final = (
-    Assumption("A-OTHERS", "Other contracts with the same key touch the registry and the world only as the rules named `other:` do.",
+    Assumption("A-OTHERS", "Other contracts with the same key touch the registry and the world only as the rules named `other:` do; "
+               "that a retry comes with an earlier one's approval for retries has no row here, and is checked by crash cases alone.",
                "the contract store; tests/test_contract_model.py checks it for two contracts"),
     Assumption("A-OCCURRENCE", "The occurrence is minted once for a user request or plan step, kept through retries and sessions, and never "
                "supplied by the language model.", "whoever creates contracts"),

@@ -108,6 +108,9 @@ RETRIES = argument(
 REASON = argument("--reason", metavar="TEXT", default="", help="why")
 DATA = argument("--data", metavar="JSON", required=True, help="the answer")
 OUTCOME = argument("--result", metavar="JSON", help="with --happened: what the result was")
+BEFORE = argument(
+    "--before", metavar="DAYS|DATE", required=True, help="what ended that many days ago, or before an ISO date"
+)
 HOST = argument("--host", metavar="ADDRESS", default="127.0.0.1", help="a loopback address (%(default)s)")
 PORT = argument("--port", metavar="N", type=int, default=0, help="0, the default, takes a free one")
 
@@ -130,6 +133,12 @@ CONTRACT_COMMANDS = (
         CONTRACTS,
         "say of an unknown execution whether it happened",
         (CONTRACT, STORE, OneOf(True, (HAPPENED, NOT_HAPPENED)), OUTCOME, BY, EVIDENCE, TOOLS),
+    ),
+    Command(
+        "prune",
+        CONTRACTS,
+        "remove arguments, results and old checkpoints of what ended before a time; who did what when is kept",
+        (STORE, BEFORE),
     ),
     Command("serve", CONTRACTS, "serve the approval page on this machine's loopback address", (STORE, HOST, PORT)),
 )

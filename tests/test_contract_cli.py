@@ -185,6 +185,11 @@ def test_a_second_answer_is_refused(office: Office, run: Run) -> None:
         (["serve", "--host", "0.0.0.0"], "loopback"),
         (["serve", "--port", "70000"], "from 0"),
         (["show", "nobody"], "there is no contract 'nobody'"),
+        (["prune", "--before", "soon"], "give days"),
+        (["prune", "--before", "-1"], "in the future"),
+        (["prune", "--before", "nan"], "in the future"),
+        (["prune", "--before", "20260131"], "dates are written as"),
+        (["prune", "--before", "9999-01-01"], "in the future"),
         (["show", "\udcff"], "not UTF-8"),
         (["reopen", "\udcff"], "not UTF-8"),
         (["deny", "asks:exec-002", "--by", "\udcff"], "not UTF-8"),
@@ -205,7 +210,7 @@ def test_bad_input_is_named_and_changes_nothing(office: Office, run: Run, words:
     lose(office)
     before = office.everything()
     words = [digest(office, "asks:exec-001") if word == "RIGHT" else word for word in words]
-    by = [] if "--by" in words or words[0] in ("serve", "show") else ["--by", "Bob"]
+    by = [] if "--by" in words or words[0] in ("prune", "serve", "show") else ["--by", "Bob"]
     done = run(*words, *by)
     assert done.code == 2, done
     assert said in done.err
@@ -336,3 +341,26 @@ def test_release_is_taken_once(office: Office, run: Run) -> None:
     with pytest.raises(Conflict, match="no answered question"):
         office.resume("s")
     assert office.mails == []
+
+
+def test_retention_is_a_command(office: Office, run: Run) -> None:
+    """It prunes what ended before the time, says how much, and what stays; living contracts keep everything."""
+    office.open("over", mail(subject="old secret"), CONFIRM)
+    operations.deny(office.ports, "over:exec-002", "Ann")
+    office.resume("over")
+    office.open("asks", mail(subject="asks"), CONFIRM)
+    before = office.everything()
+    kept = digest(office, "over:exec-001")
+    for early in ("1", "2020-01-31"):
+        assert "pruned now: 0" in run("prune", "--before", early).out
+    assert office.everything() == before
+    done = run("prune", "--before", "0")
+    assert done.code == 0
+    assert "pruned now: 2" in done.out
+    assert "kept: keys, digests" in done.out
+    shown = run("show", "over:exec-001").out
+    assert "old secret" not in shown
+    assert "chain verified" in run("show", "over:exec-001", "--level", "transitions").out
+    assert (digest(office, "over:exec-001"), office.status("over:exec-001")) == (kept, "rejected")
+    assert office.contract("asks:exec-001").action_detail["args"]["subject"] == "asks"
+    assert "pruned now: 0" in run("prune", "--before", "0").out

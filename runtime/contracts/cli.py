@@ -8,6 +8,7 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Final
 
 from ...model.contract import Status
@@ -152,6 +153,17 @@ def contract_resolve(args: argparse.Namespace) -> int:
     return 0
 
 
+def contract_prune(args: argparse.Namespace) -> int:
+    """Remove the bulky content of what ended before a time (C-DATA). Nothing else ever removes any."""
+    with _desk(args) as ports:
+        before = _before(args.before, ports.contracts.now())
+        count = ports.contracts.prune(before)
+    print(f"contracts that ended before {moment(before)} and were pruned now: {count}")
+    print("  removed: their arguments and results, and the earlier checkpoints of sessions in which no contract lives")
+    print("  kept: keys, digests, how each ended, every transition with its hash, and each session's last checkpoint")
+    return 0
+
+
 def contract_serve(args: argparse.Namespace) -> int:
     """Serve the approval page until Ctrl-C."""
     from .serve import ApprovalServer
@@ -179,6 +191,21 @@ def _desk(args: argparse.Namespace) -> Iterator[ContractPorts]:
             yield ContractPorts(store, time.sleep, SqliteContractStore(store))
         except NotCanonicalError as error:
             raise CommandError(f"this cannot be stored: {error}; nothing was changed") from error
+
+
+def _before(text: str, now: float) -> float:
+    """The time that --before names: days before now, or a date, in local time unless it says otherwise."""
+    try:
+        days = float(text)
+        before = now - days * 86400
+    except ValueError:
+        try:
+            before = datetime.fromisoformat(text).timestamp()
+        except (ValueError, OverflowError):
+            raise CommandError(f"--before {text!r}: give days, as in 90, or a date, as in 2026-01-31") from None
+    if not 0 <= before <= now:
+        raise CommandError(f"--before {text}: this is in the future, or before 1970; dates are written as 2026-01-31")
+    return before
 
 
 def _is_text(value: str) -> bool:

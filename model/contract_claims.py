@@ -100,7 +100,7 @@ CONTRACT_CLAIMS: Final = (
     _holds("C5", "Of several resumes of one waiting contract exactly one takes effect.",
            "C-RESUME", ("A-CAS", "A-DURABLE"), _cite("Resume", 320, 320, "795b96de86d8018a7366ee38c41ac5fe3d8caeeddaf7a286a416092ed3953e4d")),
     _holds("C6", "An approval is for the action that was shown and for one execution of it, and what was denied never runs.",
-           "C-BIND, C-DENY", ("A-CAS", "A-DURABLE"), _cite("Worked example", 399, 404, "3dc26f59c946a3d3ee513918646ed2ac176fd13289943cc82e8bf0e485f98e9e")),
+           "C-BIND, C-DENY", ("A-CAS", "A-DURABLE", "A-OTHERS"), _cite("Worked example", 399, 404, "3dc26f59c946a3d3ee513918646ed2ac176fd13289943cc82e8bf0e485f98e9e")),
     _holds("C7", "Running is durable before the action is executed.",
            "C-AHEAD", ("A-DURABLE", "A-UNDER-CONTRACT"), _cite("ToolNode", 235, 253, "4b08431988b830a262679fa47fb628fde5131acd6b66d089fc2fac03888d9a15")),
     _holds("C8", "Waiting is left by resume, cancel, timeout or deny, never straight to completed, and terminal states absorb.",

@@ -31,7 +31,7 @@ from crashwindow.checkers.evidence import Verdict
 from crashwindow.model.contract import Status
 from crashwindow.model.policy import HARDENED
 from crashwindow.runtime import protocol
-from crashwindow.runtime.contracts import nodes, rules, sqlite_contracts, write_batch
+from crashwindow.runtime.contracts import drafts, nodes, rules, sqlite_contracts, write_batch
 from crashwindow.runtime.contracts.records import replaced
 from crashwindow.runtime.contracts.step import execute
 
@@ -177,6 +177,33 @@ def test_a_consent_that_is_bound_to_nothing_is_found(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(rules, "check_approval", lambda *values: None)
     found = words(swept("contract-arguments-changed", FAULT_FREE))
     assert "C6: the approval is for another action than the contract's (exec-001)" in found
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("contract-superseded-retried", "C6: the approval is for exec-001 (exec-004)"),
+        ("contract-cancelled-retried", "C6: the approval is for exec-001 (exec-003)"),
+        ("contract-denied-retried", "C6: it runs, though exec-001, with the same key, was denied"),
+        ("contract-gated-retried", "C6: transition 1 executes what needs consent, and bears no approval (exec-003)"),
+    ],
+)
+def test_a_retry_that_takes_any_earlier_consent_is_found(case: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A retry inherits from whatever came before, or forgets that it was gated: something is sent that nobody agreed to, C6."""
+
+    def careless(earlier: Any, contracts: Any) -> Any:
+        return drafts.Call(
+            detail=earlier.action_detail,
+            occurrence=earlier.occurrence,
+            key=earlier.idempotency_key,
+            irreversible=earlier.irreversible,
+            timeout_seconds=earlier.timeout_seconds,
+            consent=earlier.consent if earlier.consent and earlier.consent.retries else None,
+        )
+
+    monkeypatch.setattr(drafts, "_again", careless)
+    monkeypatch.setattr(write_batch, "check_inherited", lambda *values: None)
+    assert said in words(swept(case, FAULT_FREE))
 
 
 def test_an_orphan_that_is_run_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

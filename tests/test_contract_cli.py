@@ -12,8 +12,9 @@ import httpx
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.runtime.contracts import operations
+from crashwindow.runtime.contracts import approval_page, operations
 from crashwindow.runtime.contracts.store import Conflict
+from crashwindow.runtime.contracts.waiting import doubts
 
 from .approval_office import ASK_DAY, CONFIRM, Office, mail
 
@@ -301,7 +302,15 @@ def test_an_unknown_outcome_is_resolved_once(office: Office, run: Run) -> None:
     assert run(*words, "--result", '"sent"').code == 0
     again = run(*words)
     assert again.code == 2
-    assert "so nobody needs to say" in again.err
+    assert "was resolved already: it happened, said Ann" in again.err
+    assert "its session to be continued (happened, said Ann)" in run("list").out
+    shown = run("show", "lost:exec-001").out
+    assert "answered: happened, said Ann; its session is to be continued" in shown
+    assert "Find out" not in shown
+    (doubted,) = doubts(office.ports)
+    page = approval_page.page([], [doubted], "", "")
+    assert "Answered: happened, said Ann; its session is to be continued" in page
+    assert "Look in the system" not in page
     office.runner("lost").advance("lost")
     assert office.contract("lost:exec-001").result == "sent"
     assert len(office.mails) == 1

@@ -186,10 +186,13 @@ def _doubt(doubted: Doubt) -> str:
         "Unknown since": moment(doubted.since),
     }
     ask = "Look in the system that it acts on, then say so with <code>crashwindow contract resolve</code>."
+    told = f"{ask} {escape(final)}"
+    if doubted.word:
+        told = f"Answered: {escape(doubted.word)}; its session is to be continued."
     return (
         f'<article class="card" data-id="{name}" data-key="{name}:unknown">'
         f"<h3>Did <code>{escape(what)}</code> happen?</h3>{_arguments(detail)}{_list(facts)}"
-        f"<p>{escape(str(doubted.doubt['message'] or ''))}</p><p>{ask} {escape(final)}</p></article>\n"
+        f"<p>{escape(str(doubted.doubt['message'] or ''))}</p><p>{told}</p></article>\n"
     )
 
 

@@ -27,7 +27,7 @@ from .sqlite_contracts import SqliteContractStore
 from .store import Conflict, GivenAnswer
 from .unattended import take_answer
 from .views import view
-from .waiting import asks_for_data, waits_for
+from .waiting import asks_for_data, waits_for, word_given
 
 OVER: Final = (Status.COMPLETED, Status.FAILED, Status.REJECTED, Status.CANCELLED)
 ORDER: Final = (Status.WAITING, Status.UNKNOWN, Status.RUNNING, Status.PENDING, *OVER)
@@ -43,6 +43,7 @@ def contract_list(args: argparse.Namespace) -> int:
     """List every contract: what waits for a person first, then what goes on by itself, then what has ended."""
     with _desk(args) as ports:
         found = ports.contracts.contracts()
+        words = {each.execution_id: word_given(ports.store, each.execution_id) for each in found if not each.terminal}
         answers = {each.execution_id: ports.contracts.given(each.execution_id) for each in found if not each.terminal}
     deferred_by = {each.defers: each.execution_id for each in found if each.defers is not None and not each.terminal}
     rows = [
@@ -52,7 +53,7 @@ def contract_list(args: argparse.Namespace) -> int:
             _in_short(each),
             each.status,
             moment(each.updated_at),
-            waits_for(each, answers.get(each.execution_id), deferred_by),
+            waits_for(each, answers.get(each.execution_id), deferred_by, words.get(each.execution_id, "")),
         )
         for each in sorted(found, key=lambda each: ORDER.index(each.status))
     ]

@@ -16,7 +16,7 @@ from .form import form, released
 from .records import ExecutionContract
 from .store import Conflict
 from .views import view
-from .waiting import asks_for_data, final_from
+from .waiting import asks_for_data, final_from, word_given
 
 DIGEST_CHARACTERS: Final = 12
 """How much of a digest an approval has to name at least."""
@@ -66,7 +66,10 @@ def _say_asked(
 
 
 def _say_doubt(store_url: str, ports: ContractPorts, contract: ExecutionContract) -> None:
-    """A question about the past."""
+    """A question about the past, unless somebody has answered it."""
+    if word := word_given(ports.store, contract.execution_id):
+        print(f"answered: {plain(word)}; its session is to be continued")
+        return
     final = final_from(ports.store, contract.execution_id)
     name = plain(shlex.quote(contract.execution_id))
     command = f"crashwindow contract resolve {name} --store {shlex.quote(store_url)} --by NAME --evidence TEXT"

@@ -28,7 +28,7 @@ from .nodes import checkpointed, gone_on, move
 from .records import ExecutionContract, contract_key, replaced
 from .step import STEP, job_id
 from .store import Batch, Conflict, ContractError, GivenAnswer, NoContract
-from .waiting import asks_for_data
+from .waiting import asks_for_data, word_given
 
 _BATCH: Final = TypeAdapter(Batch)
 
@@ -173,6 +173,8 @@ def resolve(
     command does it; the contract follows when its session is advanced.
     """
     contract = ports.contracts.contract(execution_id)
+    if word := word_given(ports.store, execution_id):
+        raise Conflict(f"contract {execution_id!r} was resolved already: it {word}, so nobody needs to say it again")
     if contract.status is not Status.UNKNOWN:
         raise ContractError(f"contract {execution_id!r} is {contract.status}: only an unknown outcome is resolved")
     job = job_id(execution_id)

@@ -133,7 +133,7 @@ class Approvals:
         """The events that are true now, by a name that no other question has, not even a later one of the same contract."""
         asked = [each.form for each in questions(self._ports.contracts) if each.answer is None]
         found = {f"{data['execution_id']}@{data['version']}": ("ecs", data) for data in asked}
-        return found | {each.execution_id: ("unknown", each.doubt) for each in doubts(self._ports)}
+        return found | {each.execution_id: ("unknown", each.doubt) for each in doubts(self._ports) if not each.word}
 
 
 def event(name: str, data: dict[str, Json]) -> str:

@@ -64,7 +64,7 @@ def verdict(events: Sequence[Event]) -> Verdict:
     """Total. Evidence of the effect wins; without it the end of the job decides, and an open attempt is never a no-effect."""
     history = History(events)
     past: StepHistory = history.step(STEP)
-    answer = _answer(events)
+    answer = word_of(events)
     match history.status:
         case "open":
             return Verdict("open")
@@ -78,8 +78,8 @@ def verdict(events: Sequence[Event]) -> Verdict:
             return Verdict("unknown", error=past.failure or "its outcome is not known: a person is asked")
 
 
-def _answer(events: Sequence[Event]) -> dict[str, Json]:
-    """What a person said."""
+def word_of(events: Sequence[Event]) -> dict[str, Json]:
+    """What a person said last of an effect: who, evidence and answer; empty where nobody did."""
     said = [each.data for each in events if each.type == "invocation_resolved" and each.data["by"] == "person"]
     return {name: said[-1][name] for name in ("who", "evidence", "answer")} if said else {}
 

@@ -13,7 +13,7 @@ from ..store import Store
 from .commands import ContractPorts
 from .form import doubt, form, released
 from .records import ExecutionContract
-from .step import job_id
+from .step import job_id, word_of
 from .store import ContractStore, GivenAnswer
 
 
@@ -42,12 +42,13 @@ class Doubt:
     """A contract whose outcome nobody knows. doubt: `form.doubt`. since: seconds since the epoch.
 
     final_from: from when on "it did not happen" can be said (T-QUIET); None when its step does not wait for a person's word, and
-    the session's runner settles it.
+    the session's runner settles it. word: what a person has said already (`word_given`); then its session is to be continued.
     """
 
     doubt: dict[str, Json]
     since: float
     final_from: float | None = None
+    word: str = ""
 
     @property
     def execution_id(self) -> str:
@@ -68,7 +69,12 @@ def questions(store: ContractStore) -> list[Question]:
 def doubts(ports: ContractPorts) -> list[Doubt]:
     """Every contract whose outcome is not known, oldest first."""
     return [
-        Doubt(doubt(each), each.updated_at, final_from(ports.store, each.execution_id))
+        Doubt(
+            doubt(each),
+            each.updated_at,
+            final_from(ports.store, each.execution_id),
+            word_given(ports.store, each.execution_id),
+        )
         for each in ports.contracts.contracts(None, Status.UNKNOWN)
     ]
 
@@ -81,10 +87,24 @@ def final_from(store: Store, execution_id: str) -> float | None:
         return None
 
 
-def waits_for(contract: ExecutionContract, answer: GivenAnswer | None, deferred_by: Mapping[str, str]) -> str:
+def word_given(store: Store, execution_id: str) -> str:
+    """The word of a person about a contract's step that is parked no more, in a few words; empty where there is none."""
+    try:
+        events = store.events(job_id(execution_id))
+    except KeyError:
+        return ""
+    said = word_of(events)
+    if not said or final_from(store, execution_id) is not None:
+        return ""
+    return f"{'happened' if said['answer'] == 'happened' else 'did not happen'}, said {said['who']}"
+
+
+def waits_for(
+    contract: ExecutionContract, answer: GivenAnswer | None, deferred_by: Mapping[str, str], word: str = ""
+) -> str:
     """What has to come before a contract goes on, in a few words; nothing for one that has ended.
 
-    deferred_by: the living request of each contract that one defers.
+    deferred_by: the living request of each contract that one defers. word: see `word_given`.
     """
     match contract.status:
         case Status.WAITING if answer is not None and answer.version == contract.version:
@@ -93,6 +113,8 @@ def waits_for(contract: ExecutionContract, answer: GivenAnswer | None, deferred_
             return "a person's approval"
         case Status.WAITING:
             return "a person's answer"
+        case Status.UNKNOWN if word:
+            return f"its session to be continued ({word})"
         case Status.UNKNOWN:
             return "a word whether it happened"
         case Status.PENDING if contract.execution_id in deferred_by:

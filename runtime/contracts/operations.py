@@ -173,10 +173,10 @@ def resolve(
     command does it; the contract follows when its session is advanced.
     """
     contract = ports.contracts.contract(execution_id)
-    if word := word_given(ports.store, execution_id):
-        raise Conflict(f"contract {execution_id!r} was resolved already: it {word}, so nobody needs to say it again")
     if contract.status is not Status.UNKNOWN:
         raise ContractError(f"contract {execution_id!r} is {contract.status}: only an unknown outcome is resolved")
+    if word := word_given(ports.store, execution_id):
+        raise Conflict(f"contract {execution_id!r} was resolved already: it {word}, so nobody needs to say it again")
     job = job_id(execution_id)
     known = {row.job_id: row.status for row in ports.store.jobs()}
     events = ports.store.events(job) if job in known else []

@@ -463,7 +463,9 @@ def test_the_same_action_again_needs_an_approval_that_names_the_first(
     again = store.contract("again")
     refused(ConsentMissing, "needs an approval", batch(moves=(Move("again", 0, "start", "tool_node"),)))
     silent = suspended_resume(store, again, approval(again, again_of=None))
-    refused(ConsentMissing, "again what 'first' has done, or may have done: the approval must name", batch(moves=(silent,)))
+    refused(
+        ConsentMissing, "again what 'first' has done, or may have done: the approval must name", batch(moves=(silent,))
+    )
     nameless = GivenAnswer("again", 2, "approve", "ann", 7.0, again.action_digest)
     refused(ConsentMissing, "must name that execution, and names None", batch(answer=nameless))
     store.write(batch(answer=replace(nameless, again_of="first")))

@@ -22,7 +22,7 @@ class ContractCase:
     """A script, in a world that behaves as `world` says. What comes of it is in `scenarios/contracts.yaml`.
 
     whole: whether the quick profile strikes the boundaries inside the durable step, too. Where it does not, another case with
-    the same world does: there only what happens before and after the execution is new.
+    the same world does: there only what happens before and after the execution is new. undone: see `Subject`.
     """
 
     name: str
@@ -30,6 +30,7 @@ class ContractCase:
     script: Script
     world: world_of.Script = ("ok",)
     whole: bool = True
+    undone: tuple[str, ...] = ()
     irreversible: bool = True
     later: float = 1.0 + QUIET
     court: ClassVar[ModuleType] = contract_judge
@@ -125,6 +126,7 @@ CONTRACT_CASES: Final = {
                 meanwhile=Meanwhile("move", "change before start"),
                 changed=CHANGED,
             ),
+            undone=("supersede:down",),
             whole=False,
         ),
         ContractCase(
@@ -205,6 +207,7 @@ CONTRACT_CASES: Final = {
             "After the approval the arguments change: what is sent is what was approved anew",
             one(ASKED, REPLY, meanwhile=Meanwhile("release", "change"), changed=CHANGED),
             whole=False,
+            undone=("supersede:down",),
         ),
         ContractCase(
             "contract-timeout-waiting",
@@ -216,6 +219,7 @@ CONTRACT_CASES: Final = {
             "The clock strikes after the effect and before its record: unknown, until the executor's late proof",
             one(Decision(actions=(SLOWLY, ASK)), REPLY, meanwhile=Meanwhile("put_effect", "clock")),
             world=("slow",),
+            undone=("move#3:down",),
         ),
         ContractCase(
             "contract-lost-answer",

@@ -100,6 +100,7 @@ class Course:
         self.tell(f"process {self.number + 1}, " + (f"struck by {self.fault}" if self.fault else "to rest"))
         for line in life.lines:
             self.tell(f"  {line}")
+        self.judgement.ambiguous |= str(self.fault) in self.killer.subject.undone
         self.parked = None
         for durable, witnessed in life.states(PARKED):
             self.judgement.parked(durable, witnessed)

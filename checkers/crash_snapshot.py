@@ -195,6 +195,7 @@ class Sweep:
         """The store answers an error: either the worker goes on, or it lets go and another one takes the job up."""
         striker = Striker(schedule[-1], incarnation.world.call, not_here)
         judgement = Judgement(self.subject.court, self.fault_free, earlier)
+        judgement.ambiguous |= str(schedule[-1]) in self.subject.undone
         left: Image | None = None
         try:
             rest = self.serve(incarnation, striker, judgement, schedule)

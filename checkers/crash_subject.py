@@ -88,6 +88,15 @@ class Subject(Protocol):
     """What is crashed, in a world that can be read."""
 
     @property
+    def undone(self) -> tuple[str, ...]:
+        """Faults that keep somebody outside, a person or the clock, from what they did in the run without a fault.
+
+        They are told that it was not written. The job then ends without their act, and so may end otherwise (P4 compares runs
+        with the same acts).
+        """
+        ...
+
+    @property
     def name(self) -> str:
         """What replay keys call it."""
         ...

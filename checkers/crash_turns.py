@@ -49,6 +49,7 @@ class Turns:
     """Makes a subject of whatever is planned; it is judged step by step."""
 
     court: ClassVar[Court] = crash_judge
+    undone: ClassVar[tuple[str, ...]] = ()
 
     def begin(self: Planned, store: SqliteStore) -> None:
         """The job is submitted."""

@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from hypothesis import seed
 from hypothesis import strategies as st
@@ -36,28 +36,16 @@ ASKED: Final = ("waiting", "pending")
 """Where somebody may be asked: the contract itself, or the request that defers it."""
 NUMBERS: Final = st.integers(0, MOST_SESSIONS - 1)
 BEHAVIOURS: Final[st.SearchStrategy[list[Behaviour]]] = st.lists(
-    st.sampled_from(
-        [
-            "ok",
-            "no effect",
-            "lost answer",
-            "lost refusal",
-            "on the wire",
-            "dies after the effect",
-            "dies on the wire",
-            "cancelled meanwhile",
-            "timed out meanwhile",
-        ]
-    ),
+    st.sampled_from(get_args(Behaviour)),
     max_size=2,
 )
 POSITIONS: Final = st.integers(0, MOST_BOUNDARIES - 1)
 STRIKES: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
-    POSITIONS, st.sampled_from(["crash before", "crash after", "error", "lost", "overtaken"]), max_size=2
+    POSITIONS, st.sampled_from(get_args(Strike)), max_size=2
 )
 YES: Final = st.sampled_from([True, False])
 EARLY: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
-    st.integers(0, 2), st.sampled_from(["crash before", "crash after", "error", "lost", "overtaken"]), max_size=1
+    st.integers(0, 2), st.sampled_from(get_args(Strike)), max_size=1
 )
 """Strikes at what a person does, which is a command or two."""
 WISHES: Final = st.builds(

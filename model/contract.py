@@ -160,24 +160,18 @@ class InvalidTransitionError(Exception):
     """A trigger that the state does not have, or that the actor may not pull. Nothing was changed."""
 
 
-def target(
-    state: Status, trigger: str, actor: str, action_type: ActionType, rows: Table = HARDENED, checked: bool = True
-) -> Status:
-    """Where a trigger leads; raises InvalidTransitionError, which names event, actor and state, and what would be legal.
-
-    checked: whether the actor matters (C-ACTOR); S3 as written takes any string.
-    """
+def target(state: Status, trigger: str, actor: str, action_type: ActionType, rows: Table = HARDENED) -> Status:
+    """Where a trigger leads; raises InvalidTransitionError, which names event, actor and state, and what would be legal."""
     legal = rows[state]
     after = next((to for name, to in legal.items() if name == trigger), None)
     if after is None:
         words = ", ".join(legal) or f"nothing: {state} is terminal"
         raise InvalidTransitionError(f"{trigger!r} by {actor!r} is not a transition from {state}; legal: {words}")
-    pulls = ACTORS.get(actor, {}).get(action_type, frozenset()) if checked else legal  # type: ignore[call-overload]
-    if trigger not in pulls:
-        who = [name for name, kinds in ACTORS.items() if trigger in kinds[action_type]]
+    pulling = [name for name, kinds in ACTORS.items() if trigger in kinds[action_type]]
+    if actor not in pulling:
         raise InvalidTransitionError(
             f"{trigger!r} from {state}: {actor!r} may not pull it on a {action_type} contract;"
-            f" {', '.join(who) or 'nobody'} may"
+            f" {', '.join(pulling) or 'nobody'} may"
         )
     return after
 

@@ -21,7 +21,7 @@ from crashwindow.checkers.contract_walk_stage import contract_coverage, contract
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
 from crashwindow.checkers.verify import Context, Found, Stage, verify
 from crashwindow.model.claims import CLAIMS
-from crashwindow.model.contract import HARDENED, Status, target
+from crashwindow.model.contract import ACTORS, HARDENED, Status, target
 from crashwindow.model.contract_machine import build_contract
 from crashwindow.runtime import sqlite_schema
 from crashwindow.runtime.contracts import (
@@ -483,7 +483,11 @@ def test_a_run_shows_who_took_an_edge_and_fails_without_one(tmp_path: Path) -> N
 def test_an_illegal_move_that_is_accepted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store without the actor table takes what nobody may pull."""
     monkeypatch.setattr(
-        rules, "target", lambda state, trigger, actor, kind: target(state, trigger, actor, kind, checked=False)
+        rules,
+        "target",
+        lambda state, trigger, actor, kind: target(
+            state, trigger, next((name for name in ACTORS if trigger in ACTORS[name][kind]), actor), kind
+        ),
     )
     coverage = covered(enumerate_all())
     assert not coverage.complete

@@ -9,9 +9,6 @@ from ..store_rules import encode
 from .records import Approval, ExecutionContract, Transition, contract_key, replaced
 from .store import Conflict, ConsentMissing, ContractError, GivenAnswer, KeyHeld, Move
 
-FREE: Final = frozenset({Status.FAILED, Status.CANCELLED})
-"""A contract that ended so has proven to be without effect, and holds its key no more (C-RETRY)."""
-
 _WHAT_NOW: Final = {
     Status.COMPLETED: "its result stands; to do the same once more on purpose is a new occurrence",
     Status.REJECTED: "a person must reopen the key first",

@@ -427,3 +427,16 @@ def test_a_broken_schedule_is_no_evidence() -> None:
     assert judged("C4", [good, bad]).verdict is Verdict.TESTED
     assert judged("C4", [good, left_running]).verdict is Verdict.ERROR
     assert "move:after" in judged("C4", [good, left_running]).command
+
+
+@pytest.mark.parametrize("excused", [True, False])
+def test_an_act_that_the_store_refused_for_good_is_excused_where_the_case_says_so(
+    tmp_path: Path, excused: bool
+) -> None:
+    """A change of the arguments that was never written leads to another end; a case that does not name the fault is told P4."""
+    case = CONTRACT_CASES["contract-arguments-changed"]
+    subject = case if excused else replace(case, undone=())
+    schedule = parse_key("crash:contract-arguments-changed:supersede:down").schedule
+    record = Killer(subject, HARDENED, f"{tmp_path}/killer", {}).run(schedule)
+    assert any(words.startswith("P4") for words in record.violations) is not excused
+    assert record.error is None

@@ -67,10 +67,18 @@ LIBRARIES = (
     Library(
         "sqlite3",
         "",
-        ("runtime/sqlite*", "runtime/contracts/sqlite*", "runtime/tools*", *RAW_READERS),
-        "stores, tools, readers of raw files",
+        (
+            "runtime/sqlite*",
+            "runtime/contracts/sqlite*",
+            "runtime/tools*",
+            "runtime/verifiers/sql_row.py",
+            *RAW_READERS,
+        ),
+        "stores, tools, a verifier of rows, readers of raw files",
     ),
-    Library("httpx", "httpx", ("runtime/tools*",), "only a tool speaks to the network"),
+    Library(
+        "httpx", "httpx", ("runtime/tools*", "runtime/verifiers*"), "a tool, and who confirms it, speaks to the network"
+    ),
     Library(
         "starlette", "starlette", ("runtime/contracts/service*",), "the approval service, which no other command loads"
     ),

@@ -540,7 +540,7 @@ def test_insert_inserts_one_row(database: Path) -> None:
     """One row, every kind of scalar, names in need of quotes; the rowid is the external id."""
     args = order(database)
     result = call(INSERT, {**args, "row": {**args["row"], "price": 2.5, 'a "b': None}})
-    assert result == ToolResult({"table": "orders", "rowid": 1}, external_id="1")
+    assert (result.output, result.external_id) == ({"table": "orders", "rowid": 1}, "1")
     assert call(INSERT, order(database, price=True), context("crashwindow:two")).output["rowid"] == 2
     assert rows(database) == [(1, "pen", 2.5, None), (2, "pen", 1, None)]
 

@@ -14,6 +14,7 @@ the effect when it is complete. A torn one, which a failed or interrupted write 
 NotKnown. An absence is final only after the quiet time: a paused writer may still be before its `write` (T-QUIET).
 """
 
+import hashlib
 import json
 import os
 import stat
@@ -21,6 +22,7 @@ from typing import Final
 
 from ..records import Json
 from ..tool import Absent, Happened, NoEffectError, NotKnown, Tool, ToolContext, ToolResult
+from ..verifier import StateChange
 
 START: Final = b'{"key":'
 """How each line begins. It stands in no other place of a line: inside the text the quotes are escaped."""
@@ -46,7 +48,8 @@ def append(args: Json, context: ToolContext) -> ToolResult:
             # Always, not only for the writer that made the file: that one may have been killed before it got here.
             os.fsync(folder)
             # With O_APPEND the position after a write is the end of what this descriptor wrote.
-            return ToolResult(_output(path, os.lseek(file, 0, os.SEEK_CUR) - written, line))
+            output = _output(path, os.lseek(file, 0, os.SEEK_CUR) - written, line)
+            return ToolResult(output, state_changes=_appended(output, line))
         finally:
             os.close(file)
     finally:
@@ -132,6 +135,13 @@ def _line(key: str, attempt: int, text: str) -> bytes:
 
 def _output(path: str, offset: int, line: bytes) -> Json:
     return {"path": path, "offset": offset, "bytes": len(line)}
+
+
+def _appended(output: Json, line: bytes) -> tuple[Json, ...]:
+    """The line's own bytes, for T-CONFIRM: a digest of the file would be wrong as soon as somebody else appends."""
+    span = f"bytes={output['offset']}-{output['offset'] + len(line) - 1}"
+    change = StateChange("file", output["path"], "append", etag=hashlib.sha256(line).hexdigest(), external_ref=span)
+    return (change.record,)
 
 
 TOOL: Final = Tool(

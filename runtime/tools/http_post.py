@@ -11,6 +11,7 @@
 | later: timed out, connection broken, body cut short   | unknown   | the answer is lost, perhaps not the effect    |
 
 The server is taken at its word: that it honours the key is assumption A-IDEMPOTENT, the three classes are T-OUTCOME's.
+A 201 with a Location names what was created: that is recorded as a state change, for T-CONFIRM.
 """
 
 import json
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..canonical import NotCanonicalError, canonical
 from ..records import Json
 from ..tool import NoEffectError, Tool, ToolContext, ToolResult
+from ..verifier import StateChange
 
 if TYPE_CHECKING:
     import ssl
@@ -59,7 +61,7 @@ def post(args: Json, context: ToolContext) -> ToolResult:
     arguments = _arguments(args)
     try:
         # One connection, no retries and no redirects: one call is one request.
-        client = httpx.Client(timeout=arguments.timeout_seconds, verify=_trusted())
+        client = httpx.Client(timeout=arguments.timeout_seconds, verify=trusted())
         request = _request(client, arguments, context.external_key)
     except (httpx.InvalidURL, OSError, TypeError, ValueError) as error:
         raise NoEffectError(f"the request cannot be made: {error}") from error
@@ -76,7 +78,7 @@ def post(args: Json, context: ToolContext) -> ToolResult:
 
 
 @cache
-def _trusted() -> "ssl.SSLContext":
+def trusted() -> "ssl.SSLContext":
     """The certificates that are trusted. Reading them takes longer than many a request: once in a process is enough."""
     import httpx
 
@@ -106,10 +108,25 @@ def _result(response: "httpx.Response", deadline: float) -> ToolResult:
     content = _read(response, deadline)
     if len(content) > BODY_LIMIT:
         kept = content[:BODY_LIMIT].decode(errors="replace")
-        return ToolResult({"status": status, "body": kept, "truncated": True})
+        return ToolResult({"status": status, "body": kept, "truncated": True}, state_changes=_created(response))
     body = _body(content)
     identity = body.get("id") if isinstance(body, dict) else None
-    return ToolResult({"status": status, "body": body}, external_id=identity if isinstance(identity, str) else None)
+    external_id = identity if isinstance(identity, str) else None
+    return ToolResult({"status": status, "body": body}, external_id, _created(response))
+
+
+def _created(response: "httpx.Response") -> tuple[Json, ...]:
+    """What a 201 says was created, and its entity tag (RFC 9110, 15.3.2). Never raises: the server has acted."""
+    import httpx
+
+    location = response.headers.get("Location")
+    if response.status_code != 201 or not location:
+        return ()
+    try:
+        url = response.url.join(location).copy_with(userinfo=b"")
+    except (httpx.InvalidURL, ValueError):
+        return ()
+    return (StateChange("http", str(url), "create", etag=response.headers.get("ETag")).record,)
 
 
 def _read(response: "httpx.Response", deadline: float) -> bytes:

@@ -29,6 +29,7 @@ from typing import Final, NamedTuple
 from ..canonical import NotCanonicalError, canonical
 from ..records import Json
 from ..tool import Absent, Happened, NoEffectError, Tool, ToolContext, ToolResult
+from ..verifier import StateChange
 
 LOCK_SECONDS: Final = 5.0
 """How long a call waits for another writer of the database."""
@@ -63,7 +64,15 @@ def insert(args: Json, context: ToolContext) -> ToolResult:
             # Nothing is committed yet, and closing the connection rolls it back.
             raise NoEffectError(f"{arguments.database!r}: {error}") from error
         connection.execute("COMMIT")
-    return ToolResult(output, external_id=str(output["rowid"]))
+    return ToolResult(output, str(output["rowid"]), _inserted(arguments.database, output))
+
+
+def _inserted(database: str, output: Json) -> tuple[Json, ...]:
+    """The row, for T-CONFIRM. A table without rowids gives none to find it by: then nothing is said of it."""
+    if not output["rowid"]:
+        return ()
+    row = StateChange(f"sqlite:{output['table']}", str(output["rowid"]), "insert", external_ref=database)
+    return (row.record,)
 
 
 def look(args: Json, context: ToolContext) -> Happened | Absent:

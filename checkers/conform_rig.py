@@ -16,12 +16,12 @@ from ..runtime import drive, resolve
 from ..runtime.commands import Acquire, Append, Claim, Command, Execute, Outcome, Ports, PutEffect, Query, Settle
 from ..runtime.keys import execution_key
 from ..runtime.plan import parse_plan, submission, validate_plan
-from ..runtime.protocol import End, Worker
 from ..runtime.records import Event, Json
 from ..runtime.registry import Registry
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StaleEpoch, StoreError, VersionConflict
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
+from ..runtime.turn import End, Worker
 from .abstraction import LiveReader, Result, durable_state, read_job
 from .conform_follow import Disagreement, Follower, Model
 

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from ..model.contract import Status
 from ..runtime.contracts.reasoner import Decision, Request, Retry
 from ..runtime.records import Json
+from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
 from .conform_rig import CONTRACTS, QUIET, Contract, Crash, tool_name
 from .contract_abstraction import JOB_PREFIX
@@ -118,7 +119,7 @@ class Services:
             query=None if look == "none" else lambda _, context: self._query(look, context),
             look=look,
             quiet_seconds=QUIET,
-            max_retries=int(idempotent),
+            retry=RetryPolicy(max_retries=int(idempotent)),
         )
 
     def _call(self, idempotent: bool, context: ToolContext) -> Json:

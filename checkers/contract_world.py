@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from ..runtime.records import Json
+from ..runtime.retry import RetryPolicy
 from ..runtime.tool import NoEffectError, Tool, ToolContext, ToolResult
 from .crash_witness import EFFECTS, REQUESTS, Behaviour, Line, Witnessed, World
 
@@ -46,7 +47,13 @@ def mail_tool(script: Script, world: World, sleep: Callable[[float], None], irre
             raise ConnectionError("the answer was lost")
         return ToolResult(sent(effect), f"mail-{effect}")
 
-    return Tool(f"{SERVICE}.{METHOD}", call, "sends an e-mail to the witness", irreversible=irreversible, max_retries=0)
+    return Tool(
+        f"{SERVICE}.{METHOD}",
+        call,
+        "sends an e-mail to the witness",
+        irreversible=irreversible,
+        retry=RetryPolicy(max_retries=0),
+    )
 
 
 def sent(number: int) -> Json:

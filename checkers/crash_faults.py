@@ -36,7 +36,9 @@ ANSWERS: Final = ("error", "lost", "down", "stale", "conflict")
 
 SPECIAL: Final = {
     "execute": ("before", "effect", "after"),
+    "compensate": ("before", "effect", "after"),
     "query": ("before", "after"),
+    "confirm": ("before", "after"),
     "claim": ("before", "after", "error", "lost", "down"),
     # A person's write: it carries no epoch, so it cannot be stale.
     "resolve": ("before", "torn", "after", "error", "lost"),

@@ -5,11 +5,11 @@ from typing import ClassVar, Final, Protocol
 from ..runtime import drive
 from ..runtime.canonical import digest
 from ..runtime.commands import Ports
-from ..runtime.protocol import Worker
 from ..runtime.records import TERMINAL, Json, NewEvent
 from ..runtime.resolve import Answer, Resolve, question
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.tool import Tool
+from ..runtime.turn import Worker
 from . import crash_judge
 from .crash_faults import NoRestError
 from .crash_subject import Court, Setting

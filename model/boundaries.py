@@ -50,6 +50,14 @@ BOUNDARIES: Final = (
     Boundary("Q1", "park", "events", "job_parked"),
     Boundary("Q2", "append_resolved", "events", "invocation_resolved, by query"),
     Boundary("Q3", "resolve", "events", "invocation_resolved, by a person"),
+    Boundary("R2", "requeue", "events", "job_requeued, after node_finished(retryable_failure)"),
+    Boundary("B10c", "append_cancelled", "events", "job_cancelled"),
+    Boundary("V1", "confirm", "world", "the look whether a recorded change still holds"),
+    Boundary("V2", "append_warned", "events", "confirmation_warned"),
+    Boundary("K1", "append_compensation_started", "events", "compensation_started"),
+    Boundary("K2", "compensate", "world", "the compensation itself"),
+    Boundary("K3", "append_compensated", "events", "step_compensated"),
+    Boundary("K3f", "append_compensation_failed", "events", "compensation_failed"),
 )
 BY_NAME: Final = {boundary.name: boundary for boundary in BOUNDARIES}
 

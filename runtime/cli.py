@@ -153,7 +153,14 @@ def tools(args: argparse.Namespace) -> int:
     for tool in registry_of(args.tools):
         irreversible = {None: "undeclared", True: "yes", False: "no"}[tool.irreversible]
         look = f"quiet {tool.quiet_seconds:g} s" if tool.look == "quiet" else tool.look
-        row = (tool.name, "yes" if tool.idempotent else "no", irreversible, look, tool.on_unknown, tool.max_retries)
+        row = (
+            tool.name,
+            "yes" if tool.idempotent else "no",
+            irreversible,
+            look,
+            tool.on_unknown,
+            tool.retry.max_retries,
+        )
         cells.append((*row, tool.description))
     columns = ("tool", "idempotent", "irreversible", "query", "on_unknown", "max_retries", "description")
     print_table("tools", columns, cells)

@@ -7,7 +7,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from .history import Stored
@@ -15,7 +15,8 @@ from .outcome import Kind, classify
 from .records import EffectRecord, Invocation, Json, Lease, LedgerStatus, NewEvent
 from .store import Store
 from .store_rules import decode, encode
-from .tool import Absent, Happened, NotKnown, Tool, ToolContext, ToolResult
+from .tool import Absent, Happened, NoEffectError, NotKnown, PartialEffectError, Tool, ToolContext, ToolResult
+from .verifier import Answer, Confirmation, VerifyContext
 
 
 @dataclass(frozen=True)
@@ -159,15 +160,27 @@ class Execute:
     def perform(self, ports: Ports) -> Outcome:
         """Call the tool and classify what came of it: any error not proven to be without effect is `unknown`."""
         try:
-            answer = _call(self.tool, deepcopy(self.args), self.context)
-            result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
-            stored = _storable(result.output, result.external_id, result.state_changes)
+            stored = self._answer()
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             # A tool that gives up must not take the worker with it: only KeyboardInterrupt, a person's, ends the process.
-            kind = classify(error)
-            words = str(error) or "no effect" if kind == "no_effect" else f"{type(error).__name__}: {error}"
-            return Outcome(kind, error=words)
+            return Outcome(classify(error), error=_words(error))
         return Outcome("ok", stored)
+
+    def _answer(self) -> Stored:
+        """The tool's answer, or what it knows of an effect that happened although it failed."""
+        failed = None
+        try:
+            answer = _call(self.tool, deepcopy(self.args), self.context)
+        except PartialEffectError as error:
+            answer, failed = error.result, str(error) or "the step failed after its effect"
+        result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
+        return replace(_storable(result.output, result.external_id, result.state_changes), failed=failed)
+
+
+def _words(error: BaseException) -> str:
+    """What an error says; a plain `NoEffectError` needs no name."""
+    words = str(error) or "no effect"
+    return words if type(error) is NoEffectError else f"{type(error).__name__}: {error}"
 
 
 def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = ()) -> Stored:
@@ -190,6 +203,33 @@ def _call(tool: Tool, args: Json, context: ToolContext) -> Json | ToolResult:
 async def _within(seconds: float, answer: Awaitable[Json | ToolResult]) -> Json | ToolResult:
     async with asyncio.timeout(seconds):
         return await answer
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Wait for a moment: a given time from now, or until a point in time. No boundary: it writes nothing."""
+
+    seconds: float = 0.0
+    until: float = 0.0  # seconds since the epoch, by the store's clock
+    boundary: str = "pause"
+
+    def perform(self, ports: Ports) -> None:
+        """Sleep; not at all when the moment has passed."""
+        ports.sleep(max(0.0, self.seconds, self.until - ports.store.now()))
+
+
+@dataclass(frozen=True)
+class Verify:
+    """V1: whether the world is still as a recorded change says (T-CONFIRM). A look: it may be repeated, and changes nothing."""
+
+    confirmation: Confirmation
+    change: Json
+    context: VerifyContext
+    boundary: str = "confirm"
+
+    def perform(self, ports: Ports) -> Answer:
+        """One of the three answers."""
+        return self.confirmation.ask(self.change, self.context)
 
 
 @dataclass(frozen=True)

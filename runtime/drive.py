@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from .commands import Acquire, Append, Command, Execute, Ports, Renew
-from .protocol import End, Worker, resume, work
+from .job import resume, work
 from .records import NEUTRAL, Lease
 from .store import StaleEpoch, StoreError, VersionConflict
+from .turn import End, Worker
 
 Perform = Callable[[Command, Ports], Any]
 

@@ -3,16 +3,21 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from .outcome import StepResult
 from .records import STATUS_AFTER, Event, JobStatus, Json
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A result that some record holds. A stored None is still a result, so absence is the absence of `Stored`."""
+    """A result that some record holds. A stored None is still a result, so absence is the absence of `Stored`.
+
+    failed: why the step failed although its effect happened (`PartialEffectError`); None for a success.
+    """
 
     result: Json
     external_id: str | None = None
     state_changes: tuple[Json, ...] = ()
+    failed: str | None = None
 
 
 @dataclass
@@ -25,12 +30,17 @@ class StepHistory:
     doubted: set[int] = field(default_factory=set)  # finished(unknown): the tool did not say
     forgiven: int = 0  # executions beyond the retry policy, for attempts that no tool has failed
     retry_scheduled: bool = False
+    retry_at: float = 0.0  # when the scheduled retry may begin (seconds since the epoch)
+    error: str | None = None  # what the tool said last, when it did nothing
+    requeues: int = 0  # how often a retryable failure sent the job back to the queue
     finished: Stored | None = None
     committed: Stored | None = None
     resolved: Stored | None = None
     node: str | None = None  # node_finished: its result type
     failure: str | None = None  # node_finished: why it failed
     checkpointed: bool = False
+    accepted: bool = False  # a person has accepted the record in spite of what a verifier said (replay_confirmed)
+    undo: "StepHistory | None" = None  # the step's compensation, once it was asked for or begun
 
     @property
     def attempts(self) -> int:
@@ -50,46 +60,88 @@ class StepHistory:
             self.forgiven += 1
         self.close(list(self.open))
 
+    @property
+    def state_changes(self) -> tuple[Json, ...]:
+        """The state that the step changed, as its events say."""
+        return self.finished.state_changes if self.finished else ()
+
     def fold(self, event: Event) -> None:
-        """Take one more event of the step into account."""
+        """Take one more event of the step into account. The events of its compensation are a history of their own."""
+        if event.type == "compensation_requested" or "compensates" in event.data:
+            self.undo = self.undo or StepHistory()
+            self.undo.take(event)
+        else:
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Take one more event of this very protocol run into account."""
         data = event.data
         match event.type:
-            case "tool_invocation_started":
+            case "tool_invocation_started" | "compensation_started":
                 self.open.add(data["attempt"])
                 self.last_epoch = event.epoch or 0
                 self.retry_scheduled = False
-            case "tool_invocation_finished" if data["outcome"] == "success":
-                self.finished = Stored(data["result"], data.get("external_id"))
-            case "tool_invocation_finished" if data["outcome"] == "no_effect":
-                self.close([data["attempt"]])
+            case "tool_invocation_finished" | "step_compensated" | "compensation_failed":
+                self._finished(data)
             case "state_changed" if self.finished is not None:
                 self.finished = replace(self.finished, state_changes=tuple(data["changes"]))
-            case "tool_invocation_finished":
-                self.doubted.add(data["attempt"])
             case "command_committed":
-                self.committed = Stored(data["result"], data.get("external_id"))
+                self.committed = _stored(data)
             case "invocation_resolved" if data["answer"] == "happened":
-                self.resolved = Stored(data["result"], data.get("external_id"))
+                self.resolved = _stored(data)
             case "invocation_resolved":
                 self.not_happened(data["by"] == "person")
-            case "retry_scheduled":
+            case "retry_scheduled" | "compensation_requested":  # each grants one execution
                 self.retry_scheduled = True
+                self.retry_at = event.at + data.get("backoff_seconds", 0.0)
+            case _:
+                self._node(event)
+
+    def _finished(self, data: dict[str, Json]) -> None:
+        """How an attempt ended."""
+        match data["outcome"]:
+            case "success":
+                self.finished = _stored(data)
+            case "no_effect":
+                self.close([data["attempt"]])
+                self.error = data.get("error")
+            case _:
+                self.doubted.add(data["attempt"])
+
+    def _node(self, event: Event) -> None:
+        """What became of the node."""
+        match event.type:
             case "node_finished":
-                self.node, self.failure = data["result_type"], data.get("reason")
+                # The reason of a failure that was then compensated stays.
+                self.node, self.failure = event.data["result_type"], event.data.get("reason", self.failure)
+            case "job_requeued" if self.node == StepResult.RETRYABLE_FAILURE:
+                self.node, self.failure = None, None
+                self.requeues += 1
             case "state_checkpointed":
                 self.checkpointed = True
+            case "replay_confirmed":
+                self.accepted = True
             case _:
                 pass
 
 
+def _stored(data: dict[str, Json]) -> Stored:
+    """The result that an event holds."""
+    return Stored(data["result"], data.get("external_id"), failed=data.get("failed"))
+
+
 class History:
-    """A job's events, folded: its plan, its state, its steps."""
+    """A job's events, folded: its plan, its state, its steps, and what people and clients have said meanwhile."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.plan: dict[str, Json] = {}
         self.status: JobStatus = "open"
         self.version = 0
         self.quiet_until: float | None = None  # when it was parked last, and the tool's D after that (T-QUIET)
+        self.cancelled: dict[str, Json] | None = None  # cancel_requested: by whom, why
+        self.warned = False  # a verifier did not agree with a record, and the job went on (T-CONFIRM, warn)
+        self.signals: dict[str, list[Json]] = {}  # signal_received: by name, in order
+        self.waiting: dict[str, Json] | None = None  # job_waiting: for what, while the job waits
         self.steps: dict[str, StepHistory] = {}
         for event in events:
             self.version = event.version
@@ -98,6 +150,14 @@ class History:
                 self.plan = event.data["plan"]
             elif event.type == "job_parked":
                 self.quiet_until = event.at + event.data["quiet_seconds"]
+            elif event.type == "job_waiting":
+                self.waiting = event.data
+            elif event.type == "signal_received":
+                self.signals.setdefault(event.data["signal"], []).append(event.data["data"])
+            elif event.type == "cancel_requested":
+                self.cancelled = event.data
+            elif event.type == "confirmation_warned":
+                self.warned = True
             if event.step is not None:
                 self.step(event.step).fold(event)
 

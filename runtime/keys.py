@@ -17,6 +17,11 @@ def execution_key(job_id: str, node_id: str, tool_name: str, args: Json) -> str:
     return hashlib.sha256(b"\0".join([*(name.encode() for name in names), canonical(args)])).hexdigest()
 
 
+def compensation_key(key: str) -> str:
+    """The internal key of the compensation of the step that `key` names: one, whatever the step's result was (T-COMP)."""
+    return hashlib.sha256(f"compensate\0{key}".encode()).hexdigest()
+
+
 def stable_key(key: str) -> str:
     """The external key of a logical effect: the same in every attempt, injective over steps as the internal key is (P11)."""
     return f"crashwindow:{key}"

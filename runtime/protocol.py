@@ -12,152 +12,84 @@ Obligations of whoever drives it:
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from ..model.boundaries import CATCH_UP
-from ..model.policy import HARDENED, Policy
 from .canonical import digest
-from .commands import Acquire, Append, Claim, Command, Execute, Fence, Outcome, PutEffect, Query, Settle
-from .history import History, StepHistory, Stored
+from .commands import Acquire, Command, Execute, Outcome, Pause, PutEffect, Query, Settle
+from .confirm import Doubt, confirm, judged
+from .history import StepHistory, Stored
 from .keys import attempt_key, execution_key, invocation_id, stable_key
 from .outcome import StepResult
-from .records import EffectRecord, Invocation, JobStatus, Json, Lease, LedgerStatus, NewEvent
-from .tool import Absent, Happened, Tool, ToolContext
+from .records import EffectRecord, Invocation, Json, LedgerStatus
+from .tool import Absent, Happened, ToolContext
+from .turn import End, Rest, Run, ToolNode, Writes
+from .verifier import ReplayVerificationHumanRequired, VerifyContext
 
-Protocol = Generator[Command, Any, "End"]
-Writes = Generator[Command, Any, None]
-Need = Literal["execute", "inject", "closed", "open", "park", "fail"]
-"""What a step needs next: run it, inject a stored result, decide on a retry, resolve an ambiguity, or come to rest."""
-
-
-@dataclass(frozen=True)
-class End:
-    """How a worker's turn ended: nothing to claim, or a job that came to rest."""
-
-    job_id: str | None
-    status: JobStatus | Literal["idle"]
-    reason: str | None = None
+Need = Literal["execute", "inject", "closed", "open", "park", "fail", "cancel", "requeue", "undo", "undone"]
+"""What a step needs next: run it, inject a stored result, decide on a retry, resolve an ambiguity, undo it, or come to rest."""
 
 
-@dataclass(frozen=True)
-class Node:
-    """A step of a validated plan, with its tool and the effective choices.
+class Names(NamedTuple):
+    """What the writes of a tool step are called, and those of its compensation, which runs under the same protocol."""
 
-    contract_key: where the step executes a contract, the key that its external key derives from (C-DATA).
-    """
-
-    id: str
-    tool: Tool
-    args: Json
-    contract_key: str | None = None
-
-
-@dataclass(frozen=True)
-class Worker:
-    """Who works, with which tools, under which policy.
-
-    executes: False brings a job to rest without another execution, as a contract needs that is not running any more
-    (C-UNKNOWN): what was recorded or can be asked is caught up; a step that nothing has begun ends without effect.
-    """
-
-    owner: str
-    tools: dict[str, Tool]
-    ttl: float = 30.0
-    policy: Policy = HARDENED
-    executes: bool = True
+    append_started: str
+    started: str
+    execute: str
+    append_finished: str
+    finished: str
+    append_no_effect: str
+    append_unknown: str
+    failed: str
 
 
-def work(worker: Worker, job_id: str | None = None) -> Protocol:
-    """Claim a job, replay it, run what is left, and bring it to rest."""
-    lease: Lease | None = yield Claim(worker.owner, worker.ttl, job_id)
-    if lease is None:
-        return End(None, "idle")
-    return (yield from resume(worker, lease))
-
-
-def resume(worker: Worker, lease: Lease) -> Protocol:
-    """F1 to F3, then every step in the plan's order, then the terminal event."""
-    events = yield Fence("fence_events", lease)
-    ledger = yield Fence("fence_ledger", lease)
-    effects = yield Fence("fence_effects", lease)
-    history = History(events)
-    if history.status != "open":
-        return End(lease.job_id, history.status)
-    run = Run(worker, lease, history, ledger, effects)
-    for node in plan_nodes(history.plan, worker.tools):
-        rest = yield from Step(run, node).run_or_recover()
-        if rest is not None:
-            return rest
-    yield from run.append("append_completed", None, ("job_completed", {}))
-    return End(lease.job_id, "completed")
-
-
-def plan_nodes(plan: dict[str, Json], tools: dict[str, Tool]) -> list[Node]:
-    """The plan's steps in order, each with its tool and its own choices; raises KeyError for a tool that is not registered."""
-    nodes = []
-    for entry in plan["nodes"]:
-        chosen = {name: entry[name] for name in ("on_unknown", "max_retries") if entry.get(name) is not None}
-        tool = replace(tools[entry["tool"]], **chosen)
-        if "timeout_seconds" in entry:  # a contract's; it may only tighten the tool's own
-            tool = replace(tool, timeout_seconds=min(tool.timeout_seconds, entry["timeout_seconds"]))
-        nodes.append(Node(entry["id"], tool, entry["args"], entry.get("contract_key")))
-    return nodes
-
-
-class Run:
-    """A worker's turn on one job: the lease, what the stores held when it began, and the stream's version since."""
-
-    def __init__(
-        self,
-        worker: Worker,
-        lease: Lease,
-        history: History,
-        ledger: dict[str, Invocation],
-        effects: dict[str, EffectRecord],
-    ) -> None:
-        self.worker, self.lease, self.history = worker, lease, history
-        self.ledger, self.effects = ledger, effects
-        self.version = history.version
-
-    def append(self, boundary: str, step: str | None, *entries: tuple[str, dict[str, Json]]) -> Writes:
-        """One batch at the next version. An event's id names the write: its epoch and version are given to no other."""
-        epoch, first = self.lease.epoch, self.version + 1
-        batch = tuple(
-            NewEvent(f"{epoch}.{version}.{kind}", kind, step, data)
-            for version, (kind, data) in enumerate(entries, first)
-        )
-        self.version = yield Append(boundary, self.lease.job_id, self.version, batch, epoch)
+CALL: Final = Names(
+    "append_started", "tool_invocation_started", "execute", "append_finished", "tool_invocation_finished",
+    "append_no_effect", "append_unknown", "tool_invocation_finished",
+)  # fmt: skip
 
 
 class Step:
-    """One tool step of a run: what is known of it, and the writes that are left."""
+    """One tool step of a run: what is known of it, and the writes that are left.
 
-    def __init__(self, run: Run, node: Node) -> None:
+    undoing: set when the step's effect is to be compensated now: the step itself has nothing left to do.
+    """
+
+    names: ClassVar[Names] = CALL
+    cancellable: ClassVar[bool] = True
+
+    def __init__(self, run: Run, node: ToolNode) -> None:
         self.run, self.node, self.tool = run, node, node.tool
-        self.job_id, self.epoch, self.policy = run.lease.job_id, run.lease.epoch, run.worker.policy
-        self.key = execution_key(self.job_id, node.id, node.tool.name, node.args)
+        self.job_id, self.epoch, self.policy = run.job_id, run.lease.epoch, run.worker.policy
+        self.key = self.own_key()
         self.invocation = invocation_id(self.key)
-        self.past: StepHistory = run.history.step(node.id)
+        self.past = self.own_past()
         record = run.ledger.get(self.key)
         self.ledger: LedgerStatus | None = record.status if record else None
         self.ledger_result = Stored(record.result, record.external_id) if record and record.committed else None
         effect = run.effects.get(self.key)
-        self.effect = (
-            Stored(effect.output, effect.metadata.get("external_id"), effect.state_changes) if effect else None
-        )
+        self.effect = _of_effect(effect) if effect else None
         # Read again under the same lease, an open attempt may be this turn's own, and its request on the wire still.
         own = bool(self.past.open) and self.past.last_epoch == run.lease.epoch
         self.last_sending = float("inf") if own else run.lease.previous_expiry
         self.memory = Stored(None)
         self.catching_up = True  # until the world itself has answered
+        self.undoing = False
+
+    def own_key(self) -> str:
+        """The internal idempotency key."""
+        return execution_key(self.job_id, self.node.id, self.tool.name, self.node.args)
+
+    def own_past(self) -> StepHistory:
+        """What the events say of it."""
+        return self.run.history.step(self.node.id)
 
     def recover(self) -> Need:
         """T-RECOVER: total, first match wins, as the policy orders it. What a match injects is left in `memory`."""
         past, policy = self.past, self.policy
-        if past.node not in (None, StepResult.SIDE_EFFECT_COMMITTED):
-            return "fail"  # rule 0
+        if past.node in AFTER:
+            return AFTER[StepResult(past.node)]  # rule 0
         ledger = self.ledger_result if "ledger" in policy.evidence else None
         effect = self.effect if "effects" in policy.evidence else None
         in_events = [past.finished, past.committed, past.resolved]  # rules 0 and 1
@@ -178,26 +110,41 @@ class Step:
                 return "inject"
         return "execute"  # rules 6 and 8
 
-    def run_or_recover(self) -> Generator[Command, Any, End | None]:
+    def run_or_recover(self) -> Rest:
         """Bring the step to success (None), or the job to rest (how it ended)."""
         need = self.recover()
-        while True:
-            match need:
-                case "execute" if not self.run.worker.executes:
-                    need = yield from self.abandon()
-                case "execute":
-                    need = yield from self.attempt()
-                case "closed":
-                    need = yield from self.closed()
-                case "open":
-                    need = yield from self.ambiguous()
-                case "inject":
-                    yield from self.record()
-                    return None
-                case "park":
-                    return (yield from self.park())
-                case "fail":
-                    return (yield from self.fail())
+        while need in ("execute", "closed", "open"):
+            if self.cancellable and need != "open" and (yield from self.run.heard()):
+                need = "cancel"
+            elif need == "closed":
+                need = yield from self.closed()
+            elif need == "open":
+                need = yield from self.ambiguous()
+            elif self.run.worker.executes:
+                need = yield from self.attempt()
+            else:
+                need = yield from self.abandon()
+        return (yield from self.come_to_rest(need))
+
+    def come_to_rest(self, need: Need) -> Rest:
+        """What is left once nothing is to be executed."""
+        match need:
+            case "inject":
+                yield from self.record()
+                return (yield from self.conclude())
+            case "undo":
+                self.undoing = True
+                return None
+            case "undone" if self.past.failure is None:
+                return None
+            case "requeue":
+                return (yield from self.requeue())
+            case "cancel":
+                return (yield from self.cancel())
+            case "park":
+                return (yield from self.park())
+            case _:
+                return (yield from self.fail())
 
     def attempt(self) -> Generator[Command, Any, Need]:
         """B1, B2, B3: own the step, say so durably, change the world."""
@@ -207,58 +154,117 @@ class Step:
             self.memory = Stored(held.result, held.external_id)
             return "inject"
         number = self.past.attempts + 1
-        first = [("node_started", {"node_id": self.node.id})] if number == 1 else []
         started = {**self.identity, "attempt": number, "args_hash": held.args_hash}
-        batch = (*first, ("tool_invocation_started", started))
-        yield from self.run.append("append_started", self.node.id, *batch)
+        batch = (*self.announced(number), (self.names.started, started))
+        yield from self.run.append(self.names.append_started, self.node.id, *batch)
         self.past.open.add(number)
         self.past.retry_scheduled = False
-        outcome: Outcome = yield Execute(self.tool, self.node.args, self.context(number))
+        outcome: Outcome = yield Execute(self.tool, self.node.args, self.context(number), self.names.execute)
         if outcome.kind == "ok":
             self.memory, self.catching_up = outcome.stored, False
             return "inject"
         if outcome.kind == "no_effect":
-            yield from self.finished("append_no_effect", "no_effect", attempt=number, error=outcome.error)
+            yield from self.failed(self.names.append_no_effect, "no_effect", number, outcome.error)
             self.past.close([number])
+            self.past.error = outcome.error
             return "open" if self.past.open and self.policy.barrier != "absent" else "closed"
         self.last_sending = float("inf")  # our own request may be on the wire still
-        yield from self.finished("append_unknown", "unknown", attempt=number, error=outcome.error)
+        yield from self.failed(self.names.append_unknown, "unknown", number, outcome.error)
         self.past.doubted.add(number)
         return "open"
 
     def record(self) -> Writes:
-        """B4 to B9: what the world answered, made durable; what is there already is skipped (U1 to U4)."""
-        result = {"result": self.memory.result, "external_id": self.memory.external_id}
+        """B4 to B7: what the world answered, made durable; what is there already is skipped (U1 to U4)."""
+        result: dict[str, Json] = {"result": self.memory.result, "external_id": self.memory.external_id}
+        told = {**result, "failed": self.failure} if self.failure is not None else result
         output_hash = digest(self.memory.result)
         for write in self.policy.order:
             name = CATCH_UP[write] if self.catching_up else write
             if write == "put_effect" and self.effect is None:
                 yield PutEffect(name, self.effect_record(output_hash), self.epoch)
             elif write == "append_finished" and self.past.finished is None:
-                yield from self.finished(name, "success", attempt=self.past.attempts, **result)
+                yield from self.succeeded(name if self.catching_up else self.names.append_finished, told)
             elif write == "append_committed" and self.past.committed is None:
-                command = {"command_id": self.node.id, "kind": "tool"}
+                command = {"command_id": self.command_id, "kind": "tool"}
                 hashes = {"input_hash": self.args_hash, "output_hash": output_hash}
-                yield from self.append(name, "command_committed", **command, **hashes, **result)
+                yield from self.append(name, "command_committed", **command, **hashes, **told)
             elif write == "commit" and self.ledger != "COMMITTED":
                 yield Settle(name, self.job_id, self.key, self.epoch, "COMMITTED", **result)
+
+    def conclude(self) -> Rest:
+        """What came from a record is confirmed; then B8 and B9, or a compensation."""
+        if self.past.undo is not None:
+            self.undoing = True
+            return None
+        if self.failure is not None:
+            return (yield from self.fail_after_effect())
+        if self.catching_up:
+            rest = yield from self.confirm()
+            if rest is not None:
+                return rest
         if self.past.node is None:
-            yield from self.append(
-                "append_node_finished", "node_finished", result_type=StepResult.SIDE_EFFECT_COMMITTED.value
-            )
+            done = StepResult.SIDE_EFFECT_COMMITTED.value
+            yield from self.append("append_node_finished", "node_finished", result_type=done)
         if not self.past.checkpointed:
             yield from self.append("checkpoint", "state_checkpointed", covers=self.run.version)
+        self.run.results[self.node.id] = self.memory.result
+        return None
+
+    def fail_after_effect(self) -> Rest:
+        """The effect is there, and the step failed all the same: it is compensatable, if its tool says how (T-COMP)."""
+        if self.tool.compensation is None:
+            return (yield from self.fail(self.failure))
+        yield from self.end_node(StepResult.COMPENSATABLE_FAILURE, self.failure)
+        self.undoing = True
+        return None
+
+    def confirm(self) -> Rest:
+        """T-CONFIRM: the world still agrees with every change that is recorded, or a person has said so."""
+        confirmation = self.run.worker.confirmation
+        if self.past.accepted:
+            return None
+        context = VerifyContext(self.job_id, self.node.id, self.context(self.past.attempts).external_key)
+        doubts: list[Doubt] = yield from confirm(confirmation, self.changes, context)
+        try:
+            decision = judged(confirmation.mode, doubts)
+        except ReplayVerificationHumanRequired as reason:
+            return (yield from self.park(str(reason)))
+        told = [str(doubt) for doubt in doubts]
+        match decision:
+            case "refuse":
+                return (yield from self.fail("the world does not agree with the record: " + "; ".join(told)))
+            case "warn":
+                yield from self.append("append_warned", "confirmation_warned", mismatches=told)
+                self.run.history.warned = True
+        return None
 
     def closed(self) -> Generator[Command, Any, Need]:
         """Rule 4: every attempt is closed without effect. Again while the policy allows, else fail with no effect."""
-        if self.ledger not in ("NO_EFFECT", "COMMITTED"):
-            yield from self.settle("ledger_no_effect", "NO_EFFECT")
-        return "execute" if (yield from self.schedule_retry()) else "fail"
+        yield from self.settle_no_effect()
+        return "execute" if (yield from self.schedule_retry()) else (yield from self.give_up())
+
+    def give_up(self) -> Generator[Command, Any, Need]:
+        """No retry is left: once more through the queue, while the policy allows that, else a permanent failure."""
+        retry = self.tool.retry
+        if not (
+            self.run.worker.executes and retry.accepts(self.past.error) and self.past.requeues < retry.max_requeues
+        ):
+            return "fail"
+        yield from self.end_node(StepResult.RETRYABLE_FAILURE, self.past.error or NO_EFFECT)
+        return "requeue"
+
+    def requeue(self) -> Rest:
+        """R2: the job goes back to the queue, and its retries begin afresh."""
+        yield from self.run.append("requeue", self.node.id, ("job_requeued", {"by": "worker"}))
+        return End(self.job_id, "open", f"step {self.node.id!r}: requeued after a failure without effect")
 
     def ambiguous(self) -> Generator[Command, Any, Need]:
         """Rule 5: an attempt was started and not closed. Say UNKNOWN, then what the tool declares."""
         if self.ledger not in ("UNKNOWN", "COMMITTED"):
             yield from self.settle("ledger_unknown", "UNKNOWN")
+        if self.past.undo is not None and self.tool.compensation is not None and self.tool.compensation.harmless:
+            self.past.failure = IN_FLIGHT
+            return "undo"
         match self.tool.on_unknown:
             case "fail":
                 return "fail"
@@ -271,21 +277,36 @@ class Step:
 
     def abandon(self) -> Generator[Command, Any, Need]:
         """Nothing is open and nobody may begin: the step ends as one without effect, which the fences make final."""
-        if self.ledger is not None:
-            yield from self.settle("ledger_no_effect", "NO_EFFECT")
+        yield from self.settle_no_effect()
         return "fail"
+
+    def cancel(self) -> Rest:
+        """Nothing is open: the ledger says so, and the job ends (T-WORKER)."""
+        yield from self.settle_no_effect()
+        return (yield from self.run.cancel(self.node.id))
 
     def schedule_retry(self) -> Generator[Command, Any, bool]:
         """R1: grant one more execution, durably, while the policy allows; False when it is used up."""
+        past, retry = self.past, self.tool.retry
         if not self.run.worker.executes:
             return False
-        if self.past.retry_scheduled:
-            return True
-        if self.past.attempts > self.tool.max_retries + self.past.forgiven:
-            return False
-        yield from self.append("schedule_retry", "retry_scheduled", attempt=self.past.attempts + 1)
-        self.past.retry_scheduled = True
+        if not past.retry_scheduled:
+            if not (retry.accepts(past.error) and retry.allows(past.attempts, past.forgiven, past.requeues)):
+                return False
+            pause = retry.pause(past.attempts)
+            later = {"backoff_seconds": pause} if pause else {}
+            yield from self.append("schedule_retry", "retry_scheduled", attempt=past.attempts + 1, **later)
+            past.retry_scheduled = True
+            if pause:
+                yield from self.wait(Pause(seconds=pause))
+        elif past.retry_at:
+            yield from self.wait(Pause(until=past.retry_at))
         return True
+
+    def wait(self, pause: Pause) -> Writes:
+        """Let the backoff pass; afterwards it is to be read whether somebody has cancelled meanwhile."""
+        yield pause
+        self.run.overtaken = True
 
     def ask(self) -> Generator[Command, Any, Need]:
         """Q0 and Q2: a final answer is appended before anything else is done; without one the job parks."""
@@ -301,22 +322,47 @@ class Step:
             return "closed"
         return "park"
 
-    def park(self) -> Generator[Command, Any, End]:
+    def park(self, reason: str | None = None) -> Generator[Command, Any, End]:
         """Q1: nobody but a person can decide."""
-        yield from self.append("park", "job_parked", reason=IN_FLIGHT, quiet_seconds=self.tool.quiet_seconds)
-        return End(self.job_id, "parked", f"step {self.node.id!r}: {IN_FLIGHT}")
+        reason = reason or IN_FLIGHT
+        yield from self.append("park", "job_parked", reason=reason, quiet_seconds=self.tool.quiet_seconds)
+        return End(self.job_id, "parked", f"step {self.node.id!r}: {reason}")
 
-    def fail(self) -> Generator[Command, Any, End]:
+    def fail(self, reason: str | None = None) -> Generator[Command, Any, End]:
         """B8 and B10: fail the job and say why; `IN_FLIGHT` claims nothing about the world."""
-        reason = self.past.failure or (NO_EFFECT if self.ledger in (None, "NO_EFFECT") else IN_FLIGHT)
+        reason = reason or self.past.failure or (NO_EFFECT if self.ledger in (None, "NO_EFFECT") else IN_FLIGHT)
         if self.past.node is None:
-            yield from self.append(
-                "append_node_failed", "node_finished", result_type=StepResult.PERMANENT_FAILURE.value, reason=reason
-            )
+            yield from self.end_node(StepResult.PERMANENT_FAILURE, reason)
         yield from self.run.append("append_failed", None, ("job_failed", {"step": self.node.id, "reason": reason}))
         return End(self.job_id, "failed", f"step {self.node.id!r}: {reason}")
 
     # What the writes say.
+
+    @property
+    def failure(self) -> str | None:
+        """Why the step failed although its effect happened, wherever that is recorded; None for a success."""
+        told = (self.memory, self.past.finished, self.past.committed, self.effect)
+        return next((stored.failed for stored in told if stored is not None and stored.failed is not None), None)
+
+    @property
+    def stored(self) -> Stored | None:
+        """The result, from whatever record holds it."""
+        told = (self.past.finished, self.past.committed, self.past.resolved, self.ledger_result, self.effect)
+        return next(filter(None, told), None)
+
+    @property
+    def changes(self) -> tuple[Json, ...]:
+        """The state that the step changed, as far as a record says."""
+        return self.past.state_changes or (self.effect.state_changes if self.effect else ())
+
+    @property
+    def command_id(self) -> str:
+        """What `command_committed` calls it."""
+        return self.node.id
+
+    def announced(self, number: int) -> list[tuple[str, dict[str, Json]]]:
+        """What stands before the first started event."""
+        return [("node_started", {"node_id": self.node.id})] if number == 1 else []
 
     @cached_property
     def args_hash(self) -> str:
@@ -354,8 +400,14 @@ class Step:
             input_hash=self.args_hash,
             output_hash=output_hash,
             state_changes=self.memory.state_changes,
-            metadata={"external_id": self.memory.external_id, "tool_name": self.tool.name},
+            metadata=self.metadata,
         )
+
+    @property
+    def metadata(self) -> dict[str, Json]:
+        """Provenance, and why a step with an effect failed all the same."""
+        told = {"external_id": self.memory.external_id, "tool_name": self.tool.name}
+        return told if self.failure is None else {**told, "failed": self.failure}
 
     def context(self, attempt: int) -> ToolContext:
         """What the tool is told. The external key is the same in every attempt (as written it is not)."""
@@ -369,18 +421,48 @@ class Step:
         """An event of this step."""
         return self.run.append(boundary, self.node.id, (event, {**self.identity, **data}))
 
-    def finished(self, boundary: str, outcome: str, **data: Json) -> Writes:
-        """tool_invocation_finished, and in the same batch the state that the tool says it has changed."""
-        entries = [("tool_invocation_finished", {**self.identity, "outcome": outcome, **data})]
+    def succeeded(self, boundary: str, told: dict[str, Json]) -> Writes:
+        """The finished event, and in the same batch the state that the tool says it has changed."""
+        data = {**self.identity, "outcome": "success", "attempt": self.past.attempts, **told}
+        entries = [(self.names.finished, data)]
         if self.memory.state_changes:
             entries.append(("state_changed", {**self.identity, "changes": list(self.memory.state_changes)}))
         return self.run.append(boundary, self.node.id, *entries)
+
+    def failed(self, boundary: str, outcome: str, attempt: int, error: str | None) -> Writes:
+        """The end of an attempt that gave no result."""
+        return self.append(boundary, self.names.failed, outcome=outcome, attempt=attempt, error=error)
+
+    def end_node(self, result: StepResult, reason: str | None) -> Writes:
+        """B8 of a failure: its type and its reason."""
+        told = {"result_type": result.value, "reason": reason}
+        yield from self.append("append_node_failed", "node_finished", **told)
+        self.past.node, self.past.failure = result, reason
+
+    def settle_no_effect(self) -> Writes:
+        """B7': nothing is open, and no record says that anything happened."""
+        if self.ledger not in (None, "NO_EFFECT", "COMMITTED"):
+            yield from self.settle("ledger_no_effect", "NO_EFFECT")
 
     def settle(self, boundary: str, status: LedgerStatus) -> Writes:
         """B7': the ledger says how the step stands; a committed record stays as it is."""
         held: Invocation = yield Settle(boundary, self.job_id, self.key, self.epoch, status)
         self.ledger = held.status
 
+
+def _of_effect(record: EffectRecord) -> Stored:
+    """What an effect record says of the result."""
+    said = record.metadata
+    return Stored(record.output, said.get("external_id"), record.state_changes, said.get("failed"))
+
+
+AFTER: Final[dict[str, Need]] = {
+    StepResult.RETRYABLE_FAILURE: "requeue",
+    StepResult.PERMANENT_FAILURE: "fail",
+    StepResult.COMPENSATABLE_FAILURE: "undo",
+    StepResult.COMPENSATED: "undone",
+}
+"""Rule 0: what alone is missing after a `node_finished` that is no success."""
 
 IN_FLIGHT = "invocation in flight or lost"
 NO_EFFECT = "every attempt ended without effect"

@@ -9,21 +9,23 @@ Json = Any
 
 LedgerStatus = Literal["INFLIGHT", "NO_EFFECT", "UNKNOWN", "COMMITTED"]
 EffectKind = Literal["tool", "llm", "http", "human", "time", "random"]
-JobStatus = Literal["open", "parked", "completed", "failed"]
+JobStatus = Literal["open", "waiting", "parked", "completed", "failed", "cancelled"]
 
 NEUTRAL: Final = frozenset({"signal_received", "wait_completed", "cancel_requested"})
 """Events that never conflict with a worker's write: an append that they overtook is rebased (T-WRITE)."""
 
 STATUS_AFTER: Final[Mapping[str, JobStatus]] = {
     "job_created": "open",
+    "job_waiting": "waiting",
     "job_parked": "parked",
     "job_requeued": "open",
     "job_completed": "completed",
     "job_failed": "failed",
+    "job_cancelled": "cancelled",
 }
 """The job's state after an event of some type; every other type leaves it as it is."""
 
-TERMINAL: Final = frozenset({"completed", "failed"})
+TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
 
 class NewEvent(NamedTuple):

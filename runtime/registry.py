@@ -1,4 +1,4 @@
-"""The registry: which tools there are, by name, and where a user's own come from."""
+"""The registry: which tools there are, by name, what confirms their changes, and where a user's own come from."""
 
 import hashlib
 import importlib
@@ -12,7 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar, get_args
 
-from .tool import Call, Look, OnUnknown, Query, Tool
+from .retry import DEFAULT_RETRY, RetryPolicy
+from .tool import Call, Compensation, Look, OnUnknown, Query, Tool
+from .verifier import Confirmation, Mode, ResourceVerifier, check_verifier
 
 AnyCall = TypeVar("AnyCall", bound=Call)
 
@@ -25,6 +27,10 @@ class DuplicateToolError(ValueError):
     """Two tools of one name: a plan could not say which it means."""
 
 
+class DuplicateVerifierError(ValueError):
+    """Two verifiers of one resource type: a record could not say which confirms it."""
+
+
 class ToolSourceError(Exception):
     """A user's tools cannot be loaded: says from where, why, and the remedy."""
 
@@ -34,6 +40,8 @@ class Registry:
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
+        self._verifiers: dict[str, ResourceVerifier] = {}
+        self._mode: Mode | None = None
         for tool in tools:
             self.add(tool)
 
@@ -79,8 +87,10 @@ class Registry:
         query: Query | None = None,
         look: Look = "none",
         quiet_seconds: float = 60.0,
-        max_retries: int = 2,
+        retry: RetryPolicy = DEFAULT_RETRY,
         timeout_seconds: float = 30.0,
+        compensation: Compensation | None = None,
+        no_compensation: str | None = None,
     ) -> Callable[[AnyCall], AnyCall]:
         """Register the decorated function `fn(args, context)`, sync or async, under a contract (see `Tool`).
 
@@ -100,17 +110,55 @@ class Registry:
                     query=query,
                     look=look,
                     quiet_seconds=quiet_seconds,
-                    max_retries=max_retries,
+                    retry=retry,
                     timeout_seconds=timeout_seconds,
+                    compensation=compensation,
+                    no_compensation=no_compensation,
                 )
             )
             return call
 
         return register
 
+    def verify(self, resource_type: str, verifier: ResourceVerifier) -> None:
+        """Let `verifier` confirm the recorded changes of this type before they are injected (T-CONFIRM).
+
+        Raises DuplicateVerifierError, or ValueError when it cannot be asked.
+        """
+        check_verifier(resource_type, verifier)
+        if self._verifiers.setdefault(resource_type, verifier) is not verifier:
+            raise DuplicateVerifierError(
+                f"resource type {resource_type!r} has two verifiers; give one of them another type"
+            )
+
+    @property
+    def confirmation_mode(self) -> Mode:
+        """What a mismatch leads to: `strict` unless set; a word that is no mode is refused with ValueError."""
+        return self._mode or "strict"
+
+    @confirmation_mode.setter
+    def confirmation_mode(self, mode: Mode) -> None:
+        self._mode = Confirmation(mode=mode).mode
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """The verifiers and the mode, as they are now."""
+        return Confirmation(dict(self._verifiers), self.confirmation_mode)
+
     def merged(self, other: "Registry") -> "Registry":
-        """A new registry with the tools of both. The same tool in both is one; two of one name: DuplicateToolError."""
-        return Registry([*self, *(tool for tool in other if tool is not self._tools.get(tool.name))])
+        """A new registry with the tools and verifiers of both, and the mode that one of them sets.
+
+        The same tool or verifier in both is one. Raises DuplicateToolError or DuplicateVerifierError where two are of one
+        name or type, and ValueError where two modes are set.
+        """
+        both = Registry([*self, *(tool for tool in other if tool is not self._tools.get(tool.name))])
+        for each in (self, other):
+            for resource_type, verifier in each._verifiers.items():
+                both.verify(resource_type, verifier)
+        if self._mode and other._mode and self._mode != other._mode:
+            raise ValueError(f"two confirmation modes are set, {self._mode!r} and {other._mode!r}; set one")
+        both._mode = self._mode or other._mode
+        return both
 
 
 def _check(tool: Tool) -> None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .commands import Append, Command, Fence, PutEffect, Settle
-from .protocol import End, Worker, resume
+from .job import resume
 from .records import STATUS_AFTER, EffectRecord, Event, Json, Lease, NewEvent
 from .tool import NotKnown, Tool, ToolContext
+from .turn import End, Worker
 
 COMPLETE: Final = ["job_completed"]
 """All that the replay of a completed job adds."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .records import Json
+from .retry import DEFAULT_RETRY, RetryPolicy
 
 OnUnknown = Literal["park", "query", "reexecute", "fail"]
 Look = Literal["none", "quiet", "fence"]
@@ -43,6 +44,19 @@ class NoEffectError(Exception):
     """Raised by a tool when *provably nothing happened*. Any other exception means that the outcome is unknown."""
 
 
+class PartialEffectError(Exception):
+    """Raised by a tool when the effect *has happened* and the step failed all the same: it is to be compensated (S0 ②).
+
+    What the tool knows of the effect is recorded as for a success: `output`, `external_id`, `state_changes`.
+    """
+
+    def __init__(
+        self, message: str, output: Json = None, external_id: str | None = None, state_changes: tuple[Json, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.result = ToolResult(output, external_id, state_changes)
+
+
 @dataclass(frozen=True)
 class Happened:
     """A query's answer: the effect with this external key exists."""
@@ -68,6 +82,23 @@ Query = Callable[[Json, ToolContext], Happened | Absent | NotKnown]
 
 
 @dataclass(frozen=True)
+class Compensation:
+    """What undoes a tool's effect, under the same protocol and a key of its own (T-COMP).
+
+    call: called with {"args", "result", "external_id"} of the step that it undoes. query, look, quiet_seconds: as for a tool,
+    for a compensation whose own outcome was lost. harmless: nothing happens when there is nothing to undo, so that an effect of
+    which nobody knows whether it happened may be compensated unresolved.
+    """
+
+    call: Call
+    query: Query | None = None
+    look: Look = "none"
+    quiet_seconds: float = 60.0
+    timeout_seconds: float = 30.0
+    harmless: bool = False
+
+
+@dataclass(frozen=True)
 class Tool:
     """A registered tool and its declared contract.
 
@@ -75,7 +106,8 @@ class Tool:
     irreversible: None when the author did not say (listed by `crashwindow tools`).
     look: what an "absent" of `query` is worth: nothing to ask, final only `quiet_seconds` (D) after the last possible sending, or
     final because the look itself fences off late requests.
-    on_unknown: what an ambiguous attempt leads to. max_retries: executions beyond the first.
+    on_unknown: what an ambiguous attempt leads to. retry: when it is executed again after it had no effect.
+    compensation: what undoes the effect; no_compensation: why there is none. An irreversible tool of a plan declares one of them.
     timeout_seconds: how long the runtime waits for an async tool; afterwards the outcome is unknown. A sync tool bounds itself.
     """
 
@@ -88,8 +120,10 @@ class Tool:
     query: Query | None = None
     look: Look = "none"
     quiet_seconds: float = 60.0
-    max_retries: int = 2
+    retry: RetryPolicy = DEFAULT_RETRY
     timeout_seconds: float = 30.0
+    compensation: Compensation | None = None
+    no_compensation: str | None = None
 
     def __post_init__(self) -> None:
         self.check(self.on_unknown)
@@ -97,8 +131,18 @@ class Tool:
             raise ValueError(
                 f"tool {self.name!r}: `query` and `look` go together (look='quiet' or 'fence' with a query function)"
             )
-        if self.max_retries < 0 or self.quiet_seconds < 0 or self.timeout_seconds <= 0:
-            raise ValueError(f"tool {self.name!r}: max_retries and quiet_seconds must be ≥ 0, timeout_seconds > 0")
+        if self.quiet_seconds < 0 or self.timeout_seconds <= 0:
+            raise ValueError(f"tool {self.name!r}: quiet_seconds must be ≥ 0, timeout_seconds > 0")
+        if self.compensation is not None and self.no_compensation is not None:
+            raise ValueError(f"tool {self.name!r}: no_compensation says why there is none, and one is declared")
+
+    def check_compensation(self) -> None:
+        """Raise ValueError when an irreversible tool says neither what undoes its effect nor why nothing does (T-COMP)."""
+        if self.irreversible and self.compensation is None and not (self.no_compensation or "").strip():
+            raise ValueError(
+                f"tool {self.name!r} is irreversible and says nothing of a compensation: declare compensation=…, or "
+                "no_compensation='the reason why there is none'"
+            )
 
     def check(self, on_unknown: OnUnknown) -> None:
         """Raise ValueError when the tool's contract does not allow a choice of `on_unknown`."""

@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -19,11 +19,11 @@ from . import drive
 from .commands import Ports
 from .drive import Perform, StoppedError
 from .history import History
-from .protocol import End, Worker, plan_nodes
 from .records import Json
 from .sqlite_store import SqliteStore
 from .store import Store, StoreError
 from .tool import Tool
+from .turn import End, Worker, tool_of
 
 FIRST_PAUSE: Final = 1.0
 """Seconds until a job is tried again that was let go of; each further time waits twice as long."""
@@ -147,7 +147,7 @@ def become_worker(store: Store) -> None:
         store.worker_lock()
 
 
-def unrunnable(plan: dict[str, Json], tools: dict[str, Tool]) -> str | None:
+def unrunnable(plan: dict[str, Json], tools: Mapping[str, Tool]) -> str | None:
     """Why a stored plan cannot be run with these tools, and the remedy; None when it can."""
     if any("contract_key" in entry for entry in plan["nodes"]):
         return "it is the step of an execution contract, which its graph runner works: advance the contract's session"
@@ -156,7 +156,8 @@ def unrunnable(plan: dict[str, Json], tools: dict[str, Tool]) -> str | None:
         names = ", ".join(map(repr, missing))
         return f"its plan needs tools that are not registered here: {names}; start the worker with --tools FILE"
     try:
-        plan_nodes(plan, tools)
+        for entry in plan["nodes"]:
+            tool_of(entry, tools)
     except ValueError as error:
         return f"its plan does not agree with a tool's contract: {error}; change the tool's declaration back"
     return None

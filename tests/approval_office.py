@@ -13,6 +13,7 @@ from crashwindow.runtime.contracts.records import ExecutionContract, GraphState
 from crashwindow.runtime.contracts.runner import GraphRunner
 from crashwindow.runtime.contracts.serve import ApprovalServer
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
+from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.tool import Tool, ToolContext
 
@@ -34,7 +35,7 @@ class Office:
         self.store = SqliteStore(path)
         self.contracts = SqliteContractStore(self.store)
         self.ports = ContractPorts(self.store, time.sleep, self.contracts)
-        declared: dict[str, Any] = {"irreversible": True, "max_retries": 0, "on_unknown": "park"}
+        declared: dict[str, Any] = {"irreversible": True, "retry": RetryPolicy(max_retries=0), "on_unknown": "park"}
         self.tools = {"email.send": Tool("email.send", self.send, "", quiet_seconds=quiet_seconds, **declared)}
         self.scripts: dict[str, Any] = {}
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 from crashwindow.runtime.commands import Command, Ports
 from crashwindow.runtime.drive import perform, run
 from crashwindow.runtime.plan import submission
-from crashwindow.runtime.protocol import End, Worker
 from crashwindow.runtime.records import Json
 from crashwindow.runtime.store import Store
 from crashwindow.runtime.tool import Happened, NoEffectError, NotKnown, Tool, ToolContext, ToolResult
+from crashwindow.runtime.turn import End, Worker
 
 JOB: Final = "job"
 

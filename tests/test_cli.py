@@ -24,6 +24,7 @@ TOOLS = """
 import os, time
 from pathlib import Path
 from crashwindow.runtime.registry import Registry
+from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.tool import NoEffectError
 
 registry = Registry()
@@ -47,7 +48,7 @@ def _(args, context):
 def _(args, context):
     raise ConnectionError("the answer was lost")
 
-@registry.tool(name="refuse", irreversible=True, max_retries=0)
+@registry.tool(name="refuse", irreversible=True, no_compensation="nobody knows how", retry=RetryPolicy(max_retries=0))
 def _(args, context):
     raise NoEffectError("not today\\x1b[31m")
 

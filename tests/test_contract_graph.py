@@ -22,11 +22,12 @@ from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.step import execute, job_id, step_plan
 from crashwindow.runtime.contracts.store import Batch, Conflict, ConsentMissing, ContractError, Move
 from crashwindow.runtime.drive import StoppedError
-from crashwindow.runtime.protocol import plan_nodes
 from crashwindow.runtime.resolve import Answer, question, resolve
+from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import StoreError
 from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
+from crashwindow.runtime.turn import tool_node
 
 MAIL = {"kind": "call", "service": "email", "method": "send", "args": {"to": "bob@example.com"}}
 CONFIRM = {"kind": "ask", "message": "Send the mail to bob@example.com?", "defers": 0}
@@ -56,7 +57,7 @@ class House:
         self.during: Callable[[], None] = lambda: None
         self.lives = 0
         self.turns = itertools.count()
-        declared = {"irreversible": True, "max_retries": 0, **contract}
+        declared = {"irreversible": True, "retry": RetryPolicy(max_retries=0), **contract}
         self.tools = {"email.send": Tool("email.send", self.send, "", **declared)}
         self.reasoner = ScriptedReasoner.read(script)
         self.begin()
@@ -361,7 +362,7 @@ def test_a_reversible_call_that_was_gated_stays_so(house: House, first: str, the
         notes.append(context.step_id)
         return "noted"
 
-    house.tools["notes.add"] = Tool("notes.add", add, "", max_retries=0)
+    house.tools["notes.add"] = Tool("notes.add", add, "", retry=RetryPolicy(max_retries=0))
     again = {"actions": RETRY_FIRST["actions"] * 2}
     house.reasoner = ScriptedReasoner.read([{"actions": [NOTE, CONFIRM]}, again, {"reply": "{seen}"}])
     asked(house)
@@ -674,7 +675,7 @@ def test_a_step_resolved_by_the_other_command(house: House) -> None:
 
 def test_did_not_happen_executes_nothing(tmp_path: Path) -> None:
     """A person's "no" makes the contract failed, even where the tool allows retries: a retry is a new contract (C-RETRY)."""
-    house = House(tmp_path, SEND_ASKED, max_retries=5)
+    house = House(tmp_path, SEND_ASKED, retry=RetryPolicy(max_retries=5))
     in_flight(house)
     house.mails.clear()  # the mail server lost it
     with pytest.raises(ContractError, match="too early"):
@@ -866,7 +867,8 @@ def test_the_limit_of_a_contract_bounds_the_tools(house: House) -> None:
     contract = house.contracts.contract("exec-001")
     assert contract.timeout_seconds == 30
     for limit, bound in ((5.0, 5.0), (500.0, 30.0)):
-        (node,) = plan_nodes(step_plan(replaced(contract, timeout_seconds=limit)), house.tools)
+        (entry,) = step_plan(replaced(contract, timeout_seconds=limit))["nodes"]
+        node = tool_node(entry, house.tools, {})
         assert node.tool.timeout_seconds == bound
         assert node.contract_key == contract.idempotency_key
 

@@ -10,9 +10,10 @@ from crashwindow.runtime.commands import Command, Ports, Query
 from crashwindow.runtime.drive import StoppedError, perform, run
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import submission
-from crashwindow.runtime.protocol import Worker
+from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.store import StoreError, VersionConflict
 from crashwindow.runtime.tool import Absent, Happened, NoEffectError, NotKnown, Tool, ToolContext, ToolResult
+from crashwindow.runtime.turn import Worker
 
 JOB = "job"
 PLAN = {"version": 1, "nodes": [{"id": n, "tool": "t", "args": {"n": n}, "depends_on": []} for n in ("a", "b")]}
@@ -114,14 +115,22 @@ def test_a_tool_that_never_answers_uses_up_its_retries() -> None:
     def fails(house: House) -> Any:
         raise RuntimeError("no answer")
 
-    house = House(fails, on_unknown="query", look="fence", query=lambda a, c: Absent(), max_retries=2)
+    house = House(
+        fails, on_unknown="query", look="fence", query=lambda a, c: Absent(), retry=RetryPolicy(max_retries=2)
+    )
     assert house.run().status == "failed"
     assert len(house.sent) == 3
 
 
 def test_an_attempt_that_a_crash_swallowed_is_no_failure_of_the_tool() -> None:
     """Found not to have happened, it does not count against the tool's retries (P4): the job completes."""
-    house = House(lambda _: "done", on_unknown="query", look="fence", query=lambda a, c: Absent(), max_retries=0)
+    house = House(
+        lambda _: "done",
+        on_unknown="query",
+        look="fence",
+        query=lambda a, c: Absent(),
+        retry=RetryPolicy(max_retries=0),
+    )
 
     class Dies(BaseException):
         """The process ends."""

@@ -24,6 +24,7 @@ from crashwindow.runtime.commands import Acquire, Append, Command, Ports
 from crashwindow.runtime.records import Invocation, NewEvent
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import StoreError
+from crashwindow.runtime.turn import Run, ToolNode
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -39,7 +40,7 @@ def with_policy(policy: Policy) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
         original = protocol.Step.__init__
 
-        def init(self: protocol.Step, run: protocol.Run, node: protocol.Node) -> None:
+        def init(self: protocol.Step, run: Run, node: ToolNode) -> None:
             original(self, replace_policy(run, policy), node)
 
         patch.setattr(protocol.Step, "__init__", init)
@@ -47,7 +48,7 @@ def with_policy(policy: Policy) -> Plant:
     return plant
 
 
-def replace_policy(run: protocol.Run, policy: Policy) -> protocol.Run:
+def replace_policy(run: Run, policy: Policy) -> Run:
     """The same turn of a worker that has another policy."""
     run.worker = replace(run.worker, policy=policy)
     return run

@@ -35,7 +35,7 @@ def test_only_the_tools_own_proof_is_no_effect() -> None:
         pass
 
     assert classify(NoEffectError("refused")) == classify(RefusedError()) == "no_effect"
-    assert executed(RefusedError("refused")).error == "refused"
+    assert executed(RefusedError("refused")).error == "RefusedError: refused"  # a retry policy may ask for the type
 
 
 def test_a_person_who_interrupts_is_not_an_outcome() -> None:

@@ -22,9 +22,9 @@ from crashwindow.runtime.plan import (
     submission,
     validate_plan,
 )
-from crashwindow.runtime.protocol import plan_nodes
 from crashwindow.runtime.registry import Registry
 from crashwindow.runtime.tools import registry as shipped
+from crashwindow.runtime.turn import tool_node
 
 TOOLS = Registry()
 TOOLS.tool(name="plain")(lambda args, context: None)
@@ -97,9 +97,9 @@ def test_a_stored_plan_is_what_the_protocol_reads() -> None:
     """The stored form runs as it stands: the protocol finds tools, arguments and the node's own choices in it."""
     plan = stored(node("a", args={"n": None}), node("b", "a", tool="repeatable", on_unknown="reexecute", max_retries=5))
     assert json.loads(json.dumps(plan)) == plan
-    one, two = plan_nodes(plan, TOOLS.tools)
+    one, two = (tool_node(entry, TOOLS.tools, {}) for entry in plan["nodes"])
     assert (one.id, one.args, one.tool) == ("a", {"n": None}, TOOLS["plain"])
-    assert (two.tool.on_unknown, two.tool.max_retries) == ("reexecute", 5)
+    assert (two.tool.on_unknown, two.tool.retry.max_retries) == ("reexecute", 5)
 
 
 def test_free_nodes_run_in_the_order_of_the_file() -> None:

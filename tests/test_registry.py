@@ -12,6 +12,7 @@ import pytest
 
 from crashwindow.runtime.records import Json
 from crashwindow.runtime.registry import DuplicateToolError, Registry, ToolSourceError, UnknownToolError, load_tools
+from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.tool import Absent, ToolContext
 from crashwindow.runtime.tools import registry as shipped
 
@@ -48,13 +49,19 @@ def test_the_decorator_registers_a_contract() -> None:
     """The decorator keeps the function as it is, and the contract and the docstring as they are declared."""
     registry = Registry()
     decorate = registry.tool(
-        name="my.echo", idempotent=True, on_unknown="query", query=nothing, look="quiet", quiet_seconds=3, max_retries=7
+        name="my.echo",
+        idempotent=True,
+        on_unknown="query",
+        query=nothing,
+        look="quiet",
+        quiet_seconds=3,
+        retry=RetryPolicy(max_retries=7),
     )
     assert decorate(echo) is echo
     tool = registry["my.echo"]
     assert (tool.call, tool.description, tool.idempotent) == (echo, "Says what it was told.", True)
     assert (tool.on_unknown, tool.query, tool.look) == ("query", nothing, "quiet")
-    assert (tool.quiet_seconds, tool.max_retries, tool.irreversible) == (3, 7, None)
+    assert (tool.quiet_seconds, tool.retry.max_retries, tool.irreversible) == (3, 7, None)
 
 
 def test_async_functions_are_tools() -> None:
@@ -111,7 +118,7 @@ def test_an_unknown_tool_is_named_with_the_remedy() -> None:
         ({"look": "fence"}, "go together"),
         ({"query": nothing, "look": "later"}, "look='later' is not one of none, quiet, fence"),
         ({"query": lambda args: Absent(), "look": "quiet"}, r"its query must take \(args, context\)"),
-        ({"max_retries": -1}, "must be ≥ 0"),
+        ({"quiet_seconds": -1}, "must be ≥ 0"),
     ],
 )
 def test_a_contract_that_cannot_hold_is_refused(contract: dict[str, Any], words: str) -> None:

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from ...model.contract import Actor, Status, Trigger
 from ..commands import Command
-from ..protocol import Worker
 from ..records import Json
+from ..turn import Worker
 from .commands import Load, LoadHolders, Snapshot, Tell, Think, Write
 from .drafts import Name, drafts, wishes
 from .form import doubt, form, released

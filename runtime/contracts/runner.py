@@ -15,10 +15,10 @@ from ...model.contract import Status
 from .. import drive
 from ..commands import Ports
 from ..drive import Perform, StoppedError
-from ..protocol import Worker
 from ..records import Lease
 from ..store import StaleEpoch, StoreError, VersionConflict
 from ..tool import Tool
+from ..turn import Worker
 from ..worker import owner_id
 from .commands import ContractPorts, Load, Snapshot, Write
 from .graph import FIRST

@@ -10,9 +10,10 @@ from typing import Any, Final, Literal
 
 from ..commands import Command
 from ..history import History, StepHistory
+from ..job import work
 from ..plan import VERSION, StoredPlan
-from ..protocol import Worker, work
 from ..records import Event, Json
+from ..turn import Worker
 from .commands import LoadStep, Submit
 from .records import ExecutionContract
 

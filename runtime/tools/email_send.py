@@ -19,6 +19,7 @@ from email.utils import formatdate
 from typing import Final, NamedTuple
 
 from ..records import Json
+from ..retry import RetryPolicy
 from ..tool import NoEffectError, Tool, ToolContext, ToolResult
 
 SERVER: Final = "CRASHWINDOW_SMTP"
@@ -116,5 +117,6 @@ TOOL: Final = Tool(
     " Not idempotent: a repeat is another e-mail, with the same Message-ID. Irreversible. It cannot be asked afterwards.",
     irreversible=True,
     # A refusal ends the execution: another one needs a new contract, and the consent that it asks for.
-    max_retries=0,
+    retry=RetryPolicy(max_retries=0),
+    no_compensation="a message that has been handed over cannot be called back",
 )

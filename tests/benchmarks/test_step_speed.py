@@ -12,9 +12,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from crashwindow.runtime.commands import Ports
 from crashwindow.runtime.drive import run
 from crashwindow.runtime.plan import submission
-from crashwindow.runtime.protocol import Worker
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.tool import Tool
+from crashwindow.runtime.turn import Worker
 
 STEPS = 50
 COMMITS = 8

@@ -1,0 +1,112 @@
+"""Compensation: what undoes a step's effect, under the same protocol as the step itself (T-COMP; S2).
+
+It has a key of its own, so it is a logical effect of its own: at most once, said to be unknown when its outcome was lost,
+injected on replay. `compensation_started` is its barrier. Nothing but a request, or proof that it did not happen, has it
+executed again.
+"""
+
+from collections.abc import Generator
+from typing import Any, ClassVar, Final
+
+from .commands import Command
+from .history import StepHistory
+from .keys import compensation_key
+from .outcome import StepResult
+from .protocol import Names, Need, Step
+from .records import Json
+from .retry import RetryPolicy
+from .tool import Tool
+from .turn import End, Rest, ToolNode
+
+UNDO: Final = Names(
+    append_started="append_compensation_started",
+    started="compensation_started",
+    execute="compensate",
+    append_finished="append_compensated",
+    finished="step_compensated",
+    append_no_effect="append_compensation_failed",
+    append_unknown="append_compensation_failed",
+    failed="compensation_failed",
+)
+FAILED: Final = "the compensation failed, and nothing was undone; request it again, or cancel the job"
+
+
+def undo(step: Step) -> Rest:
+    """Compensate a step, then end the job if the step had failed; a step that a person had undone is over and done with."""
+    rest = yield from Compensation(step).run_or_recover()
+    if rest is not None or step.past.failure is None:
+        return rest
+    return (yield from step.fail())
+
+
+def undoing_tool(tool: Tool) -> Tool:
+    """A tool's compensation as a tool. A failure is not retried by itself: a person is asked."""
+    declared = tool.compensation
+    if declared is None:
+        raise ValueError(f"tool {tool.name!r} declares no compensation")
+    return Tool(
+        name=f"{tool.name}#compensation",
+        call=declared.call,
+        description=f"undoes {tool.name}",
+        on_unknown="query" if declared.query else "park",
+        query=declared.query,
+        look=declared.look,
+        quiet_seconds=declared.quiet_seconds,
+        retry=RetryPolicy(max_retries=0),
+        timeout_seconds=declared.timeout_seconds,
+    )
+
+
+class Compensation(Step):
+    """The compensation of a step, as a step: other names, another key, another end."""
+
+    names: ClassVar[Names] = UNDO
+    cancellable: ClassVar[bool] = False  # it is owed, whatever becomes of the job
+
+    def __init__(self, step: Step) -> None:
+        self.original = step
+        step.past.undo = step.past.undo or StepHistory()
+        done = step.stored
+        told: dict[str, Json] = {"result": done.result, "external_id": done.external_id} if done else {"result": None}
+        super().__init__(step.run, ToolNode(step.node.id, undoing_tool(step.tool), {"args": step.node.args, **told}))
+
+    def own_key(self) -> str:
+        """One key, whatever the step's result was."""
+        return compensation_key(self.original.key)
+
+    def own_past(self) -> StepHistory:
+        """What the events say of the compensation alone."""
+        return self.original.past.undo or StepHistory()
+
+    @property
+    def identity(self) -> dict[str, Json]:
+        """What every event of the compensation bears: whose it is, beside its own identity."""
+        return {**super().identity, "compensates": self.original.key}
+
+    @property
+    def command_id(self) -> str:
+        """What `command_committed` calls it."""
+        return f"{self.node.id}#compensation"
+
+    def announced(self, number: int) -> list[tuple[str, dict[str, Json]]]:
+        """The node has been started long since."""
+        return []
+
+    def give_up(self) -> Generator[Command, Any, Need]:
+        """It had no effect, and nothing allows another execution: a person decides."""
+        return "park"
+        yield
+
+    def park(self, reason: str | None = None) -> Generator[Command, Any, End]:
+        """Q1: its outcome is not known, or it failed."""
+        return super().park(reason or (None if self.past.open else FAILED))
+
+    def conclude(self) -> Rest:
+        """B8: the step is compensated, which is terminal; why it had failed stays with it."""
+        step = self.original
+        if step.past.node != StepResult.COMPENSATED:
+            reason = {} if step.past.failure is None else {"reason": step.past.failure}
+            done = {**step.identity, "result_type": StepResult.COMPENSATED.value, **reason}
+            yield from self.run.append("append_node_finished", self.node.id, ("node_finished", done))
+            step.past.node = StepResult.COMPENSATED
+        return None

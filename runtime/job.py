@@ -1,0 +1,46 @@
+"""A worker's turn on a job, from the claim to the terminal event: a generator without I/O, as the protocol of its steps is."""
+
+from collections.abc import Generator
+from typing import Any
+
+from .commands import Claim, Command, Fence
+from .compensation import undo
+from .history import History
+from .protocol import Step
+from .records import Json, Lease
+from .turn import End, Rest, Run, Worker, tool_node
+
+Protocol = Generator[Command, Any, End]
+
+
+def work(worker: Worker, job_id: str | None = None) -> Protocol:
+    """Claim a job, replay it, run what is left, and bring it to rest."""
+    lease: Lease | None = yield Claim(worker.owner, worker.ttl, job_id)
+    if lease is None:
+        return End(None, "idle")
+    return (yield from resume(worker, lease))
+
+
+def resume(worker: Worker, lease: Lease) -> Protocol:
+    """F1 to F3, then every node in the plan's order, then the terminal event."""
+    events = yield Fence("fence_events", lease)
+    ledger = yield Fence("fence_ledger", lease)
+    effects = yield Fence("fence_effects", lease)
+    history = History(events)
+    if history.status != "open":
+        return End(lease.job_id, history.status)
+    run = Run(worker, lease, history, ledger, effects)
+    for entry in history.plan["nodes"]:
+        rest = yield from bring_to_rest(run, entry)
+        if rest is not None:
+            return rest
+    tainted = {"tainted": True} if run.history.warned else {}
+    yield from run.append("append_completed", None, ("job_completed", tainted))
+    return End(lease.job_id, "completed")
+
+
+def bring_to_rest(run: Run, entry: dict[str, Json]) -> Rest:
+    """One node of the plan, of whatever kind: its protocol says what is left of it."""
+    step = Step(run, tool_node(entry, run.worker.tools, run.results))
+    rest = yield from step.run_or_recover()
+    return (yield from undo(step)) if step.undoing else rest

@@ -1,0 +1,162 @@
+"""A worker's turn on a job: who works, on which nodes, and what every node of the turn shares."""
+
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from ..model.policy import HARDENED, Policy
+from .commands import Append, Command, Fence
+from .history import History
+from .records import NEUTRAL, EffectRecord, Event, Invocation, JobStatus, Json, Lease, NewEvent
+from .tool import Tool
+from .verifier import Confirmation
+
+Writes = Generator[Command, Any, None]
+
+
+@dataclass(frozen=True)
+class End:
+    """How a worker's turn ended: nothing to claim, or a job that came to rest."""
+
+    job_id: str | None
+    status: JobStatus | Literal["idle"]
+    reason: str | None = None
+
+
+Rest = Generator[Command, Any, End | None]
+"""What brings a node to success (None), or the job to rest (how it ended)."""
+
+
+@dataclass(frozen=True)
+class ToolNode:
+    """A step of a validated plan, with its tool and the effective choices.
+
+    contract_key: where the step executes a contract, the key that its external key derives from (C-DATA).
+    """
+
+    id: str
+    tool: Tool
+    args: Json
+    contract_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Who works, with which tools, under which policy.
+
+    confirmation: who verifies records before they are injected, and what a mismatch leads to (T-CONFIRM).
+    executes: False brings a job to rest without another execution, as a contract needs that is not running any more
+    (C-UNKNOWN): what was recorded or can be asked is caught up; a step that nothing has begun ends without effect.
+    """
+
+    owner: str
+    tools: Mapping[str, Tool]
+    ttl: float = 30.0
+    policy: Policy = HARDENED
+    executes: bool = True
+    confirmation: Confirmation = field(default_factory=Confirmation)
+
+
+def tool_of(entry: dict[str, Json], tools: Mapping[str, Tool]) -> Tool:
+    """The tool of a stored node, with the node's own choices made. Raises KeyError for an unknown one, ValueError for a choice
+    that its contract does not allow.
+    """
+    tool = tools[entry["tool"]]
+    chosen = {name: entry[name] for name in ("max_retries", "backoff_seconds", "max_requeues") if name in entry}
+    tool = replace(tool, retry=replace(tool.retry, **chosen))
+    if "on_unknown" in entry:
+        tool = replace(tool, on_unknown=entry["on_unknown"])
+    if "timeout_seconds" in entry:  # a contract's; it may only tighten the tool's own
+        tool = replace(tool, timeout_seconds=min(tool.timeout_seconds, entry["timeout_seconds"]))
+    return tool
+
+
+def tool_node(entry: dict[str, Json], tools: Mapping[str, Tool], results: Mapping[str, Json]) -> ToolNode:
+    """A stored tool node, with its tool, its own choices made and its arguments filled in."""
+    return ToolNode(entry["id"], tool_of(entry, tools), filled(entry["args"], results), entry.get("contract_key"))
+
+
+def filled(value: Json, results: Mapping[str, Json]) -> Json:
+    """A value in which each `{"$result": NODE}` is the result of that node; raises KeyError for a node without one."""
+    match value:
+        case {"$result": str(name), **rest} if not rest:
+            return results[name]
+        case dict():
+            return {key: filled(item, results) for key, item in value.items()}
+        case list():
+            return [filled(item, results) for item in value]
+        case _:
+            return value
+
+
+def references(value: Json) -> Iterable[str]:
+    """The nodes whose results a value asks for."""
+    match value:
+        case {"$result": str(name), **rest} if not rest:
+            yield name
+        case dict():
+            for item in value.values():
+                yield from references(item)
+        case list():
+            for item in value:
+                yield from references(item)
+        case _:
+            pass
+
+
+class Run:
+    """A worker's turn on one job: the lease, what the stores held when it began, and the stream's version since."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        lease: Lease,
+        history: History,
+        ledger: dict[str, Invocation],
+        effects: dict[str, EffectRecord],
+    ) -> None:
+        self.worker, self.lease, self.history = worker, lease, history
+        self.ledger, self.effects = ledger, effects
+        self.version = history.version
+        self.overtaken = False
+        self.results: dict[str, Json] = {}
+        """What the nodes that are done have given, by node."""
+
+    @property
+    def job_id(self) -> str:
+        """The job at hand."""
+        return self.lease.job_id
+
+    def append(self, boundary: str, step: str | None, *entries: tuple[str, dict[str, Json]]) -> Writes:
+        """One batch at the next version. An event's id names the write: its epoch and version are given to no other."""
+        epoch, first = self.lease.epoch, self.version + 1
+        batch = tuple(
+            NewEvent(f"{epoch}.{version}.{kind}", kind, step, data)
+            for version, (kind, data) in enumerate(entries, first)
+        )
+        expected = self.version + len(batch)
+        self.version = yield Append(boundary, self.job_id, self.version, batch, epoch)
+        self.overtaken |= self.version > expected
+
+    def heard(self) -> Generator[Command, Any, bool]:
+        """Whether a cancel has been asked for. Where neutral events overtook a write of this turn, they are read first.
+
+        Anything else that was appended meanwhile is left alone here: the next append conflicts with it, and recovery is run
+        again.
+        """
+        if self.overtaken:
+            yield from self.listen()
+        return self.history.cancelled is not None
+
+    def listen(self) -> Writes:
+        """Read what clients have appended since the turn began."""
+        events: list[Event] = yield Fence("fence_events", self.lease)
+        if all(event.type in NEUTRAL for event in events[self.version :]):
+            self.version = len(events)
+            self.overtaken = False
+        self.history.cancelled = History(events).cancelled
+
+    def cancel(self, step: str | None) -> Generator[Command, Any, End]:
+        """B10: nothing is open, and somebody asked for it."""
+        yield from self.append("append_cancelled", None, ("job_cancelled", {"step": step}))
+        return End(self.job_id, "cancelled", (self.history.cancelled or {}).get("reason"))

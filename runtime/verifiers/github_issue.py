@@ -32,7 +32,7 @@ BODY_LIMIT: Final = 1024 * 1024
 
 @dataclass(frozen=True)
 class GitHubIssue:
-    """Verifies the issue that the change's `resource_id` names as `OWNER/REPOSITORY#NUMBER`, with one request, or two if it is gone.
+    """Verifies the issue that the change's `resource_id` names, `OWNER/REPOSITORY#NUMBER`, in one request, or two if it is gone.
 
     Operations: `close`, `reopen`, `delete`; after any other one (`create`, `comment`, …) the issue must be there. token: a
     personal or installation token; None asks as anybody. timeout_seconds bounds each wait. Raises ValueError for a

@@ -9,9 +9,11 @@ from typing import Final, Literal
 
 from .boundaries import SUCCESS_WRITES
 
-Evidence = Literal["ledger", "effects"]
+Evidence = Literal["events", "ledger", "effects"]
 Barrier = Literal["after evidence", "before evidence", "absent"]
 KeyKind = Literal["stable", "attempt"]
+Retries = Literal["after no effect", "after any failure", "the first alone executes"]
+VerifierError = Literal["undetermined", "mismatch"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,10 @@ class Policy:
         nowhere (an open attempt is executed again).
     external_key: `stable` per logical effect, or scoped by the `attempt`, which is the claim's epoch (T-KEY; S1 §4.2).
     tools_idempotent: the text takes every tool for idempotent (S4 §5.2), so no other is considered.
+    retries: which failure is executed again in its place (T-RETRY): one proven to be without effect; any (S2, RetryPolicy); or
+        none, a retry being granted and then ended (S2, "only the first really executes").
+    confirmed: the evidence whose results are confirmed before they are injected (T-CONFIRM); the rest is injected as found.
+    verifier_error: what a verifier that cannot say is taken for; as written an error counts as a mismatch (S0 ③).
     """
 
     name: str
@@ -32,6 +38,9 @@ class Policy:
     barrier: Barrier = "after evidence"
     external_key: KeyKind = "stable"
     tools_idempotent: bool = False
+    retries: Retries = "after no effect"
+    confirmed: tuple[Evidence, ...] = ("events", "ledger", "effects")
+    verifier_error: VerifierError = "undetermined"
 
     def __post_init__(self) -> None:
         if sorted(self.order) != sorted(SUCCESS_WRITES):

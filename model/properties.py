@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from .machine import Guard, guard
+from .step import SET
 
-SET = "first|other"
 OPEN_LEDGER = "none|inflight|no_effect|unknown"
+REST = "completed|failed|cancelled|parked|waiting"
+INJECTING = "append_node_finished|checkpoint|append_completed"
+"""Where the worker treats what is in its memory as the step's result."""
 
 
 @dataclass(frozen=True)
@@ -43,60 +46,126 @@ PROPERTIES: Final = (
             guard(effect=SET, effects="0|2"),
             guard(resolved=SET, effects="0|2"),
             guard(ledger="committed", effects="0|2"),
-            guard(node="success", effects="0|2"),
+            guard(node="success|unconfirmed|partial|compensatable", effects="0|2"),
+            guard(node="success", finished="partial"),
+            guard(node="partial|compensatable", finished="first|other"),
+            guard(undone="yes", finished=SET, effects="0|2"),
             guard(ledger="no_effect", effects="1|2"),
             guard(node="no_effect", effects="1|2"),
+            guard(requeue="due", effects="1|2"),
         ),
-        occurs=(guard(ledger="committed"), guard(node="no_effect"), guard(ledger="no_effect")),
+        occurs=(
+            guard(ledger="committed"),
+            guard(node="no_effect"),
+            guard(ledger="no_effect"),
+            guard(node="partial"),
+            guard(undone="yes"),
+            guard(requeue="due"),
+        ),
     ),
     Property(
         "P3",
         "A recorded effect is always caught up: no rest, and no decision about an ambiguity, passes it over.",
         never=(
-            guard(job="completed|failed|parked", effect=SET, finished="none"),
-            guard(job="completed|failed|parked", effect=SET, committed="none"),
-            guard(job="completed|failed|parked", effect=SET, ledger=OPEN_LEDGER),
-            guard(at="ledger_unknown|on_unknown|query|park|retry_policy", effect=SET),
+            guard(job=REST, effect=SET, finished="none"),
+            guard(job=REST, effect=SET, committed="none"),
+            guard(job=REST, effect=SET, ledger=OPEN_LEDGER),
+            guard(at="ledger_unknown|on_unknown|query|retry_policy", effect=SET),
+            guard(at="park", effect=SET, finished="none"),
         ),
         occurs=(guard(at="append_finished", effect="first", memory="first"), guard(job="completed", effect="first")),
     ),
     Property(
         "P4",
-        "A fault changes no verdict: a step is parked or failed as unknown only when the outcome of an attempt was lost, "
-        "and failed without effect only when the tool refused it.",
+        "A fault changes no verdict: a step without a recorded result is parked or failed as unknown only when the outcome of "
+        "an attempt was lost, failed without effect only when the tool refused it and no retry is granted, and failed as "
+        "unconfirmed, or cancelled, only when a verifier, or a client, said so.",
         never=(
-            guard(at="park", excused="no"),
-            guard(job="parked", open="1|2", node="none", excused="no"),
+            guard(at="park", finished="none", excused="no"),
+            guard(job="parked", open="1|2", finished="none", excused="no"),
             guard(node="unknown", excused="no"),
             guard(node="no_effect", refused="no"),
+            guard(node="no_effect", retry="yes"),
+            guard(requeue="due", refused="no"),
+            guard(at="append_unconfirmed", cleared="no|yes"),
+            guard(at="append_failed", node="success", undone="no", cleared="no|yes"),
+            guard(job="cancelled", cancel="no"),
         ),
-        occurs=(guard(job="parked", open="1"), guard(node="unknown"), guard(node="no_effect")),
+        occurs=(
+            guard(job="parked", open="1", finished="none"),
+            guard(node="unknown"),
+            guard(node="no_effect"),
+            guard(at="append_unconfirmed"),
+            guard(at="append_failed", node="success", undone="no"),
+            guard(job="cancelled", closed="1"),
+        ),
     ),
     Property(
         "P6",
         "At rest, events, ledger and effect store agree, results included.",
         never=(
-            guard(job="completed", finished="none|other"),
-            guard(job="completed", committed="none|other"),
-            guard(job="completed", effect="none|other"),
-            guard(job="completed", recorded="none|other"),
+            guard(job="completed", finished="none|partial|other"),
+            guard(job="completed", committed="none|partial|other"),
+            guard(job="completed", effect="none|partial|other"),
+            guard(job="completed", recorded="none|partial|other"),
             guard(job="completed", ledger=OPEN_LEDGER),
-            guard(job="completed", node="none|no_effect|unknown"),
-            guard(job="completed", checkpoint="no"),
+            guard(job="completed", node="none", undone="no"),
+            guard(job="completed", node="no_effect|unknown|unconfirmed|partial|compensatable"),
+            guard(job="completed", checkpoint="no", undone="no"),
             guard(job="failed", ledger="inflight"),
             guard(job="failed", node="no_effect", ledger="none|unknown|committed"),
             guard(job="failed", node="unknown", ledger="none|no_effect|committed"),
+            guard(job="failed", node="unconfirmed|partial|compensatable", ledger=OPEN_LEDGER),
+            guard(job="failed", node="compensatable", undone="no"),
+            guard(job="failed|cancelled", requeue="due"),
             guard(job="parked", ledger="inflight|no_effect"),
-            guard(job="failed", open="1|2", node="none"),
+            guard(job="waiting", ledger="inflight|no_effect|unknown"),
+            guard(job="failed|cancelled|waiting", open="1|2", node="none", undone="no"),
+            guard(job="cancelled", ledger="inflight|unknown"),
+            guard(job="cancelled|waiting", ledger="committed", node="none", undone="no"),
+            guard(job="cancelled|waiting", node="no_effect|unknown|unconfirmed|partial|compensatable"),
         ),
-        occurs=(guard(job="completed"), guard(job="failed", node="unknown"), guard(job="parked", ledger="unknown")),
+        occurs=(
+            guard(job="completed"),
+            guard(job="failed", node="unknown"),
+            guard(job="failed", node="unconfirmed"),
+            guard(job="parked", ledger="unknown"),
+            guard(job="parked", ledger="committed", node="none"),
+            guard(job="cancelled", ledger="none"),
+            guard(job="cancelled", ledger="no_effect"),
+            guard(job="cancelled", ledger="committed"),
+        ),
     ),
     Property(
         "P7",
         "Logs only grow, and a terminal state absorbs.",
-        grows=("closed", "finished", "committed", "resolved", "node", "checkpoint", "effect", "recorded"),
-        absorbing=(guard(job="completed|failed"),),
-        occurs=(guard(job="completed"), guard(job="failed"), guard(effect="first")),
+        grows=(
+            "closed",
+            "finished",
+            "committed",
+            "resolved",
+            "node",
+            "checkpoint",
+            "effect",
+            "recorded",
+            "undone",
+            "cancel",
+        ),
+        absorbing=(guard(job="completed|failed|cancelled"),),
+        occurs=(guard(job="completed"), guard(job="failed"), guard(job="cancelled"), guard(effect="first")),
+    ),
+    Property(
+        "P8",
+        "No result is injected from a record unless, in this claim, the world was seen to agree with it, or the disagreement was "
+        "durably warned of, or a person has accepted it.",
+        never=(guard(at=INJECTING, undone="no", cleared="no|differs"),),
+        occurs=(
+            guard(at="confirm", fresh="no", cleared="no"),
+            guard(at="append_node_finished", fresh="no", waiver="none"),
+            guard(at="checkpoint", fresh="no", node="success"),
+            guard(at="append_node_finished", waiver="warned"),
+            guard(at="append_node_finished", waiver="accepted"),
+        ),
     ),
     Property(
         "P11",

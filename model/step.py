@@ -9,26 +9,39 @@ Store errors (T-WRITE). An error that wrote nothing leaves the state as it is: t
 row. An error that *did* write is a row of its own (`… (answer lost)`), after which `landed` holds: the store finds the
 worker's own write when it is repeated, and that is the acknowledgement (`… (found)`).
 
-Other steps of the job. A job has many steps; this machine follows one. What the others can do to it (park or fail the job
-before this step is reached or after it has finished) are the rules whose names begin with `elsewhere`.
+Other steps of the job. A job has many steps; this machine follows one. What the others can do to it (park, fail, cancel or
+suspend the job before this step is reached or after it has finished) are the rules whose names begin with `elsewhere`.
+
+Choices. How often a step is retried or requeued, which mode confirms a record, and what a verifier answers each time it
+is asked are left open: every choice is a row, so what holds here holds for each of them. A job without a verifier is one
+whose verifier always says `match` (assumption A-VERIFIER).
 """
+
+from collections.abc import Mapping
 
 from .boundaries import CATCH_UP
 from .machine import Actor, Field, Machine, Rule, Scope, first_match, guard
-from .policy import HARDENED, Policy
+from .policy import HARDENED, Evidence, Policy
 
-RESULT = ("none", "first", "other")
-"""A stored result: absent, the answer of the tool's first effect, or anything else."""
+RESULT = ("none", "first", "partial", "other")
+"""A stored result: absent, the answer of the tool's first effect (`partial`: and it says that the step failed nonetheless), or
+anything else."""
+SET = "first|partial|other"
 
 NO_YES = ("no", "yes")
 NOTHING = {"open": "0", "closed": "0", "ledger": "none", "effect": "none", "finished": "none", "resolved": "none"}
+FAILED_UNDONE = "finished:none|partial"
+"""A step that failed before it was compensated: after a partial effect, or with an outcome that nobody knows."""
+UNSEEN = {"memory": "none", "fresh": "no", "cleared": "no"}
+"""What a worker that lets go of the job forgets of its step."""
 
 AT = (
     "idle", "fence_events", "fence_ledger", "fence_effects", "recover", "acquire", "append_started", "execute",
     "await_reply", "put_effect", "append_finished", "append_committed", "commit", "append_node_finished",
     "checkpoint", "append_completed", "append_no_effect", "attempt_closed", "ledger_no_effect", "retry_policy",
     "schedule_retry", "append_node_failed", "append_failed", "append_unknown", "ledger_unknown", "on_unknown",
-    "query", "resolve_happened", "resolve_not_happened", "park",
+    "query", "resolve_happened", "resolve_not_happened", "park", "confirm", "append_warned", "append_unconfirmed",
+    "append_partial", "append_compensatable", "compensate", "append_retryable", "requeue", "append_cancelled",
 )  # fmt: skip
 
 
@@ -43,7 +56,7 @@ FIELDS = (
     Field("look", Scope.CONFIG, ("none", "quiet", "fence"), "how the tool can be asked whether the effect happened: "
           "not at all, finally only after a quiet time, or with a fence against late requests (T-QUIET)",
           ("none", "quiet", "fence")),
-    Field("job", Scope.DURABLE, ("open", "parked", "completed", "failed"), "state of the job"),
+    Field("job", Scope.DURABLE, ("open", "parked", "waiting", "completed", "failed", "cancelled"), "state of the job"),
     _count("open", Scope.DURABLE, "tool_invocation_started events whose attempt is not closed"),
     _count("closed", Scope.DURABLE, "closings: finished(no_effect) of one attempt, resolved(not_happened) of all that are open"),
     Field("doubt", Scope.DURABLE, NO_YES, "an open attempt has finished(unknown)"),
@@ -51,7 +64,13 @@ FIELDS = (
     Field("finished", Scope.DURABLE, RESULT, "tool_invocation_finished(success) with its result"),
     Field("committed", Scope.DURABLE, RESULT, "command_committed with its result"),
     Field("resolved", Scope.DURABLE, RESULT, "invocation_resolved(happened) with its result"),
-    Field("node", Scope.DURABLE, ("none", "success", "no_effect", "unknown"), "node_finished: success, or failure and why"),
+    Field("node", Scope.DURABLE, ("none", "success", "no_effect", "unknown", "unconfirmed", "partial", "compensatable"),
+          "node_finished: success, or failure and why; a retryable failure is `requeue`"),
+    Field("requeue", Scope.DURABLE, ("none", "due"), "node_finished(retryable_failure) that no job_requeued follows yet"),
+    Field("undone", Scope.DURABLE, NO_YES, "step_compensated: the effect was undone, by a protocol of its own (T-COMP)"),
+    Field("waiver", Scope.DURABLE, ("none", "warned", "accepted"), "why the record stands though the world differs from it: "
+          "confirmation_warned, or replay_confirmed by a person"),
+    Field("cancel", Scope.DURABLE, NO_YES, "cancel_requested, by a client"),
     Field("checkpoint", Scope.DURABLE, NO_YES, "state_checkpointed covers the step"),
     Field("effect", Scope.DURABLE, RESULT, "the effect record with its output"),
     Field("ledger", Scope.DURABLE, ("none", "inflight", "no_effect", "unknown", "committed"), "status of the ledger record"),
@@ -59,26 +78,43 @@ FIELDS = (
     Field("quiet", Scope.CLOCK, NO_YES, "at least D has passed since the last possible sending (T-QUIET)"),
     Field("at", Scope.VOLATILE, AT, "the boundary that the worker is about to perform; idle: no worker"),
     Field("memory", Scope.VOLATILE, RESULT, "the result in the worker's memory"),
+    Field("fresh", Scope.VOLATILE, NO_YES, "what is in memory needs no confirmation: the world has just answered"),
+    Field("told", Scope.VOLATILE, NO_YES, "the worker has read that a cancel was requested"),
     Field("landed", Scope.VOLATILE, NO_YES, "the write at hand is in the store already, its answer was lost"),
     Field("sent", Scope.VOLATILE, NO_YES, "this claim has sent a request, under an attempt-scoped key"),
-    Field("request", Scope.WORLD, ("none", "sent", "first", "other", "refused"), "the living worker's request: on the wire, "
+    Field("request", Scope.WORLD, ("none", "sent", "first", "partial", "other", "refused"), "the living worker's request: on the wire, "
           "or answered with a result, or refused without effect"),
     _count("wire", Scope.WORLD, "requests on the wire whose sender has stopped waiting"),
     _count("effects", Scope.WORLD, "how often the effect happened"),
     _count("keys", Scope.WORLD, "distinct external keys that the tool has been sent"),
     Field("excused", Scope.GHOST, NO_YES, "the outcome of an open attempt was lost: a crash between B2 and B4, or no answer"),
     Field("refused", Scope.GHOST, NO_YES, "every attempt so far was refused by the tool or found not to have happened"),
+    Field("cleared", Scope.GHOST, ("no", "yes", "differs"), "whether, in this claim, the world answered or was seen to match, the "
+          "mismatch was durably warned of, or a person had accepted it; or a verifier said that the world differs"),
 )  # fmt: skip
 
 
 def build(policy: Policy = HARDENED) -> Machine:
     """The machine of one tool step under a policy."""
-    worker = [*_claim(), *_recover(policy), *_execute(policy), *_record(policy), *_close(policy), *_unknown(policy)]
-    rules = [*(row for rule in worker for row in _with_lost_answers(rule)), *_elsewhere(), *_world(), *_crash(policy)]
-    impossible = [guard(on_unknown="query", look="none"), guard(on_unknown="reexecute", idempotent="no")]
+    worker = [*_claim(), *_recover(policy), *_execute(policy), *_record(policy), *_confirm(policy), *_close(policy),
+              *_unknown(policy), *_compensate(), *_cancel()]  # fmt: skip
+    others = [*_people(), *_clients(), *_elsewhere(), *_world(), *_crash(policy)]
+    rules = [*(row for rule in worker for row in _with_lost_answers(rule)), *others]
+    # How a tool could be asked says nothing about one that recovery does not ask: see `normal`.
+    impossible = [
+        guard(on_unknown="query", look="none"),
+        guard(on_unknown="park|reexecute|fail", look="quiet|fence"),
+        guard(on_unknown="reexecute", idempotent="no"),
+    ]
     if policy.tools_idempotent:
         impossible.append(guard(idempotent="no"))
     return Machine(policy.name, FIELDS, tuple(rules), tuple(impossible))
+
+
+def normal(declared: Mapping[str, str]) -> dict[str, str]:
+    """A tool's declaration as the model has it: how a tool could be asked matters only where recovery asks."""
+    asked = declared.get("on_unknown", "query") == "query"
+    return dict(declared) if asked else {**declared, "look": "none"}
 
 
 def _work(name: str, at: str, to: str, *, sees: str = "", meets: str = "", writes: str = "", emits: str = "",
@@ -126,7 +162,14 @@ def _with_lost_answers(rule: Rule) -> list[Rule]:
 def _claim() -> list[Rule]:
     return [
         _work("claim", "idle", "fence_events", sees="job:open", boundary="claim", source="T-ORDER B0"),
-        _work("fence events", "fence_events", "fence_ledger", boundary="fence_events", source="T-ORDER F1"),
+        _work(
+            "fence events",
+            "fence_events",
+            "fence_ledger",
+            writes="told:=cancel",
+            boundary="fence_events",
+            source="T-ORDER F1",
+        ),
         _work("fence ledger", "fence_ledger", "fence_effects", boundary="fence_ledger", source="T-ORDER F2"),
         _work("fence effects", "fence_effects", "recover", boundary="fence_effects", source="T-ORDER F3"),
     ]
@@ -134,60 +177,26 @@ def _claim() -> list[Rule]:
 
 def _recover(policy: Policy) -> list[Rule]:
     """T-RECOVER as a decision list over what the stores hold; the policy says what is consulted, and in which order."""
-    record = policy.order[0]
     events = [
-        _work("0: node failed", "recover", "append_failed", sees="node:no_effect|unknown", source="T-RECOVER 0"),
-        _work(
-            "1: finished",
-            "recover",
-            record,
-            sees="finished:first|other",
-            writes="memory:=finished",
-            source="T-RECOVER 1",
-        ),
-        _work(
-            "1: committed",
-            "recover",
-            record,
-            sees="committed:first|other",
-            writes="memory:=committed",
-            source="T-RECOVER 1",
-        ),
-        _work(
-            "1: resolved",
-            "recover",
-            record,
-            sees="resolved:first|other",
-            writes="memory:=resolved",
-            source="T-RECOVER 1",
-        ),
-    ]
-    ledger = [
-        _work(
-            "2: ledger committed",
-            "recover",
-            record,
-            sees="ledger:committed",
-            writes="memory:=recorded",
-            source="T-RECOVER 2",
-        )
-    ]
-    effect = [
-        _work(
-            "3: effect record",
-            "recover",
-            record,
-            sees="effect:first|other",
-            writes="memory:=effect",
-            source="T-RECOVER 3",
-        )
-    ]
-    evidence = [*(ledger if "ledger" in policy.evidence else []), *(effect if "effects" in policy.evidence else [])]
-    barrier = [_work("5: open attempt", "recover", "ledger_unknown", sees="open:1|2", source="T-RECOVER 5")]
-    closed = [_work("4: all closed", "recover", "ledger_no_effect", sees="open:0 closed:1|2", source="T-RECOVER 4")]
+        _decide("0: node failed", "append_failed", "node:no_effect|unknown|unconfirmed|partial"),
+        _decide("0: compensated after a failure", "append_failed", f"undone:yes {FAILED_UNDONE}"),
+        _decide("0: compensated", "append_completed", "undone:yes"),
+        _decide("0: to be compensated", "compensate", "node:compensatable"),
+        _decide("0: to be requeued", "requeue", "requeue:due"),
+        *(_evidence(f"1: {name}", policy, "events", f"{name}:{SET}", name) for name in ("finished", "committed", "resolved")),
+    ]  # fmt: skip
+    looked_up = {
+        "ledger": _evidence("2: ledger committed", policy, "ledger", "ledger:committed", "recorded"),
+        "effects": _evidence("3: effect record", policy, "effects", f"effect:{SET}", "effect"),
+    }
+    evidence = [rule for name, rule in looked_up.items() if name in policy.evidence]
+    barrier = [_decide("5: open attempt", "ledger_unknown", "open:1|2")]
+    closed = [_decide("4: all closed", "ledger_no_effect", "open:0 closed:1|2")]
     start = [
-        _work("6: take over", "recover", "acquire", sees="ledger:inflight", source="T-RECOVER 6"),
-        _work("8: execute", "recover", "acquire", source="T-RECOVER 8"),
+        _decide("6: cancelled", "ledger_no_effect", "ledger:inflight told:yes"),
+        _decide("6: take over", "acquire", "ledger:inflight"),
+        _decide("8: cancelled", "append_cancelled", "told:yes"),
+        _decide("8: execute", "acquire", ""),
     ]
     middle = {
         "after evidence": [*evidence, *closed, *barrier],
@@ -197,24 +206,42 @@ def _recover(policy: Policy) -> list[Rule]:
     return first_match([*events, *middle, *start])
 
 
+def _decide(name: str, to: str, sees: str, writes: str = "") -> Rule:
+    """A rule of T-RECOVER; its number is what stands before the colon."""
+    return _work(name, "recover", to, sees=sees, writes=writes, source=f"T-RECOVER {name[0]}")
+
+
+def _evidence(name: str, policy: Policy, kind: Evidence, sees: str, result: str) -> Rule:
+    """A rule that takes a result from a record; what the policy does not confirm counts as an answer of the world."""
+    unconfirmed = "" if kind in policy.confirmed else " fresh:yes"
+    return _decide(name, policy.order[0], sees, f"memory:={result}{unconfirmed}")
+
+
 def _execute(policy: Policy) -> list[Rule]:
     record = policy.order[0]
     recorded = (record, "memory:=recorded") if "ledger" in policy.evidence else ("append_started", "")
     return [
-        _work("acquire", "acquire", "append_started", sees="ledger:none|inflight|no_effect|unknown", writes="ledger:inflight",
-              boundary="acquire", source="T-ORDER B1"),
-        _work("acquire: committed", "acquire", recorded[0], sees="ledger:committed landed:no", writes=recorded[1],
-              boundary="acquire", source="T-RECOVER Acquire"),
+        *first_match([
+            _work("acquire: cancelled", "acquire", "ledger_no_effect", sees="told:yes open:0 landed:no", source="T-WORKER"),
+            _work("acquire", "acquire", "append_started", sees="ledger:none|inflight|no_effect|unknown", writes="ledger:inflight",
+                  boundary="acquire", source="T-ORDER B1"),
+            _work("acquire: committed", "acquire", recorded[0], sees="ledger:committed landed:no", writes=recorded[1],
+                  boundary="acquire", source="T-RECOVER Acquire"),
+        ]),
         _work("append started", "append_started", "execute", writes="open:+1 retry:no", emits="tool_invocation_started",
               boundary="append_started", source="T-ORDER B2"),
         *_send(policy),
-        _work("reply: result", "await_reply", record, meets="request:first", writes="memory:first request:none", source="T-OUTCOME"),
-        _work("reply: another result", "await_reply", record, meets="request:other", writes="memory:other request:none", source="T-OUTCOME"),
+        _work("reply: result", "await_reply", record, meets="request:first", writes="memory:first request:none fresh:yes cleared:yes",
+              source="T-OUTCOME"),
+        _work("reply: partial effect", "await_reply", record, meets="request:partial",
+              writes="memory:partial request:none fresh:yes cleared:yes", source="T-OUTCOME"),
+        _work("reply: another result", "await_reply", record, meets="request:other",
+              writes="memory:other request:none fresh:yes cleared:yes", source="T-OUTCOME"),
         _work("reply: no effect", "await_reply", "append_no_effect", meets="request:refused",
               writes="request:none", source="T-OUTCOME"),
         _work("no reply, still on the wire", "await_reply", "append_unknown", meets="request:sent",
               writes="request:none wire:+1 excused:yes", source="T-OUTCOME"),
-        _work("no reply, lost", "await_reply", "append_unknown", meets="request:first|other|refused",
+        _work("no reply, lost", "await_reply", "append_unknown", meets="request:first|partial|other|refused",
               writes="request:none excused:yes", source="T-OUTCOME"),
     ]  # fmt: skip
 
@@ -241,11 +268,11 @@ def _record(policy: Policy) -> list[Rule]:
     }
     events = {"append_finished": "tool_invocation_finished", "append_committed": "command_committed"}
     rules = []
-    for place, after in zip(policy.order, (*policy.order[1:], "append_node_finished"), strict=True):
+    for place, after in zip(policy.order, (*policy.order[1:], "confirm"), strict=True):
         status = " ledger:committed" if place == "commit" else ""
         name = place.replace("_", " ")
         missing = "ledger:none|inflight|no_effect|unknown" if place == "commit" else f"{slots[place]}:none"
-        there = "ledger:committed" if place == "commit" else f"{slots[place]}:first|other"
+        there = "ledger:committed" if place == "commit" else f"{slots[place]}:{SET}"
         rules += [
             _work(name, place, after, sees=missing, writes=f"{slots[place]}:=memory{status}", emits=events.get(place, ""),
                   boundary=place, source=f"T-ORDER; repeated by recovery as {CATCH_UP[place]}"),
@@ -264,9 +291,38 @@ def _record(policy: Policy) -> list[Rule]:
     ]  # fmt: skip
 
 
+def _confirm(policy: Policy) -> list[Rule]:
+    """T-CONFIRM: what a record says is injected only when the world was seen to agree, or somebody answers for it."""
+
+    def look(name: str, to: str, sees: str = "", writes: str = "") -> Rule:
+        return _work(f"confirm: {name}", "confirm", to, sees=f"memory:first|other fresh:no waiver:none|warned {sees}", writes=writes,
+                     boundary="confirm", source="T-CONFIRM")  # fmt: skip
+
+    differs = [("", "cleared:differs")] + [("an error, taken for a ", "")] * (policy.verifier_error == "mismatch")
+    strict = [look(f"{why}mismatch, {name}", to, sees, writes) for why, writes in differs
+              for name, to, sees in (("first", "append_unconfirmed", "node:none"), ("again", "append_failed", "node:success"))]  # fmt: skip
+    injects = "memory:first|other"
+    return [
+        _work("confirm: the world has just answered", "confirm", "append_node_finished", sees=f"{injects} fresh:yes", source="T-CONFIRM"),
+        _work("confirm: a person has accepted it", "confirm", "append_node_finished", sees=f"{injects} fresh:no waiver:accepted",
+              writes="cleared:yes", source="T-CONFIRM"),
+        look("one look of several", "confirm"),
+        look("match", "append_node_finished", writes="cleared:yes"),
+        *([look("not determined", "park")] if policy.verifier_error == "undetermined" else []),
+        *strict,
+        look("mismatch, warned of", "append_warned", writes="cleared:differs"),
+        look("mismatch, for a person", "park", writes="cleared:differs"),
+        _work("append warned", "append_warned", "append_node_finished", writes="waiver:warned cleared:yes",
+              emits="confirmation_warned", boundary="append_warned", source="T-CONFIRM"),
+        _work("append node failed, unconfirmed", "append_unconfirmed", "append_failed", writes="node:unconfirmed",
+              emits="node_finished", boundary="append_node_failed", source="T-CONFIRM"),
+    ]  # fmt: skip
+
+
 def _close(policy: Policy) -> list[Rule]:
     """The end without effect: close the attempt, then retry or fail by policy (rule 4)."""
     # Without a barrier nobody asks whether an older attempt is open: the defect of "looking at the last one".
+    retried = "append_node_failed" if policy.retries == "the first alone executes" else "acquire"
     others_open = "ledger_no_effect" if policy.barrier == "absent" else "ledger_unknown"
     return [
         _work("append no effect", "append_no_effect", "attempt_closed", sees="open:1|2", writes="open:-1 closed:+1 refused:yes",
@@ -276,11 +332,16 @@ def _close(policy: Policy) -> list[Rule]:
         _work("ledger no effect", "ledger_no_effect", "retry_policy", sees="ledger:none|inflight|unknown",
               writes="ledger:no_effect", boundary="ledger_no_effect", source="T-ORDER B7'"),
         _work("ledger no effect: there", "ledger_no_effect", "retry_policy", sees="ledger:no_effect|committed landed:no", source="T-ORDER B7'"),
-        _work("retry again", "retry_policy", "schedule_retry", sees="retry:no", source="T-RETRY"),
-        _work("retry was scheduled", "retry_policy", "acquire", sees="retry:yes", source="T-RETRY"),
-        _work("retries used up", "retry_policy", "append_node_failed", sees="retry:no", source="T-RETRY"),
-        _work("schedule retry", "schedule_retry", "acquire", writes="retry:yes", emits="retry_scheduled",
+        _work("retry: cancelled", "retry_policy", "append_cancelled", sees="told:yes", source="T-WORKER"),
+        _work("retry again", "retry_policy", "schedule_retry", sees="told:no retry:no", source="T-RETRY"),
+        _work("retry was scheduled", "retry_policy", retried, sees="told:no retry:yes", source="T-RETRY"),
+        _work("retries used up", "retry_policy", "append_node_failed", sees="told:no retry:no", source="T-RETRY"),
+        _work("retries used up, requeued", "retry_policy", "append_retryable", sees="told:no retry:no", source="T-RETRY"),
+        _work("schedule retry", "schedule_retry", retried, writes="retry:yes", emits="retry_scheduled",
               boundary="schedule_retry", source="T-ORDER R1"),
+        _work("append node failed, retryable", "append_retryable", "requeue", writes="requeue:due",
+              emits="node_finished", boundary="append_node_failed", source="T-RETRY"),
+        _work("requeue", "requeue", "idle", writes="requeue:none told:no", emits="job_requeued", boundary="requeue", source="T-RETRY"),
         _work("append node failed", "append_node_failed", "append_failed", sees="ledger:no_effect", writes="node:no_effect",
               emits="node_finished", boundary="append_node_failed", source="T-ORDER B8"),
         _work("append node failed, unknown", "append_node_failed", "append_failed", sees="ledger:unknown|committed", writes="node:unknown",
@@ -292,6 +353,10 @@ def _close(policy: Policy) -> list[Rule]:
 
 def _unknown(policy: Policy) -> list[Rule]:
     """The ambiguity class: say UNKNOWN, then what the tool declares (`on_unknown`)."""
+    in_place = []
+    if policy.retries == "after any failure":
+        in_place = [_work("append unknown, retried", "append_unknown", "schedule_retry", writes="doubt:yes",
+                          emits="tool_invocation_finished", boundary="append_unknown", source="S2")]  # fmt: skip
     return [
         _work("append unknown", "append_unknown", "ledger_unknown", writes="doubt:yes", emits="tool_invocation_finished",
               boundary="append_unknown", source="T-ORDER B5"),
@@ -314,13 +379,71 @@ def _unknown(policy: Policy) -> list[Rule]:
               boundary="append_resolved", source="T-ORDER Q2"),
         _work("resolve: not happened", "resolve_not_happened", "ledger_no_effect", writes="open:0 closed:+1 doubt:no excused:no refused:yes",
               emits="invocation_resolved", boundary="append_resolved", source="T-ORDER Q2"),
-        _work("park", "park", "idle", writes="job:parked", emits="job_parked", boundary="park", source="T-ORDER Q1"),
+        _work("park", "park", "idle", writes="job:parked memory:none fresh:no cleared:no told:no", emits="job_parked", boundary="park", source="T-ORDER Q1"),
+        *in_place,
+    ]  # fmt: skip
+
+
+def _compensate() -> list[Rule]:
+    """T-COMP, seen from the step: an effect is undone, once. How that is done is a protocol of its own, with a key of its own.
+
+    A step that failed after its effect is compensated if its tool says how, and its job fails; one that somebody asked to be
+    undone is over and done with. An unknown effect is compensated only if that is declared harmless when nothing happened.
+    """
+    return [
+        _work("a partial effect, compensatable", "confirm", "append_compensatable", sees="memory:partial node:none", source="T-OUTCOME"),
+        _work("a partial effect, for good", "confirm", "append_partial", sees="memory:partial node:none", source="T-OUTCOME"),
+        _work("append node failed, compensatable", "append_compensatable", "compensate", writes="node:compensatable",
+              emits="node_finished", boundary="append_node_failed", source="T-OUTCOME"),
+        _work("append node failed, partial", "append_partial", "append_failed", writes="node:partial",
+              emits="node_finished", boundary="append_node_failed", source="T-OUTCOME"),
+        _work("compensation was requested", "confirm", "compensate", sees="undone:no", source="T-COMP"),
+        _work("compensation was requested, harmless", "on_unknown", "compensate", source="T-COMP"),
+        _work("compensate", "compensate", "recover", writes="undone:yes memory:none fresh:no cleared:no", emits="node_finished",
+              boundary="append_node_finished", source="T-COMP K3"),
+        _work("compensation failed", "compensate", "park", sees="landed:no", source="T-COMP"),
+    ]  # fmt: skip
+
+
+def _cancel() -> list[Rule]:
+    """T-WORKER: how the worker hears of a cancel after it has begun, and the end that it leads to."""
+    return [
+        *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees="landed:no", writes="told:=cancel",
+                boundary="fence_events", source="T-WORKER") for place in ("recover", "ledger_no_effect", "acquire", "append_completed")),
+        _work("append cancelled", "append_cancelled", "idle", writes="job:cancelled", emits="job_cancelled",
+              boundary="append_cancelled", source="T-ORDER B10"),
+    ]  # fmt: skip
+
+
+def _people() -> list[Rule]:
+    """What a person may say of a parked job."""
+    return [
         Rule("person: happened", Actor.PERSON, sees=guard(job="parked", open="1|2", at="idle", node="none", finished="none"),
              meets=guard(effects="1|2"), writes={"resolved": "first", "job": "open"}, boundary="resolve",
              emits=("invocation_resolved", "job_requeued"), source="T-RECOVER on_unknown; assumption A-PERSON"),
         Rule("person: did not happen", Actor.PERSON, sees=guard(job="parked", open="1|2", quiet="yes", at="idle", node="none", finished="none"),
              meets=guard(effects="0"), writes={"open": "0", "closed": "+1", "doubt": "no", "job": "open", "excused": "no", "refused": "yes"},
              boundary="resolve", emits=("invocation_resolved", "job_requeued"), source="T-QUIET; assumption A-PERSON"),
+        Rule("person: accepts the record", Actor.PERSON, guard(job="parked", at="idle", finished=SET, waiver="none|warned"),
+             writes={"waiver": "accepted", "job": "open"}, boundary="confirm_replay", emits=("replay_confirmed", "job_requeued"),
+             source="T-CONFIRM; assumption A-PERSON"),
+        Rule("person: has it compensated", Actor.PERSON, guard(job="parked", at="idle", open="1|2", undone="no"),
+             writes={"job": "open"}, emits=("job_requeued",), source="T-COMP"),
+    ]  # fmt: skip
+
+
+def _clients() -> list[Rule]:
+    """What a client may ask for, at any time before the job has ended; a job at rest with nothing open is run again for it."""
+    rest = {"open": guard(job="parked", at="idle", open="0"), "in doubt": guard(job="parked", at="idle", finished=SET)}
+    return [
+        Rule("client: cancels", Actor.PERSON, guard(job="open|parked"), writes={"cancel": "yes"}, boundary="cancel",
+             emits=("cancel_requested",), source="T-WORKER"),
+        *(Rule(f"client: cancels a parked job, nothing {why}", Actor.PERSON, sees, writes={"cancel": "yes", "job": "open"},
+               boundary="cancel", emits=("cancel_requested", "job_requeued"), source="T-WORKER") for why, sees in rest.items()),
+        Rule("client: cancels a waiting job", Actor.PERSON, guard(job="waiting", at="idle"), writes={"cancel": "yes", "job": "cancelled"},
+             boundary="cancel", emits=("cancel_requested", "job_cancelled"), source="T-WORKER"),
+        Rule("elsewhere: signalled", Actor.PERSON, guard(job="waiting", at="idle"), writes={"job": "open"}, emits=("job_requeued",),
+             source="T-WORKER"),
     ]  # fmt: skip
 
 
@@ -332,10 +455,13 @@ def _elsewhere() -> list[Rule]:
         ("after", "append_completed", {}),
     ):
         sees = guard(at=place, landed="no", job="open", **untouched)
-        rules += [
-            Rule(f"elsewhere: parks, {when}", Actor.WORKER, sees, writes={"job": "parked", "at": "idle", "memory": "none"}, emits=("job_parked",)),
-            Rule(f"elsewhere: fails, {when}", Actor.WORKER, sees, writes={"job": "failed", "at": "idle", "memory": "none"}, emits=("job_failed",)),
-        ]  # fmt: skip
+        for does, status in (("parks", "parked"), ("fails", "failed"), ("waits", "waiting"), ("cancels", "cancelled")):
+            # A cancel is honoured by a worker that has read of it.
+            told = guard(told="yes") if does == "cancels" else {}
+            rules.append(
+                Rule(f"elsewhere: {does}, {when}", Actor.WORKER, {**sees, **told}, writes={**UNSEEN, "job": status, "at": "idle", "told": "no"},
+                     emits=(f"job_{status}",))
+            )  # fmt: skip
     for when, literals in (("before", guard(**NOTHING)), ("after", guard(node="success"))):
         rules.append(
             Rule(f"elsewhere: resolved, {when}", Actor.PERSON, {**guard(job="parked", at="idle"), **literals},
@@ -351,8 +477,10 @@ def _world() -> list[Rule]:
     late = {"wire": "-1", "effects": "+1"}
     return [
         Rule("world: serves", Actor.WORLD, meets=guard(request="sent", effects="0"), writes={"request": "first", "effects": "+1"}),
-        Rule("world: recognises the key", Actor.WORLD, meets=guard(request="sent", effects="1|2", idempotent="yes"),
-             writes={"request": "first"}, source="assumption A-IDEMPOTENT"),
+        Rule("world: serves in part", Actor.WORLD, meets=guard(request="sent", effects="0"), writes={"request": "partial", "effects": "+1"},
+             source="T-OUTCOME"),
+        *(Rule(f"world: recognises the key{how}", Actor.WORLD, meets=guard(request="sent", effects="1|2", idempotent="yes"),
+               writes={"request": answer}, source="assumption A-IDEMPOTENT") for how, answer in (("", "first"), (", of a partial effect", "partial"))),
         *(Rule(f"world: serves again, {why}", Actor.WORLD, meets={**guard(request="sent"), **literals}, writes=again)
           for why, literals in repeated.items()),
         Rule("world: refuses", Actor.WORLD, meets=guard(request="sent"), writes={"request": "refused"}),
@@ -367,7 +495,7 @@ def _world() -> list[Rule]:
 
 def _crash(policy: Policy) -> list[Rule]:
     """A crash resets what is volatile; a request on the wire stays there. It also remembers, for P4, what it destroyed."""
-    reset = {"at": "idle", "memory": "none", "landed": "no", "sent": "no"}
+    reset = {**UNSEEN, "at": "idle", "landed": "no", "sent": "no", "told": "no"}
     evidence_free = guard(
         effect="none", finished="none", committed="none", resolved="none", ledger="none|inflight|no_effect|unknown"
     )
@@ -377,7 +505,7 @@ def _crash(policy: Policy) -> list[Rule]:
         if p not in ("idle", "append_started", "execute", "await_reply", "append_no_effect", policy.order[0])
     )
     first = policy.order[0]
-    reply = guard(request="none|first|other|refused")
+    reply = guard(request="none|first|partial|other|refused")
     return [
         Rule("crash", Actor.CRASH, guard(at=harmless_at), writes=reset),
         Rule("crash before B2 is written", Actor.CRASH, guard(at="append_started", landed="no"), writes=reset),
@@ -390,7 +518,7 @@ def _crash(policy: Policy) -> list[Rule]:
         Rule("crash, no_effect written", Actor.CRASH, guard(at="append_no_effect", landed="yes"), writes=reset),
         Rule("crash before the result is recorded", Actor.CRASH, {**guard(at=first, landed="no"), **evidence_free}, writes={**reset, "excused": "yes"}),
         *(Rule(f"crash at {first}, {name} is there", Actor.CRASH, {**guard(at=first), **literals}, writes=reset)
-          for name, literals in (("effect", guard(effect="first|other")), ("finished", guard(finished="first|other")),
-                                 ("committed", guard(committed="first|other")), ("resolved", guard(resolved="first|other")),
+          for name, literals in (("effect", guard(effect=SET)), ("finished", guard(finished=SET)),
+                                 ("committed", guard(committed=SET)), ("resolved", guard(resolved=SET)),
                                  ("ledger", guard(ledger="committed")))),
     ]  # fmt: skip

@@ -10,10 +10,10 @@ from typing import Final, Literal
 from .contract import ACTORS, TERMINAL, ActionType, Status
 from .contract_policy import ContractPolicy
 from .machine import Actor, Field, Rule, Scope, guard
+from .words import NO_YES, pairs
 
 STATUS: Final = ("absent", *(status.value for status in Status))
 ENDED: Final = "|".join(status for status in STATUS if status in TERMINAL)
-NO_YES: Final = ("no", "yes")
 KINDS: Final[dict[str, ActionType]] = {"tool": "tool_call", "request": "ecs_request"}
 Key = Literal["kept", "no effect", "resolved", "unproven", "rejected", "completed"]
 """What a move means for the key: nothing; a proven no-effect; the same, said of an unknown one; an end that proves nothing; a
@@ -63,14 +63,14 @@ class Rows:
             boundary: str | None = None, source: str = "") -> None:  # fmt: skip
         """A row without a transition."""
         self.rules.append(
-            Rule(name, actor, guard(**_pairs(sees)), guard(**_pairs(meets)), _pairs(writes), (), boundary, (), source)
+            Rule(name, actor, guard(**pairs(sees)), guard(**pairs(meets)), pairs(writes), (), boundary, (), source)
         )
 
     def move(self, name: str, actor: Actor, moves: str, *, sees: str = "", meets: str = "", writes: str = "",
              key: Key = "kept", boundary: str = "move", source: str = "") -> bool:  # fmt: skip
         """A row that makes transitions, all in one write; whether the policy has all of them, and so the row."""
         status: dict[str, str] = {}
-        seen = _pairs(sees)
+        seen = pairs(sees)
         written: dict[str, str] = {}
         for move in moves.split():
             contract, before, trigger, node = move.split(":")
@@ -85,11 +85,9 @@ class Rows:
                 written["oldest"] = "pending"
             if not _allowed(contract, trigger, node):
                 written["rights"] = "broken"
-        written |= self._key(key) | _pairs(writes)
+        written |= self._key(key) | pairs(writes)
         self.rules.append(
-            Rule(
-                name, actor, guard(**seen), guard(**_pairs(meets)), written, (), boundary, tuple(moves.split()), source
-            )
+            Rule(name, actor, guard(**seen), guard(**pairs(meets)), written, (), boundary, tuple(moves.split()), source)
         )
         return True
 
@@ -115,10 +113,6 @@ class Rows:
 
 def _allowed(contract: str, trigger: str, node: str) -> bool:
     return any(node == name and trigger in pulls[KINDS[contract]] for name, pulls in ACTORS.items())
-
-
-def _pairs(text: str) -> dict[str, str]:
-    return dict(pair.split(":") for pair in text.split())
 
 
 def but(*values: str) -> str:

@@ -1,0 +1,244 @@
+"""A step's compensation, as rows (T-COMP; P10).
+
+How to read it. The original step is seen as its contract sees it, through `model.contract_step.INTERFACE`: what its records say
+(`original`) and whether its effect happened (`deed`). The compensation is a step of its own, under the same protocol: ledger,
+started event, call, effect record, step_compensated, ledger, node. `asked` is a request that no attempt has used up yet, made
+by a person or by a step that ended as a compensatable failure; each request grants one call. `attempt` is the newest one: open
+(or lost, where compensation_failed says that its outcome is unknown) until it is proved that it did nothing. `undone` counts
+what the callback did to the world; `request` is its call while somebody waits for the answer, `late` counts those that nobody
+waits for any more. A worker may crash at any place, without limit (A-ONE-WORKER). A row is a write with its definite answer
+(T-WRITE).
+
+What a rule changes when it is off. K-BARRIER: nothing is written before the call, and a worker that finds no step_compensated
+calls. K-COMMITTED: whatever was finished is compensated, whatever its outcome. K-QUIET: an effect of which nobody knows is
+compensated, where that is declared harmless, while the original's request may still act. K-TRUTH: step_compensated is written
+after the call, whatever came of it. K-RECORD: recovery does not look for an effect record of the compensation. K-TERMINAL: a
+compensated step is not terminal.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from .contract_step import INTERFACE
+from .machine import Actor, Field, Machine, Rule, Scope, first_match, guard
+from .words import NO_YES, RulePolicy, row
+
+COMPENSATION_RULES: Final = {
+    "K-BARRIER": "compensation_started is durable before the call, and while that attempt is open nothing is called",
+    "K-COMMITTED": "only an effect on record as committed is compensated, or an unknown one where that is declared harmless",
+    "K-QUIET": "an unknown effect is compensated only when it cannot come any more",
+    "K-TRUTH": "a call that failed is recorded as compensation_failed",
+    "K-RECORD": "recovery looks for the compensation's effect record before it judges an open attempt",
+    "K-TERMINAL": "once a compensation has begun the step never runs again, nor does a compensation that is done",
+}
+IDEMPOTENT: Final = "every callback is idempotent"
+"""No rule of ours, an assumption that S2 makes: a repeated call changes nothing."""
+
+HARDENED_COMPENSATION: Final = RulePolicy("compensation-hardened", frozenset(COMPENSATION_RULES))
+
+LEDGER: Final = ("none", "inflight", "no_effect", "unknown", "committed")
+PLACES: Final = ("idle", "decide", "acquire", "start", "call", "await", "put_record", "append_compensated", "commit",
+                 "append_node", "append_no_effect", "ledger_no_effect", "append_lost", "ledger_unknown", "park")  # fmt: skip
+AT_WORK: Final = "|".join(place for place in PLACES if place != "idle")
+
+FIELDS: Final = (
+    Field("harmless", Scope.CONFIG, NO_YES, "declared: nothing happens when there is nothing to undo", NO_YES),
+    Field("idempotent", Scope.CONFIG, NO_YES, "whether a repeated call of the callback changes nothing", NO_YES),
+    Field("job", Scope.DURABLE, ("open", "parked", "ended"), "status of the job"),
+    Field("original", Scope.DURABLE, ("none", "started", "unknown", "no_effect", "ok"), "what the original step's records say"),
+    Field("asked", Scope.DURABLE, NO_YES, "a compensation_requested event that no attempt has used up"),
+    Field("attempt", Scope.DURABLE, ("none", "open", "lost", "closed"), "the newest compensation_started: open, with "
+          "compensation_failed(unknown), or proved to be without effect"),
+    Field("record", Scope.DURABLE, NO_YES, "the compensation's effect record"),
+    Field("done", Scope.DURABLE, NO_YES, "a step_compensated event"),
+    Field("ledger", Scope.DURABLE, LEDGER, "the compensation's ledger record"),
+    Field("node", Scope.DURABLE, NO_YES, "node_finished(compensated)"),
+    Field("quiet", Scope.CLOCK, NO_YES, "the original's last request can act no more (A-QUIET)"),
+    Field("at", Scope.VOLATILE, PLACES, "the worker's place"),
+    Field("deed", Scope.WORLD, ("none", "done", "late"), "the original's effect: late, when it came after its compensation"),
+    Field("request", Scope.WORLD, ("none", "sent", "acted", "refused"), "the callback's call, while the worker waits"),
+    Field("late", Scope.WORLD, ("0", "1", "2"), "calls that nobody waits for, and that may still act", count=True),
+    Field("undone", Scope.WORLD, ("0", "1", "2"), "how often the callback has done something", count=True),
+    Field("rerun", Scope.GHOST, NO_YES, "the original ran again after its compensation had begun"),
+)  # fmt: skip
+
+
+def build_compensation(policy: RulePolicy = HARDENED_COMPENSATION) -> Machine:
+    """The machine of a compensation under a policy."""
+    on = policy.rules
+    parts = (
+        _original(on),
+        _requests(on),
+        first_match(list(_decide(on))),
+        _call(on),
+        _world(),
+        _success(),
+        _failure(),
+        _person(),
+        _crash(),
+    )
+    ruled_out = (guard(idempotent="no"),) if IDEMPOTENT in on else ()
+    return Machine(policy.name, FIELDS, tuple(rule for part in parts for rule in part), ruled_out)
+
+
+def _original(on: frozenset[str]) -> Iterator[Rule]:
+    """The original step through its interface; once its compensation has begun it is not tried again."""
+    for each in INTERFACE[:-1]:
+        before, deed = "|".join(each.before), "|".join(each.deed)
+        acts = each.deed == ("none",) and each.effect == "done"
+        runs = each.after == "started" and not acts
+        sees = f"original:{before}" + (" quiet:no" if acts else "") + (" at:idle job:open|parked" if runs else "")
+        if acts:
+            yield row(each.name, Actor.WORLD, sees, "deed:done", meets=f"deed:{deed} undone:0", source="T-RECOVER")
+            yield row(
+                f"{each.name}, after its compensation", Actor.WORLD, sees, "deed:late", meets=f"deed:{deed} undone:1|2"
+            )
+            continue
+        first = f"{sees} attempt:none" if runs else sees
+        yield row(each.name, Actor.WORKER, first, f"original:{each.after}" + (" quiet:no" if runs else ""),
+                  meets=f"deed:{deed}", source="T-RECOVER")  # fmt: skip
+        if runs and "K-TERMINAL" not in on:
+            yield row(f"{each.name}, though a compensation has begun", Actor.WORKER, f"{sees} attempt:open|lost|closed",
+                      f"original:{each.after} quiet:no rerun:yes", meets=f"deed:{deed}")  # fmt: skip
+    yield row("the original can act no more", Actor.CLOCK, "original:unknown quiet:no", "quiet:yes", source="A-QUIET")
+
+
+def _requests(on: frozenset[str]) -> Iterator[Rule]:
+    """A step asks when it ends as a compensatable failure; a person asks of whatever step, and again after a refusal."""
+    fresh = "asked:no attempt:none|closed done:no"
+    event = ("compensation_requested",)
+    yield row("the step ends as a compensatable failure", Actor.WORKER, f"{fresh} attempt:none original:ok job:open at:idle",
+              "asked:yes", emits=event, source="T-COMP")  # fmt: skip
+    yield row("person: asks for the compensation", Actor.PERSON, f"{fresh} job:open|parked", "asked:yes job:open",
+              emits=event, source="T-COMP")  # fmt: skip
+    yield row("claim", Actor.WORKER, "at:idle job:open", "at:decide", boundary="claim", source="T-WORKER")
+
+
+def _decide(on: frozenset[str]) -> Iterator[Rule]:
+    """What the records say, first match wins: terminal, evidence, the barrier, and only then the request."""
+
+    def decide(name: str, sees: str, leads: str, source: str = "T-COMP") -> Rule:
+        return row(f"decide: {name}", Actor.WORKER, f"at:decide {sees}", leads, source=source)
+
+    if "K-TERMINAL" in on:
+        yield decide("terminal", "node:yes", "at:idle job:ended", "K-TERMINAL")
+    else:
+        yield decide("a compensated step is run again", "node:yes", "at:idle rerun:yes")
+    yield decide("it is recorded", "done:yes", "at:put_record")
+    if "K-RECORD" in on:
+        yield decide("it has an effect record", "record:yes", "at:put_record", "K-RECORD")
+    yield decide("an attempt is open", "attempt:open|lost", "at:ledger_unknown", "K-BARRIER")
+    yield decide("for a committed effect", "asked:yes original:ok", "at:acquire", "K-COMMITTED")
+    if "K-COMMITTED" in on:
+        quiet = " quiet:yes" if "K-QUIET" in on else ""
+        yield decide(
+            "for an unknown one, harmless", f"asked:yes original:unknown harmless:yes{quiet}", "at:acquire", "K-QUIET"
+        )
+    else:
+        yield decide("for whatever was finished", "asked:yes original:unknown|no_effect", "at:acquire")
+    yield decide(
+        "there is nothing to compensate", "asked:yes original:none|no_effect", "asked:no at:idle", "K-COMMITTED"
+    )
+    yield decide("the original is to be resolved first", "original:started|unknown", "at:idle", "K-COMMITTED")
+    yield decide("the last attempt did nothing", "attempt:closed", "at:ledger_no_effect", "T-COMP")
+    yield decide("nobody asks", "", "at:idle job:ended")
+
+
+def _call(on: frozenset[str]) -> Iterator[Rule]:
+    """Ledger, barrier, call; and what the worker learns of it."""
+    barrier = "start" if "K-BARRIER" in on else "call"
+    yield row(
+        "acquire", Actor.WORKER, "at:acquire", f"ledger:inflight at:{barrier}", boundary="acquire", source="T-ORDER B1"
+    )
+    yield row("append compensation_started", Actor.WORKER, "at:start", "attempt:open asked:no at:call", boundary="append_started",
+              emits=("compensation_started",), source="K-BARRIER")  # fmt: skip
+    yield row(
+        "call the compensation",
+        Actor.WORKER,
+        "at:call",
+        "request:sent at:await",
+        boundary="execute",
+        source="T-ORDER K2",
+    )
+
+    def answer(name: str, request: str, writes: str) -> Rule:
+        return row(f"the callback {name}", Actor.WORKER, "at:await", f"request:none {writes}", meets=f"request:{request}",
+                   boundary="execute", source="T-OUTCOME")  # fmt: skip
+
+    failed = "at:append_no_effect" if "K-TRUTH" in on else "at:put_record"
+    lost = "at:append_lost" if "K-TRUTH" in on else "at:put_record"
+    yield answer("succeeds", "acted", "at:put_record")
+    yield answer("refuses", "refused", failed)
+    yield answer("fails, though it has acted", "acted", lost)
+    yield answer("does not answer", "sent", f"late:+1 {lost}")
+
+
+def _world() -> Iterator[Rule]:
+    """The callback acts once per call; a repeat of an idempotent one changes nothing."""
+    for name, meets, writes in (("the call", "request:sent", "request:acted"), ("a late call", "late:1|2", "late:-1")):
+        yield row(f"{name} acts", Actor.WORLD, "", f"{writes} undone:+1", meets=f"{meets} undone:0")
+        yield row(
+            f"{name} acts again", Actor.WORLD, "", f"{writes} undone:+1", meets=f"{meets} undone:1|2 idempotent:no"
+        )
+        yield row(f"{name} is recognised", Actor.WORLD, "", writes, meets=f"{meets} undone:1|2 idempotent:yes")
+    yield row("the call is refused", Actor.WORLD, "", "request:refused", meets="request:sent", source="A-NO-EFFECT")
+    yield row("a late call comes to nothing", Actor.WORLD, "", "late:-1", meets="late:1|2")
+
+
+def _success() -> Iterator[Rule]:
+    """The success writes, in T-ORDER; recovery passes through the same ones and repairs what is missing."""
+    for name, writes, boundary, emits in (
+        ("put_record", "record:yes at:append_compensated", "put_effect", ()),
+        ("append_compensated", "done:yes at:commit", "append_finished", ("step_compensated", "command_committed")),
+        ("commit", "ledger:committed at:append_node", "commit", ()),
+        ("append_node", "node:yes at:decide", "append_node_finished", ("node_finished",)),
+    ):
+        yield row(
+            name.replace("_", " "),
+            Actor.WORKER,
+            f"at:{name}",
+            writes,
+            boundary=boundary,
+            emits=emits,
+            source="T-ORDER K3",
+        )
+
+
+def _failure() -> Iterator[Rule]:
+    """compensation_failed, the ledger, and the job is parked: what it says is what is known."""
+    failed = ("compensation_failed",)
+    yield row("append compensation_failed, no effect", Actor.WORKER, "at:append_no_effect", "attempt:closed at:ledger_no_effect",
+              boundary="append_finished", emits=failed, source="K-TRUTH")  # fmt: skip
+    yield row("append compensation_failed, unknown", Actor.WORKER, "at:append_lost", "attempt:lost at:ledger_unknown",
+              boundary="append_finished", emits=failed, source="K-TRUTH")  # fmt: skip
+    for status in ("no_effect", "unknown"):
+        yield row(f"ledger {status}", Actor.WORKER, f"at:ledger_{status}", f"ledger:{status} at:park",
+                  boundary=f"ledger_{status}", source="T-ORDER B7'")  # fmt: skip
+    yield row(
+        "park",
+        Actor.WORKER,
+        "at:park",
+        "job:parked at:idle",
+        boundary="append_parked",
+        emits=("job_parked",),
+        source="T-COMP",
+    )
+
+
+def _person() -> Iterator[Rule]:
+    """A person, or the callback's query, says what an open attempt has done; a job without one may be ended."""
+    told = ("invocation_resolved",)
+    yield row("resolved: it happened", Actor.PERSON, "job:parked attempt:open|lost done:no", "done:yes job:open",
+              meets="undone:1|2", boundary="resolve", emits=told, source="A-PERSON")  # fmt: skip
+    yield row("resolved: it did not happen", Actor.PERSON, "job:parked attempt:open|lost done:no", "attempt:closed job:open",
+              meets="undone:0 late:0 request:none", boundary="resolve", emits=told, source="A-PERSON, A-QUIET")  # fmt: skip
+    yield row("person: ends the job", Actor.PERSON, "job:parked attempt:none|closed original:none|no_effect|ok", "job:ended",
+              emits=("job_failed",), source="T-WORKER")  # fmt: skip
+
+
+def _crash() -> Iterator[Rule]:
+    """A crash takes the worker; a call that is on its way stays on it."""
+    yield row("crash", Actor.CRASH, f"at:{AT_WORK}", "at:idle request:none", meets="request:none|acted|refused")
+    yield row(
+        "crash during the call", Actor.CRASH, f"at:{AT_WORK}", "at:idle request:none late:+1", meets="request:sent"
+    )

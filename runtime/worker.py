@@ -24,6 +24,7 @@ from .sqlite_store import SqliteStore
 from .store import Store, StoreError
 from .tool import Tool
 from .turn import End, Worker, tool_of
+from .verifier import Confirmation
 
 FIRST_PAUSE: Final = 1.0
 """Seconds until a job is tried again that was let go of; each further time waits twice as long."""
@@ -72,9 +73,14 @@ class Shift:
     """What a worker knows between its turns: the jobs that it cannot run, with the reason, and those that it let go of."""
 
     def __init__(
-        self, store: Store, tools: dict[str, Tool], owner: str | None = None, perform: Perform = drive.perform
+        self,
+        store: Store,
+        tools: dict[str, Tool],
+        owner: str | None = None,
+        perform: Perform = drive.perform,
+        confirmation: Confirmation = Confirmation(),  # noqa: B008 - frozen
     ) -> None:
-        self.worker = Worker(owner or owner_id(), tools)
+        self.worker = Worker(owner or owner_id(), tools, confirmation=confirmation)
         self.ports = Ports(store, time.sleep)
         self.perform = perform
         self.left: dict[str, str] = {}
@@ -169,10 +175,11 @@ def work_until_idle(
     owner: str | None = None,
     stop: Stop | None = None,
     perform: Perform = drive.perform,
+    confirmation: Confirmation = Confirmation(),  # noqa: B008 - frozen
 ) -> dict[str, str]:
     """Run turns until no open job can be brought further; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift, stop = Shift(store, tools, owner, perform), stop or Stop()
+    shift, stop = Shift(store, tools, owner, perform, confirmation), stop or Stop()
     while not stop.requested:
         ready, wait = shift.survey(TRIES)
         if wait is None:
@@ -182,20 +189,32 @@ def work_until_idle(
     return shift.left
 
 
-def work_once(store: Store, tools: dict[str, Tool], owner: str | None = None) -> dict[str, str]:
+def work_once(
+    store: Store,
+    tools: dict[str, Tool],
+    owner: str | None = None,
+    confirmation: Confirmation = Confirmation(),  # noqa: B008 - frozen
+) -> dict[str, str]:
     """One turn, on the oldest open job that can be run; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift = Shift(store, tools, owner)
+    shift = Shift(store, tools, owner, confirmation=confirmation)
     for job_id in shift.survey()[0]:
         if shift.turn(job_id) or job_id not in shift.blocked:
             break
     return shift.left
 
 
-def work_forever(store: Store, tools: dict[str, Tool], stop: Stop, poll: float, owner: str | None = None) -> None:
+def work_forever(
+    store: Store,
+    tools: dict[str, Tool],
+    stop: Stop,
+    poll: float,
+    owner: str | None = None,
+    confirmation: Confirmation = Confirmation(),  # noqa: B008 - frozen
+) -> None:
     """Run turns until asked to stop, looking for new jobs every `poll` seconds."""
     become_worker(store)
-    shift = Shift(store, tools, owner)
+    shift = Shift(store, tools, owner, confirmation=confirmation)
     while not stop.requested:
         try:
             ready, _ = shift.survey()

@@ -6,24 +6,38 @@ execution, and a worker runs it as it stands.
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import networkx as nx
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from .canonical import NotCanonicalError, canonical, digest
 from .records import Json, NewEvent
 from .registry import Registry, UnknownToolError
+from .retry import LONGEST
 from .tool import OnUnknown
+from .turn import references
 
 StoredPlan = dict[str, Json]
-"""{"version": 1, "nodes": [{"id", "tool", "args", "depends_on", "on_unknown"?, "max_retries"?}, …]}, as they run."""
+"""{"version": 1, "decision"?, "nodes": […]}: plain JSON, the nodes as they run. What kind a node is its keys say."""
 
 VERSION: Final = 1
 FORM: Final = '{"version": 1, "nodes": [{"id": …, "tool": …, "args": {…}, "depends_on": […]}, …]}'
+KINDS: Final = ("tool", "llm", "wait", "approve")
+"""The keys that say what a node is: it calls a tool, asks a model, waits for a signal, or has another node approved."""
 MAX_NAME: Final = 200
 
 
@@ -48,24 +62,100 @@ def _version(value: int) -> int:
 Name = Annotated[str, AfterValidator(_name)]
 
 
-class PlanNode(BaseModel):
-    """A step: which tool, with which arguments, after which other steps. None means: as the tool declares."""
+def _canonical_field(value: Json, info: ValidationInfo) -> Json:
+    if problem := _not_canonical(value, info.field_name or "value"):
+        raise ValueError(problem)
+    return value
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+Canonical = Annotated[Any, AfterValidator(_canonical_field)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+STRICT: Final = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class _Node(BaseModel):
+    """What every node has: an id, and the nodes that it comes after."""
+
+    model_config = STRICT
 
     id: Name
-    tool: Name
-    args: Any = Field(default_factory=dict)
     depends_on: list[Name] = []
-    on_unknown: OnUnknown | None = None
-    max_retries: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
 
-    @field_validator("args")
-    @classmethod
-    def _args_are_canonical(cls, args: Json) -> Json:
-        if problem := _not_canonical(args, "args"):
-            raise ValueError(problem)
-        return args
+    @property
+    def inputs(self) -> Json:
+        """What may ask for the results of other nodes."""
+        return None
+
+    @property
+    def stored(self) -> dict[str, Json]:
+        """The node as it is stored. What the plan leaves open is left out; a null among the arguments stays."""
+        given = self.model_dump(mode="json")
+        inputs = {"args", "prompt", "depends_on"}
+        return {name: value for name, value in given.items() if value is not None or name in inputs}
+
+
+class ToolNode(_Node):
+    """A step: which tool, with which arguments, after which other steps. None means: as the tool declares."""
+
+    tool: Name
+    args: Canonical = Field(default_factory=dict)
+    on_unknown: OnUnknown | None = None
+    max_retries: Count | None = None
+    backoff_seconds: Annotated[float, Field(ge=0, le=LONGEST)] | None = None
+    max_requeues: Count | None = None
+
+    @property
+    def inputs(self) -> Json:
+        """The arguments."""
+        return self.args
+
+
+class LlmNode(_Node):
+    """A question to a model: whom to ask, what, and with which temperature."""
+
+    llm: Name
+    prompt: Canonical
+    model: Name
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    max_retries: Count | None = None
+    backoff_seconds: Annotated[float, Field(ge=0, le=LONGEST)] | None = None
+    max_requeues: Count | None = None
+
+    @property
+    def inputs(self) -> Json:
+        """The prompt."""
+        return self.prompt
+
+
+class WaitNode(_Node):
+    """A wait for a signal of this name; its data is the node's result."""
+
+    wait: Name
+
+
+class ApprovalNode(_Node):
+    """A wait for a person, who approves what the tool node of this id is about to do; or denies it, for good."""
+
+    approve: Name
+
+
+PlanNode = Annotated[
+    Annotated[ToolNode, Tag("tool")]
+    | Annotated[LlmNode, Tag("llm")]
+    | Annotated[WaitNode, Tag("wait")]
+    | Annotated[ApprovalNode, Tag("approve")],
+    Discriminator(lambda node: next((kind for kind in KINDS if kind in node), "tool")),
+]
+
+
+class Decision(BaseModel):
+    """Why there is this plan: the goal, and summaries of what was remembered and reasoned (S4 §3)."""
+
+    model_config = STRICT
+
+    goal: Canonical
+    memory: Canonical = None
+    reasoning: Canonical = None
 
 
 class Plan(BaseModel):
@@ -75,6 +165,7 @@ class Plan(BaseModel):
 
     version: Annotated[int, AfterValidator(_version)]
     nodes: list[PlanNode]
+    decision: Decision | None = None
 
     @model_validator(mode="after")
     def _is_a_graph(self) -> "Plan":
@@ -92,6 +183,8 @@ class Plan(BaseModel):
                     )
         if cycle := _cycle(self):
             raise ValueError(f"the nodes wait for each other: {cycle}; take one of these depends_on away")
+        for problem in (*_unknown_results(self), *_wrong_approvals(self)):
+            raise ValueError(problem)
         return self
 
 
@@ -134,25 +227,22 @@ def validate_plan(plan: Plan, registry: Registry, source: str = "the plan") -> S
     first. Raises PlanError when a tool is not registered, or does not allow a node's `on_unknown`.
     """
     for node in plan.nodes:
+        if not isinstance(node, ToolNode):
+            continue
         try:
             tool = registry[node.tool]
+            tool.check_compensation()
             if node.on_unknown is not None:
                 tool.check(node.on_unknown)
         except (UnknownToolError, ValueError) as error:
             raise PlanError(f"{source}: node {node.id!r}: {error}") from error
     place = {node.id: number for number, node in enumerate(plan.nodes)}
     order = nx.lexicographical_topological_sort(_graph(plan), key=place.__getitem__)
-    nodes = [_stored(plan.nodes[place[name]]) for name in order]
+    nodes = [plan.nodes[place[name]].stored for name in order]
+    decision = {"decision": plan.decision.model_dump(mode="json")} if plan.decision else {}
     # One form for each value (1.0 is 1), so that plans of one hash are one plan.
-    stored: StoredPlan = json.loads(canonical({"version": plan.version, "nodes": nodes}))
+    stored: StoredPlan = json.loads(canonical({"version": plan.version, "nodes": nodes, **decision}))
     return stored
-
-
-def _stored(node: PlanNode) -> Json:
-    """A node as it is stored. What the plan leaves to the tool is left out; a null among the arguments stays."""
-    choices = {"on_unknown": node.on_unknown, "max_retries": node.max_retries}
-    given = {name: value for name, value in choices.items() if value is not None}
-    return {"id": node.id, "tool": node.tool, "args": node.args, "depends_on": node.depends_on, **given}
 
 
 def plan_hash(stored: StoredPlan) -> str:
@@ -197,6 +287,34 @@ def _cycle(plan: Plan) -> str | None:
     return " → ".join([*(edge[0] for edge in edges), edges[0][0]])
 
 
+def _unknown_results(plan: Plan) -> Iterator[str]:
+    """Results that are asked for and are not there yet, since nothing says that the other node comes first."""
+    graph = _graph(plan)
+    for node in plan.nodes:
+        for name in references(node.inputs):
+            if name not in graph or name not in nx.ancestors(graph, node.id):
+                yield f"node {node.id!r} uses the result of {name!r}, and does not depend on it; add it to depends_on"
+
+
+def _wrong_approvals(plan: Plan) -> Iterator[str]:
+    """Approvals of what is no step, or of a step that does not wait for its approval."""
+    nodes, graph = {node.id: node for node in plan.nodes}, _graph(plan)
+    gates: dict[str, str] = {}
+    for node in plan.nodes:
+        if not isinstance(node, ApprovalNode):
+            continue
+        gated = nodes.get(node.approve)
+        if not isinstance(gated, ToolNode):
+            yield f"node {node.id!r} approves {node.approve!r}, which is not a tool node of the plan"
+        elif node.id not in gated.depends_on:
+            yield f"node {node.approve!r} is approved by {node.id!r}, and does not depend on it; add it to depends_on"
+        elif other := gates.get(node.approve):
+            yield f"node {node.approve!r} is approved by {other!r} and by {node.id!r}; one of them is enough"
+        elif unknown := set(references(gated.inputs)) - nx.ancestors(graph, node.id):
+            yield f"node {node.id!r} approves an action that uses the result of {min(unknown)!r}; add it to depends_on"
+        gates[node.approve] = node.id
+
+
 # Messages.
 
 
@@ -206,7 +324,7 @@ def _problem(data: Json, location: tuple[int | str, ...], kind: str, message: st
     match location:
         case ():
             return message if kind == "value_error" else f"must be an object like {FORM}"
-        case ("nodes", int(number), *rest):
+        case ("nodes", int(number), _, *rest):  # the third part is the node's kind
             node = data["nodes"][number]
             name = node.get("id") if isinstance(node, dict) else None
             where = f"node {name!r}" if isinstance(name, str) else f"node number {number + 1}"

@@ -278,6 +278,11 @@ def _graph(plan: Plan) -> "nx.DiGraph[str]":
     return graph
 
 
+def _before(graph: "nx.DiGraph[Any]", name: str) -> set[str]:
+    """The nodes that come before one, whatever lies between."""
+    return set(nx.ancestors(graph, name))
+
+
 def _cycle(plan: Plan) -> str | None:
     """A cycle as "a → b → a", each the dependent of the next; None when there is none."""
     try:
@@ -292,7 +297,7 @@ def _unknown_results(plan: Plan) -> Iterator[str]:
     graph = _graph(plan)
     for node in plan.nodes:
         for name in references(node.inputs):
-            if name not in graph or name not in nx.ancestors(graph, node.id):
+            if name not in graph or name not in _before(graph, node.id):
                 yield f"node {node.id!r} uses the result of {name!r}, and does not depend on it; add it to depends_on"
 
 
@@ -310,7 +315,7 @@ def _wrong_approvals(plan: Plan) -> Iterator[str]:
             yield f"node {node.approve!r} is approved by {node.id!r}, and does not depend on it; add it to depends_on"
         elif other := gates.get(node.approve):
             yield f"node {node.approve!r} is approved by {other!r} and by {node.id!r}; one of them is enough"
-        elif unknown := set(references(gated.inputs)) - nx.ancestors(graph, node.id):
+        elif unknown := set(references(gated.inputs)) - _before(graph, node.id):
             yield f"node {node.id!r} approves an action that uses the result of {min(unknown)!r}; add it to depends_on"
         gates[node.approve] = node.id
 

@@ -6,15 +6,24 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from crashwindow.runtime.records import Json
-from crashwindow.runtime.registry import DuplicateToolError, Registry, ToolSourceError, UnknownToolError, load_tools
+from crashwindow.runtime.registry import (
+    DuplicateToolError,
+    DuplicateVerifierError,
+    Registry,
+    ToolSourceError,
+    UnknownToolError,
+    load_tools,
+)
 from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.tool import Absent, ToolContext
 from crashwindow.runtime.tools import registry as shipped
+from crashwindow.runtime.verifier import Confirmation, Match, StateChange, VerifyContext
 
 CONTEXT = ToolContext("job", "step", "0" * 64, "crashwindow:0", "inv-0", 1, 1)
 
@@ -148,6 +157,73 @@ def test_registries_merge() -> None:
     assert list(both.merged(shipped)) == list(both)
     with pytest.raises(DuplicateToolError, match=r"file\.append"):
         shipped.merged(with_tool("file.append"))
+
+
+class Verifier:
+    """Always says yes."""
+
+    def verify(self, change: StateChange, context: VerifyContext) -> Match:
+        """Match."""
+        return Match()
+
+
+def test_verifiers_are_declared_and_merge() -> None:
+    """A registry has the verifiers and the mode that were declared; a merged one those of both, a verifier in both once."""
+    assert (shipped.confirmation, shipped.confirmation_mode) == (Confirmation(), "strict")
+    mine, yours, verifier, other = Registry(), Registry(), Verifier(), Verifier()
+    mine.verify("file", verifier)
+    mine.confirmation_mode = "warn"
+    yours.verify("file", verifier)
+    yours.verify("row", other)
+    for both in (mine.merged(yours), yours.merged(mine)):
+        assert both.confirmation == Confirmation({"file": verifier, "row": other}, mode="warn")
+    assert shipped.merged(mine).confirmation == mine.confirmation == Confirmation({"file": verifier}, mode="warn")
+
+
+def test_one_type_has_one_verifier_and_a_registry_one_mode() -> None:
+    """Two verifiers of a type, or two modes, are refused wherever they meet, and the first stays."""
+    mine, yours, first = Registry(), Registry(), Verifier()
+    mine.verify("file", first)
+    with pytest.raises(DuplicateVerifierError, match="'file' has two verifiers"):
+        mine.verify("file", Verifier())
+    assert mine.confirmation.verifiers == {"file": first}
+    yours.verify("file", Verifier())
+    with pytest.raises(DuplicateVerifierError, match="'file' has two verifiers"):
+        mine.merged(yours)
+    yours = Registry()
+    mine.confirmation_mode, yours.confirmation_mode = "strict", "warn"
+    with pytest.raises(ValueError, match="two confirmation modes are set, 'strict' and 'warn'"):
+        mine.merged(yours)
+    with pytest.raises(ValueError, match="mode 'lax' is not one of strict, warn, human_in_loop"):
+        mine.confirmation_mode = "lax"  # type: ignore[assignment]
+    assert mine.confirmation_mode == "strict"
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "verifier", "words"),
+    [
+        ("", Verifier(), "resource type is a string"),
+        (7, Verifier(), "resource type is a string"),
+        ("file", object(), r"no method verify\(change, context\)"),
+        ("file", Verifier, "must be an object, not a class"),
+        ("file", SimpleNamespace(verify=lambda change: Match()), r"with verify\(change, context\)"),
+    ],
+)
+def test_a_verifier_that_cannot_be_asked_is_refused(resource_type: Any, verifier: Any, words: str) -> None:
+    """A wrong declaration shows when the verifier is registered, not when a record is to be confirmed."""
+    with pytest.raises(ValueError, match=words):
+        Registry().verify(resource_type, verifier)
+
+
+def test_an_async_verifier_is_refused() -> None:
+    """Its coroutine would be no answer."""
+
+    class Later:
+        async def verify(self, change: StateChange, context: VerifyContext) -> Match:
+            return Match()
+
+    with pytest.raises(ValueError, match="plain function"):
+        Registry().verify("file", Later())  # type: ignore[arg-type]
 
 
 def test_every_shipped_tool_declares_its_whole_contract() -> None:

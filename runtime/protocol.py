@@ -312,7 +312,7 @@ class Step:
         """Q0 and Q2: a final answer is appended before anything else is done; without one the job parks."""
         answer = yield Query(self.tool, self.node.args, self.context(self.past.attempts), self.last_sending)
         if isinstance(answer, Happened):
-            self.memory = Stored(answer.output, answer.external_id)
+            self.memory = self.past.resolved = Stored(answer.output, answer.external_id)
             found = {"answer": "happened", "result": answer.output, "external_id": answer.external_id}
             yield from self.append("append_resolved", "invocation_resolved", by="query", **found)
             return "inject"
@@ -346,8 +346,9 @@ class Step:
 
     @property
     def stored(self) -> Stored | None:
-        """The result, from whatever record holds it."""
-        told = (self.past.finished, self.past.committed, self.past.resolved, self.ledger_result, self.effect)
+        """The result, as the world has just given it, or from whatever record holds it."""
+        answered = None if self.catching_up else self.memory
+        told = (answered, self.past.finished, self.past.committed, self.past.resolved, self.ledger_result, self.effect)
         return next(filter(None, told), None)
 
     @property

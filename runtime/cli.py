@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         Stop().on_signals()
         become_worker(store)
         job_id = _submit(store, args.job, plan)
-        shift = Shift(store, registry.tools, confirmation=registry.confirmation)
+        shift = Shift(store, registry)
         events = store.events(job_id)
         if _status(events) == "open" and shift.turn(job_id) is None:
             raise CommandError(
@@ -68,18 +68,17 @@ def worker(args: argparse.Namespace) -> int:
     if not args.poll > 0:
         raise CommandError(f"--poll {args.poll}: give a number of seconds above 0")
     registry = registry_of(args.tools)
-    tools, confirmation = registry.tools, registry.confirmation
     left: dict[str, str] = {}
     with opened(args.store) as store:
         _log_to_stderr()
         stop = Stop()
         stop.on_signals()
         if args.once:
-            left = work_once(store, tools, confirmation=confirmation)
+            left = work_once(store, registry)
         elif args.until_idle:
-            left = work_until_idle(store, tools, stop=stop, confirmation=confirmation)
+            left = work_until_idle(store, registry, stop=stop)
         else:
-            work_forever(store, tools, stop, args.poll, confirmation=confirmation)
+            work_forever(store, registry, stop, args.poll)
     return BAD_INPUT if left else COMPLETED
 
 

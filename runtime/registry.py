@@ -1,4 +1,4 @@
-"""The registry: which tools there are, by name, what confirms their changes, and where a user's own come from."""
+"""The registry: which tools and providers there are, by name, what confirms changes, and where a user's own come from."""
 
 import hashlib
 import importlib
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar, get_args
 
+from .llm import Provider
 from .retry import DEFAULT_RETRY, RetryPolicy
 from .tool import Call, Compensation, Look, OnUnknown, Query, Tool
 from .verifier import Confirmation, Mode, ResourceVerifier, check_verifier
@@ -31,6 +32,10 @@ class DuplicateVerifierError(ValueError):
     """Two verifiers of one resource type: a record could not say which confirms it."""
 
 
+class DuplicateProviderError(ValueError):
+    """Two providers of one name: a plan could not say which it asks."""
+
+
 class ToolSourceError(Exception):
     """A user's tools cannot be loaded: says from where, why, and the remedy."""
 
@@ -41,6 +46,7 @@ class Registry:
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
         self._verifiers: dict[str, ResourceVerifier] = {}
+        self._providers: dict[str, Provider] = {}
         self._mode: Mode | None = None
         for tool in tools:
             self.add(tool)
@@ -131,6 +137,20 @@ class Registry:
                 f"resource type {resource_type!r} has two verifiers; give one of them another type"
             )
 
+    def provider(self, provider: Provider) -> None:
+        """Let the plan's LLM nodes ask this provider, by its name (E-LLM). Raises DuplicateProviderError, or ValueError."""
+        if not provider.name or "\0" in provider.name:
+            raise ValueError(f"provider {provider.name!r}: a name must not be empty and must not hold a NUL character")
+        if self._providers.setdefault(provider.name, provider) is not provider:
+            raise DuplicateProviderError(
+                f"provider {provider.name!r} is registered twice; give one of the two another name"
+            )
+
+    @property
+    def providers(self) -> dict[str, Provider]:
+        """A copy, by name, in alphabetical order."""
+        return dict(sorted(self._providers.items()))
+
     @property
     def confirmation_mode(self) -> Mode:
         """What a mismatch leads to: `strict` unless set; a word that is no mode is refused with ValueError."""
@@ -146,15 +166,17 @@ class Registry:
         return Confirmation(dict(self._verifiers), self.confirmation_mode)
 
     def merged(self, other: "Registry") -> "Registry":
-        """A new registry with the tools and verifiers of both, and the mode that one of them sets.
+        """A new registry with the tools, verifiers and providers of both, and the mode that one of them sets.
 
-        The same tool or verifier in both is one. Raises DuplicateToolError or DuplicateVerifierError where two are of one
-        name or type, and ValueError where two modes are set.
+        The same tool, verifier or provider in both is one. Raises DuplicateToolError, DuplicateVerifierError or
+        DuplicateProviderError where two are of one name or type, and ValueError where two modes are set.
         """
         both = Registry([*self, *(tool for tool in other if tool is not self._tools.get(tool.name))])
         for each in (self, other):
             for resource_type, verifier in each._verifiers.items():
                 both.verify(resource_type, verifier)
+            for provider in each._providers.values():
+                both.provider(provider)
         if self._mode and other._mode and self._mode != other._mode:
             raise ValueError(f"two confirmation modes are set, {self._mode!r} and {other._mode!r}; set one")
         both._mode = self._mode or other._mode

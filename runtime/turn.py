@@ -7,6 +7,7 @@ from typing import Any, Literal
 from ..model.policy import HARDENED, Policy
 from .commands import Append, Command, Fence
 from .history import History
+from .llm import Provider
 from .records import NEUTRAL, EffectRecord, Event, Invocation, JobStatus, Json, Lease, NewEvent
 from .tool import Tool
 from .verifier import Confirmation
@@ -44,6 +45,7 @@ class ToolNode:
 class Worker:
     """Who works, with which tools, under which policy.
 
+    providers: who is asked by the plan's LLM nodes, by name (E-LLM).
     confirmation: who verifies records before they are injected, and what a mismatch leads to (T-CONFIRM).
     executes: False brings a job to rest without another execution, as a contract needs that is not running any more
     (C-UNKNOWN): what was recorded or can be asked is caught up; a step that nothing has begun ends without effect.
@@ -55,6 +57,7 @@ class Worker:
     policy: Policy = HARDENED
     executes: bool = True
     confirmation: Confirmation = field(default_factory=Confirmation)
+    providers: Mapping[str, Provider] = field(default_factory=dict)
 
 
 def tool_of(entry: dict[str, Json], tools: Mapping[str, Tool]) -> Tool:

@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -20,11 +20,10 @@ from .commands import Ports
 from .drive import Perform, StoppedError
 from .history import History
 from .records import Json
+from .registry import Registry
 from .sqlite_store import SqliteStore
 from .store import Store, StoreError
-from .tool import Tool
 from .turn import End, Worker, tool_of
-from .verifier import Confirmation
 
 FIRST_PAUSE: Final = 1.0
 """Seconds until a job is tried again that was let go of; each further time waits twice as long."""
@@ -75,12 +74,11 @@ class Shift:
     def __init__(
         self,
         store: Store,
-        tools: dict[str, Tool],
+        registry: Registry,
         owner: str | None = None,
         perform: Perform = drive.perform,
-        confirmation: Confirmation = Confirmation(),  # noqa: B008 - frozen
     ) -> None:
-        self.worker = Worker(owner or owner_id(), tools, confirmation=confirmation)
+        self.worker = worker_with(registry, owner or owner_id())
         self.ports = Ports(store, time.sleep)
         self.perform = perform
         self.left: dict[str, str] = {}
@@ -90,7 +88,7 @@ class Shift:
     def turn(self, job_id: str) -> End | None:
         """Bring a job to rest; None when that is not possible now, and `left` says why."""
         try:
-            problem = unrunnable(History(self.ports.store.events(job_id)).plan, self.worker.tools)
+            problem = unrunnable(History(self.ports.store.events(job_id)).plan, self.worker)
             if problem:
                 self.blocked.add(job_id)
                 self._leave(job_id, problem)
@@ -142,6 +140,11 @@ class Shift:
                 self.ports.store.release(error.lease)
 
 
+def worker_with(registry: Registry, owner: str) -> Worker:
+    """A worker with all that is registered."""
+    return Worker(owner, registry.tools, confirmation=registry.confirmation, providers=registry.providers)
+
+
 def owner_id() -> str:
     """A name that no other worker bears: host, process, and a random part, since process numbers come again."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -153,17 +156,19 @@ def become_worker(store: Store) -> None:
         store.worker_lock()
 
 
-def unrunnable(plan: dict[str, Json], tools: Mapping[str, Tool]) -> str | None:
-    """Why a stored plan cannot be run with these tools, and the remedy; None when it can."""
+def unrunnable(plan: dict[str, Json], worker: Worker) -> str | None:
+    """Why this worker cannot run a stored plan, and the remedy; None when it can."""
     if any("contract_key" in entry for entry in plan["nodes"]):
         return "it is the step of an execution contract, which its graph runner works: advance the contract's session"
-    missing = sorted({entry["tool"] for entry in plan["nodes"]} - tools.keys())
-    if missing:
-        names = ", ".join(map(repr, missing))
-        return f"its plan needs tools that are not registered here: {names}; start the worker with --tools FILE"
+    for kind, key, registered in (("tools", "tool", worker.tools), ("providers", "llm", worker.providers)):
+        missing = sorted({entry[key] for entry in plan["nodes"] if key in entry} - registered.keys())
+        if missing:
+            names = ", ".join(map(repr, missing))
+            return f"its plan needs {kind} that are not registered here: {names}; start the worker with --tools FILE"
     try:
         for entry in plan["nodes"]:
-            tool_of(entry, tools)
+            if "tool" in entry:
+                tool_of(entry, worker.tools)
     except ValueError as error:
         return f"its plan does not agree with a tool's contract: {error}; change the tool's declaration back"
     return None
@@ -171,15 +176,14 @@ def unrunnable(plan: dict[str, Json], tools: Mapping[str, Tool]) -> str | None:
 
 def work_until_idle(
     store: Store,
-    tools: dict[str, Tool],
+    registry: Registry,
     owner: str | None = None,
     stop: Stop | None = None,
     perform: Perform = drive.perform,
-    confirmation: Confirmation = Confirmation(),  # noqa: B008 - frozen
 ) -> dict[str, str]:
     """Run turns until no open job can be brought further; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift, stop = Shift(store, tools, owner, perform, confirmation), stop or Stop()
+    shift, stop = Shift(store, registry, owner, perform), stop or Stop()
     while not stop.requested:
         ready, wait = shift.survey(TRIES)
         if wait is None:
@@ -191,13 +195,12 @@ def work_until_idle(
 
 def work_once(
     store: Store,
-    tools: dict[str, Tool],
+    registry: Registry,
     owner: str | None = None,
-    confirmation: Confirmation = Confirmation(),  # noqa: B008 - frozen
 ) -> dict[str, str]:
     """One turn, on the oldest open job that can be run; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift = Shift(store, tools, owner, confirmation=confirmation)
+    shift = Shift(store, registry, owner)
     for job_id in shift.survey()[0]:
         if shift.turn(job_id) or job_id not in shift.blocked:
             break
@@ -206,15 +209,14 @@ def work_once(
 
 def work_forever(
     store: Store,
-    tools: dict[str, Tool],
+    registry: Registry,
     stop: Stop,
     poll: float,
     owner: str | None = None,
-    confirmation: Confirmation = Confirmation(),  # noqa: B008 - frozen
 ) -> None:
     """Run turns until asked to stop, looking for new jobs every `poll` seconds."""
     become_worker(store)
-    shift = Shift(store, tools, owner, confirmation=confirmation)
+    shift = Shift(store, registry, owner)
     while not stop.requested:
         try:
             ready, _ = shift.survey()

@@ -22,6 +22,7 @@ from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.step import execute, job_id, step_plan
 from crashwindow.runtime.contracts.store import Batch, Conflict, ConsentMissing, ContractError, Move
 from crashwindow.runtime.drive import StoppedError
+from crashwindow.runtime.registry import Registry
 from crashwindow.runtime.resolve import Answer, question, resolve
 from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
@@ -724,7 +725,7 @@ def test_a_worker_leaves_a_contracts_step_alone(house: House) -> None:
     """An ordinary worker knows nothing of consent: only the graph runner works the step of a contract."""
     in_flight(house)
     job = job_id("exec-001")
-    shift = worker.Shift(house.store, house.tools)
+    shift = worker.Shift(house.store, Registry(house.tools.values()))
     tell_truth(house, "exec-001")
     assert shift.turn(job) is None
     assert "execution contract" in shift.left[job]

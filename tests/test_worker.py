@@ -15,6 +15,7 @@ from crashwindow.runtime.registry import Registry
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import Store, StoreError, StoreUnusableError
 from crashwindow.runtime.tool import Tool, ToolContext
+from crashwindow.runtime.turn import Worker
 from crashwindow.runtime.worker import Shift, Stop, owner_id, unrunnable, work_forever, work_once, work_until_idle
 
 
@@ -32,9 +33,9 @@ class World:
         return len(self.calls)
 
     @property
-    def tools(self) -> dict[str, Tool]:
+    def registry(self) -> Registry:
         """What a worker is given."""
-        return {"touch": Tool("touch", self.touch, "counts")}
+        return Registry([Tool("touch", self.touch, "counts")])
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ class Striking:
 def test_every_open_job_is_brought_to_rest(store: Store, world: World) -> None:
     """Oldest first, each once, and nothing is left."""
     submit(store, "a", "b", "c")
-    assert work_until_idle(store, world.tools) == {}
+    assert work_until_idle(store, world.registry) == {}
     assert world.calls == ["a", "b", "c"]
     assert set(statuses(store).values()) == {"completed"}
 
@@ -90,7 +91,7 @@ def test_one_turn(store: Store, world: World) -> None:
     """`work_once` runs the oldest job that can be run, and no other."""
     submit(store, "strange", tool="unheard")
     submit(store, "a", "b")
-    assert set(work_once(store, world.tools)) == {"strange"}
+    assert set(work_once(store, world.registry)) == {"strange"}
     assert world.calls == ["a"]
 
 
@@ -99,7 +100,7 @@ def test_a_job_without_its_tools_is_left_alone(store: Store, world: World, caplo
     submit(store, "strange", tool="unheard")
     submit(store, "plain")
     with caplog.at_level(logging.WARNING):
-        left = work_until_idle(store, world.tools)
+        left = work_until_idle(store, world.registry)
     assert "'unheard'" in left["strange"]
     assert "--tools FILE" in left["strange"]
     assert [record for record in caplog.messages if "unheard" in record] == [
@@ -120,7 +121,7 @@ def test_a_job_without_its_tools_is_not_spun_on(store: Store, world: World, capl
 
     stop = Stop(sleep)
     with caplog.at_level(logging.WARNING):
-        work_forever(store, world.tools, stop, poll=0.001)
+        work_forever(store, world.registry, stop, poll=0.001)
     assert len(waits) == 5
     assert len(caplog.messages) == 1
 
@@ -129,7 +130,7 @@ def test_a_contract_that_changed_is_refused() -> None:
     """A plan that asks for what the tool no longer allows is not run: its effect could happen twice."""
     tools = {"touch": Tool("touch", World().touch, "")}
     node = {"id": "step", "tool": "touch", "args": {}, "on_unknown": "reexecute"}
-    problem = unrunnable({"version": 1, "nodes": [node]}, tools)
+    problem = unrunnable({"version": 1, "nodes": [node]}, Worker("worker", tools))
     assert problem is not None
     assert "idempotent=True" in problem
 
@@ -138,7 +139,7 @@ def test_a_job_that_was_let_go_is_taken_up_again(store: Store, world: World, mon
     """A store that gives no answer ends the turn without a terminal event; later the job completes with one effect."""
     monkeypatch.setattr("crashwindow.runtime.worker.FIRST_PAUSE", 60.0)
     submit(store, "a")
-    shift = Shift(store, world.tools, perform=Striking("append_finished", "a", drive.REPETITIONS + 1))
+    shift = Shift(store, world.registry, perform=Striking("append_finished", "a", drive.REPETITIONS + 1))
     assert shift.turn("a") is None
     assert "append_finished" in shift.left["a"]
     assert statuses(store) == {"a": "open"}
@@ -151,7 +152,7 @@ def test_a_job_that_was_let_go_is_taken_up_again(store: Store, world: World, mon
 def test_a_job_that_was_let_go_is_released(store: Store, world: World) -> None:
     """Another worker may have it at once: the turn is over, so its lease is."""
     submit(store, "a")
-    shift = Shift(store, world.tools, perform=Striking("append_finished", "a", drive.REPETITIONS + 1))
+    shift = Shift(store, world.registry, perform=Striking("append_finished", "a", drive.REPETITIONS + 1))
     assert shift.turn("a") is None
     lease = store.claim("another", 30.0)
     assert lease is not None
@@ -171,7 +172,7 @@ def test_a_newer_lease_is_not_released(world: World) -> None:
         store.fence_effects("a", lease.epoch)
 
     world.during = overtake
-    shift = Shift(store, world.tools)
+    shift = Shift(store, world.registry)
     assert shift.turn("a") is None
     assert "epoch 1 is over" in shift.left["a"]
     assert store.claim("a third", 30.0) is None
@@ -180,7 +181,7 @@ def test_a_newer_lease_is_not_released(world: World) -> None:
 def test_a_job_in_trouble_keeps_no_other_waiting(store: Store, world: World) -> None:
     """The jobs after it are run before it is tried again, and pauses grow."""
     submit(store, "ill", "well")
-    shift = Shift(store, world.tools, perform=Striking("finished", "ill", float("inf")))
+    shift = Shift(store, world.registry, perform=Striking("finished", "ill", float("inf")))
     for job in shift.survey()[0]:
         shift.turn(job)
     assert statuses(store) == {"ill": "open", "well": "completed"}
@@ -192,7 +193,7 @@ def test_a_job_in_trouble_keeps_no_other_waiting(store: Store, world: World) -> 
 def test_idle_ends_though_the_store_does_not_recover(store: Store, world: World) -> None:
     """After a bounded number of tries the job is left, with the reason; its effect happened once."""
     submit(store, "ill", "well")
-    left = work_until_idle(store, world.tools, perform=Striking("finished", "ill", float("inf")))
+    left = work_until_idle(store, world.registry, perform=Striking("finished", "ill", float("inf")))
     assert list(left) == ["ill"]
     assert "no space left" in left["ill"]
     assert sorted(world.calls) == ["ill", "well"]
@@ -202,7 +203,7 @@ def test_a_leased_job_is_not_taken(store: Store, world: World) -> None:
     """What another worker holds is left to it."""
     submit(store, "a")
     assert store.claim("another", 3600.0)
-    shift = Shift(store, world.tools)
+    shift = Shift(store, world.registry)
     assert shift.turn("a") is None
     assert shift.left == {"a": "another worker holds its lease"}
     assert world.calls == []
@@ -217,7 +218,7 @@ def test_a_turn_is_finished_before_the_worker_stops(store: Store, world: World) 
         stop.requested = True
 
     world.during = ask
-    work_until_idle(store, world.tools, stop=stop)
+    work_until_idle(store, world.registry, stop=stop)
     assert statuses(store) == {"a": "completed", "b": "open"}
 
 
@@ -228,7 +229,7 @@ def test_the_store_is_checked_before_the_first_turn(tmp_path: Any, world: World)
     with store._session as connection:
         connection.execute("PRAGMA synchronous=OFF")
     with pytest.raises(StoreUnusableError, match="synchronous=0"):
-        work_until_idle(store, world.tools)
+        work_until_idle(store, world.registry)
     assert world.calls == []
 
 

@@ -106,6 +106,8 @@ class HttpResource:
                 headers={"Accept-Encoding": "identity", **self.headers},
                 timeout=self.timeout_seconds,
                 verify=trusted(),
+                # A connection for each request: a kept one may be closed by the server just when the next request is sent.
+                limits=httpx.Limits(max_keepalive_connections=0),
             ) as client:
                 for _ in range(HOPS + 1):
                     if _origin(url) != _origin(base):

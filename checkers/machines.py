@@ -1,4 +1,4 @@
-"""The machine of a policy, by the policy's name: of a tool step, or of an execution contract; and what a report says of it."""
+"""The machine of a policy, by the policy's name, of whichever model; and what a report says of it."""
 
 import hashlib
 from typing import Final
@@ -8,16 +8,22 @@ from ..model.machine import Machine, show
 from ..model.step import build
 from ..scenarios.contract_policies import CONTRACT_POLICIES
 from ..scenarios.policies import POLICIES
+from ..scenarios.semantics_policies import SEMANTICS_POLICIES
 from .evidence import Machine as Described
 from .explore import Space
 
-NAMES: Final = (*POLICIES, *CONTRACT_POLICIES)
+NAMES: Final = (*POLICIES, *CONTRACT_POLICIES, *SEMANTICS_POLICIES)
 """Every policy that has a machine."""
 
 
 def machine_of(policy: str) -> Machine:
     """The machine of a policy. Raises KeyError where there is no such policy."""
-    return build_contract(CONTRACT_POLICIES[policy]) if policy in CONTRACT_POLICIES else build(POLICIES[policy])
+    if policy in CONTRACT_POLICIES:
+        return build_contract(CONTRACT_POLICIES[policy])
+    if policy in SEMANTICS_POLICIES:
+        make, rules = SEMANTICS_POLICIES[policy]
+        return make(rules)
+    return build(POLICIES[policy])
 
 
 def machine_sha256(machine: Machine) -> str:

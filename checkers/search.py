@@ -4,11 +4,16 @@ Complete for the machine as it is: the state space is finite, so what holds in i
 the counts that it saturates at "two or more" are the prover's business.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ..model.claim_types import PROPERTY_BY_ID, Claim
+from ..model.compensation import HARDENED_COMPENSATION
+from ..model.gate import HARDENED_GATE
 from ..model.machine import Actor, Guard, Scope, guard, show
 from ..model.properties import Property
+from ..model.recorded import HARDENED_RECORDED
 from ..model.step import FIELDS
 from ..model.windows import AMBIGUOUS
 from .evidence import Item, Trace, Verdict
@@ -17,6 +22,14 @@ from .machines import machine_of
 from .traces import trace_to
 
 REST = guard(job="completed|failed|parked", at="idle")
+RESTS: Final[Mapping[str, tuple[Guard, tuple[str, ...]]]] = {
+    HARDENED_GATE.name: (guard(job="completed|failed|cancelled", at="idle"),
+                         ("somebody signals, unasked", "cancel a waiting job", "cancel an open job")),
+    HARDENED_COMPENSATION.name: (guard(job="ended|parked", at="idle"), ()),
+    HARDENED_RECORDED.name: (guard(job="completed", at="idle"), ()),
+}  # fmt: skip
+"""For machines of other models than the step's: where they are at rest, and the rules that a run to rest may not need beside
+faults, being luck or giving up."""
 MISJUDGED = guard(ledger="committed", finished="none", committed="none", effects="2")
 
 
@@ -164,8 +177,13 @@ def _ambiguity(claim: Claim, space: Space) -> Item:
 
 def _rest(claim: Claim, space: Space) -> Item:
     rules = space.machine.rules
-    calm = {i for i, r in enumerate(rules) if r.actor is not Actor.CRASH and not r.name.endswith("(answer lost)")}
-    resting = reaching(predecessors(space, calm), space.all(REST))
+    rest, unasked = RESTS.get(claim.policy, (REST, ()))
+    faults = {
+        i
+        for i, r in enumerate(rules)
+        if r.actor is Actor.CRASH or r.name.endswith("(answer lost)") or r.name in unasked
+    }
+    resting = reaching(predecessors(space, set(range(len(rules))) - faults), space.all(rest))
     stuck = [s for s in space.parents if s not in resting]
     if stuck:
         return _item(claim, Verdict.REFUTED, f"{len(stuck)} states are stuck", space, trace_to(space, stuck[0]))

@@ -1,4 +1,4 @@
-"""The stages of `crashwindow verify`, in order: search, proof, table, crashes, walk, scenarios, canaries; then contracts."""
+"""The stages of `crashwindow verify`, in order: the tool step, contracts, gates and the like, crashes, scenarios."""
 
 import time
 from dataclasses import replace
@@ -22,6 +22,7 @@ from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
 from .machines import described
 from .search import check, complete, examine
+from .semantics_stages import SEMANTICS_STAGES
 from .verify import Context, Found, Stage
 
 if TYPE_CHECKING:
@@ -273,6 +274,7 @@ STAGES = (
     *CONTRACT_STAGES,
     *CONTRACT_WALK_STAGES,
     CONTRACT_TEXT,
+    *SEMANTICS_STAGES,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     CONTRACT_CRASHES,
     # Last: they fork, and no other thread is to run then.

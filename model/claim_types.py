@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 from .contract_properties import CONTRACT_BY_ID
 from .properties import BY_ID, Property
+from .semantics_properties import SEMANTICS_BY_ID
 
 Variant = Literal["hardened", "as_written"]
 Kind = Literal[
@@ -14,8 +15,8 @@ Kind = Literal[
 table equals the stated one; two windows leave the same durable state; every state can come to rest; keys differ; contract
 and step refine both models; a key formula gives two processes one key; the runtime shows it; nothing here checks it."""
 
-PROPERTY_BY_ID: Final[dict[str, Property]] = {**BY_ID, **CONTRACT_BY_ID}
-"""Every property that a claim may name: the tool step's, and the contract's."""
+PROPERTY_BY_ID: Final[dict[str, Property]] = {**BY_ID, **CONTRACT_BY_ID, **SEMANTICS_BY_ID}
+"""Every property that a claim may name: the tool step's, the contract's, and those of gate, compensation and recorded value."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Final
 
 from .claim_types import FORMAL, Assumption, Citation, Claim, Kind, Variant
 from .contract_claims import CONTRACT_ASSUMPTIONS, CONTRACT_CLAIMS
+from .semantics_claims import SEMANTICS_ASSUMPTIONS, SEMANTICS_CLAIMS
 
 __all__ = ["ASSUMPTIONS", "CLAIMS", "CLAIM_BY_ID", "DOCUMENTS", "FORMAL", "NOT_CHECKED", "Assumption", "Citation", "Claim", "Kind",
            "Variant"]  # fmt: skip
@@ -44,6 +45,7 @@ ASSUMPTIONS: Final = {
         Assumption("A-STEPS", "Steps of a job have distinct keys and run one after another, so one step can be followed alone, the others "
                    "being the rules named `elsewhere`.", "runtime.protocol; the monitor replays every step of every run"),
         *CONTRACT_ASSUMPTIONS,
+        *SEMANTICS_ASSUMPTIONS,
     )
 }  # fmt: skip
 
@@ -111,13 +113,16 @@ CLAIMS: Final = (
           "effect store, and nothing is lost. Row 3 has the look.", (Citation("S1", "2", (25, 26), "1c7d56dd7b5ba4c330d25c4a21fa410e2860b19a29ce65f4572f1e40dd71a8da"),), "T-RECOVER 3", "barrier-before-lookup", "refuted", ("P3", "P4"),
           _STORE, ("explore", "replay"), "REFUTED", "P3"),
     *CONTRACT_CLAIMS,
+    *SEMANTICS_CLAIMS,
 )  # fmt: skip
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
 NOT_CHECKED: Final = (
     "Many workers on one job, zombies and fencing (P5), and liveness under fairness (P15).",
     "PostgreSQL; power loss (unsynced writes dropped) and clock jumps.",
-    "Confirmation replay (P8), approval gates (P9), compensation (P10), deterministic replay of LLM steps (P12), verify-job and audit (P13).",
+    "Confirmation replay (P8), verify-job and audit (P13).",
+    "That the runtime's gates, compensations and recorded values do what their models say: P9, P10 and P12 are proved of the models, and "
+    "A-GATED, A-COMPENSATED and A-INJECTED are assumed.",
     "The sentences of S0, S2 and S4 on retry, compensation, confirmation and provenance.",
     "Cancelling a job: no rule of the model and no command of the runtime does it yet, so window 8f is reached by failure alone.",
 )

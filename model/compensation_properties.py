@@ -69,11 +69,11 @@ COMPENSATION_PROPERTIES: Final = (
     ),
 )
 
-SENTENCES: Final = (
-    Property("S2-COMP-ONCE", "A step is compensated once.", never=(guard(undone="2"),), occurs=(guard(undone="1"),)),
-    Property("S2-COMP-COMMITTED", "Only a committed effect is compensated.",
+COMPENSATION_SENTENCES: Final = (
+    Property("COMP-ONCE", "A step is compensated once.", never=(guard(undone="2"),), occurs=(guard(undone="1"),)),
+    Property("COMP-OF-COMMITTED", "Only a committed effect is compensated.",
              never=(guard(harmless="no", undone="1|2", deed="none"),), occurs=(guard(undone="1"),)),
-    Property("S2-COMP-WRITTEN", "A step with step_compensated was compensated.", never=(guard(done="yes", undone="0"),),
+    Property("COMP-WRITTEN", "A step with step_compensated was compensated.", never=(guard(done="yes", undone="0"),),
              occurs=(guard(done="yes"),)),
 )  # fmt: skip
 """S2's sentences, each by itself."""
@@ -129,3 +129,24 @@ COMPENSATION_INVARIANT: Final = (
     ),
 )
 """With the properties' own guards inductive, for any number of crashes, requests and late calls."""
+
+AS_WRITTEN_INVARIANT: Final = (
+    *clauses(
+        "what holds as written: only what is on record as committed is called",
+        {
+            "a committed effect has happened": "original:ok deed:none",
+            "only what is committed is compensated": "harmless:no at:acquire|call original:none|started|unknown|no_effect",
+            "what is called is committed": "harmless:no request:sent|acted|refused deed:none",
+            "what is called late is committed": "harmless:no late:1|2 deed:none",
+        },
+    ),
+    *clauses(
+        "what holds as written: a step that is recorded as compensated is terminal",
+        {
+            "there is no attempt": "attempt:open|lost|closed",
+            "there is no place of one": f"at:start|{FAILURE}",
+            "nothing is parked": "job:parked",
+        },
+    ),
+)
+"""What S2's sentences that hold as written rest on."""

@@ -178,6 +178,16 @@ RECORDED_PROPERTIES: Final = (
     ),
 )
 
+RECORDED_SENTENCES: Final = (
+    Property(
+        "ASKED-ONCE",
+        "A value is asked of the world at most once.",
+        never=(words("asked:2"),),
+        occurs=(words("asked:1"),),
+    ),
+)
+"""S4's sentence about every logical step, for a language model's."""
+
 RECORDED_INVARIANT: Final = (
     *clauses(
         "L-RETRY, L-CATCHUP, L-INJECT: what is held in memory on the way to a record is what is recorded, if anything is",

@@ -399,7 +399,7 @@ def _compensate() -> list[Rule]:
               emits="node_finished", boundary="append_node_failed", source="T-OUTCOME"),
         _work("compensation was requested", "confirm", "compensate", sees="undone:no", source="T-COMP"),
         _work("compensation was requested, harmless", "on_unknown", "compensate", source="T-COMP"),
-        _work("compensate", "compensate", "recover", writes="undone:yes memory:none fresh:no cleared:no", emits="node_finished",
+        _work("compensate", "compensate", "recover", writes="undone:yes memory:none fresh:no", emits="node_finished",
               boundary="append_node_finished", source="T-COMP K3"),
         _work("compensation failed", "compensate", "park", sees="landed:no", source="T-COMP"),
     ]  # fmt: skip
@@ -462,7 +462,11 @@ def _elsewhere() -> list[Rule]:
                 Rule(f"elsewhere: {does}, {when}", Actor.WORKER, {**sees, **told}, writes={**UNSEEN, "job": status, "at": "idle", "told": "no"},
                      emits=(f"job_{status}",))
             )  # fmt: skip
-    for when, literals in (("before", guard(**NOTHING)), ("after", guard(node="success"))):
+    for when, literals in (
+        ("before", guard(**NOTHING)),
+        ("after", guard(node="success")),
+        ("undone", guard(undone="yes", node="none")),
+    ):
         rules.append(
             Rule(f"elsewhere: resolved, {when}", Actor.PERSON, {**guard(job="parked", at="idle"), **literals},
                  writes={"job": "open"}, emits=("job_requeued",))

@@ -22,7 +22,17 @@ POLICIES: Final = {
         Policy("s0-events-alone-barrier", order=COMMIT_FIRST, evidence=()),
         # The same order with T-RECOVER rule 2: what S1 §1 says may be misjudged is not.
         Policy("s0-order-full-recovery", order=COMMIT_FIRST),
+        # S1 §2's conclusion leaves the effect store optional: recovery does not look there.
+        Policy("s1-no-effect-store", evidence=("ledger",)),
         # The barrier decides before the effect store is looked at.
         Policy("barrier-before-lookup", barrier="before evidence"),
+        # S2, RetryPolicy: an error that nothing matches is taken for retryable, a lost answer too.
+        Policy("s2-any-failure", retries="after any failure"),
+        # S2's other sentence: of the retries under one key only the first really executes.
+        Policy("s2-first-alone", retries="the first alone executes"),
+        # S0 ③: what the ledger or the events hold is confirmed; S1 §2's catch-up from the effect store is not.
+        Policy("s0-confirmation", confirmed=("events", "ledger")),
+        # S0 ③: an error of the verifier counts as a mismatch.
+        Policy("s0-verifier-errors", verifier_error="mismatch"),
     )
 }

@@ -99,7 +99,7 @@ def examine(claim: Claim, spaces: dict[str, Space]) -> list[Item]:
             return [_ambiguity(claim, complete(claim.policy, spaces))]
         case "rest":
             return [_rest(claim, complete(claim.policy, spaces))]
-        case "table" | "keys" | "refines" | "salted" | "shown" | "unchecked":
+        case "table" | "rows" | "keys" | "refines" | "salted" | "shown" | "belied" | "unchecked":
             return []
 
 

@@ -9,6 +9,7 @@ from ..model.invariant import INVARIANT, invariant
 from ..model.machine import show
 from ..model.policy import HARDENED, Policy
 from ..model.properties import PROPERTIES
+from ..model.seed_claims_s1 import ROW_WINDOWS
 from ..model.step import build
 from ..model.windows import WINDOWS
 from ..scenarios.policies import POLICIES
@@ -22,8 +23,10 @@ from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
 from .machines import described
 from .search import check, complete, examine
+from .seed_text import SEED_TEXT
 from .semantics_stages import SEMANTICS_STAGES
 from .verify import Context, Found, Stage
+from .windows import Derived, derive
 
 if TYPE_CHECKING:
     from .prove import Proof
@@ -31,13 +34,14 @@ if TYPE_CHECKING:
 PROVED = tuple(p.id for p in PROPERTIES)
 STEP_CLAIMS = tuple(claim for claim in CLAIMS if claim.policy in POLICIES)
 """The claims about the tool step; those about contracts have stages of their own."""
+SEARCHED = tuple(claim for claim in STEP_CLAIMS if "explore" in claim.methods)
 
 
 def search(context: Context) -> Found:
     """Every claim by explicit search, and the machines that were searched."""
     found = Found()
     seconds: dict[str, float] = {}
-    for claim in STEP_CLAIMS:
+    for claim in SEARCHED:
         new = claim.expected != "REFUTED" and claim.policy not in context.spaces
         clock = time.perf_counter()
         if new:
@@ -78,7 +82,6 @@ def proof(context: Context) -> Found:
 def table(context: Context) -> Found:
     """The crash-window table, derived and compared; and what the invariant proves of each row."""
     from .prove import prove_rows
-    from .windows import derive
 
     space = complete(HARDENED.name, context.spaces)
     proofs = prove_rows(proved(HARDENED, context), WINDOWS)
@@ -115,7 +118,23 @@ def table(context: Context) -> Found:
     figures: dict[str, int | float | str] = {"windows": len(rows), "states": len(space)}
     command = "crashwindow claims T-WINDOW"
     found.add("T-WINDOW", Item(checker="windows", verdict=verdict, statement=said, figures=figures, command=command))
+    for claim, (ids, effects) in ROW_WINDOWS.items():
+        found.add(claim, _row_of_the_seed(claim, [row for row in rows if row.window.id in ids], effects))
     return found
+
+
+def _row_of_the_seed(claim: str, rows: list[Derived], effects: frozenset[str]) -> Item:
+    """Whether the windows that refine a row of S1's table are as stated, and end with so many effects."""
+    wrong = [row.window.id for row in rows if not row.agrees or not row.in_end <= effects]
+    windows, states = ", ".join(row.window.id for row in rows), sum(row.states for row in rows)
+    said = f"window {windows}: {states} states, in the end {' or '.join(sorted(effects))} effects"
+    if wrong:
+        said = f"window {', '.join(wrong)} differs from the row"
+    verdict = Verdict.REFUTED if wrong else Verdict.EXHAUSTED
+    figures: dict[str, int | float | str] = {"windows": len(rows), "states": states}
+    return Item(
+        checker="windows", verdict=verdict, statement=said, figures=figures, command=f"crashwindow claims {claim}"
+    )
 
 
 def crashes(context: Context) -> Found:
@@ -263,17 +282,18 @@ STAGES = (
         "search",
         "explicit search",
         search,
-        tuple(c.id for c in STEP_CLAIMS if c.kind not in ("table", "keys")),
+        tuple(c.id for c in SEARCHED),
         "explore",
     ),
     Stage("proof", "inductive proof", proof, PROVED, "prove"),
-    Stage("table", "crash-window table", table, ("T-WINDOW",), "windows"),
+    Stage("table", "crash-window table", table, ("T-WINDOW", *ROW_WINDOWS), "windows"),
     Stage("keys", "keys of steps that look alike", keys, ("P11-INJECTIVE",), "enumerate"),
     Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
     Stage("canaries", "defects planted in the model", canaries, PROVED, "explore"),
     *CONTRACT_STAGES,
     *CONTRACT_WALK_STAGES,
     CONTRACT_TEXT,
+    SEED_TEXT,
     *SEMANTICS_STAGES,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     CONTRACT_CRASHES,

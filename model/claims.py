@@ -10,9 +10,11 @@ from typing import Final
 
 from .claim_types import FORMAL, Assumption, Citation, Claim, Kind, Variant
 from .contract_claims import CONTRACT_ASSUMPTIONS, CONTRACT_CLAIMS
+from .contract_claims import REASONS as CONTRACT_REASONS
+from .seed_claims import SEED_CLAIMS, SEED_REASONS
 from .semantics_claims import SEMANTICS_ASSUMPTIONS, SEMANTICS_CLAIMS
 
-__all__ = ["ASSUMPTIONS", "CLAIMS", "CLAIM_BY_ID", "DOCUMENTS", "FORMAL", "NOT_CHECKED", "Assumption", "Citation", "Claim", "Kind",
+__all__ = ["ASSUMPTIONS", "CLAIMS", "CLAIM_BY_ID", "DOCUMENTS", "FORMAL", "NOT_CHECKED", "REASONS", "Assumption", "Citation", "Claim", "Kind",
            "Variant"]  # fmt: skip
 
 DOCUMENTS: Final = {
@@ -112,9 +114,12 @@ CLAIMS: Final = (
     Claim("S1-2-BARRIER-FIRST", "as_written", "Row 2 read alone: a pending invocation is decided ('no execution, permanent failure') without a look into the "
           "effect store, and nothing is lost. Row 3 has the look.", (Citation("S1", "2", (25, 26), "1c7d56dd7b5ba4c330d25c4a21fa410e2860b19a29ce65f4572f1e40dd71a8da"),), "T-RECOVER 3", "barrier-before-lookup", "refuted", ("P3", "P4"),
           _STORE, ("explore", "replay"), "REFUTED", "P3"),
+    *SEED_CLAIMS,
     *CONTRACT_CLAIMS,
     *SEMANTICS_CLAIMS,
 )  # fmt: skip
+REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS}
+"""Why a claim is not checked."""
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
 NOT_CHECKED: Final = (

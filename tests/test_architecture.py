@@ -54,7 +54,7 @@ ROOMS = (
 )
 COMMAND_LINE = ("__main__.py", "*/cli*")
 INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
-RAW_READERS = ("checkers/crash*", "checkers/contract_judge*", "checkers/abstraction*", "checkers/contract_abstraction*")
+RAW_READERS = ("checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*", "checkers/contract_abstraction*")
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
     Library("z3", "z3-solver", ("checkers/prove*",), "the prover alone knows the solver"),
@@ -77,7 +77,10 @@ LIBRARIES = (
         "stores, tools, a verifier of rows, readers of raw files",
     ),
     Library(
-        "httpx", "httpx", ("runtime/tools*", "runtime/verifiers*"), "a tool, and who confirms it, speaks to the network"
+        "httpx",
+        "httpx",
+        ("runtime/tools*", "runtime/verifiers*", "runtime/providers*", "runtime/inputs_http.py"),
+        "a tool and what it reads, who confirms it, and who asks a model, speak to the network",
     ),
     Library(
         "starlette", "starlette", ("runtime/contracts/service*",), "the approval service, which no other command loads"

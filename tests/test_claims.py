@@ -1,6 +1,7 @@
 """The claim register is complete, consistent, and its citations resolve."""
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,20 @@ import pytest
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.machines import NAMES
 from crashwindow.model.claim_types import PROPERTY_BY_ID
-from crashwindow.model.claims import ASSUMPTIONS, CLAIM_BY_ID, CLAIMS, DOCUMENTS, Citation
-from crashwindow.model.contract_claims import REASONS
+from crashwindow.model.claims import ASSUMPTIONS, CLAIM_BY_ID, CLAIMS, DOCUMENTS, REASONS, Citation
+from crashwindow.model.seed_claims import SEED_CLAIMS
+from crashwindow.model.seed_claims_s1 import ROW_WINDOWS
+from crashwindow.model.windows import BY_ID
 
 SEEDS = Path(__file__).parents[2] / "shared" / "seeds"
+STRONG = re.compile("保证|禁止|必须|不会|至多|仅|不允许")
+"""Words with which the seeds make a promise, or set a bound."""
+NO_PROMISE = {
+    ("S1", 87): "the name of another document, in a list of references",
+    ("S3", 15): "a fault of the code before the design",
+    ("S3", 16): "a fault of the code before the design",
+}
+"""Lines with such a word that promise nothing, and why."""
 CITATIONS = [(claim.id, citation) for claim in CLAIMS for citation in claim.citations]
 
 
@@ -44,3 +55,37 @@ def test_a_citation_resolves(claim: str, citation: Citation) -> None:
     lines = (SEEDS / DOCUMENTS[citation.document]).read_text(encoding="utf-8").split("\n")
     first, last = citation.lines
     assert hashlib.sha256("\n".join(lines[first - 1 : last]).encode()).hexdigest() == citation.sha256, claim
+
+
+def strong_lines() -> set[tuple[str, int]]:
+    """Document and number of every line with a strong word."""
+    return {
+        (name, number)
+        for name, file in DOCUMENTS.items()
+        for number, line in enumerate((SEEDS / file).read_text(encoding="utf-8").split("\n"), 1)
+        if STRONG.search(line)
+    }
+
+
+@pytest.mark.skipif(not SEEDS.is_dir(), reason="the user's documents do not lie beside this checkout")
+def test_every_strong_line_is_cited() -> None:
+    """Each line that says must, never, only, at most is cited by a claim, but for those that promise nothing."""
+    cited = {(c.document, line) for _, c in CITATIONS for line in range(c.lines[0], c.lines[1] + 1)}
+    strong = strong_lines()
+    assert len(strong) > 30
+    assert strong - cited == NO_PROMISE.keys()
+
+
+def test_the_register_holds_the_four_seeds() -> None:
+    """S0, S1, S2 and S4 have more than eighty claims of their own, and few of them are not checked."""
+    assert len(SEED_CLAIMS) > 80
+    assert {citation.document for claim in SEED_CLAIMS for citation in claim.citations} == {"S0", "S1", "S2", "S4"}
+    assert sum(claim.kind == "unchecked" for claim in SEED_CLAIMS) < len(SEED_CLAIMS) / 7
+
+
+def test_the_rows_of_the_seed_name_windows() -> None:
+    """Each row of S1's table is refined by windows that exist, and is a claim."""
+    for claim, (windows, effects) in ROW_WINDOWS.items():
+        assert CLAIM_BY_ID[claim].kind == "rows"
+        assert set(windows) <= BY_ID.keys()
+        assert effects == frozenset().union(*(BY_ID[window].in_end for window in windows))

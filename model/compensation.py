@@ -108,9 +108,9 @@ def _requests(on: frozenset[str]) -> Iterator[Rule]:
     fresh = "asked:no attempt:none|closed done:no"
     event = ("compensation_requested",)
     yield row("the step ends as a compensatable failure", Actor.WORKER, f"{fresh} attempt:none original:ok job:open at:idle",
-              "asked:yes", emits=event, source="T-COMP")  # fmt: skip
+              "asked:yes", boundary="request_compensation", emits=event, source="T-COMP")  # fmt: skip
     yield row("person: asks for the compensation", Actor.PERSON, f"{fresh} job:open|parked", "asked:yes job:open",
-              emits=event, source="T-COMP")  # fmt: skip
+              boundary="request_compensation", emits=event, source="T-COMP")  # fmt: skip
     yield row("claim", Actor.WORKER, "at:idle job:open", "at:decide", boundary="claim", source="T-WORKER")
 
 
@@ -150,20 +150,20 @@ def _call(on: frozenset[str]) -> Iterator[Rule]:
     yield row(
         "acquire", Actor.WORKER, "at:acquire", f"ledger:inflight at:{barrier}", boundary="acquire", source="T-ORDER B1"
     )
-    yield row("append compensation_started", Actor.WORKER, "at:start", "attempt:open asked:no at:call", boundary="append_started",
-              emits=("compensation_started",), source="K-BARRIER")  # fmt: skip
+    yield row("append compensation_started", Actor.WORKER, "at:start", "attempt:open asked:no at:call",
+              boundary="append_compensation_started", emits=("compensation_started",), source="K-BARRIER")  # fmt: skip
     yield row(
         "call the compensation",
         Actor.WORKER,
         "at:call",
         "request:sent at:await",
-        boundary="execute",
+        boundary="compensate",
         source="T-ORDER K2",
     )
 
     def answer(name: str, request: str, writes: str) -> Rule:
         return row(f"the callback {name}", Actor.WORKER, "at:await", f"request:none {writes}", meets=f"request:{request}",
-                   boundary="execute", source="T-OUTCOME")  # fmt: skip
+                   boundary="compensate", source="T-OUTCOME")  # fmt: skip
 
     failed = "at:append_no_effect" if "K-TRUTH" in on else "at:put_record"
     lost = "at:append_lost" if "K-TRUTH" in on else "at:put_record"
@@ -189,7 +189,7 @@ def _success() -> Iterator[Rule]:
     """The success writes, in T-ORDER; recovery passes through the same ones and repairs what is missing."""
     for name, writes, boundary, emits in (
         ("put_record", "record:yes at:append_compensated", "put_effect", ()),
-        ("append_compensated", "done:yes at:commit", "append_finished", ("step_compensated", "command_committed")),
+        ("append_compensated", "done:yes at:commit", "append_compensated", ("step_compensated", "command_committed")),
         ("commit", "ledger:committed at:append_node", "commit", ()),
         ("append_node", "node:yes at:decide", "append_node_finished", ("node_finished",)),
     ):
@@ -208,9 +208,9 @@ def _failure() -> Iterator[Rule]:
     """compensation_failed, the ledger, and the job is parked: what it says is what is known."""
     failed = ("compensation_failed",)
     yield row("append compensation_failed, no effect", Actor.WORKER, "at:append_no_effect", "attempt:closed at:ledger_no_effect",
-              boundary="append_finished", emits=failed, source="K-TRUTH")  # fmt: skip
+              boundary="append_compensation_failed", emits=failed, source="K-TRUTH")  # fmt: skip
     yield row("append compensation_failed, unknown", Actor.WORKER, "at:append_lost", "attempt:lost at:ledger_unknown",
-              boundary="append_finished", emits=failed, source="K-TRUTH")  # fmt: skip
+              boundary="append_compensation_failed", emits=failed, source="K-TRUTH")  # fmt: skip
     for status in ("no_effect", "unknown"):
         yield row(f"ledger {status}", Actor.WORKER, f"at:ledger_{status}", f"ledger:{status} at:park",
                   boundary=f"ledger_{status}", source="T-ORDER B7'")  # fmt: skip
@@ -219,7 +219,7 @@ def _failure() -> Iterator[Rule]:
         Actor.WORKER,
         "at:park",
         "job:parked at:idle",
-        boundary="append_parked",
+        boundary="park",
         emits=("job_parked",),
         source="T-COMP",
     )

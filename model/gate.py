@@ -84,7 +84,7 @@ def _replay(on: frozenset[str]) -> Iterator[Rule]:
     )
     yield row("replay: denied", Actor.WORKER, "at:replay wait:denied", "at:append_failed", source="G-DENY")
     yield row("replay: cancelled", Actor.WORKER, "at:replay cancel:yes", f"job:cancelled {LEAVE}",
-              boundary="append_terminal", emits=("job_cancelled",), source="T-WORKER")  # fmt: skip
+              boundary="append_cancelled", emits=("job_cancelled",), source="T-WORKER")  # fmt: skip
     if "G-ASK" not in on:
         yield row("replay: entered before, so passed", Actor.WORKER, "at:replay waited:yes", "at:start")
     yield row("replay: ask the gate", Actor.WORKER, "at:replay", "at:gate", source="G-ASK")
@@ -124,7 +124,7 @@ def _ask(on: frozenset[str]) -> Iterator[Rule]:
     open_still = "decision:none|approved" if "G-DENY" in on else ""
     for d in ACTIONS:
         yield row(f"ask for approval, {d}", Actor.WORKER, f"at:ask loaded:{d} {open_still}",
-                  f"asked:{d} decision:none at:append_waiting", boundary="supersede", source="G-BIND")  # fmt: skip
+                  f"asked:{d} decision:none at:append_waiting", boundary="open_approval", source="G-BIND")  # fmt: skip
     if open_still:
         yield row("a denial came in between", Actor.WORKER, "at:ask decision:denied", "at:gate", source="G-DENY")
     ready = "cancel:no" if "G-CANCEL" in on else ""
@@ -154,7 +154,7 @@ def _ask(on: frozenset[str]) -> Iterator[Rule]:
             source=done[2],
         )
     yield row("append job_failed", Actor.WORKER, "at:append_failed", f"job:failed {LEAVE}",
-              boundary="append_terminal", emits=("job_failed",), source="G-DENY")  # fmt: skip
+              boundary="append_failed", emits=("job_failed",), source="G-DENY")  # fmt: skip
 
 
 def _step() -> Iterator[Rule]:
@@ -163,10 +163,10 @@ def _step() -> Iterator[Rule]:
         yield row(f"start the step, {d}", Actor.WORKER, f"at:start loaded:{d}", f"started:{d} at:execute",
                   boundary="append_started", emits=("tool_invocation_started",), source="T-ORDER B2")  # fmt: skip
     yield row("cancelled before the step", Actor.WORKER, "at:start cancel:yes", f"job:cancelled {LEAVE}",
-              boundary="append_terminal", emits=("job_cancelled",), source="T-WORKER")  # fmt: skip
+              boundary="append_cancelled", emits=("job_cancelled",), source="T-WORKER")  # fmt: skip
     for end in ("completed", "failed"):
         yield row(f"the step ends, job {end}", Actor.WORKER, "at:execute", f"job:{end} {LEAVE}",
-                  boundary="append_terminal", emits=(f"job_{end}",), source="T-RECOVER")  # fmt: skip
+                  boundary=f"append_{end}", emits=(f"job_{end}",), source="T-RECOVER")  # fmt: skip
 
 
 def _people() -> Iterator[Rule]:

@@ -90,11 +90,11 @@ def _replay(on: frozenset[str]) -> Iterator[Rule]:
 
 def _ask(on: frozenset[str]) -> Iterator[Rule]:
     """The world answers as it likes."""
-    for kind, write in (("llm", "put_effect"), ("input", "append_committed")):
+    for kind, write, boundary in (("llm", "put_effect", "call_model"), ("input", "append_committed", None)):
         leads = write if "L-RECORD" in on else "use"
         for value in VALUES:
             yield row(f"{kind}: the {value} answer", Actor.WORKER, f"at:ask kind:{kind}", f"memory:{value} asked:+1 at:{leads}",
-                      boundary="execute", source="E-LLM" if kind == "llm" else "E-INPUTS")  # fmt: skip
+                      boundary=boundary, source="E-LLM, E-INPUTS")  # fmt: skip
 
 
 def _write(on: frozenset[str]) -> Iterator[Rule]:
@@ -107,12 +107,12 @@ def _write(on: frozenset[str]) -> Iterator[Rule]:
                   source="T-ORDER B4")  # fmt: skip
         yield row(f"put effect, {value} (answer lost)", Actor.WORKER, put, f"effect:{value}{lost}", boundary="put_effect",
                   source="T-WRITE")  # fmt: skip
-        for kind, leads in (("llm", "append_node"), ("input", used)):
-            yield row(f"append committed, {kind}, {value}", Actor.WORKER, f"{commit} kind:{kind}",
-                      f"committed:{value} at:{leads}", boundary="append_committed", emits=("command_committed",),
-                      source="T-ORDER B6")  # fmt: skip
-        yield row(f"append committed, {value} (answer lost)", Actor.WORKER, commit, f"committed:{value}{lost}",
-                  boundary="append_committed", emits=("command_committed",), source="T-WRITE")  # fmt: skip
+        for kind, boundary, leads in (("llm", "append_committed", "append_node"), ("input", "record_input", used)):
+            name, sees = f"append committed, {kind}, {value}", f"{commit} kind:{kind}"
+            yield row(name, Actor.WORKER, sees, f"committed:{value} at:{leads}", boundary=boundary,
+                      emits=("command_committed",), source="T-ORDER B6, E-INPUTS")  # fmt: skip
+            yield row(f"{name} (answer lost)", Actor.WORKER, sees, f"committed:{value}{lost}", boundary=boundary,
+                      emits=("command_committed",), source="T-WRITE")  # fmt: skip
     yield row("append node finished", Actor.WORKER, "at:append_node", f"node:yes at:{used}", boundary="append_node_finished",
               emits=("node_finished",), source="T-ORDER B8")  # fmt: skip
 
@@ -129,7 +129,7 @@ def _use(on: frozenset[str]) -> Iterator[Rule]:
             yield row(f"{kind}: the step with the {value} value ends", Actor.WORKER, f"at:await memory:{value} kind:{kind}",
                       f"at:{leads}", meets=f"{value}_done:yes", source="T-RECOVER")  # fmt: skip
     yield row("append job_completed", Actor.WORKER, "at:append_terminal", "job:completed at:idle memory:none",
-              boundary="append_terminal", emits=("job_completed",), source="T-ORDER B10")  # fmt: skip
+              boundary="append_completed", emits=("job_completed",), source="T-ORDER B10")  # fmt: skip
 
 
 def _crash() -> Iterator[Rule]:

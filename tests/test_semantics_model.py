@@ -16,9 +16,11 @@ from crashwindow.checkers.search import check, examine, witness
 from crashwindow.checkers.semantics_stages import CANARIES, CLAUSES, MODELS, PROVED, SEMANTICS_STAGES, planted
 from crashwindow.checkers.traces import replay
 from crashwindow.checkers.verify import Context, Found
+from crashwindow.model.boundaries import BY_NAME
 from crashwindow.model.claim_types import PROPERTY_BY_ID, Claim
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.compensation import COMPENSATION_RULES
+from crashwindow.model.contract import BOUNDARIES as CONTRACT_BOUNDARIES
 from crashwindow.model.gate import GATE_RULES
 from crashwindow.model.recorded import RECORDED_RULES
 from crashwindow.model.semantics_claims import SEMANTICS_CLAIMS
@@ -65,6 +67,13 @@ def test_the_spaces_are_the_ones_that_were_read() -> None:
     """The number of reachable states is pinned: whoever changes a row sees that the space changed."""
     assert {name: len(space(name)) for name in STATES} == STATES
     assert STATES.keys() | {f"{short}-without-{rule}" for short, rule in RULES} == SEMANTICS_POLICIES.keys()
+
+
+def test_the_rows_speak_the_language_of_the_boundaries() -> None:
+    """Every boundary that a row is labelled with is one that the runtime's writes are named by."""
+    known = {*BY_NAME, *(name for _, name, _ in CONTRACT_BOUNDARIES)}
+    rows = [rule for policy in SEMANTICS_POLICIES for rule in machine_of(policy).rules]
+    assert {rule.boundary for rule in rows if rule.boundary} <= known
 
 
 UNREACHED = {

@@ -10,18 +10,22 @@ written has changed.
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from .crash_witness import Witnessed
 
 SUCCESS: Final = "side_effect_committed"
+COMMITTED: Final = (SUCCESS, "compensatable_failure", "compensated")
+"""What becomes of a step whose effect is recorded."""
 RECORDS: Final = ("finished", "committed", "ledger", "effect record")
 """Where the result of a step that succeeded is to be found."""
 REASONS: Final = {"without effect": "no effect", "in flight": "in flight"}
 """How a failure's reason is abbreviated in an outcome."""
-AT_REST: Final = ("completed", "failed", "parked")
+ENDS: Final = {"completed": "job_completed", "failed": "job_failed", "cancelled": "job_cancelled"}
+"""The states that absorb, and the events that bring them."""
+AT_REST: Final = (*ENDS, "parked")
 
 
 class Durable(NamedTuple):
@@ -124,7 +128,7 @@ def described(durable: Durable, witnessed: Witnessed) -> dict[str, Any]:
     """A durable state as a crash-window row speaks of it, with the effects that the world has seen."""
     return {
         "job": durable.status,
-        "terminal": durable.events[-1][2] if durable.status in ("completed", "failed") else None,
+        "terminal": durable.events[-1][2] if durable.status in ENDS else None,
         "steps": {
             name: {
                 "events": step.labels,
@@ -158,11 +162,12 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
         keys[line.key].add(line.step)
     found += [f"P11: steps {', '.join(sorted(names))} share a key" for names in keys.values() if len(names) > 1]
     for name, step in steps_of(durable).items():
-        found += [f"{problem} (step {name})" for problem in _step_now(name, step, witnessed)]
+        found += [f"{problem} (step {name})" for problem in step_now(name, step, witnessed)]
     return found
 
 
-def _step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
+def step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
+    """What is wrong with one step at this moment."""
     requests = [line for line in witnessed.requests if line.step == name]
     effects = [line for line in witnessed.effects if line.step == name]
     if len(effects) > 1:
@@ -188,11 +193,12 @@ def broken_at_rest(durable: Durable, witnessed: Witnessed) -> list[str]:
     if durable.status not in AT_REST:
         return [*found, f"P15: the job is left {durable.status}"]
     for name, step in steps_of(durable).items():
-        found += [f"{problem} (step {name})" for problem in _step_at_rest(step, durable.status, witnessed.count(name))]
+        found += [f"{problem} (step {name})" for problem in step_at_rest(step, durable.status, witnessed.count(name))]
     return found
 
 
-def _step_at_rest(step: Step, status: str, effects: int) -> Iterator[str]:
+def step_at_rest(step: Step, status: str, effects: int) -> Iterator[str]:
+    """What is wrong with one step of a job that is at rest."""
     results = step.results
     if "effect record" in results and not results.keys() & {"finished", "committed", "ledger"}:
         yield "P3: the effect record was not caught up"
@@ -201,7 +207,7 @@ def _step_at_rest(step: Step, status: str, effects: int) -> Iterator[str]:
     if any(result != next(iter(results.values())) for result in results.values()):
         yield f"P6: the results differ: {json.dumps(results, sort_keys=True)}"
     missing = [record for record in RECORDS if record not in results]
-    if missing and (step.node == SUCCESS or status == "completed"):
+    if missing and (step.node in COMMITTED or status == "completed"):
         yield f"P6: the step succeeded without {', '.join(missing)}"
     if step.node not in (None, SUCCESS):
         expected = ("NO_EFFECT",) if "without effect" in step.reason else ("UNKNOWN", "COMMITTED")
@@ -214,7 +220,10 @@ def changed(before: Durable, after: Durable) -> list[str]:
     found = []
     if after.events[: len(before.events)] != before.events:
         found.append("P7: events that were durable at the crash are gone or altered")
-    terminal = [at for at, row in enumerate(after.events) if row[2] in ("job_completed", "job_failed")]
-    if terminal and terminal[0] != len(after.events) - 1:
-        found.append("P7: an event follows the terminal one")
-    return found
+    return found + beyond_the_end([row[2] for row in after.events])
+
+
+def beyond_the_end(types: Sequence[str]) -> list[str]:
+    """P7: a terminal event absorbs, so it is the last one. types: of all events, in order."""
+    terminal = [at for at, kind in enumerate(types) if kind in ENDS.values()]
+    return ["P7: an event follows the terminal one"] if terminal and terminal[0] != len(types) - 1 else []

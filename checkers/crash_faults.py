@@ -39,6 +39,7 @@ SPECIAL: Final = {
     "compensate": ("before", "effect", "after"),
     "query": ("before", "after"),
     "confirm": ("before", "after"),
+    "call_model": ("before", "after"),
     "claim": ("before", "after", "error", "lost", "down"),
     # A person's write: it carries no epoch, so it cannot be stale.
     "resolve": ("before", "torn", "after", "error", "lost"),

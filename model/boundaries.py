@@ -6,7 +6,7 @@ runtime yields them, the checkers strike at them, the model labels its rows with
 
 from typing import Final, Literal, NamedTuple
 
-Store = Literal["leases", "events", "ledger", "effects", "world"]
+Store = Literal["leases", "events", "ledger", "effects", "world", "contracts"]
 
 
 class Boundary(NamedTuple):
@@ -54,6 +54,19 @@ BOUNDARIES: Final = (
     Boundary("B10c", "append_cancelled", "events", "job_cancelled"),
     Boundary("V1", "confirm", "world", "the look whether a recorded change still holds"),
     Boundary("V2", "append_warned", "events", "confirmation_warned"),
+    Boundary("L1", "call_model", "world", "the question to a language model, which changes nothing"),
+    Boundary("I1", "record_input", "events", "command_committed of an input, before the tool is given it"),
+    Boundary("A0", "open_approval", "contracts", "the contract that asks a person for approval, then that it waits"),
+    Boundary("W1", "append_waiting", "events", "job_waiting"),
+    Boundary("A2", "append_wait_completed", "events", "wait_completed, and the answer as a recorded input"),
+    Boundary(
+        "W2", "signal", "events", "signal_received, or the answer's job_requeued; both where the job waits for it"
+    ),
+    Boundary("W3", "cancel", "events", "cancel_requested, and what follows at once where the job is at rest"),
+    Boundary("V3", "confirm_replay", "events", "replay_confirmed and job_requeued, by a person"),
+    Boundary(
+        "K0", "request_compensation", "events", "compensation_requested, and job_requeued where the job is at rest"
+    ),
     Boundary("K1", "append_compensation_started", "events", "compensation_started"),
     Boundary("K2", "compensate", "world", "the compensation itself"),
     Boundary("K3", "append_compensated", "events", "step_compensated"),

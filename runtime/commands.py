@@ -7,10 +7,12 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from .history import Stored
+from .inputs import NO_PAST, NOTHING_RECORDED, Recorded, Recorder, Recording, sources
+from .llm import LlmAnswer, LlmError, LlmRequest, Provider
 from .outcome import Kind, classify
 from .records import EffectRecord, Invocation, Json, Lease, LedgerStatus, NewEvent
 from .store import Store
@@ -19,12 +21,18 @@ from .tool import Absent, Happened, NoEffectError, NotKnown, PartialEffectError,
 from .verifier import Answer, Confirmation, VerifyContext
 
 
+def _undriven(command: "Append") -> int:
+    """An execution outside of a driver has nowhere to record."""
+    raise RuntimeError(f"{command.boundary}: inputs are recorded by a driver, and none is at work")
+
+
 @dataclass(frozen=True)
 class Ports:
-    """What a driver performs commands on."""
+    """What a driver performs commands on. record: how it makes an input durable while a tool runs; the driver's own."""
 
     store: Store
     sleep: Callable[[float], None]
+    record: "Callable[[Append], int]" = field(default=_undriven, kw_only=True)
 
 
 class Command(Protocol):
@@ -141,11 +149,12 @@ NOTHING = Stored(None)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an execution ended (T-OUTCOME)."""
+    """How an execution ended (T-OUTCOME), and what was recorded meanwhile."""
 
     kind: Kind
     stored: Stored = NOTHING
     error: str | None = None
+    recorded: Recorded = NOTHING_RECORDED
 
 
 @dataclass(frozen=True)
@@ -156,21 +165,43 @@ class Execute:
     args: Json
     context: ToolContext
     boundary: str = "execute"
+    recording: Recording = NO_PAST
 
     def perform(self, ports: Ports) -> Outcome:
-        """Call the tool and classify what came of it: any error not proven to be without effect is `unknown`."""
+        """Call the tool and classify what came of it: any error not proven to be without effect is `unknown`.
+
+        Raises what kept an input from being recorded: the job is let go then, with its attempt open.
+        """
+        job, step, epoch = self.context.job_id, self.context.step_id, self.context.fencing_token
+
+        def clock() -> float:
+            return ports.store.now()
+
+        def append(version: int, event: NewEvent) -> int:
+            return ports.record(Append("record_input", job, version, (event,), epoch))
+
+        recorder = Recorder(self.recording, step, epoch, sources(clock), append)
+        outcome = self._outcome(replace(self.context, inputs=recorder))
+        recorder.close()
+        if recorder.failure is not None:
+            raise recorder.failure
+        if recorder.strayed is not None:
+            outcome = Outcome("unknown", error=_words(recorder.strayed))
+        return replace(outcome, recorded=recorder.recorded)
+
+    def _outcome(self, context: ToolContext) -> Outcome:
         try:
-            stored = self._answer()
+            stored = self._answer(context)
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             # A tool that gives up must not take the worker with it: only KeyboardInterrupt, a person's, ends the process.
             return Outcome(classify(error), error=_words(error))
         return Outcome("ok", stored)
 
-    def _answer(self) -> Stored:
+    def _answer(self, context: ToolContext) -> Stored:
         """The tool's answer, or what it knows of an effect that happened although it failed."""
         failed = None
         try:
-            answer = _call(self.tool, deepcopy(self.args), self.context)
+            answer = _call(self.tool, deepcopy(self.args), context)
         except PartialEffectError as error:
             answer, failed = error.result, str(error) or "the step failed after its effect"
         result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
@@ -203,6 +234,26 @@ def _call(tool: Tool, args: Json, context: ToolContext) -> Json | ToolResult:
 async def _within(seconds: float, answer: Awaitable[Json | ToolResult]) -> Json | ToolResult:
     async with asyncio.timeout(seconds):
         return await answer
+
+
+@dataclass(frozen=True)
+class CallModel:
+    """L1: ask a language model. It changes nothing, so it may be repeated; the answer is as the stores will give it back."""
+
+    provider: Provider
+    request: LlmRequest
+    boundary: str = "call_model"
+
+    def perform(self, ports: Ports) -> LlmAnswer | LlmError:
+        """The answer, or why there is none that could be recorded."""
+        try:
+            answer = self.provider.complete(self.request)
+            response, model = decode(encode([answer.response, answer.model]))
+        except LlmError as error:
+            return error
+        except (Exception, SystemExit) as error:
+            return LlmError(f"{type(error).__name__}: {error}")
+        return LlmAnswer(response, model)
 
 
 @dataclass(frozen=True)
@@ -250,7 +301,8 @@ class Query:
         try:
             answer = self.tool.query(deepcopy(self.args), self.context)
             if isinstance(answer, Happened):
-                _storable(answer.output, answer.external_id)
+                told = _storable(answer.output, answer.external_id, answer.state_changes)
+                answer = Happened(told.result, told.external_id, told.state_changes)
         except (Exception, SystemExit) as error:
             return NotKnown(f"the query failed: {type(error).__name__}: {error}")
         if isinstance(answer, Absent) and self.tool.look == "quiet" and not quiet:

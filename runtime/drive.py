@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from .commands import Acquire, Append, Command, Execute, Ports, Renew
+from .commands import Acquire, Append, CallModel, Command, Execute, Ports, Renew
 from .job import resume, work
 from .records import NEUTRAL, Lease
 from .store import StaleEpoch, StoreError, VersionConflict
@@ -35,6 +35,7 @@ def run(worker: Worker, ports: Ports, job_id: str | None = None, perform: Perfor
     """One turn of a worker: claim a job and bring it to rest. Raises StoppedError when it had to let go."""
     lease: Lease | None = None
     protocol, reply = work(worker, job_id), None
+    ports = recording(ports, perform, lambda: lease)
     while True:
         try:
             command = protocol.send(reply)
@@ -57,14 +58,31 @@ def run(worker: Worker, ports: Ports, job_id: str | None = None, perform: Perfor
             lease = reply
 
 
+def recording(ports: Ports, perform: Perform, lease: Callable[[], Lease | None]) -> Ports:
+    """The ports, with a way to make an input durable while a tool runs: by the same rules as every other append (T-WRITE).
+
+    A StoreError must not reach whoever repeats commands, since an execution is never repeated: it is a StoppedError here.
+    """
+
+    def record(command: Append) -> int:
+        try:
+            version: int = persist(command, ports, perform)
+        except (StaleEpoch, StoreError) as error:
+            raise StoppedError(f"let go at {command.boundary}: {error}", lease()) from error
+        return version
+
+    return replace(ports, record=record)
+
+
 def tend(lease: Lease, worker: Worker, command: Command, ports: Ports, perform: Perform) -> Lease:
     """Keep the lease ahead of every sending, so that its expiry bounds the last one (T-QUIET, T-WORKER).
 
-    It is renewed before B1, since nothing may stand between B2 and B3; there it is only looked at. Raises StaleEpoch, or
+    It is renewed before B1, since nothing may stand between B2 and B3; there it is only looked at. It is renewed before a
+    model is asked, too, which may take long. Raises StaleEpoch, or
     StoppedError when the lease has run out before the request was sent.
     """
     left = lease.expires_at - ports.store.now()
-    if isinstance(command, Acquire) and left < worker.ttl / 2:
+    if isinstance(command, Acquire | CallModel) and left < worker.ttl / 2:
         renewed: Lease = persist(Renew(lease, worker.ttl), ports, perform)
         return renewed
     if isinstance(command, Execute) and left <= 0:

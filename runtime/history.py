@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from .outcome import StepResult
 from .records import STATUS_AFTER, Event, JobStatus, Json
@@ -20,10 +21,24 @@ class Stored:
     failed: str | None = None
 
 
+class Input(NamedTuple):
+    """A recorded input of a tool: which question it answers, with what it was asked, and the answer (E-INPUTS)."""
+
+    command_id: str
+    asked: Json
+    result: Json
+
+
+INPUT_KINDS: Final = frozenset({"time", "random", "http"})
+"""The kinds of effects that a tool is given while it runs: they are not the step's own."""
+
+
 @dataclass
 class StepHistory:
     """One step's events, folded. `open` and `closed` are attempt numbers; rules 4 and 5 ask about all of them."""
 
+    inputs: list[Input] = field(default_factory=list)  # what the tool has been given beside its arguments, in its order
+    model: str | None = None  # which language model answered
     open: set[int] = field(default_factory=set)
     closed: set[int] = field(default_factory=set)
     last_epoch: int = 0  # of the latest started event: under whose lease a request may have been sent last
@@ -31,6 +46,7 @@ class StepHistory:
     forgiven: int = 0  # executions beyond the retry policy, for attempts that no tool has failed
     retry_scheduled: bool = False
     retry_at: float = 0.0  # when the scheduled retry may begin (seconds since the epoch)
+    retries: int = 0  # how often a retry was scheduled
     error: str | None = None  # what the tool said last, when it did nothing
     requeues: int = 0  # how often a retryable failure sent the job back to the queue
     finished: Stored | None = None
@@ -39,6 +55,8 @@ class StepHistory:
     node: str | None = None  # node_finished: its result type
     failure: str | None = None  # node_finished: why it failed
     checkpointed: bool = False
+    entered: bool = False  # node_started
+    waited: dict[str, Json] | None = None  # wait_completed: the signal's data, or the person's answer
     accepted: bool = False  # a person has accepted the record in spite of what a verifier said (replay_confirmed)
     undo: "StepHistory | None" = None  # the step's compensation, once it was asked for or begun
 
@@ -60,11 +78,6 @@ class StepHistory:
             self.forgiven += 1
         self.close(list(self.open))
 
-    @property
-    def state_changes(self) -> tuple[Json, ...]:
-        """The state that the step changed, as its events say."""
-        return self.finished.state_changes if self.finished else ()
-
     def fold(self, event: Event) -> None:
         """Take one more event of the step into account. The events of its compensation are a history of their own."""
         if event.type == "compensation_requested" or "compensates" in event.data:
@@ -85,14 +98,17 @@ class StepHistory:
                 self._finished(data)
             case "state_changed" if self.finished is not None:
                 self.finished = replace(self.finished, state_changes=tuple(data["changes"]))
+            case "command_committed" if data["kind"] in INPUT_KINDS:
+                self.inputs.append(Input(data["command_id"], data["input"], data["result"]))
             case "command_committed":
-                self.committed = _stored(data)
+                self.committed, self.model = _stored(data), data.get("model")
             case "invocation_resolved" if data["answer"] == "happened":
                 self.resolved = _stored(data)
             case "invocation_resolved":
                 self.not_happened(data["by"] == "person")
             case "retry_scheduled" | "compensation_requested":  # each grants one execution
                 self.retry_scheduled = True
+                self.retries += event.type == "retry_scheduled"
                 self.retry_at = event.at + data.get("backoff_seconds", 0.0)
             case _:
                 self._node(event)
@@ -117,6 +133,10 @@ class StepHistory:
             case "job_requeued" if self.node == StepResult.RETRYABLE_FAILURE:
                 self.node, self.failure = None, None
                 self.requeues += 1
+            case "node_started":
+                self.entered = True
+            case "wait_completed":
+                self.waited = event.data
             case "state_checkpointed":
                 self.checkpointed = True
             case "replay_confirmed":
@@ -127,7 +147,8 @@ class StepHistory:
 
 def _stored(data: dict[str, Json]) -> Stored:
     """The result that an event holds."""
-    return Stored(data["result"], data.get("external_id"), failed=data.get("failed"))
+    changes = tuple(data.get("state_changes", ()))
+    return Stored(data["result"], data.get("external_id"), changes, data.get("failed"))
 
 
 class History:
@@ -139,21 +160,25 @@ class History:
         self.version = 0
         self.quiet_until: float | None = None  # when it was parked last, and the tool's D after that (T-QUIET)
         self.cancelled: dict[str, Json] | None = None  # cancel_requested: by whom, why
+        self.decision: str | None = None  # decision_snapshot: the event's id
         self.warned = False  # a verifier did not agree with a record, and the job went on (T-CONFIRM, warn)
-        self.signals: dict[str, list[Json]] = {}  # signal_received: by name, in order
+        self.signals: dict[str, list[dict[str, Json]]] = {}  # signal_received: data and who, by name, in order
         self.waiting: dict[str, Json] | None = None  # job_waiting: for what, while the job waits
+        self.parked: str | None = None  # job_parked: at which step, while the job is parked
         self.steps: dict[str, StepHistory] = {}
         for event in events:
             self.version = event.version
             self.status = STATUS_AFTER.get(event.type, self.status)
             if event.type == "plan_generated":
                 self.plan = event.data["plan"]
+            elif event.type == "decision_snapshot":
+                self.decision = event.id
             elif event.type == "job_parked":
-                self.quiet_until = event.at + event.data["quiet_seconds"]
+                self.parked, self.quiet_until = event.step, event.at + event.data["quiet_seconds"]
             elif event.type == "job_waiting":
                 self.waiting = event.data
             elif event.type == "signal_received":
-                self.signals.setdefault(event.data["signal"], []).append(event.data["data"])
+                self.signals.setdefault(event.data["signal"], []).append(event.data)
             elif event.type == "cancel_requested":
                 self.cancelled = event.data
             elif event.type == "confirmation_warned":

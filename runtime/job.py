@@ -6,6 +6,7 @@ from typing import Any
 from .commands import Claim, Command, Fence
 from .compensation import undo
 from .history import History
+from .llm_step import LlmStep
 from .protocol import Step
 from .records import Json, Lease
 from .turn import End, Rest, Run, Worker, tool_node
@@ -41,6 +42,8 @@ def resume(worker: Worker, lease: Lease) -> Protocol:
 
 def bring_to_rest(run: Run, entry: dict[str, Json]) -> Rest:
     """One node of the plan, of whatever kind: its protocol says what is left of it."""
+    if "llm" in entry:
+        return (yield from LlmStep(run, entry).run_or_recover())
     step = Step(run, tool_node(entry, run.worker.tools, run.results))
     rest = yield from step.run_or_recover()
     return (yield from undo(step)) if step.undoing else rest

@@ -227,6 +227,9 @@ def validate_plan(plan: Plan, registry: Registry, source: str = "the plan") -> S
     first. Raises PlanError when a tool is not registered, or does not allow a node's `on_unknown`.
     """
     for node in plan.nodes:
+        if isinstance(node, LlmNode) and node.llm not in registry.providers:
+            known = ", ".join(registry.providers) or "none"
+            raise PlanError(f"{source}: node {node.id!r}: provider {node.llm!r} is not registered; known: {known}")
         if not isinstance(node, ToolNode):
             continue
         try:
@@ -251,7 +254,7 @@ def plan_hash(stored: StoredPlan) -> str:
 
 
 def submission(job_id: str, stored: StoredPlan) -> list[NewEvent]:
-    """The one batch of J1: `job_created` and `plan_generated`.
+    """The one batch of J1: `job_created`, `plan_generated`, and `decision_snapshot` where the plan says why it is made.
 
     The ids of the events are made from the plan, so a repeated submission of the same plan under the same job id is
     recognised as the first, and one of another plan is not. Raises PlanError for a job id that cannot be part of a key.
@@ -261,10 +264,21 @@ def submission(job_id: str, stored: StoredPlan) -> list[NewEvent]:
     except ValueError as error:
         raise PlanError(f"job id {job_id!r}: {error}") from error
     identity = plan_hash(stored)
-    return [
+    batch = [
         NewEvent(f"job_created:{identity}", "job_created", None, {"job_id": job_id}),
         NewEvent(f"plan_generated:{identity}", "plan_generated", None, {"plan": stored, "plan_hash": identity}),
     ]
+    if "decision" in stored:
+        snapshot = {**stored["decision"], "task_graph": _task_graph(stored)}
+        batch.append(NewEvent(f"decision_snapshot:{identity}", "decision_snapshot", None, snapshot))
+    return batch
+
+
+def _task_graph(stored: StoredPlan) -> dict[str, Json]:
+    """The nodes by id, and an edge from each to every node that waits for it."""
+    nodes = stored["nodes"]
+    edges = [[name, node["id"]] for node in nodes for name in node["depends_on"]]
+    return {"nodes": [node["id"] for node in nodes], "edges": edges}
 
 
 # The graph.

@@ -20,6 +20,7 @@ from .canonical import digest
 from .commands import Acquire, Command, Execute, Outcome, Pause, PutEffect, Query, Settle
 from .confirm import Doubt, confirm, judged
 from .history import StepHistory, Stored
+from .inputs import Recorded, Recording
 from .keys import attempt_key, execution_key, invocation_id, stable_key
 from .outcome import StepResult
 from .records import EffectRecord, Invocation, Json, LedgerStatus
@@ -159,7 +160,9 @@ class Step:
         yield from self.run.append(self.names.append_started, self.node.id, *batch)
         self.past.open.add(number)
         self.past.retry_scheduled = False
-        outcome: Outcome = yield Execute(self.tool, self.node.args, self.context(number), self.names.execute)
+        recording = Recording(self.run.version, self.command_id, self.identity, tuple(self.past.inputs))
+        outcome: Outcome = yield Execute(self.tool, self.node.args, self.context(number), self.names.execute, recording)
+        self.given(outcome.recorded)
         if outcome.kind == "ok":
             self.memory, self.catching_up = outcome.stored, False
             return "inject"
@@ -172,6 +175,13 @@ class Step:
         yield from self.failed(self.names.append_unknown, "unknown", number, outcome.error)
         self.past.doubted.add(number)
         return "open"
+
+    def given(self, recorded: Recorded) -> None:
+        """The tool was given inputs: they are events of the stream by now, and may have overtaken neutral ones."""
+        if recorded.inputs:
+            self.past.inputs += recorded.inputs
+            self.run.overtaken |= recorded.version > self.run.version + len(recorded.inputs)
+            self.run.version = recorded.version
 
     def record(self) -> Writes:
         """B4 to B7: what the world answered, made durable; what is there already is skipped (U1 to U4)."""
@@ -312,8 +322,10 @@ class Step:
         """Q0 and Q2: a final answer is appended before anything else is done; without one the job parks."""
         answer = yield Query(self.tool, self.node.args, self.context(self.past.attempts), self.last_sending)
         if isinstance(answer, Happened):
-            self.memory = self.past.resolved = Stored(answer.output, answer.external_id)
-            found = {"answer": "happened", "result": answer.output, "external_id": answer.external_id}
+            self.memory = self.past.resolved = Stored(answer.output, answer.external_id, answer.state_changes)
+            found: dict[str, Json] = {"answer": "happened", "result": answer.output, "external_id": answer.external_id}
+            if answer.state_changes:
+                found["state_changes"] = list(answer.state_changes)
             yield from self.append("append_resolved", "invocation_resolved", by="query", **found)
             return "inject"
         if isinstance(answer, Absent):
@@ -354,7 +366,8 @@ class Step:
     @property
     def changes(self) -> tuple[Json, ...]:
         """The state that the step changed, as far as a record says."""
-        return self.past.state_changes or (self.effect.state_changes if self.effect else ())
+        told = (self.past.finished, self.past.resolved, self.effect)
+        return next((stored.state_changes for stored in told if stored is not None and stored.state_changes), ())
 
     @property
     def command_id(self) -> str:

@@ -4,8 +4,8 @@ The contract says what the runtime may rely on; it is an assumption of every pro
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
 from .records import Json
 from .retry import DEFAULT_RETRY, RetryPolicy
@@ -14,9 +14,33 @@ OnUnknown = Literal["park", "query", "reexecute", "fail"]
 Look = Literal["none", "quiet", "fence"]
 
 
+class NonDeterministicToolError(Exception):
+    """A tool that runs again asked for other inputs, or in another order, than before: names both (E-INPUTS)."""
+
+
+class UnansweredError(Exception):
+    """A recorded HTTP read that had no answer: says why. It is recorded like any answer, so it is the same at each repeat."""
+
+
+class Inputs(Protocol):
+    """Whoever answers what a tool asks for while it runs."""
+
+    def ask(self, name: str, given: Json) -> Json:
+        """The answer, durable by now."""
+        ...
+
+
+class _NoInputs:
+    """Outside of the tool's own call nobody answers."""
+
+    def ask(self, name: str, given: Json) -> Json:
+        """Raises RuntimeError."""
+        raise RuntimeError(f"{name}: inputs are recorded for the tool's call alone, not for its query")
+
+
 @dataclass(frozen=True)
 class ToolContext:
-    """What a tool is told beside its arguments (T-KEY).
+    """What a tool is told beside its arguments (T-KEY), and whom it asks for what is not the same each time (E-INPUTS).
 
     execution_key: the internal idempotency key. external_key: to be passed downstream; the same in every attempt of a step.
     attempt: 1, 2, …; fencing_token: the epoch of the lease under which this attempt runs.
@@ -29,6 +53,26 @@ class ToolContext:
     invocation_id: str
     attempt: int
     fencing_token: int
+    inputs: Inputs = field(default=_NoInputs(), repr=False, compare=False)
+
+    def now(self) -> float:
+        """The time, in seconds since the epoch; the same at each repeat of the step."""
+        return float(self.inputs.ask("now", None))
+
+    def random(self) -> float:
+        """A random number of [0, 1); the same at each repeat of the step."""
+        return float(self.inputs.ask("random", None))
+
+    def uuid(self) -> str:
+        """A random UUID (version 4); the same at each repeat of the step."""
+        return str(self.inputs.ask("uuid", None))
+
+    def http_get(self, url: str) -> dict[str, Json]:
+        """{"status", "body"} of an HTTP read, whatever the status; raises UnansweredError where there is no answer."""
+        answer: dict[str, Json] = self.inputs.ask("http_get", url)
+        if "error" in answer:
+            raise UnansweredError(f"GET {url!r}: {answer['error']}")
+        return answer
 
 
 @dataclass(frozen=True)
@@ -63,6 +107,7 @@ class Happened:
 
     output: Json
     external_id: str | None = None
+    state_changes: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -201,6 +201,7 @@ def batch_ids(owner: str) -> Iterator[str]:
 def run(core: Core, worker: Worker, ports: Ports, perform: Perform, held: dict[str, Lease]) -> GraphState:
     """Perform what a core yields, under the lease of the step that it is at; see `drive.run`. held: gets every lease, by job."""
     lease: Lease | None = None
+    ports = drive.recording(ports, perform, lambda: lease)
     reply = None
     while True:
         try:

@@ -134,19 +134,17 @@ def test_whoever_asks_for_an_hour_is_not_waited_for() -> None:
     assert house.time == began
 
 
-def test_a_resolved_step_is_confirmed_as_far_as_its_changes_are_known() -> None:
-    """A query that finds the effect knows no state changes: there is nothing to look at, and nothing is claimed about it."""
-    looks = Looks(GONE)
-    house = crashed(
-        "execute",
-        looks,
-        on_unknown="query",
-        look="quiet",
-        quiet_seconds=0.0,
-        query=lambda a, c: Happened("made", "x-1"),
-    )
+def test_what_a_query_found_is_confirmed_too() -> None:
+    """A query may say which changes it found; they are recorded with its answer, and looked at now and in every later life."""
+    looks = Looks()
+    found = Happened("made", "x-1", (CHANGE,))
+    asking = {"on_unknown": "query", "look": "quiet", "quiet_seconds": 0.0, "query": lambda a, c: found}
+    house = crashed("execute", looks, **asking)
+    with pytest.raises(Died):
+        house.turn(dies_at("append_node_finished"))
+    house.time += 100.0
     assert house.turn().status == "completed"
-    assert looks.asked == []
+    assert looks.asked == ["7", "7"]
 
 
 def test_without_a_verifier_nothing_is_asked() -> None:

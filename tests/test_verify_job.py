@@ -435,7 +435,7 @@ RECHAINED: dict[str, tuple[Attack, str, str]] = {
     "dependency": (plan(lambda n: n[0]["depends_on"].append("bob")), "auditable", "begins before step 'bob'"),
     "planned step left out": (plan(lambda n: n.append(node("eve", "pay"))), "auditable", "'eve' has no successful"),
     "something after the end": (
-        lambda e: e.append({**e[-1], "id": "x", "type": "signal_received"}), "auditable", "its last event is signal_received"
+        lambda e: e.append({**e[-1], "id": "x", "type": "node_started"}), "auditable", "its last event is node_started"
     ),
     "not an object": (lambda events: events[4].update(data=[]), "auditable", "not as this program writes them"),
     "field missing": (lambda events: events[4].update(data={}), "auditable", "not as this program writes them"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from ...model.contract import Status
-from ..plan import PlanNode
+from ..plan import ToolNode
 from ..records import Json
 from ..tool import Tool
 from .reasoner import AskPerson, CallTool, Decision, Retry, refusal
@@ -92,7 +92,7 @@ def wishes(
 def unusable(tool: str, args: Json) -> str | None:
     """Why a call could not become a durable step; None when it can. Said before there is a contract, not while it runs."""
     try:
-        PlanNode(id=STEP, tool=tool, args=args)
+        ToolNode(id=STEP, tool=tool, args=args)
     except ValidationError as error:
         return f"{tool}: {error.errors()[0]['msg'].removeprefix('Value error, ')}"
     return None

@@ -66,12 +66,14 @@ def verdict(events: Sequence[Event]) -> Verdict:
     history = History(events)
     past: StepHistory = history.step(STEP)
     answer = word_of(events)
+    stored = past.finished or past.committed or past.resolved
     match history.status:
         case "open":
             return Verdict("open")
         case "completed":
-            stored = past.finished or past.committed or past.resolved
             return Verdict("happened", stored.result if stored else None, answer=answer)
+        case "failed" if stored is not None:  # its effect is there, and yet it is no success: a person is asked
+            return Verdict("unknown", error=f"the effect happened, and the step failed: {past.failure}")
         case "failed" if not past.open:
             error = "it did not happen" if answer else _error(events) or past.failure
             return Verdict("no_effect", error=error, answer=answer)

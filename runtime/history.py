@@ -37,6 +37,7 @@ INPUT_KINDS: Final = frozenset({"time", "random", "http"})
 class StepHistory:
     """One step's events, folded. `open` and `closed` are attempt numbers; rules 4 and 5 ask about all of them."""
 
+    begun: bool = False  # node_started
     inputs: list[Input] = field(default_factory=list)  # what the tool has been given beside its arguments, in its order
     model: str | None = None  # which language model answered
     open: set[int] = field(default_factory=set)
@@ -55,7 +56,6 @@ class StepHistory:
     node: str | None = None  # node_finished: its result type
     failure: str | None = None  # node_finished: why it failed
     checkpointed: bool = False
-    entered: bool = False  # node_started
     waited: dict[str, Json] | None = None  # wait_completed: the signal's data, or the person's answer
     accepted: bool = False  # a person has accepted the record in spite of what a verifier said (replay_confirmed)
     undo: "StepHistory | None" = None  # the step's compensation, once it was asked for or begun
@@ -127,14 +127,14 @@ class StepHistory:
     def _node(self, event: Event) -> None:
         """What became of the node."""
         match event.type:
+            case "node_started":
+                self.begun = True
             case "node_finished":
                 # The reason of a failure that was then compensated stays.
                 self.node, self.failure = event.data["result_type"], event.data.get("reason", self.failure)
             case "job_requeued" if self.node == StepResult.RETRYABLE_FAILURE:
                 self.node, self.failure = None, None
                 self.requeues += 1
-            case "node_started":
-                self.entered = True
             case "wait_completed":
                 self.waited = event.data
             case "state_checkpointed":

@@ -78,9 +78,9 @@ class LlmStep:
             yield from self.wait(Pause(until=past.retry_at))
         if (yield from self.run.heard()):
             return (yield from self.run.cancel(self.id))
-        if not past.entered:
+        if not past.begun:
             yield from self.run.append("append_started", self.id, ("node_started", {"node_id": self.id}))
-            past.entered = True
+            past.begun = True
         request = LlmRequest(self.input["prompt"], self.input["model"], self.input["temperature"])
         reply: LlmAnswer | LlmError = yield CallModel(self.run.worker.providers[self.provider], request)
         past.retry_scheduled, past.retry_at = False, 0.0

@@ -13,7 +13,7 @@ from ..model.windows import AMBIGUOUS, WINDOWS, Window
 from .explore import Engine, Space, predecessors, reaching
 
 UNLUCKY = ("world: refuses", "world: late request lost", "no reply, still on the wire", "no reply, lost")
-"""What a run without further faults does not meet: refusals, lost requests, lost answers."""
+"""What a run without further faults does not meet: refusals, lost requests, lost answers; nor does a client cancel (`client`)."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ def _recovery(machine: Machine, view: Mapping[str, str]) -> Iterable[str]:
     """The rules of T-RECOVER that fire once a worker has claimed the job and read the stores."""
     if view["job"] != "open":
         return []
-    return [r.name for r in _decisions(machine) if enabled({**view, "at": "recover"}, r)]
+    read = {**view, "at": "recover", "told": view["cancel"]}
+    return [r.name for r in _decisions(machine) if enabled(read, r)]
 
 
 def _decisions(machine: Machine) -> list[Rule]:
@@ -113,9 +114,9 @@ class _Ends:
             if rule.actor is not Actor.CRASH
             and rule.name not in UNLUCKY
             and not rule.name.endswith(("(answer lost)", "not yet known"))
-            and not rule.name.startswith("elsewhere: fails")
+            and not rule.name.startswith(("elsewhere: fails", "client: "))
         }
-        ended = space.packing.matcher(guard(job="completed|failed", wire="0"))
+        ended = space.packing.matcher(guard(job="completed|failed|cancelled", wire="0"))
         before = predecessors(space, lucky)
         self.values = {}
         for value in ("0", "1", "2"):

@@ -117,6 +117,8 @@ PROPERTIES: Final = (
             guard(job="failed", node="unknown", ledger="none|no_effect|committed"),
             guard(job="failed", node="unconfirmed|partial|compensatable", ledger=OPEN_LEDGER),
             guard(job="failed", node="compensatable", undone="no"),
+            guard(job="failed", finished="partial", recorded="first|other"),
+            guard(job=REST, ledger="committed", finished="none"),
             guard(job="failed|cancelled", requeue="due"),
             guard(job="parked", ledger="inflight|no_effect"),
             guard(job="waiting", ledger="inflight|no_effect|unknown"),

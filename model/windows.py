@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from .machine import Guard, guard
+from .step import SET
 
-SET = "first|other"
-BLANK: Final = {"effect": "none", "finished": "none", "committed": "none", "resolved": "none", "node": "none"}
+NO_RESULT: Final = {"effect": "none", "finished": "none", "committed": "none", "resolved": "none"}
+BLANK: Final = {**NO_RESULT, "node": "none", "requeue": "none", "undone": "no"}
 UNSETTLED = "inflight|unknown"
 
 
@@ -48,18 +49,21 @@ def _row(
 
 AMBIGUOUS: Final = (guard(job="open", open="1|2", doubt="no", ledger="inflight", **BLANK),)
 """The durable states of the ambiguity class that say nothing about an outcome: those of windows 1c, 2 and 2x."""
-CLOSED: Final = {"job": "open", "open": "0", "closed": "1|2", **BLANK}
+CLOSED: Final = {"job": "open", "open": "0", "closed": "1|2", "cancel": "no", **BLANK}
+FRESH: Final = {"job": "open", "open": "0", "closed": "0", "cancel": "no", **BLANK}
+RECORDED: Final = {"job": "open", "node": "none", "undone": "no"}
+FAILED: Final = "no_effect|unknown|unconfirmed|partial"
 
 WINDOWS: Final = (
-    _row("1a", "claim", [guard(job="open", open="0", closed="0", ledger="none", **BLANK)],
+    _row("1a", "claim", [guard(ledger="none", **FRESH)],
          "8: execute", "execute", "0 → 1"),
-    _row("1b", "acquire", [guard(job="open", open="0", closed="0", ledger="inflight", **BLANK)],
+    _row("1b", "acquire", [guard(ledger="inflight", **FRESH)],
          "6: take over", "take over, execute", "0 → 1"),
     _row("1c", "append_started", AMBIGUOUS, "5: open attempt", "ambiguous: on_unknown", "0 → 0|1",
          struck=(guard(at="append_started", landed="yes", open="1"), guard(at="execute", open="1"),
                  guard(at="await_reply", request="sent|refused", open="1"), guard(at="append_no_effect", landed="no", open="1"))),
     _row("2", "execute", AMBIGUOUS, "5: open attempt", "ambiguous: on_unknown", "1 → 1",
-         struck=(guard(at="await_reply", request="first|other", open="1"), guard(at="put_effect", landed="no", open="1"))),
+         struck=(guard(at="await_reply", request="first|partial|other", open="1"), guard(at="put_effect", landed="no", open="1"))),
     _row("2x", "a recovery, a lost answer, or a further attempt of an idempotent tool, while an attempt is open", AMBIGUOUS,
          "5: open attempt", "ambiguous: on_unknown", "0|1 → 0|1", source="derived: T-WINDOW has no row for it"),
     _row("2u", "finished(unknown), or the recovery's UNKNOWN",
@@ -69,7 +73,7 @@ WINDOWS: Final = (
     _row("2p", "park", [guard(job="parked", open="1|2", ledger="unknown", **BLANK)],
          "", "wait for a person", "0|1 → 0|1"),
     _row("2r", "resolved",
-         [guard(job="open", open="1|2", resolved=SET, finished="none", committed="none", node="none", ledger="unknown"),
+         [guard(open="1|2", resolved=SET, finished="none", committed="none", ledger="unknown", **RECORDED),
           guard(ledger="unknown", **CLOSED)],
          "1: resolved, 4: all closed", "as resolved: catch up and inject, or retry or fail by policy", "0|1 → 0|1"),
     _row("2n", "finished(no_effect)", [guard(retry="no", ledger="inflight|no_effect", **CLOSED), guard(retry="yes", ledger="inflight", **CLOSED)],
@@ -77,22 +81,41 @@ WINDOWS: Final = (
     _row("1n", "schedule_retry", [guard(retry="yes", ledger="no_effect", **CLOSED)],
          "4: all closed", "execute again", "0 → 1",
          source="T-WINDOW, told apart from 2n by retry_scheduled (as stated the two overlap)"),
-    _row("3", "put_effect", [guard(job="open", effect=SET, finished="none", committed="none", resolved="none", node="none", ledger=UNSETTLED)],
+    _row("3", "put_effect", [guard(effect=SET, finished="none", committed="none", resolved="none", ledger=UNSETTLED, **RECORDED)],
          "3: effect record", "catch up: finished, committed, commit; inject", "1 → 1"),
-    _row("3b", "append_finished", [guard(job="open", effect=SET, finished=SET, committed="none", node="none", ledger=UNSETTLED)],
+    _row("3b", "append_finished", [guard(effect=SET, finished=SET, committed="none", ledger=UNSETTLED, **RECORDED)],
          "1: finished", "append committed; commit; inject", "1 → 1"),
-    _row("4", "append_committed", [guard(job="open", effect=SET, finished=SET, committed=SET, node="none", ledger=UNSETTLED)],
+    _row("4", "append_committed", [guard(effect=SET, finished=SET, committed=SET, ledger=UNSETTLED, **RECORDED)],
          "1: finished", "repair the ledger; inject", "1 → 1"),
-    _row("5", "commit", [guard(job="open", effect=SET, finished=SET, committed=SET, node="none", ledger="committed")],
-         "1: finished", "inject", "1 → 1"),
-    _row("6", "append_node_finished", [guard(job="open", node="success", checkpoint="no")], "1: finished", "skip the node", "1 → 1"),
-    _row("7", "checkpoint", [guard(job="open", node="success", checkpoint="yes")], "1: finished", "resume from it; evidence wins over it", "1 → 1"),
+    _row("5", "commit", [guard(effect=SET, finished=SET, committed=SET, ledger="committed", **RECORDED)],
+         "1: finished", "confirm; inject", "1 → 1"),
+    _row("6", "append_node_finished", [guard(job="open", node="success", undone="no", checkpoint="no")],
+         "1: finished", "confirm; skip the node", "1 → 1"),
+    _row("7", "checkpoint", [guard(job="open", node="success", undone="no", checkpoint="yes")],
+         "1: finished", "confirm; resume from it; evidence wins over it", "1 → 1"),
     _row("8", "append_completed", [guard(job="completed")], "", "nothing runs", "1 → 1"),
-    _row("8f", "append_failed", [guard(job="failed")], "", "nothing runs", "0|1 → 0|1"),
-    _row("2f", "append_node_failed", [guard(job="open", node="no_effect|unknown")], "0: node failed", "write the terminal event", "0|1 → 0|1"),
-    _row("0p", "another step's park",
-         [guard(job="parked", open="0", closed="0", ledger="none", **BLANK), guard(job="parked", node="success")],
-         "", "wait: another step of the job is with a person", "0|1 → 1", source="derived: T-WINDOW speaks of one step"),
+    _row("8f", "append_failed, append_cancelled", [guard(job="failed|cancelled")], "", "nothing runs", "0|1 → 0|1"),
+    _row("2f", "append_node_failed", [guard(job="open", node=FAILED)], "0: node failed", "write the terminal event", "0|1 → 0|1"),
+    _row("2q", "append_node_failed (retryable)", [guard(job="open", requeue="due")], "0: to be requeued", "requeue", "0 → 0|1",
+         source="T-WINDOW 2f, told apart by its result type"),
+    _row("2c", "append_node_failed (compensatable)", [guard(job="open", node="compensatable", undone="no")],
+         "0: to be compensated", "compensate; write the terminal event", "1 → 1", source="T-WINDOW 2f, told apart by its result type"),
+    _row("2d", "the compensation", [guard(job="open", undone="yes")], "0: compensated after a failure, 0: compensated",
+         "write the terminal event; what a person had undone is over and done with", "0|1 → 0|1",
+         source="derived: T-WINDOW has no row for it"),
+    _row("1x", "a cancel that was requested, nothing open",
+         [guard(job="open", open="0", cancel="yes", ledger="none|inflight|no_effect|unknown", **BLANK)],
+         "4: all closed, 6: cancelled, 8: cancelled", "cancel: NO_EFFECT, then the terminal event", "0 → 0",
+         source="T-WINDOW 1n, a cancel"),
+    _row("5p", "park, by a confirmation or a compensation",
+         [guard(job="parked", finished=SET, undone="no", node="none|compensatable")],
+         "", "wait for a person", "1 → 1", source="derived: T-CONFIRM, T-COMP"),
+    _row("0p", "another step's park, or this one's after its node_finished",
+         [guard(job="parked", open="0", closed="0", ledger="none", **BLANK), guard(job="parked", node="success"),
+          guard(job="parked", node="none", undone="yes")],
+         "", "wait for a person", "0|1 → 0|1", source="derived: T-WINDOW speaks of one step"),
+    _row("0w", "another step's wait", [guard(job="waiting")],
+         "", "wait for the signal", "0|1 → 0|1", source="derived: T-WORKER"),
 )  # fmt: skip
 BY_ID: Final = {window.id: window for window in WINDOWS}
 

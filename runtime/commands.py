@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .history import Stored
 from .inputs import NO_PAST, NOTHING_RECORDED, Recorded, Recorder, Recording, sources
@@ -20,6 +20,9 @@ from .store_rules import decode, encode
 from .tool import Absent, Happened, NoEffectError, NotKnown, PartialEffectError, Tool, ToolContext, ToolResult
 from .verifier import Answer, Confirmation, VerifyContext
 
+if TYPE_CHECKING:
+    from .contracts.store import ContractStore
+
 
 def _undriven(command: "Append") -> int:
     """An execution outside of a driver has nowhere to record."""
@@ -28,10 +31,14 @@ def _undriven(command: "Append") -> int:
 
 @dataclass(frozen=True)
 class Ports:
-    """What a driver performs commands on. record: how it makes an input durable while a tool runs; the driver's own."""
+    """What a driver performs commands on. contracts: where approval nodes ask; None where there is no such store.
+
+    record: how an input is made durable while a tool runs; the driver's own.
+    """
 
     store: Store
     sleep: Callable[[float], None]
+    contracts: "ContractStore | None" = None
     record: "Callable[[Append], int]" = field(default=_undriven, kw_only=True)
 
 

@@ -9,14 +9,14 @@ from collections.abc import Generator
 from typing import Any, ClassVar, Final
 
 from .commands import Command
-from .history import StepHistory
+from .history import StepHistory, Stored
 from .keys import compensation_key
 from .outcome import StepResult
 from .protocol import Names, Need, Step
 from .records import Json
 from .retry import RetryPolicy
 from .tool import Tool
-from .turn import End, Rest, ToolNode
+from .turn import End, Rest, Run, ToolNode, tool_of
 
 UNDO: Final = Names(
     append_started="append_compensation_started",
@@ -34,9 +34,32 @@ FAILED: Final = "the compensation failed, and nothing was undone; request it aga
 def undo(step: Step) -> Rest:
     """Compensate a step, then end the job if the step had failed; a step that a person had undone is over and done with."""
     rest = yield from Compensation(step).run_or_recover()
-    if rest is not None or step.past.failure is None:
+    if rest is not None:
         return rest
-    return (yield from step.fail())
+    if step.past.failure is not None:
+        return (yield from step.fail())
+    step.give_result()
+    return None
+
+
+class ElsewhereStep(Step):
+    """The step of another job, one that has ended, as far as its compensation needs it: its key and what it has given.
+
+    Nothing follows a terminal event, so a later request is a job of its own (`clients.request_compensation`).
+    """
+
+    def __init__(self, run: Run, entry: dict[str, Json]) -> None:
+        self.undoes: dict[str, Json] = entry["undoes"]
+        super().__init__(run, ToolNode(entry["id"], tool_of(entry, run.worker.tools), entry["args"]))
+
+    def own_key(self) -> str:
+        """The key of the step that is undone."""
+        return str(self.undoes["key"])
+
+    @property
+    def stored(self) -> Stored | None:
+        """Its result, where it is known."""
+        return Stored(self.undoes["result"], self.undoes["external_id"]) if self.undoes["happened"] else None
 
 
 def undoing_tool(tool: Tool) -> Tool:
@@ -93,9 +116,8 @@ class Compensation(Step):
         return []
 
     def give_up(self) -> Generator[Command, Any, Need]:
-        """It had no effect, and nothing allows another execution: a person decides."""
-        return "park"
-        yield
+        """It had no effect, and nothing allows another execution: a person decides, or has given the job up."""
+        return "cancel" if (yield from self.run.heard()) else "park"
 
     def park(self, reason: str | None = None) -> Generator[Command, Any, End]:
         """Q1: its outcome is not known, or it failed."""

@@ -14,6 +14,8 @@ Perform = Callable[[Command, Ports], Any]
 
 REPETITIONS: Final = 8
 """How often a write without a definite answer is repeated before the worker lets go of the job."""
+AT_REST: Final = frozenset({"append_waiting", "park"})
+"""Writes that let go of a job until somebody speaks: never rebased, since what was said before them has to be heard first."""
 FIRST_PAUSE: Final = 0.01
 """Seconds before the first repetition; each further one waits twice as long."""
 
@@ -97,7 +99,8 @@ def persist(command: Command, ports: Ports, perform: Perform) -> Any:
         try:
             return perform(command, ports)
         except VersionConflict as conflict:
-            overtaken = any(event.type not in NEUTRAL for event in conflict.tail)
+            neutral = all(event.type in NEUTRAL for event in conflict.tail)
+            overtaken = not neutral or command.boundary in AT_REST
             if conflict.ended or overtaken or not isinstance(command, Append):
                 raise
             command = replace(command, expected=command.expected + len(conflict.tail))

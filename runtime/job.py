@@ -4,12 +4,13 @@ from collections.abc import Generator
 from typing import Any
 
 from .commands import Claim, Command, Fence
-from .compensation import undo
+from .compensation import ElsewhereStep, undo
+from .gate import Approval, Wait
 from .history import History
 from .llm_step import LlmStep
 from .protocol import Step
 from .records import Json, Lease
-from .turn import End, Rest, Run, Worker, tool_node
+from .turn import End, Rest, Run, Worker, approval_of, tool_node
 
 Protocol = Generator[Command, Any, End]
 
@@ -44,6 +45,13 @@ def bring_to_rest(run: Run, entry: dict[str, Json]) -> Rest:
     """One node of the plan, of whatever kind: its protocol says what is left of it."""
     if "llm" in entry:
         return (yield from LlmStep(run, entry).run_or_recover())
-    step = Step(run, tool_node(entry, run.worker.tools, run.results))
+    if "wait" in entry:
+        return (yield from Wait(run, entry).run_or_recover())
+    if "approve" in entry:
+        return (yield from Approval(run, entry).run_or_recover())
+    if "undoes" in entry:
+        return (yield from undo(ElsewhereStep(run, entry)))
+    approved_by = approval_of(run.history.plan, entry["id"])
+    step = Step(run, tool_node(entry, run.worker.tools, run.results, approved_by))
     rest = yield from step.run_or_recover()
     return (yield from undo(step)) if step.undoing else rest

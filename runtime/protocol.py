@@ -19,6 +19,7 @@ from ..model.boundaries import CATCH_UP
 from .canonical import digest
 from .commands import Acquire, Command, Execute, Outcome, Pause, PutEffect, Query, Settle
 from .confirm import Doubt, confirm, judged
+from .gate import permitted
 from .history import StepHistory, Stored
 from .inputs import Recorded, Recording
 from .keys import attempt_key, execution_key, invocation_id, stable_key
@@ -121,6 +122,8 @@ class Step:
                 need = yield from self.closed()
             elif need == "open":
                 need = yield from self.ambiguous()
+            elif not permitted(self.run, self.node.approved_by, self.node.id, self.tool.name, self.node.args):
+                need = yield from self.abandon(UNAPPROVED)
             elif self.run.worker.executes:
                 need = yield from self.attempt()
             else:
@@ -137,6 +140,7 @@ class Step:
                 self.undoing = True
                 return None
             case "undone" if self.past.failure is None:
+                self.give_result()
                 return None
             case "requeue":
                 return (yield from self.requeue())
@@ -220,6 +224,11 @@ class Step:
         self.run.results[self.node.id] = self.memory.result
         return None
 
+    def give_result(self) -> None:
+        """What later nodes may ask for: a step that was undone had a result all the same."""
+        if self.stored is not None:
+            self.run.results[self.node.id] = self.stored.result
+
     def fail_after_effect(self) -> Rest:
         """The effect is there, and the step failed all the same: it is compensatable, if its tool says how (T-COMP)."""
         if self.tool.compensation is None:
@@ -238,6 +247,8 @@ class Step:
         try:
             decision = judged(confirmation.mode, doubts)
         except ReplayVerificationHumanRequired as reason:
+            if (yield from self.run.heard()):  # nobody needs to decide any more
+                return (yield from self.cancel())
             return (yield from self.park(str(reason)))
         told = [str(doubt) for doubt in doubts]
         match decision:
@@ -285,9 +296,10 @@ class Step:
             case _:
                 return "park"
 
-    def abandon(self) -> Generator[Command, Any, Need]:
+    def abandon(self, why: str | None = None) -> Generator[Command, Any, Need]:
         """Nothing is open and nobody may begin: the step ends as one without effect, which the fences make final."""
         yield from self.settle_no_effect()
+        self.past.failure = why or self.past.failure
         return "fail"
 
     def cancel(self) -> Rest:
@@ -480,3 +492,4 @@ AFTER: Final[dict[str, Need]] = {
 
 IN_FLIGHT = "invocation in flight or lost"
 NO_EFFECT = "every attempt ended without effect"
+UNAPPROVED = "no approval of exactly this action is on record"

@@ -33,12 +33,14 @@ class ToolNode:
     """A step of a validated plan, with its tool and the effective choices.
 
     contract_key: where the step executes a contract, the key that its external key derives from (C-DATA).
+    approved_by: the approval node without whose answer the step may not begin.
     """
 
     id: str
     tool: Tool
     args: Json
     contract_key: str | None = None
+    approved_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,17 @@ def tool_of(entry: dict[str, Json], tools: Mapping[str, Tool]) -> Tool:
     return tool
 
 
-def tool_node(entry: dict[str, Json], tools: Mapping[str, Tool], results: Mapping[str, Json]) -> ToolNode:
+def tool_node(
+    entry: dict[str, Json], tools: Mapping[str, Tool], results: Mapping[str, Json], approved_by: str | None = None
+) -> ToolNode:
     """A stored tool node, with its tool, its own choices made and its arguments filled in."""
-    return ToolNode(entry["id"], tool_of(entry, tools), filled(entry["args"], results), entry.get("contract_key"))
+    args = filled(entry["args"], results)
+    return ToolNode(entry["id"], tool_of(entry, tools), args, entry.get("contract_key"), approved_by)
+
+
+def approval_of(plan: dict[str, Json], step: str) -> str | None:
+    """The node that approves a step of a stored plan; None for a step that runs without anybody's approval."""
+    return next((entry["id"] for entry in plan["nodes"] if entry.get("approve") == step), None)
 
 
 def filled(value: Json, results: Mapping[str, Json]) -> Json:
@@ -157,7 +167,8 @@ class Run:
         if all(event.type in NEUTRAL for event in events[self.version :]):
             self.version = len(events)
             self.overtaken = False
-        self.history.cancelled = History(events).cancelled
+        heard = History(events)
+        self.history.cancelled, self.history.signals = heard.cancelled, heard.signals
 
     def cancel(self, step: str | None) -> Generator[Command, Any, End]:
         """B10: nothing is open, and somebody asked for it."""

@@ -13,10 +13,11 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from . import drive
 from .commands import Ports
+from .compensation import undoing_tool
 from .drive import Perform, StoppedError
 from .history import History
 from .records import Json
@@ -24,6 +25,9 @@ from .registry import Registry
 from .sqlite_store import SqliteStore
 from .store import Store, StoreError
 from .turn import End, Worker, tool_of
+
+if TYPE_CHECKING:
+    from .contracts.store import ContractStore
 
 FIRST_PAUSE: Final = 1.0
 """Seconds until a job is tried again that was let go of; each further time waits twice as long."""
@@ -79,7 +83,7 @@ class Shift:
         perform: Perform = drive.perform,
     ) -> None:
         self.worker = worker_with(registry, owner or owner_id())
-        self.ports = Ports(store, time.sleep)
+        self.ports = Ports(store, time.sleep, contracts_of(store))
         self.perform = perform
         self.left: dict[str, str] = {}
         self.blocked: set[str] = set()
@@ -88,7 +92,7 @@ class Shift:
     def turn(self, job_id: str) -> End | None:
         """Bring a job to rest; None when that is not possible now, and `left` says why."""
         try:
-            problem = unrunnable(History(self.ports.store.events(job_id)).plan, self.worker)
+            problem = unrunnable(History(self.ports.store.events(job_id)).plan, self.worker, self.ports.contracts)
             if problem:
                 self.blocked.add(job_id)
                 self._leave(job_id, problem)
@@ -113,6 +117,7 @@ class Shift:
 
     def survey(self, tries: float = float("inf")) -> tuple[list[str], float | None]:
         """The jobs that are ready for a turn, and the seconds until the next may be: None when none is left to try."""
+        self.relay()
         rows = [row.job_id for row in self.ports.store.jobs() if row.status == "open"]
         never = Pause(0, 0.0)
         waiting = {
@@ -122,6 +127,18 @@ class Shift:
         }
         ready = [job_id for job_id, seconds in waiting.items() if seconds <= 0]
         return ready, max(0.0, min(waiting.values())) if waiting else None
+
+    def relay(self) -> None:
+        """Queue jobs again whose request for approval was answered, where whoever answered did not come to that."""
+        if self.ports.contracts is None:
+            return
+        from .contracts.approvals import relay
+        from .contracts.store import ContractError
+
+        try:
+            relay(self.ports, self.perform)
+        except ContractError as error:
+            log.warning("requests for approval are left as they are: %s", error)
 
     def _try_later(self, job_id: str, why: str) -> None:
         times = self.paused[job_id].times + 1 if job_id in self.paused else 1
@@ -156,8 +173,19 @@ def become_worker(store: Store) -> None:
         store.worker_lock()
 
 
-def unrunnable(plan: dict[str, Json], worker: Worker) -> str | None:
-    """Why this worker cannot run a stored plan, and the remedy; None when it can."""
+def contracts_of(store: Store) -> "ContractStore | None":
+    """Where approval nodes ask a person: in the same file; None for a store that ends with its process."""
+    if not isinstance(store, SqliteStore):
+        return None
+    from .contracts.sqlite_contracts import SqliteContractStore
+
+    return SqliteContractStore(store)
+
+
+def unrunnable(plan: dict[str, Json], worker: Worker, contracts: "ContractStore | None") -> str | None:
+    """Why this worker cannot run a stored plan, and the remedy; None when it can. contracts: where approval nodes ask."""
+    if contracts is None and any("approve" in entry for entry in plan["nodes"]):
+        return "its plan asks a person for approval, who answers in another process; use a store sqlite:///FILE"
     if any("contract_key" in entry for entry in plan["nodes"]):
         return "it is the step of an execution contract, which its graph runner works: advance the contract's session"
     for kind, key, registered in (("tools", "tool", worker.tools), ("providers", "llm", worker.providers)):
@@ -168,7 +196,9 @@ def unrunnable(plan: dict[str, Json], worker: Worker) -> str | None:
     try:
         for entry in plan["nodes"]:
             if "tool" in entry:
-                tool_of(entry, worker.tools)
+                tool = tool_of(entry, worker.tools)
+                if "undoes" in entry:
+                    undoing_tool(tool)
     except ValueError as error:
         return f"its plan does not agree with a tool's contract: {error}; change the tool's declaration back"
     return None

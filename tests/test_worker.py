@@ -130,7 +130,7 @@ def test_a_contract_that_changed_is_refused() -> None:
     """A plan that asks for what the tool no longer allows is not run: its effect could happen twice."""
     tools = {"touch": Tool("touch", World().touch, "")}
     node = {"id": "step", "tool": "touch", "args": {}, "on_unknown": "reexecute"}
-    problem = unrunnable({"version": 1, "nodes": [node]}, Worker("worker", tools))
+    problem = unrunnable({"version": 1, "nodes": [node]}, Worker("worker", tools), None)
     assert problem is not None
     assert "idempotent=True" in problem
 

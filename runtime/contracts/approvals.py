@@ -1,0 +1,182 @@
+"""Requests for the approval of a plan's step: contracts like any other, of a session that no graph runs (C-BIND, C-DENY; P9).
+
+The node of the plan makes the request (`gate.Approval`), and a person answers it as any question. The answer is two writes in two
+stores: it is taken here, then the job that waits for it is queued again. Whoever finds one of them missing does it (`relay`): the
+command that answered, a worker between its turns, or the page that is asked again.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from ...model.contract import Status
+from .. import drive
+from ..canonical import digest
+from ..clients import Say
+from ..commands import Ports
+from ..drive import Perform
+from ..history import History
+from ..records import TERMINAL, Json, NewEvent
+from ..store import VersionConflict
+from .commands import ContractPorts, Write
+from .nodes import move
+from .records import ExecutionContract
+from .store import Batch, Conflict, ContractError, ContractStore, Move, NoContract
+
+_PREFIX: Final = "job:"
+_BATCH: Final = TypeAdapter(Batch)
+
+
+def session_of(job_id: str) -> str:
+    """The session that a job's requests belong to."""
+    return f"{_PREFIX}{job_id}"
+
+
+def job_of(session_id: str) -> str | None:
+    """The job whose requests belong to a session; None for the session of a graph."""
+    job_id = session_id.removeprefix(_PREFIX)
+    return job_id if job_id != session_id else None
+
+
+# What a node does.
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """Read a request, as it is now."""
+
+    execution_id: str
+    boundary: str = "load_request"
+
+    def perform(self, ports: Ports) -> ExecutionContract | None:
+        """The contract, if there is one."""
+        try:
+            return _desk(ports).contract(self.execution_id)
+        except NoContract:
+            return None
+
+
+@dataclass(frozen=True)
+class OpenRequest:
+    """A0: the request comes to be; then, in another write, it waits for a person. Performed again, it does what is missing."""
+
+    job_id: str
+    execution_id: str
+    shown: dict[str, Json]
+    epoch: int
+    boundary: str = "open_approval"
+
+    def perform(self, ports: Ports) -> None:
+        """Nothing to say: look. A worker that was overtaken finds it done."""
+        name, session = f"{self.execution_id}.{self.epoch}", session_of(self.job_id)
+        there = LoadRequest(self.execution_id).perform(ports)
+        with suppress(Conflict):
+            if there is None:
+                request = self.request(_desk(ports).now())
+                _desk(ports).write(Batch(f"{name}.open", "create_contracts", session, creates=(request,)))
+            elif there.status is Status.PENDING:
+                asking = (
+                    Move(self.execution_id, 0, "start", "ecs_node"),
+                    Move(self.execution_id, 1, "suspend", "ecs_node"),
+                )
+                _desk(ports).write(Batch(f"{name}.ask", "move", session, moves=asking))
+
+    def request(self, now: float) -> ExecutionContract:
+        """The contract. It defers no other: what it is about is a step of a plan, which its own protocol holds back."""
+        return ExecutionContract(
+            execution_id=self.execution_id,
+            session_id=session_of(self.job_id),
+            action_type="ecs_request",
+            action_detail=self.shown,
+            occurrence=self.execution_id,
+            created_at=now,
+            updated_at=now,
+        )
+
+
+# What follows an answer.
+
+
+def take(ports: ContractPorts, job_id: str, perform: Perform = drive.perform) -> None:
+    """Take the answers that were given about a job, and let it go on. Raises Conflict when there was nothing to take."""
+    taken = [_take(ports, request, perform) for request in ports.contracts.contracts(session_of(job_id))]
+    if not (wake(ports, job_id, perform) or any(taken)):
+        raise Conflict(f"job {job_id!r} has no answered request to go on from")
+
+
+def relay(ports: Ports, perform: Perform = drive.perform) -> None:
+    """Do what a crash has left undone of answers, and withdraw the requests of jobs that have ended."""
+    if ports.contracts is None:
+        return
+    status = {row.job_id: row.status for row in ports.store.jobs()}
+    desk = ContractPorts(ports.store, ports.sleep, ports.contracts)
+    for request in ports.contracts.contracts(None, Status.WAITING):
+        job_id = job_of(request.session_id)
+        if job_id is not None:
+            _take(desk, request, perform)
+            if status.get(job_id) in TERMINAL:
+                withdraw(desk, job_id, perform)
+    for job_id in [name for name, now in status.items() if now == "waiting"]:
+        wake(desk, job_id, perform)
+
+
+def wake(ports: ContractPorts, job_id: str, perform: Perform = drive.perform) -> bool:
+    """Queue a job again that waits for a request that has ended; whether that was done here."""
+    history = History(ports.store.events(job_id))
+    waiting = history.waiting or {}
+    if history.status != "waiting" or "contract_id" not in waiting:
+        return False
+    request = ports.contracts.contract(waiting["contract_id"])
+    if not request.terminal:
+        return False
+    at = history.version
+    said = {"by": "person", "who": request.transitions[-1].metadata.get("by"), "node": waiting["node"]}
+    batch = (NewEvent(f"person.{at + 1}.answered", "job_requeued", None, said),)
+    try:
+        drive.persist(Say("signal", job_id, at, batch), ports, perform)
+    except VersionConflict:
+        return False  # somebody else was first: it is open again, or has ended
+    return True
+
+
+def withdraw(ports: ContractPorts, job_id: str, perform: Perform = drive.perform) -> None:
+    """Cancel the requests of a job that has ended: nobody is to be asked about it any more."""
+    for request in ports.contracts.contracts(session_of(job_id)):
+        if request.status is Status.WAITING:
+            ended = move(request, "cancel", "graph_runner", error_message="the job has ended", metadata={"job": job_id})
+            _write(ports, request, "move", ended, perform=perform)
+
+
+def _take(ports: ContractPorts, request: ExecutionContract, perform: Perform) -> bool:
+    """Take the answer that was given to a request that waits for it (C-RESUME: once); whether there was one."""
+    answer = ports.contracts.given(request.execution_id)
+    if request.status is not Status.WAITING or answer is None or answer.version != request.version:
+        return False
+    said: dict[str, Json] = {"by": answer.by, "at": answer.at, "decision": answer.decision}
+    if answer.decision == "deny":
+        said |= {} if answer.data is None else {"reason": answer.data}
+        denied = move(request, "deny", "graph_runner", error_message="denied by a person", metadata=said)
+        return _write(ports, request, "release", denied, perform=perform)
+    resumed = move(request, "resume", "graph_runner", metadata=said)
+    succeeded = move(request, "succeed", "graph_runner", 1, result="approved", metadata=said)
+    return _write(ports, request, "release", resumed, succeeded, perform=perform)
+
+
+def _write(ports: ContractPorts, request: ExecutionContract, boundary: str, *moves: Move, perform: Perform) -> bool:
+    """One batch about a request, named after its content; False where somebody else has moved it."""
+    batch = Batch("", boundary, request.session_id, moves=moves)
+    name = f"{boundary}:{request.execution_id}:{digest(_BATCH.dump_python(batch, mode='json', by_alias=True))[:16]}"
+    try:
+        drive.persist(Write(replace(batch, id=name)), ports, perform)
+    except Conflict:
+        return False
+    return True
+
+
+def _desk(ports: Ports) -> ContractStore:
+    """The contract store; ContractError where there is none."""
+    if ports.contracts is None:
+        raise ContractError("requests for approval lie in a store sqlite:///FILE, and there is none here")
+    return ports.contracts

@@ -10,7 +10,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,9 +27,21 @@ LEDGER: Final = {
     "UNKNOWN": "unknown",
     "COMMITTED": "committed",
 }
-JOB: Final = {"job_parked": "parked", "job_requeued": "open", "job_completed": "completed", "job_failed": "failed"}
+JOB: Final = {
+    "job_parked": "parked",
+    "job_waiting": "waiting",
+    "job_requeued": "open",
+    "job_completed": "completed",
+    "job_failed": "failed",
+    "job_cancelled": "cancelled",
+}
 FAILURES: Final = {"every attempt ended without effect": "no_effect", "invocation in flight or lost": "unknown"}
-"""node_finished(permanent_failure): the reason given, and what it claims."""
+"""node_finished(permanent_failure) of a step without a result: the reason given, and what it claims."""
+COMPENSATES: Final = "compensates"
+"""The datum that tells the events of a compensation, a protocol of its own, from those of its step."""
+INPUTS: Final = ("time", "random", "http", "human")
+"""The kinds of a recorded input, which is a command of its own beside its step's."""
+OWN_PURPOSE: Final = ("compensation_requested", "compensation_started", "step_compensated", "compensation_failed")
 
 
 class NotAJobError(ValueError):
@@ -53,6 +65,7 @@ class LedgerRow(NamedTuple):
     step: str
     status: str
     result: Json
+    key: str = ""
 
 
 class EffectRow(NamedTuple):
@@ -60,6 +73,8 @@ class EffectRow(NamedTuple):
 
     step: str
     output: Json
+    failed: bool = False  # it says that the step failed nonetheless
+    key: str = ""
 
 
 class JobLine(NamedTuple):
@@ -85,8 +100,8 @@ def of_records(job_id: str, events: Iterable[Any], ledger: Mapping[str, Any], ef
     return StoredJob(
         job_id,
         tuple(StoredEvent(e.version, e.id, e.type, e.step, e.epoch, e.data) for e in events),
-        tuple(LedgerRow(r.step_id, r.status, r.result) for r in ledger.values()),
-        tuple(EffectRow(r.step_id, r.output) for r in effects.values()),
+        tuple(LedgerRow(r.step_id, r.status, r.result, r.idempotency_key) for r in ledger.values()),
+        tuple(EffectRow(r.step_id, r.output, says_failed(r.metadata), r.idempotency_key) for r in effects.values()),
     )
 
 
@@ -138,15 +153,32 @@ def select_job(connection: sqlite3.Connection, job_id: str | None = None) -> Sto
     events = connection.execute(
         "SELECT version,id,type,step,epoch,data FROM events WHERE job_id=? ORDER BY version", (job_id,)
     )
-    ledger = connection.execute("SELECT step_id,status,result FROM ledger WHERE job_id=?", (job_id,))
-    effects = connection.execute("SELECT step_id,output FROM effects WHERE job_id=?", (job_id,))
+    ledger = connection.execute("SELECT step_id,status,result,idempotency_key FROM ledger WHERE job_id=?", (job_id,))
+    effects = connection.execute(
+        "SELECT step_id,output,metadata,idempotency_key FROM effects WHERE job_id=?", (job_id,)
+    )
     return StoredJob(
         job_id,
         tuple(StoredEvent(n, i, kind, step, epoch, json.loads(data)) for n, i, kind, step, epoch, data in events),
-        tuple(LedgerRow(step, status, json.loads(result)) for step, status, result in ledger),
-        tuple(EffectRow(step, json.loads(output)) for step, output in effects),
+        tuple(LedgerRow(step, status, json.loads(result), key) for step, status, result, key in ledger),
+        tuple(
+            EffectRow(step, json.loads(output), says_failed(json.loads(said)), key)
+            for step, output, said, key in effects
+        ),
         JobLine(*line),
     )
+
+
+def says_failed(data: Mapping[str, Json]) -> bool:
+    """Whether a record of an effect says that the step failed nonetheless."""
+    return data.get("failed") is not None
+
+
+def own(stored: StoredJob) -> StoredJob:
+    """The job without the records of the compensations, which are under keys of their own."""
+    keys = {e.data["idempotency_key"] for e in stored.events if COMPENSATES in e.data and "idempotency_key" in e.data}
+    ledger = tuple(row for row in stored.ledger if row.key not in keys)
+    return replace(stored, ledger=ledger, effects=tuple(row for row in stored.effects if row.key not in keys))
 
 
 # Folding.
@@ -164,12 +196,15 @@ class Fold:
         self.retry = False
         self.results = {"finished": "none", "committed": "none", "resolved": "none"}
         self.node = "none"
+        self.requeue = self.undone = self.cancel = False
+        self.waiver = "none"
         self.checkpoint = False
 
     def take(self, event: StoredEvent) -> None:
         """Fold one more event; raises NotAJobError for one whose content means nothing."""
         self.job = JOB.get(event.type, self.job)
-        if event.step == self.step_id:
+        self.cancel = self.cancel or event.type == "cancel_requested"
+        if event.step == self.step_id and not apart(event):
             try:
                 self._own(event.type, event.data)
             except (KeyError, ValueError) as error:
@@ -195,14 +230,35 @@ class Fold:
                 raise ValueError(f"answer {data['answer']!r}")
             case "retry_scheduled":
                 self.retry = True
-            case "node_finished" if data["result_type"] == "side_effect_committed":
-                self.node = "success"
-            case "node_finished" if data["result_type"] == "permanent_failure":
-                self.node = FAILURES[data["reason"]]
+            case "job_requeued":
+                self.requeue = False
+            case "confirmation_warned" if self.waiver == "none":
+                self.waiver = "warned"
+            case "replay_confirmed":
+                self.waiver = "accepted"
             case "node_finished":
-                raise ValueError(f"result type {data['result_type']!r}")
+                self._node(data["result_type"], data)
             case "state_checkpointed":
                 self.checkpoint = True
+
+    def _node(self, result_type: str, data: Mapping[str, Json]) -> None:
+        match result_type:
+            case "side_effect_committed":
+                self.node = "success"
+            case "retryable_failure":
+                self.requeue = True
+            case "compensatable_failure":
+                self.node = "compensatable"
+            case "compensated":
+                self.undone = True
+            case "permanent_failure" if self.results["finished"] == "partial":
+                self.node = "partial"
+            case "permanent_failure" if self.results["finished"] != "none":
+                self.node = "unconfirmed"
+            case "permanent_failure":
+                self.node = FAILURES[data["reason"]]
+            case _:
+                raise ValueError(f"result type {result_type!r}")
 
     def _finished(self, outcome: str, data: Mapping[str, Json]) -> None:
         match outcome:
@@ -231,8 +287,21 @@ class Fold:
             "retry": yes(self.retry),
             **self.results,
             "node": self.node,
+            "requeue": "due" if self.requeue else "none",
+            "undone": yes(self.undone),
+            "waiver": self.waiver,
+            "cancel": yes(self.cancel),
             "checkpoint": yes(self.checkpoint),
         }
+
+
+def apart(event: StoredEvent) -> bool:
+    """Whether an event of a step belongs to another protocol: its compensation's, or a recorded input's.
+
+    The end of a compensation, node_finished(compensated), is the step's own.
+    """
+    recorded_input = event.type == "command_committed" and event.data.get("kind", "tool") in INPUTS
+    return COMPENSATES in event.data or event.type in OWN_PURPOSE or recorded_input
 
 
 def yes(holds: bool) -> str:
@@ -255,20 +324,35 @@ class Result:
 def judge(stored: StoredJob, step_id: str, first_result: Result | None = None) -> Callable[[Json], str]:
     """What tells the first result of a step from any other: by a witness of the world, else by the earliest record."""
     first = canonical(first_result.value) if first_result is not None else None
+    as_told = "partial" if _partial(stored, step_id) else "first"
 
     def told(result: Json) -> str:
         nonlocal first
         if first is None:
             first = next(map(canonical, _results(stored, step_id)), None)
-        return "first" if canonical(result) == first else "other"
+        return as_told if canonical(result) == first else "other"
 
     return told
+
+
+def _partial(stored: StoredJob, step_id: str) -> bool:
+    """Whether a record of the step's effect says that the step failed nonetheless.
+
+    One of the effect record and the finished event must say so in every such run; the ledger has no place for it, and a
+    result that differs between the records is told by its value.
+    """
+    own_events = (e for e in stored.events if e.step == step_id and not apart(e))
+    in_events = any(
+        says_failed(e.data) for e in own_events if e.type in ("tool_invocation_finished", "command_committed")
+    )
+    return in_events or any(row.failed for row in stored.effects if row.step == step_id)
 
 
 def _results(stored: StoredJob, step_id: str) -> Iterable[Json]:
     """Every result recorded of a step, in the order in which the stores are written."""
     yield from (row.output for row in stored.effects if row.step == step_id)
-    yield from (e.data["result"] for e in stored.events if e.step == step_id and "result" in e.data)
+    events = (e for e in stored.events if e.step == step_id and not apart(e))
+    yield from (e.data["result"] for e in events if "result" in e.data)
     yield from (row.result for row in stored.ledger if row.step == step_id and row.status == "COMMITTED")
 
 
@@ -310,6 +394,7 @@ def durable_state(stored: StoredJob, step_id: str, first_result: Result | None =
     `first_result` is what the tool's first effect truly answered, by a witness outside the runtime. Raises NotAJobError for
     records that no state of the model stands for.
     """
+    stored = own(stored)
     told = judge(stored, step_id, first_result)
     fold = Fold(step_id, told)
     for event in stored.events:

@@ -10,10 +10,13 @@ from typing import Final
 
 from ..model.boundaries import CATCH_UP
 from ..model.machine import Actor, Machine, Rule, Scope
+from ..model.step import normal
 from .explore import Engine
 
 ELSEWHERE: Final = "elsewhere"
 LOST: Final = "(answer lost)"
+UNVERIFIED: Final = "confirm: match"
+"""What happens, unseen, to a record that nobody verifies: no verifier is there, or no change is recorded (A-VERIFIER)."""
 PLACE: Final = {recovered: place for place, recovered in CATCH_UP.items()}
 """A catch-up write is, in the model, the write that it repeats."""
 
@@ -37,6 +40,7 @@ class Model:
 
     def start(self, declared: Mapping[str, str]) -> dict[int, tuple[int, ...]]:
         """The initial states under a tool's contract, in the form that a follower keeps."""
+        declared = normal(declared)
         key = tuple(declared.values())
         if key not in self.starts:
             views = ((self.machine.view(state), state) for state in self.machine.initial_states())
@@ -50,9 +54,13 @@ class Model:
 
 
 class Follower:
-    """One step's model states, each with the rules that led there since the last observation."""
+    """One step's model states, each with the rules that led there since the last observation.
 
-    def __init__(self, model: Model, declared: Mapping[str, str], name: str) -> None:
+    verified: its recorded changes are looked at before they are injected, and each look is performed.
+    """
+
+    def __init__(self, model: Model, declared: Mapping[str, str], name: str, verified: bool = False) -> None:
+        self.verified = verified
         self.model, self.engine, self.machine, self.packing = model, model.engine, model.machine, model.packing
         self.name = name
         self.states = model.start(declared)
@@ -85,6 +93,10 @@ class Follower:
             lambda r: r.actor is Actor.PERSON and r.boundary == "resolve" and ("resolved" in r.writes) == happened,
             f"is resolved: {'happened' if happened else 'did not happen'}",
         )
+
+    def outside(self, name: str) -> None:
+        """A person or a client did this: a rule by name, without what stands after a comma."""
+        self._take(named(name), name)
 
     def world(self, *names: str) -> None:
         """The world, or the worker facing it, did this, then that: rules by name, without what stands after a comma."""
@@ -177,9 +189,12 @@ class Follower:
         while todo:
             state = todo.pop()
             for delta, index in self.engine.steps(state):
-                if state ^ delta not in self.states and decides(self.machine.rules[index]):
+                if state ^ delta not in self.states and self._decides(self.machine.rules[index]):
                     self.states[state ^ delta] = (*self.states[state], index)
                     todo.append(state ^ delta)
+
+    def _decides(self, rule: Rule) -> bool:
+        return decides(rule) or (rule.name == UNVERIFIED and not self.verified)
 
     def _expect(self, what: str, before: Mapping[int, tuple[int, ...]]) -> None:
         if not self.states:

@@ -15,12 +15,26 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from ..model.machine import Machine, Scope
-from .abstraction import Fold, NotAJobError, Result, StoredEvent, StoredJob, check_line, judge, records_state
+from ..model.step import normal
+from .abstraction import (
+    Fold,
+    NotAJobError,
+    Result,
+    StoredEvent,
+    StoredJob,
+    apart,
+    check_line,
+    judge,
+    own,
+    records_state,
+)
 from .evidence import Item, Verdict
 from .explore import Engine
 
 BEGINNING: Final = ("job_created", "plan_generated")
-JOB_CHANGES: Final = ("job_parked", "job_requeued", "job_failed", "job_completed")
+JOB_CHANGES: Final = ("job_parked", "job_waiting", "job_requeued", "job_failed", "job_cancelled", "job_completed")
+ANSWERS: Final = ("invocation_resolved", "replay_confirmed", "compensation_requested")
+"""What a person says of a step in the batch that queues its job again."""
 COMPANIONS: Final = {"state_changed": (-1, "tool_invocation_finished"), "node_started": (1, "tool_invocation_started")}
 """Events that ride in the batch of another, right behind (-1) or right before it (1): the model's fields do not speak of them."""
 RECORDS: Final = ("effect", "ledger", "recorded")
@@ -110,6 +124,7 @@ class Monitor:
         declared: the tool's contract, as values of the model's configuration fields; without it, every contract is tried.
         first_result, effects: what a witness of the world saw, the first answer and how often the effect happened.
         """
+        stored = own(stored)
         told = judge(stored, step_id, first_result)
         fold = Fold(step_id, told)
         number = self.start(declared or {})
@@ -123,15 +138,15 @@ class Monitor:
                 if event.type != BEGINNING[index]:
                     return self._diverges(stored, step_id, index, where, number, f"{BEGINNING[index]} belongs here")
                 continue
-            if event.step == step_id and event.type in COMPANIONS:
+            if event.step == step_id and event.type in COMPANIONS and not apart(event):
                 reason = misplaced(stored.events, index)
                 if reason:
                     return self._diverges(stored, step_id, index, where, number, reason)
                 continue
-            own = belongs(event, stored.events[index - 1], step_id)
-            if own is None:
+            mine = belongs(event, stored.events[index - 1], step_id)
+            if mine is None:
                 continue
-            letter = Letter(event.type, own, self._code(fold.state()))
+            letter = Letter(event.type, mine, self._code(fold.state()))
             after = self.move(number, letter)
             if after is None:
                 return self._diverges(stored, step_id, index, where, number, self._why(number, letter))
@@ -150,6 +165,7 @@ class Monitor:
 
     def start(self, declared: Mapping[str, str]) -> int:
         """The set of states before the first event, under the contracts that agree with what is declared."""
+        declared = normal(declared)
         key = tuple(sorted(declared.items()))
         if key not in self.starts:
             views = [(self.machine.view(state), state) for state in self.machine.initial_states()]
@@ -293,10 +309,14 @@ class Monitor:
 
 def belongs(event: StoredEvent, before: StoredEvent, step_id: str) -> bool | None:
     """Whether an event is this step's (True), another's that changes the job (False), or another's and unseen (None)."""
-    if event.type == "job_completed":
+    if event.type in ("job_completed", "cancel_requested"):
         return True
+    if event.type in ("job_requeued", "job_cancelled") and event.epoch is None and before.type == "cancel_requested":
+        return True  # a client's batch
     if event.type == "job_requeued":
-        return before.type == "invocation_resolved" and before.step == step_id
+        return event.step == step_id or (before.type in ANSWERS and before.step == step_id)
+    if event.type == "signal_received" or apart(event):
+        return None
     if event.type in JOB_CHANGES:
         return (event.step or event.data.get("step")) == step_id
     if event.type in BEGINNING or event.step == step_id:

@@ -30,10 +30,13 @@ def durable_fields(job: str, step: Mapping[str, Any]) -> dict[str, str]:
     def result(found: bool) -> str:
         return "first" if found else "none"
 
-    failed = next((label for label in labels if label.startswith("node_finished") and "failure" in label), None)
     node = "success" if has("node_finished(side_effect_committed)") else "none"
-    if failed:
-        node = "no_effect" if step["ledger"] == "NO_EFFECT" else "unknown"
+    if has("node_finished(compensatable_failure)"):
+        node = "compensatable"
+    elif has("node_finished(permanent_failure)"):
+        ends = {"NO_EFFECT": "no_effect", "COMMITTED": "unconfirmed"}  # a partial effect's end is in the same window
+        node = ends.get(step["ledger"], "unknown")
+    requeued = max((i for i, label in enumerate(labels) if label.startswith("job_requeued")), default=-1)
     last_start = max((i for i, label in enumerate(labels) if label == "tool_invocation_started"), default=-1)
     resolved = max((i for i, label in enumerate(labels) if label == "invocation_resolved(not_happened)"), default=-1)
     doubt = any(label == "tool_invocation_finished(unknown)" for label in labels[resolved + 1 :]) and step["open"] > 0
@@ -48,6 +51,9 @@ def durable_fields(job: str, step: Mapping[str, Any]) -> dict[str, str]:
         "committed": result(has("command_committed")),
         "resolved": result(has("invocation_resolved(happened)")),
         "node": node,
+        "requeue": "due" if "node_finished(retryable_failure)" in labels[requeued + 1 :] else "none",
+        "undone": "yes" if has("node_finished(compensated)") else "no",
+        "cancel": "yes" if step.get("cancel_requested") else "no",
         "checkpoint": "yes" if has("state_checkpointed") else "no",
         "effect": result(step["effect_record"]),
         "ledger": (step["ledger"] or "none").lower(),

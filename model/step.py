@@ -455,12 +455,15 @@ def _elsewhere() -> list[Rule]:
         ("after", "append_completed", {}),
     ):
         sees = guard(at=place, landed="no", job="open", **untouched)
-        for does, status in (("parks", "parked"), ("fails", "failed"), ("waits", "waiting"), ("cancels", "cancelled")):
+        for does, status, event in (
+            ("parks", "parked", "job_parked"), ("fails", "failed", "job_failed"), ("waits", "waiting", "job_waiting"),
+            ("cancels", "cancelled", "job_cancelled"), ("requeues", "open", "job_requeued"),
+        ):  # fmt: skip
             # A cancel is honoured by a worker that has read of it.
             told = guard(told="yes") if does == "cancels" else {}
             rules.append(
                 Rule(f"elsewhere: {does}, {when}", Actor.WORKER, {**sees, **told}, writes={**UNSEEN, "job": status, "at": "idle", "told": "no"},
-                     emits=(f"job_{status}",))
+                     emits=(event,))
             )  # fmt: skip
     for when, literals in (
         ("before", guard(**NOTHING)),

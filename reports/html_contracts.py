@@ -1,11 +1,13 @@
 """The execution contract in HTML: its machine as a picture, which rule each property needs, and what was tried on a store."""
 
+from collections.abc import Mapping
+
 from ..checkers.evidence import ContractCoverage
-from ..model.contract import AS_WRITTEN, HARDENED, RULES
+from ..model.contract import AS_WRITTEN, HARDENED
 from .html_parts import counts, verdict
 from .machine import added_by, svg
 from .tags import Html, join, row, table, tag
-from .view import Needs, View, coverage_words, needs
+from .view import NEEDED, Needs, View, coverage_words, needs
 
 
 def contracts(view: View) -> Html:
@@ -18,14 +20,13 @@ def contracts(view: View) -> Html:
         tag("p", lead, class_="lead"),
         tag("figure", svg(HARDENED, added_by())),
         tag("details", tag("summary", "The machine as S3 writes it"), tag("figure", svg(AS_WRITTEN, {}))),
-        tag("h3", "Which rule each property needs"),
-        _necessity(needs(view)),
+        *(join(tag("h3", heading), _necessity(needs(view, rules), rules)) for heading, rules in NEEDED),
         tag("h3", "Edges, on a real store"),
         _coverage(view.evidence.contracts),
     )
 
 
-def _necessity(found: Needs) -> Html:
+def _necessity(found: Needs, rules: Mapping[str, str]) -> Html:
     """A row for each rule: the properties that fail in the machine without it, all other rules in force."""
     if not found:
         return tag("p", "The evidence holds no machine without a rule.", class_="nothing")
@@ -33,7 +34,7 @@ def _necessity(found: Needs) -> Html:
     rows = []
     for rule, claims in found.items():
         links = [join(tag("a", name, href=f"#claim-{claim}"), " ", verdict(said)) for claim, name, said in claims]
-        rows.append(row(heads, [rule, RULES[rule], join(*(tag("span", link, class_="small") for link in links))]))
+        rows.append(row(heads, [rule, rules[rule], join(*(tag("span", link, class_="small") for link in links))]))
     return table("Every rule is needed: without it these properties fail", [*heads], rows, "stack quiet")
 
 

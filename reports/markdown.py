@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterable
 
 from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
-from ..model.contract import HARDENED, RULES
+from ..model.contract import HARDENED
 from ..model.windows import SEED_ROWS
 from .machine import mermaid
 from .sequence import broken, diagram
 from .view import (
     LEGEND,
+    NEEDED,
     REGISTER,
     Entry,
     Register,
@@ -176,18 +177,14 @@ def _or(values: list[str]) -> str:
 
 
 def _contracts(view: View) -> list[str]:
-    matrix = (
-        (rule, RULES[rule], ", ".join(f"{escape(name)} {said}" for _, name, said in claims))
-        for rule, claims in needs(view).items()
-    )
     lines = ["## 3 Execution contracts", "", "```mermaid", *mermaid(HARDENED).splitlines(), "```", ""]
-    lines += [
-        "### Which rule each property needs",
-        "",
-        "Without the rule, all others in force, these properties fail.",
-        "",
-    ]
-    lines += table(("Without", "What the rule says", "Then"), matrix)
+    for heading, rules in NEEDED:
+        matrix = (
+            (rule, rules[rule], ", ".join(f"{escape(name)} {said}" for _, name, said in claims))
+            for rule, claims in needs(view, rules).items()
+        )
+        lines += [f"### {heading}", "", "Without the rule, all others in force, these properties fail.", ""]
+        lines += table(("Without", "What the rule says", "Then"), matrix)
     lines += ["### Edges, on a real store", "", *([] if view.evidence.contracts else ["none", ""])]
     for c in view.evidence.contracts:
         rows = (

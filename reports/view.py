@@ -7,15 +7,18 @@ refutation or an error. Whatever is not as expected is a sentence in `problems`,
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from ..checkers.evidence import ContractCoverage, Item, RunEvidence, Verdict, WindowResult, strongest, weakest
 from ..model.claims import ASSUMPTIONS, CLAIMS, Assumption, Claim
-from ..model.contract import RULES, Rule
+from ..model.compensation import COMPENSATION_RULES, HARDENED_COMPENSATION
+from ..model.contract import RULES
 from ..model.contract_policy import HARDENED_CONTRACT
+from ..model.gate import GATE_RULES, HARDENED_GATE
 from ..model.policy import HARDENED
+from ..model.recorded import HARDENED_RECORDED, RECORDED_RULES
 from .words import effects, number, plain
 
 SURE: Final = (Verdict.PROVED, Verdict.EXHAUSTED)
@@ -44,8 +47,10 @@ class Register:
 
 
 REGISTER: Final = Register(CLAIMS, ASSUMPTIONS)
-SHIPPED: Final = (HARDENED.name, HARDENED_CONTRACT.name)
-"""The policies that the runtime ships: of a step, and of a contract."""
+SHIPPED: Final = tuple(
+    policy.name for policy in (HARDENED, HARDENED_CONTRACT, HARDENED_GATE, HARDENED_COMPENSATION, HARDENED_RECORDED)
+)
+"""The policies that the runtime ships: of a step, a contract, a gate, a compensation and a recorded value."""
 
 
 def figures(item: Item) -> list[tuple[str, str]]:
@@ -266,15 +271,23 @@ def _run_problems(evidence: RunEvidence) -> Iterator[str]:
             yield f"contracts on {coverage.store}: {coverage_words(coverage)}"
 
 
-Needs = dict[Rule, list[tuple[str, str, Verdict]]]
-"""For each hardening rule of contracts: the claim, the property and its verdict in the machine without the rule."""
+Needs = dict[str, list[tuple[str, str, Verdict]]]
+"""For each hardening rule: the claim, the property and its verdict in the machine without the rule."""
+
+CONTRACT_RULES: Final[Mapping[str, str]] = dict(RULES.items())
+OTHER_RULES: Final[Mapping[str, str]] = {**GATE_RULES, **COMPENSATION_RULES, **RECORDED_RULES}
+NEEDED: Final = (
+    ("Which rule each property needs", CONTRACT_RULES),
+    ("Which rule each property of gates, compensations and recorded values needs", OTHER_RULES),
+)
+"""The hardening rules and what each of them says, under the heading of what they are needed for."""
 
 
-def needs(view: View) -> Needs:
+def needs(view: View, rules: Iterable[str]) -> Needs:
     """What fails without each rule, by the items of this run: what they do not say is not in it."""
     found: Needs = {}
-    for rule in RULES:
-        entry = next((e for e in view.entries if e.claim.policy == f"contract-without-{rule}"), None)
+    for rule in rules:
+        entry = next((e for e in view.entries if e.claim.id == f"WITHOUT-{rule}"), None)
         if entry and entry.items:
             found[rule] = [
                 (entry.claim.id, name, item.verdict)

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from crashwindow.reports.html import render_html
 from crashwindow.reports.markdown import code, escape, render_markdown
 from crashwindow.reports.sequence import LANES, diagram
 from crashwindow.reports.terminal import claim_text, claims_table, summary_table, trace_table
-from crashwindow.reports.view import REGISTER, Register, judge, needs
+from crashwindow.reports.view import CONTRACT_RULES, OTHER_RULES, REGISTER, Register, judge, needs
 from crashwindow.reports.words import plain
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -744,14 +745,20 @@ def test_the_page_allows_its_own_styles_and_no_others() -> None:
     assert {f"'sha256-{each}'" for each in hashes} == set(unescape(found[1]).split())
 
 
+@pytest.mark.parametrize(
+    ("rule", "property_id", "rules"), [("C-ONCE", "C1", CONTRACT_RULES), ("G-ASK", "P9", OTHER_RULES)]
+)
 @pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.EXHAUSTED])
-def test_what_needs_a_rule_is_what_this_run_refuted(verdict: Verdict) -> None:
+def test_what_needs_a_rule_is_what_this_run_refuted(
+    verdict: Verdict, rule: str, property_id: str, rules: Mapping[str, str]
+) -> None:
     """A rule's row shows the verdict of each property as this run found it; a rule that no item speaks of has no row."""
-    without = claim("WITHOUT-C-ONCE", "as_written", "refuted", ("C1",), "REFUTED", policy="contract-without-C-ONCE")
+    name = f"WITHOUT-{rule}"
+    without = claim(name, "as_written", "refuted", (property_id,), "REFUTED", policy="contract-without-C-ONCE")
     register = Register((*SMALL.claims, without), SMALL.assumptions)
-    item = Item(checker="explore", verdict=verdict, statement="C1", command="crashwindow verify")
-    result = ClaimResult(claim="WITHOUT-C-ONCE", expected=Verdict.REFUTED, items=[item])
+    item = Item(checker="explore", verdict=verdict, statement=rule, command="crashwindow verify")
+    result = ClaimResult(claim=name, expected=Verdict.REFUTED, items=[item])
     view = judge(changed(claims=[*claims(), result]), register)
-    assert needs(view) == {"C-ONCE": [("WITHOUT-C-ONCE", "C1", verdict)]}
-    assert f"C1 {verdict}" in render_markdown(view.evidence, register)
-    assert 'href="#claim-WITHOUT-C-ONCE"' in render_html(view.evidence, register)
+    assert needs(view, rules) == {rule: [(name, property_id, verdict)]}
+    assert f"{property_id} {verdict}" in render_markdown(view.evidence, register)
+    assert f'href="#claim-{name}"' in render_html(view.evidence, register)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from .cli_common import compact, events_of, opened, parsed, print_json, print_table, registry_of
 from .errors import CommandError
 from .plain import plain
-from .records import Event, Json
+from .records import EffectRecord, Event, Json
 from .store import Store, StoreError
 
 if TYPE_CHECKING:
@@ -138,13 +138,16 @@ def show(args: argparse.Namespace) -> int:
     )
     print_table(
         "effects",
-        ("step", "tool", "input", "output", "state changes"),
-        [
-            (r.step_id, r.metadata["tool_name"], compact(r.input), compact(r.output), len(r.state_changes))
-            for r in effects
-        ],
+        ("step", "kind", "tool or model", "input", "output", "state changes"),
+        [(r.step_id, r.kind, _who(r), compact(r.input), compact(r.output), len(r.state_changes)) for r in effects],
     )
     return COMPLETED
+
+
+def _who(record: EffectRecord) -> str:
+    """Which tool acted, or which model answered."""
+    said: str = record.metadata["model" if record.kind == "llm" else "tool_name"]
+    return said
 
 
 def tools(args: argparse.Namespace) -> int:
@@ -212,7 +215,7 @@ def _say_result(args: argparse.Namespace, registry: "Registry", job_id: str, eve
     status = _status(events)
     print(f"job {plain(job_id)} {status}")
     for event in events:
-        if event.type == "command_committed":
+        if event.type == "command_committed" and event.data["command_id"] == event.step:
             print(f"  {plain(event.step or '')}: {compact(event.data['result'])}")
     if status == "failed":
         print(f"  step {plain(events[-1].data['step'])}: {plain(events[-1].data['reason'])}")

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from .canonical import digest
-from .records import EffectKind, Event, Json
+from .history import undoing
+from .records import EffectKind, Event
 
 
 class LoggedEffect(NamedTuple):
@@ -32,16 +33,21 @@ class LoggedEffect(NamedTuple):
 def effect_log(job_id: str, events: Iterable[Event]) -> list[LoggedEffect]:
     """The job's effects. Raises KeyError for an event that is not as this runtime writes it."""
     log: dict[tuple[str, str], LoggedEffect] = {}
-    nodes: dict[str, tuple[int, Json]] = {}
+    places: dict[str, int] = {}
+    begun: dict[str, str] = {}
     for event in events:
         if event.type == "plan_generated":
-            nodes = {node["id"]: (index, node) for index, node in enumerate(event.data["plan"]["nodes"])}
-        if event.step is None or not _happened(event):
+            places = {node["id"]: index for index, node in enumerate(event.data["plan"]["nodes"])}
+        if event.step is None:
             continue
-        index, node = nodes[event.step]
-        command, kind = event.data.get("command_id", event.step), event.data.get("kind", "tool")
+        command = event.data.get("command_id", f"{event.step}#compensation" if undoing(event) else event.step)
+        if "args_hash" in event.data:
+            begun[command] = event.data["args_hash"]
+        if not _happened(event):
+            continue
+        index, kind = places[event.step], event.data.get("kind", "tool")
         output = event.data.get("output_hash") or digest(event.data["result"])
-        given = event.data.get("input_hash") or digest(node["args"])
+        given = event.data.get("input_hash") or begun[command]
         entry = LoggedEffect(job_id, index, command, kind, given, output, event.at, event.version)
         log.setdefault((event.step, command), entry)
     return list(log.values())
@@ -52,7 +58,7 @@ def _happened(event: Event) -> bool:
     match event.type:
         case "command_committed":
             return True
-        case "tool_invocation_finished":
+        case "tool_invocation_finished" | "step_compensated":
             return bool(event.data["outcome"] == "success")
         case "invocation_resolved":
             return bool(event.data["answer"] == "happened")

@@ -21,6 +21,13 @@ class Stored:
     failed: str | None = None
 
 
+def snapshot_of(plan: dict[str, Json]) -> dict[str, Json]:
+    """What `decision_snapshot` says of a plan that has a decision: goal, memory, reasoning, and the graph that came of them."""
+    nodes = plan["nodes"]
+    edges = [[name, node["id"]] for node in nodes for name in node["depends_on"]]
+    return {**plan["decision"], "task_graph": {"nodes": [node["id"] for node in nodes], "edges": edges}}
+
+
 class Input(NamedTuple):
     """A recorded input of a tool: which question it answers, with what it was asked, and the answer (E-INPUTS)."""
 
@@ -80,7 +87,7 @@ class StepHistory:
 
     def fold(self, event: Event) -> None:
         """Take one more event of the step into account. The events of its compensation are a history of their own."""
-        if event.type == "compensation_requested" or "compensates" in event.data:
+        if undoing(event):
             self.undo = self.undo or StepHistory()
             self.undo.take(event)
         else:
@@ -143,6 +150,11 @@ class StepHistory:
                 self.accepted = True
             case _:
                 pass
+
+
+def undoing(event: Event) -> bool:
+    """Whether an event of a step is one of its compensation."""
+    return event.type == "compensation_requested" or "compensates" in event.data
 
 
 def _stored(data: dict[str, Json]) -> Stored:

@@ -1,25 +1,35 @@
 """What the stores hold about a job, read for somebody who judges it, and grouped by the steps of its plan."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 from .event_chain import event_of
-from .history import History
-from .keys import execution_key
-from .outcome import COMPLETE_FOR_REPLAY
+from .gate import shown
+from .history import INPUT_KINDS, History, undoing
+from .keys import compensation_key, execution_key
+from .llm_step import llm_input, llm_key
+from .outcome import COMPLETE_FOR_REPLAY, StepResult
 from .records import ChainedEvent, EffectRecord, Event, Invocation, JobRow, Json
 from .store import Store
 from .store_rules import no_job
+from .turn import filled
+
+Kind = Literal["tool", "compensation", "llm", "human"]
+"""What a step is: what calls a tool, what undoes that, what asks a model, or what waits for a person or a signal."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the plan, with its events and its key (T-KEY)."""
+    """One step of the plan: what went in, its key (T-KEY; none, "", where it waits), its events, and its compensation."""
 
     node: dict[str, Json]
+    kind: Kind
+    given: Json
     key: str
     events: list[Event]
+    undo: "Step | None" = None
 
     def all(self, kind: str, **data: Json) -> list[Event]:
         """The step's events of a type whose data say this."""
@@ -35,9 +45,25 @@ class Step:
         return [e for e in self.all("node_finished") if e.data["result_type"] in COMPLETE_FOR_REPLAY]
 
     @cached_property
+    def inputs(self) -> list[Event]:
+        """What it was given while it ran (E-INPUTS)."""
+        return [e for e in self.all("command_committed") if e.data["kind"] in INPUT_KINDS]
+
+    @cached_property
     def told(self) -> list[Event]:
         """The events that hold the result."""
-        return [e for e in self.events if "result" in e.data]
+        return [e for e in self.events if "result" in e.data and e not in self.inputs]
+
+    @property
+    def committed(self) -> Event | None:
+        """The event that commits the result."""
+        return next((e for e in self.told if e.type == "command_committed"), None)
+
+    @property
+    def tool(self) -> str:
+        """What its records call the tool; for a step that calls one."""
+        name: str = self.node["tool"]
+        return f"{name}#compensation" if self.kind == "compensation" else name
 
 
 @dataclass(frozen=True)
@@ -62,25 +88,78 @@ class Records:
     @cached_property
     def steps(self) -> dict[str, Step]:
         """The steps of the plan, in its order."""
-        nodes = History(self.events).plan["nodes"]
-        return {
-            node["id"]: Step(
-                node,
-                execution_key(self.job_id, node["id"], node["tool"], node["args"]),
-                [event for event in self.events if event.step == node["id"]],
-            )
-            for node in nodes
-        }
+        plan = History(self.events).plan
+        results: dict[str, Json] = {}
+        steps = {}
+        for node in plan["nodes"]:
+            step = steps[node["id"]] = _step(self.job_id, plan, node, results, self.events)
+            if step.told:
+                results[node["id"]] = step.told[0].data["result"]
+        return steps
+
+    @property
+    def parts(self) -> Iterator[tuple[str, Step]]:
+        """The steps, each followed by its compensation if there is one."""
+        for name, step in self.steps.items():
+            yield name, step
+            if step.undo is not None:
+                yield f"{name}#compensation", step.undo
 
     @property
     def done(self) -> Iterator[tuple[str, Step, Event]]:
-        """The steps that succeeded, each with the event that says so."""
-        return ((name, step, step.ends[0]) for name, step in self.steps.items() if step.ends)
+        """The steps that succeeded, and the compensations, each with the event that says so.
+
+        An effect of which nobody knows whether it happened may have been undone: such a step did not succeed.
+        """
+        for name, step in self.parts:
+            undoes = step.kind == "compensation"
+            ends = [e for e in step.ends if undoes or step.told or e.data["result_type"] != StepResult.COMPENSATED]
+            if ends:
+                yield name, step, ends[0]
 
     @property
     def finished(self) -> bool:
         """Whether the job is said to be completed."""
         return self.line.status == "completed"
+
+
+def _step(
+    job_id: str, plan: dict[str, Json], node: dict[str, Json], results: dict[str, Json], events: Sequence[Event]
+) -> Step:
+    """A node with what the records hold of it."""
+    name = node["id"]
+    mine = [event for event in events if event.step == name]
+    if "llm" in node:
+        given = _filled(lambda: llm_input(node, results), node["prompt"])
+        return Step(node, "llm", given, llm_key(job_id, node, given), mine)
+    if "tool" not in node:
+        return Step(node, "human", _filled(lambda: _asked(job_id, plan, node, results), None), "", mine)
+    args = _filled(lambda: filled(node["args"], results), node["args"])
+    key = execution_key(job_id, name, node["tool"], args)
+    step = Step(node, "tool", args, key, [event for event in mine if not undoing(event)])
+    # The end of a compensated step is that of both.
+    undone = [e for e in mine if undoing(e) or e.data.get("result_type") == StepResult.COMPENSATED]
+    if not undone:
+        return step
+    told = step.told[0].data if step.told else {"result": None}
+    done = {name: told[name] for name in ("result", "external_id") if name in told}
+    return replace(step, undo=Step(node, "compensation", {"args": args, **done}, compensation_key(key), undone))
+
+
+def _asked(job_id: str, plan: dict[str, Json], node: dict[str, Json], results: dict[str, Json]) -> Json:
+    """What a node that waits asks for."""
+    if "wait" in node:
+        return {"signal": node["wait"]}
+    step = next(entry for entry in plan["nodes"] if entry["id"] == node["approve"])
+    return shown(job_id, node["id"], step["id"], step["tool"], filled(step["args"], results))
+
+
+def _filled(fill: Callable[[], Json], raw: Json) -> Json:
+    """What went in; as the plan has it for a step that cannot have begun, since a result that it needs is not there."""
+    try:
+        return fill()
+    except KeyError:
+        return raw
 
 
 def read(store: Store, job_id: str) -> Records:

@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from .canonical import NotCanonicalError, canonical, digest
+from .history import snapshot_of
 from .records import Json, NewEvent
 from .registry import Registry, UnknownToolError
 from .retry import LONGEST
@@ -269,16 +270,8 @@ def submission(job_id: str, stored: StoredPlan) -> list[NewEvent]:
         NewEvent(f"plan_generated:{identity}", "plan_generated", None, {"plan": stored, "plan_hash": identity}),
     ]
     if "decision" in stored:
-        snapshot = {**stored["decision"], "task_graph": _task_graph(stored)}
-        batch.append(NewEvent(f"decision_snapshot:{identity}", "decision_snapshot", None, snapshot))
+        batch.append(NewEvent(f"decision_snapshot:{identity}", "decision_snapshot", None, snapshot_of(stored)))
     return batch
-
-
-def _task_graph(stored: StoredPlan) -> dict[str, Json]:
-    """The nodes by id, and an edge from each to every node that waits for it."""
-    nodes = stored["nodes"]
-    edges = [[name, node["id"]] for node in nodes for name in node["depends_on"]]
-    return {"nodes": [node["id"] for node in nodes], "edges": edges}
 
 
 # The graph.

@@ -6,10 +6,11 @@ tools that cannot be called. What it would write is what these events make of th
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .commands import Append, Command, Fence, PutEffect, Settle
 from .job import resume
+from .llm import LlmAnswer, LlmRequest, Provider
 from .records import STATUS_AFTER, EffectRecord, Event, Json, Lease, NewEvent
 from .tool import NotKnown, Tool, ToolContext
 from .turn import End, Worker
@@ -38,7 +39,7 @@ def replay(job_id: str, events: Sequence[Event]) -> Replay:
     result, reply = Replay(), None
     epoch = 1 + max((event.epoch or 0 for event in told), default=0)
     lease = Lease(job_id, "replay", epoch, float("inf"), float("inf"))
-    protocol = resume(Worker("replay", _silent_tools(told)), lease)
+    protocol = resume(Worker("replay", _silent_tools(told), providers=_silent_providers(told)), lease)
     while True:
         try:
             command = protocol.send(reply)
@@ -92,11 +93,26 @@ def _reply(command: Command, told: list[Event]) -> Any:
 def _silent_tools(events: Sequence[Event]) -> dict[str, Tool]:
     """A stand-in for each tool that the plan names, which allows every choice that the plan may make."""
     plans = [event.data["plan"] for event in events if event.type == "plan_generated"]
-    names = {node["tool"] for plan in plans for node in plan["nodes"]}
+    names = {node["tool"] for plan in plans for node in plan["nodes"] if "tool" in node}
     return {
         name: Tool(name, _never, "is not called by a replay", idempotent=True, query=_not_asked, look="quiet")
         for name in names
     }
+
+
+class _Silent(NamedTuple):
+    """A stand-in for a provider."""
+
+    name: str
+
+    def complete(self, request: LlmRequest) -> LlmAnswer:
+        raise AssertionError("a replay asks no model")
+
+
+def _silent_providers(events: Sequence[Event]) -> dict[str, Provider]:
+    """A stand-in for each provider that the plan names."""
+    plans = [event.data["plan"] for event in events if event.type == "plan_generated"]
+    return {node["llm"]: _Silent(node["llm"]) for plan in plans for node in plan["nodes"] if "llm" in node}
 
 
 def _never(args: Json, context: ToolContext) -> Json:

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 from .canonical import digest
 from .event_chain import first_break
-from .history import History
-from .job_records import Records, Step
+from .history import History, snapshot_of
+from .job_records import Kind, Records, Step
 from .keys import invocation_id
+from .outcome import StepResult
 from .records import EffectRecord, Event, Invocation, Json
 from .replay import COMPLETE, replay
 from .store_rules import encode
@@ -61,16 +62,19 @@ def auditable(records: Records) -> Iterator[Fault]:
             yield Fault(events[-1].version, f"the job is completed, and its last event is {events[-1].type}")
 
 
+NEEDED: Final[Mapping[Kind, tuple[tuple[str, dict[str, Json]], ...]]] = {
+    "tool": (("tool_invocation_started", {}), ("tool_invocation_finished", {"outcome": "success"})),
+    "compensation": (("compensation_started", {}), ("step_compensated", {"outcome": "success"})),
+    "llm": (("node_started", {}),),
+    "human": (("wait_completed", {}),),
+}
+"""By kind of step: what stands before the `command_committed` of its result, in this order."""
+
+
 def _in_order(name: str, step: Step, done: Event) -> Iterator[Fault]:
     """The events of a step that is done."""
-    committed = step.first("command_committed")
-    needed = {"command_committed": committed, "node_finished": done}
-    if committed is None or committed.data["kind"] == "tool":
-        began, finished = (
-            step.first("tool_invocation_started"),
-            step.first("tool_invocation_finished", outcome="success"),
-        )
-        needed = {"tool_invocation_started": began, "tool_invocation_finished": finished, **needed}
+    needed = {kind: step.first(kind, **data) for kind, data in NEEDED[step.kind]}
+    needed |= {"command_committed": step.committed, "node_finished": done}
     before = 0
     for kind, event in needed.items():
         if event is None:
@@ -79,21 +83,28 @@ def _in_order(name: str, step: Step, done: Event) -> Iterator[Fault]:
             yield Fault(event.version, f"step {name!r}: {kind} stands before event {before}, which it has to follow")
         else:
             before = event.version
-    for event in step.told:
-        hashes = {"input_hash": digest(step.node["args"]), "output_hash": digest(event.data["result"])}
+    for event in (*step.inputs, *step.told):
+        given = event.data["input"] if event in step.inputs else step.given
+        hashes = {"input_hash": digest(given), "output_hash": digest(event.data["result"])}
+        if step.kind == "llm":
+            hashes |= {"prompt_hash": digest(given["prompt"]), "response_hash": digest(event.data["result"])}
         for hashed, expected in hashes.items():
             if event.data.get(hashed, expected) != expected:
                 yield Fault(event.version, f"step {name!r}: {hashed} is not that of what the records hold")
+    for place, event in enumerate(step.inputs, 1):
+        if not event.data["command_id"].endswith(f"#{place}"):
+            yield Fault(event.version, f"step {name!r}: its input {place} is called {event.data['command_id']!r}")
+        if step.told and step.told[0].version < event.version:
+            yield Fault(event.version, f"step {name!r}: an input was recorded after the result")
 
 
 def _after_what_it_needs(records: Records, name: str, step: Step) -> Iterator[Fault]:
     """A step begins after the ends of those that it depends on."""
     for other in step.node["depends_on"]:
         ends = records.steps[other].ends
-        if not ends or ends[0].version > step.events[0].version:
-            yield Fault(
-                step.events[0].version, f"step {name!r} begins before step {other!r} is finished, on which it depends"
-            )
+        began = step.events[0].version
+        if not ends or ends[0].version > began:
+            yield Fault(began, f"step {name!r} begins before step {other!r} is finished, on which it depends")
 
 
 def replayable(records: Records) -> Iterator[Fault]:
@@ -104,13 +115,19 @@ def replayable(records: Records) -> Iterator[Fault]:
                 yield Fault(event.version, f"step {name!r}: another result than in event {step.told[0].version}")
     again = replay(records.job_id, records.events)
     for name, step, done in records.done:
-        entry, effect = again.ledger.get(step.key), again.effects.get(step.key)
-        if entry is None or effect is None:
-            yield Fault(done.version, f"a replay does not come to step {name!r}: it needs a live call ({again.live})")
+        if not step.key:  # what it waited for is in the events alone
+            continue
+        if step.key in again.effects:
+            expected = _effect(again.effects[step.key])
+        elif step.kind == "compensation" or step.undo is not None:  # a replay leaves alone what is undone
+            expected = _undone(step)
         else:
-            settled = {"status": "COMMITTED", "result": entry.result, **_identity(name, step)}
+            yield Fault(done.version, f"a replay does not come to step {name!r}: it needs a live call ({again.live})")
+            continue
+        if step.kind != "llm":  # which has no ledger record
+            settled = {"status": "COMMITTED", "result": expected["output"], **_identity(step)}
             yield from _agree(done, f"step {name!r}: the ledger", settled, records.ledger.get(step.key))
-            yield from _agree(done, f"step {name!r}: the effect store", _effect(effect), records.effects.get(step.key))
+        yield from _agree(done, f"step {name!r}: the effect store", expected, records.effects.get(step.key))
     if records.finished and again.live is not None:
         yield Fault(None, f"a replay of the completed job needs a live call ({again.live})")
     if records.finished and again.live is None and [event.type for event in again.added] != COMPLETE:
@@ -120,10 +137,17 @@ def replayable(records: Records) -> Iterator[Fault]:
         yield Fault(None, f"the job's line says {records.line.status}, its events say {status}")
 
 
-def _identity(name: str, step: Step) -> dict[str, Json]:
+def _identity(step: Step) -> dict[str, Json]:
     """What a ledger record says of the step whatever became of it."""
-    given = {"tool_name": step.node["tool"], "args_hash": digest(step.node["args"])}
-    return {"step_id": name, "invocation_id": invocation_id(step.key), **given}
+    given = {"tool_name": step.tool, "args_hash": digest(step.given)}
+    return {"step_id": step.node["id"], "invocation_id": invocation_id(step.key), **given}
+
+
+def _undone(step: Step) -> dict[str, Json]:
+    """What the effect record of a compensation, or of the step that it undid, says by the events."""
+    result = step.told[0].data["result"]
+    hashes = {"input_hash": digest(step.given), "output_hash": digest(result)}
+    return {"step_id": step.node["id"], "kind": "tool", "input": step.given, "output": result, **hashes}
 
 
 def _effect(record: EffectRecord) -> dict[str, Json]:
@@ -144,11 +168,11 @@ def _agree(done: Event, where: str, expected: Mapping[str, Json], stored: object
 
 def free_of_repeats(records: Records) -> Iterator[Fault]:
     """One key, one success, one record per step, in events, ledger and effect store; no execution that nothing allowed."""
-    for name, step in records.steps.items():
+    for name, step in records.parts:
         yield from _own_key(name, step)
         yield from _once(name, step)
         yield from _allowed(name, step)
-    names = {step.key: name for name, step in records.steps.items()}
+    names = {step.key: step.node["id"] for _, step in records.parts if step.key}
     held: dict[str, Mapping[str, Invocation | EffectRecord]] = {
         "ledger": records.ledger,
         "effect store": records.effects,
@@ -163,8 +187,12 @@ def free_of_repeats(records: Records) -> Iterator[Fault]:
 
 def _own_key(name: str, step: Step) -> Iterator[Fault]:
     """Every event of a step bears its key and its invocation id, where it bears any."""
+    if not step.key:
+        return
     own = {"idempotency_key": step.key, "invocation_id": invocation_id(step.key)}
     for event in step.events:
+        if step.kind == "compensation" and event.type == "node_finished":
+            continue  # it is the step's, too, and bears its key
         for what, expected in own.items():
             if event.data.get(what, expected) != expected:
                 yield Fault(event.version, f"step {name!r}: {what} is not the step's own")
@@ -173,9 +201,13 @@ def _own_key(name: str, step: Step) -> Iterator[Fault]:
 def _once(name: str, step: Step) -> Iterator[Fault]:
     """Each success is recorded once."""
     commands = [event.data["command_id"] for event in step.all("command_committed")]
+    successes = [(kind, step.all(kind, **data)) for kind, data in NEEDED[step.kind] if data]
+    ends = [end for end in step.ends if end.data["result_type"] != StepResult.COMPENSATED]
+    undone = step.all("node_finished", result_type=StepResult.COMPENSATED.value)
     counted = {
-        "tool_invocation_finished": step.all("tool_invocation_finished", outcome="success"),
-        "a successful node_finished": step.ends,
+        **dict(successes),
+        "a successful node_finished": ends,
+        "a node_finished that says compensated": undone,
         **{f"command_committed of {each!r}": step.all("command_committed", command_id=each) for each in commands},
     }
     for what, found in counted.items():
@@ -184,11 +216,11 @@ def _once(name: str, step: Step) -> Iterator[Fault]:
 
 
 def _allowed(name: str, step: Step) -> Iterator[Fault]:
-    """Each execution after the first was scheduled as a retry, and none follows the result."""
+    """Each execution after the first was scheduled as a retry, or requested, and none follows the result."""
     starts, retries = 0, 0
     for event in step.events:
-        retries += event.type == "retry_scheduled"
-        if event.type == "tool_invocation_started":
+        retries += event.type in ("retry_scheduled", "compensation_requested")
+        if event.type in ("tool_invocation_started", "compensation_started"):
             starts += 1
             if event.data["attempt"] != starts or retries < starts - 1:
                 yield Fault(event.version, f"step {name!r}: execution {starts} was not scheduled")
@@ -197,8 +229,13 @@ def _allowed(name: str, step: Step) -> Iterator[Fault]:
 
 
 def traceable(records: Records) -> Iterator[Fault]:
-    """E-PROV: where there is an external id, events, ledger and effect record have the same one."""
+    """E-PROV: where there is an external id, events, ledger and effect record have the same one; E-LLM: who answered, and why."""
+    yield from _decided(records)
     for name, step, done in records.done:
+        if step.kind == "llm":
+            yield from _answered(records, name, step, done)
+        if step.kind not in ("tool", "compensation"):
+            continue
         said = {f"event {event.version}": event.data.get("external_id") for event in step.told}
         if step.key in records.ledger:
             said["ledger"] = records.ledger[step.key].external_id
@@ -209,11 +246,42 @@ def traceable(records: Records) -> Iterator[Fault]:
             yield Fault(done.version, f"step {name!r}: its external id is {told}")
 
 
+def _decided(records: Records) -> Iterator[Fault]:
+    """The decision that led to the plan is recorded once, if the plan says that there was one."""
+    plan = History(records.events).plan
+    found = [event for event in records.events if event.type == "decision_snapshot"]
+    expected = [snapshot_of(plan)] if "decision" in plan else []
+    if encode([event.data for event in found]) != encode(expected):
+        yield Fault(found[0].version if found else 2, "decision_snapshot is not what the plan says of its decision")
+
+
+PROVENANCE: Final = ("provider", "model", "temperature", "prompt_hash", "response_hash", "decision_snapshot_id")
+"""What event and effect record of an LLM node both say."""
+
+
+def _answered(records: Records, name: str, step: Step, done: Event) -> Iterator[Fault]:
+    """Who answered is the same in event and effect record; the decision that led to the question is in the events."""
+    told, effect = step.told[0], records.effects.get(step.key)
+    for what in PROVENANCE:
+        if effect is not None and encode(told.data[what]) != encode(effect.metadata.get(what)):
+            yield Fault(told.version, f"step {name!r}: the effect store holds another {what} than the events")
+    asked = {"provider": step.node["llm"], "temperature": step.node.get("temperature")}
+    for what, expected in asked.items():
+        if encode(told.data[what]) != encode(expected):
+            yield Fault(told.version, f"step {name!r}: {what} is not the one that the plan names")
+    snapshot = History(records.events).decision
+    if told.data["decision_snapshot_id"] != snapshot:
+        yield Fault(
+            told.version,
+            f"step {name!r}: it refers to the decision {told.data['decision_snapshot_id']!r}, not {snapshot!r}",
+        )
+
+
 CRITERIA: Final[Mapping[str, tuple[str, Callable[[Records], Iterator[Fault]]]]] = {
     "chain intact": ("every event is the one that was written there, and none is missing", chained),
     "auditable": ("plan, executions, results and ends are there, in order", auditable),
     "replayable": ("a replay calls nothing, and gives the same steps, results and end", replayable),
     "free of repeats": ("one key, one success and one record per step", free_of_repeats),
-    "provenance traceable": ("external ids agree wherever they stand", traceable),
+    "provenance traceable": ("external ids, and what led to a model's answer, agree wherever they stand", traceable),
 }
 """By name: what each asks for, and the check. In this order: what a later one says rests on those before it."""

@@ -89,10 +89,10 @@ def _first_fault(criterion: str, records: Records) -> Fault | None:
 
 def rests_on(records: Records) -> Iterator[str]:
     """Where the success of a step rests on a declaration or on somebody's word. For records that violate nothing."""
-    for name, step in records.steps.items():
+    for name, step in records.parts:
         for event in step.all("invocation_resolved"):
             what = "happened" if event.data["answer"] == "happened" else "did not happen"
-            by = f"{event.data.get('who')!r}" if event.data["by"] == "person" else f"the tool {step.node['tool']!r}"
+            by = f"{event.data.get('who')!r}" if event.data["by"] == "person" else f"the tool {step.tool!r}"
             yield f"step {name!r}: that it {what} is the word of {by} (event {event.version})"
         for event in _repeats(step):
             yield (

@@ -102,7 +102,7 @@ def _action(asked: Question) -> str:
     if shown["action"] is None:
         return ""
     detail = shown["action"]
-    what = escape(f"{detail.get('service')}.{detail.get('method')}")
+    what = escape(str(detail.get("tool", f"{detail.get('service')}.{detail.get('method')}")))
     mark = '<span class="mark">cannot be undone</span>' if shown["irreversible"] else ""
     digest = f'<p class="digest">SHA-256 of the action<code>{escape(str(shown["digest"]))}</code></p>'
     return f"<h4><code>{what}</code>{mark}</h4>{_arguments(detail)}{digest}"
@@ -144,7 +144,7 @@ def _inputs(asked: Question) -> str:
         give = '<button name="decision" value="data" class="approve">Send answer</button>'
         return f'{answer}<div class="fields">{name}{reason}</div><div class="buttons">{give}{deny}</div>'
     retries = ""
-    if asked.form["action"] is not None:
+    if asked.form["action"] is not None and "tool" not in asked.form["action"]:  # a plan's step has its own policy
         retries = (
             '<label class="check"><input type="checkbox" name="retries" value="true">'
             " The approval also holds for a retry, if this provably has no effect</label>"

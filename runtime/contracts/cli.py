@@ -19,6 +19,7 @@ from ..plain import plain
 from ..resolve import Answer, moment
 from ..sqlite_store import SqliteStore
 from . import operations
+from .approvals import job_of, relay
 from .cli_questions import DIGEST_CHARACTERS, action_of, cell, say_question
 from .commands import ContractPorts
 from .form import form
@@ -122,10 +123,11 @@ def contract_cancel(args: argparse.Namespace) -> int:
     with _desk(args) as ports:
         contract = operations.cancel(ports, args.id, args.by)
         now = ports.contracts.contract(contract.execution_id)
+        relay(ports)
     print(f"contract {plain(now.execution_id)} is {now.status}")
     if now.status is Status.UNKNOWN:
         print("  it was running, so it may have happened: find out, then say so with `crashwindow contract resolve`")
-    _say_next(now.session_id)
+    _say_next(args, now.session_id)
     return 0
 
 
@@ -150,7 +152,7 @@ def contract_resolve(args: argparse.Namespace) -> int:
         operations.resolve(ports, tools, args.id, Answer(happened, args.by, args.evidence, result))
         contract = ports.contracts.contract(args.id)
     print(f"contract {plain(args.id)}: recorded that it {'happened' if happened else 'did not happen'}")
-    _say_next(contract.session_id)
+    _say_next(args, contract.session_id)
     return 0
 
 
@@ -271,12 +273,15 @@ def _continue(args: argparse.Namespace, ports: ContractPorts, contract: Executio
         taken = True  # another one continued the session first
     if taken:
         print(f"  it is {ports.contracts.contract(contract.execution_id).status} now")
-        _say_next(contract.session_id)
+        _say_next(args, contract.session_id)
     else:
         print(
             f"  nothing executes here: GraphRunner.resume({contract.session_id!r}) of the application takes the answer"
         )
 
 
-def _say_next(session_id: str) -> None:
-    print(f"  nothing executes here: GraphRunner.advance({session_id!r}) of the application goes on")
+def _say_next(args: argparse.Namespace, session_id: str) -> None:
+    if job_of(session_id) is None:
+        print(f"  nothing executes here: GraphRunner.advance({session_id!r}) of the application goes on")
+    else:
+        print(f"  next: crashwindow worker --store {shlex.quote(args.store)} --until-idle")

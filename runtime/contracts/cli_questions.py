@@ -52,8 +52,8 @@ def _say_asked(
     elif action is None:
         print(approve)
     else:
-        kind = "cannot be undone" if action.irreversible else "can be undone"
-        print(f"action: {plain(action.tool)} ({kind})")
+        kind = " (cannot be undone)" if action.irreversible else " (can be undone)"
+        print(f"action: {plain(action.tool)}{kind if action.action_type == 'tool_call' else ''}")
         print(plain(cell("action", view(action, "result")["action_detail"])))
         print(f"digest: {action.action_digest}")
         again = ""

@@ -11,8 +11,8 @@ from .views import view
 
 
 def released(contract: ExecutionContract, contracts: Mapping[str, ExecutionContract]) -> ExecutionContract | None:
-    """The tool contract that an approval of this one lets run: itself, what it defers, or none."""
-    if contract.action_type == "tool_call":
+    """What an approval of this one lets run: itself or the step that it asks about, what it defers, or nothing."""
+    if contract.lets_run:
         return contract
     return contracts[contract.defers] if contract.defers is not None else None
 
@@ -29,7 +29,7 @@ def form(contract: ExecutionContract, action: ExecutionContract | None) -> dict[
         "version": contract.version,
         "type": asked["type"],
         "message": asked.get("message") or f"Execute {contract.tool}?",
-        "action": _action(action) if action else None,
+        "action": _action(action).get("action", _action(action)) if action else None,
         "digest": action.action_digest if action else None,
         "again_of": action.again_of if action else None,
         "irreversible": action.irreversible if action else False,

@@ -44,6 +44,8 @@ def respond(ports: ContractPorts, answer: GivenAnswer, perform: Perform = drive.
         raise ContractError(
             f"contract {contract.execution_id!r} asks whether {action.execution_id!r} may run: approve it, or deny it"
         )
+    if answer.retries and action is contract and contract.action_type == "ecs_request":
+        raise ContractError(f"contract {contract.execution_id!r} asks about a step, which retries by its own policy")
     if answer.decision == "approve" and action is None:
         if asks_for_data(form(contract, None)):
             raise ContractError(f"contract {contract.execution_id!r} asks for data: answer it with data, or deny it")

@@ -101,8 +101,15 @@ class ExecutionContract(Record):
         return self.pruned or digest(self.action_detail)
 
     @property
+    def lets_run(self) -> bool:
+        """Whether an approval of it lets an action run: a tool call, or the step of a plan that it asks about."""
+        return self.action_type == "tool_call" or "action" in self.action_detail
+
+    @property
     def tool(self) -> str:
-        """The registered tool that a tool call names: `service.method`."""
+        """The registered tool that the action names: `service.method` of a tool call, or a plan's own."""
+        if "action" in self.action_detail:
+            return str(self.action_detail["action"]["tool"])
         return f"{self.action_detail['service']}.{self.action_detail['method']}"
 
 

@@ -107,9 +107,9 @@ def check_answer(answer: GivenAnswer, contract: ExecutionContract, shown: Execut
         raise Conflict(
             f"{name} is {contract.status} at version {contract.version}; the answer is for waiting at {answer.version}"
         )
-    if answer.decision == "data" and shown.needs_consent:
+    if answer.decision == "data" and (shown.needs_consent or "action" in shown.action_detail):
         raise Conflict(f"{name} asks for consent to {shown.execution_id!r}: approve or deny; data is no consent")
-    releases = answer.decision == "approve" and shown.action_type == "tool_call"
+    releases = answer.decision == "approve" and shown.lets_run
     if answer.digest != shown.action_digest and (releases or answer.digest is not None):
         raise Conflict(
             f"{name}: the answer is about an action with digest {answer.digest}, and would release"

@@ -20,6 +20,7 @@ from ..store import StaleEpoch, StoreError, VersionConflict
 from ..tool import Tool
 from ..turn import Worker
 from ..worker import owner_id
+from .approvals import job_of
 from .commands import ContractPorts, Load, Snapshot, Write
 from .graph import FIRST
 from .nodes import Core, Session, after, checkpointed
@@ -125,7 +126,8 @@ class GraphRunner:
         }
         for contract in store.contracts(None, Status.WAITING):
             answer = store.given(contract.execution_id)
-            if answer is not None and answer.version == contract.version:
+            of_graph = job_of(contract.session_id) is None  # a worker takes what was answered about a job's step
+            if of_graph and answer is not None and answer.version == contract.version:
                 self.attempt(contract.session_id, lambda session_id: self.drive(session_id, release, 0))
         todo = [each.session_id for each in store.sessions() if each.status != "idle" or each.session_id in unsure]
         return self.advance_all(todo)

@@ -16,6 +16,7 @@ Answering twice, an action that is not the one that was shown, and continuing wh
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from importlib import resources
 from typing import Any, Final
 
@@ -33,11 +34,13 @@ from ..drive import StoppedError
 from ..records import Json
 from ..store import StoreError
 from . import approval_page
+from .approvals import job_of
 from .commands import ContractPorts
 from .operations import respond
 from .service_guard import Guard, HostAndHeaders, Refused, fields, is_form
 from .service_input import Continued, Responded, refused
 from .store import ContractError, NoContract
+from .unattended import take_answer
 from .waiting import doubts, questions
 
 Continue = Callable[[str], object]
@@ -93,7 +96,8 @@ class Approvals:
     async def go_on(self, request: Request) -> dict[str, Json]:
         """Take the answer, and run the session; this request ends when the session rests."""
         given = Continued.model_validate(await self._checked(request))
-        await run_in_threadpool(self._continue, given.session_id)
+        of_graph = job_of(given.session_id) is None
+        await run_in_threadpool(self._continue if of_graph else partial(take_answer, self._ports), given.session_id)
         state = await run_in_threadpool(self._ports.contracts.state, given.session_id)
         status = None if state is None else state.status
         return {"session_id": given.session_id, "status": status, "note": self._note}

@@ -86,6 +86,6 @@ def refused(store: ContractStore, given: Responded, error: ContractError) -> Ref
 
 def _other_action(store: ContractStore, contract: ExecutionContract, given: Responded) -> bool:
     """Whether the answer bears another digest than that of what it would release, if it would release anything."""
-    if contract.action_type == "ecs_request" and contract.defers is None:
+    if not contract.lets_run and contract.defers is None:
         return False
     return store.contract(contract.defers or given.execution_id).action_digest != given.digest

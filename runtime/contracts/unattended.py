@@ -1,6 +1,7 @@
 """A person's answer where nothing executes: on the command line, and on an approval page that no application serves."""
 
 from .. import drive
+from .approvals import job_of, take
 from .commands import ContractPorts, Load, Snapshot
 from .nodes import checkpointed
 from .reasoner import ScriptedReasoner
@@ -13,8 +14,12 @@ def take_answer(ports: ContractPorts, session_id: str) -> bool:
 
     A question is completed or denied, and what it deferred is freed or ended. But a tool contract that waits itself would be
     running from then on, its time limit included, so its approval is left to the runner that executes it. Raises Conflict
-    when there is no answer to take.
+    when there is no answer to take. The session of a job's requests is no graph: its job is queued again.
     """
+    job_id = job_of(session_id)
+    if job_id is not None:
+        take(ports, job_id)
+        return True
     seen: Snapshot = drive.persist(Load(session_id), ports, drive.perform)
     contract, answer = answered(seen, checkpointed(seen, session_id))
     if contract.action_type == "tool_call" and answer.decision == "approve":

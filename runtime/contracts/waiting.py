@@ -109,7 +109,7 @@ def waits_for(
     match contract.status:
         case Status.WAITING if answer is not None and answer.version == contract.version:
             return f"its session to be continued ({answer.decision} by {answer.by})"
-        case Status.WAITING if contract.action_type == "tool_call" or contract.defers is not None:
+        case Status.WAITING if contract.lets_run or contract.defers is not None:
             return "a person's approval"
         case Status.WAITING:
             return "a person's answer"

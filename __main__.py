@@ -320,11 +320,34 @@ def replay(args: argparse.Namespace) -> int:
         from .checkers.cli import replay_crash
 
         return replay_crash(args.key)
+    if args.key.startswith("text:"):
+        return replay_sentence(args.key)
     try:
         Console().print(trace_table(traces.replay(args.key)))
     except ValueError as error:
         raise CommandError(str(error)) from error
     return 0
+
+
+def replay_sentence(key: str) -> int:
+    """A sentence of the seeds, tried anew, with the run where that contradicts it; 1 unless it comes out as registered."""
+    from rich.console import Console
+
+    from .checkers import seed_text
+    from .model.claims import CLAIM_BY_ID
+    from .reports.terminal import trace_table
+
+    try:
+        item = seed_text.replay(key)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    claim = CLAIM_BY_ID[key.partition(":")[2]]
+    console = Console()
+    if item.trace:
+        console.print(trace_table(item.trace))
+    words = f"{claim.id}: {claim.sentence}\n{item.verdict}: {item.statement}"
+    console.print(words, markup=False, highlight=False, soft_wrap=True)
+    return 0 if (item.verdict == "REFUTED") is (claim.kind == "belied") else 1
 
 
 def known_claim(name: str) -> "Claim":

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from ..model.policy import HARDENED, Policy
 from ..runtime import drive
 from ..runtime.commands import Command, Execute, Ports
+from ..runtime.llm import Provider
 from ..runtime.plan import submission
 from ..runtime.records import Json
 from ..runtime.sqlite_store import SqliteStore
@@ -63,6 +64,7 @@ class House:
         self.world = World(folder)
         self.file: Final = f"{folder}/store.db"
         self.tools: dict[str, Tool] = {}
+        self.providers: dict[str, Provider] = {}
         self.time = START
         self.sleeps: list[float] = []
         self.contexts: list[ToolContext] = []
@@ -170,7 +172,7 @@ class House:
 
     def _worker(self, policy: Policy, more: dict[str, Any]) -> Worker:
         tools = {name: replace(tool, call=self._heard(tool)) for name, tool in self.tools.items()}
-        return Worker(more.pop("owner", "worker"), tools, policy=policy, **more)
+        return Worker(more.pop("owner", "worker"), tools, policy=policy, providers=self.providers, **more)
 
     def _heard(self, tool: Tool) -> Callable[[Json, ToolContext], Any]:
         def call(args: Json, context: ToolContext) -> Any:

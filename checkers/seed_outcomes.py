@@ -47,8 +47,9 @@ def half_done(house: House, *script: Behaviour, **declared: Any) -> list[Json]:
 def world_of_result(house: House) -> Problems:
     """S0-2-WORLD: a lost answer, before the effect and after it."""
     found = []
-    for script in ("no_answer", "lost_answer"):
-        house.tool(script, script, on_unknown="fail")  # type: ignore[arg-type]
+    scripts: tuple[Behaviour, ...] = ("no_answer", "lost_answer")
+    for script in scripts:
+        house.tool(script, script, on_unknown="fail")
         house.run(step(script, script), job=script)
         found.append((house.ended(script, script), house.effects(script)))
     (first, none), (second, one) = found

@@ -12,11 +12,19 @@ from .seed_confirm import CONFIRM_CHECKS
 from .seed_house import House
 from .seed_keys import KEY_CHECKS
 from .seed_ledger import LEDGER_CHECKS, Check
+from .seed_llm import LLM_CHECKS
 from .seed_log import LOG_CHECKS
 from .seed_outcomes import OUTCOME_CHECKS
 from .verify import Context, Found, Stage
 
-CHECKS: Final[Mapping[str, Check]] = {**LEDGER_CHECKS, **KEY_CHECKS, **OUTCOME_CHECKS, **CONFIRM_CHECKS, **LOG_CHECKS}
+CHECKS: Final[Mapping[str, Check]] = {
+    **LEDGER_CHECKS,
+    **KEY_CHECKS,
+    **OUTCOME_CHECKS,
+    **CONFIRM_CHECKS,
+    **LOG_CHECKS,
+    **LLM_CHECKS,
+}
 """By claim."""
 PREFIX: Final = "text"
 
@@ -54,15 +62,14 @@ def examine(claim: str) -> Item:
     )
 
 
-def replay(key: str) -> tuple[Item, Trace]:
-    """A check made anew, by the key `text:CLAIM`, with the run of it. Raises ValueError when there is none."""
+def replay(key: str) -> Item:
+    """A check made anew, by the key `text:CLAIM`. Raises ValueError when there is none."""
     prefix, _, claim = key.partition(":")
     if prefix != PREFIX or claim not in CHECKS:
         raise ValueError(
             f"{key!r} is no key of a tried sentence: {PREFIX}:CLAIM, with CLAIM one of {', '.join(CHECKS)}"
         )
-    item = examine(claim)
-    return item, item.trace or Trace(key=key, frames=[])
+    return examine(claim)
 
 
 def seed_text(context: Context) -> Found:

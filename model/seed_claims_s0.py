@@ -32,7 +32,7 @@ S0_CLAIMS: Final = (
            "T-OUTCOME", "P2", _at("②", 32, 32, "da640418dfb2656a48c8f82f79bd130cb1f23af844542daefac5638b59e5ccf4"), _at("②", 51, 51, "d4c659228a28e789c02a28681635053ddf8ef34386165e9250add20359ca3b46")),
     shown("S0-2-DECIDES", "Replay and retry decide by the recorded result alone: what is complete is skipped, what failed for good stays failed.",
           "T-OUTCOME, T-RECOVER 0", _at("②", 32, 32, "da640418dfb2656a48c8f82f79bd130cb1f23af844542daefac5638b59e5ccf4")),
-    later("S0-2-SUCCESS", "success: the step is done and had no effect, as an LLM's.", "T-OUTCOME", _at("②", 38, 38, "a63973365dae84ee9454575f0b1ae1a8a1154330d56255cbee9b4561e23a6624")),
+    shown("S0-2-SUCCESS", "success: the step is done and had no effect, as an LLM's.", "T-OUTCOME", _at("②", 38, 38, "a63973365dae84ee9454575f0b1ae1a8a1154330d56255cbee9b4561e23a6624")),
     shown("S0-2-COMMITTED", "side_effect_committed: a tool's step succeeded, and the world was changed once.", "T-OUTCOME",
           _at("②", 39, 39, "495a638322b264191602964e904d39a97d4b3b9f7d6347b80d149fb71507301d"), _at("②", 47, 47, "978d7bad08aea9677030c33b927ae7a082d582d36a9021a6ae9dd78c04cf9028")),
     shown("S0-2-RETRYABLE", "retryable_failure: nothing happened, and the step may be tried again.", "T-OUTCOME, T-RETRY", _at("②", 40, 40, "5506c1c59236f2d686ba17a77acf6c6ce9425d75fb7af94d8ebe12e764134260")),
@@ -67,7 +67,6 @@ S0_CLAIMS: Final = (
 )  # fmt: skip
 
 S0_REASONS: Final = {
-    "S0-2-SUCCESS": "This version's runtime calls no language model.",
     "S0-1-CONFIRMED": "The ledger has the column; nothing writes it yet.",
     "S0-1-POSTGRES": "It concerns the configuration of the source project; this version has no PostgreSQL store.",
 }

@@ -2,9 +2,11 @@
 
 import pytest
 
+from crashwindow.__main__ import main
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.seed_text import CHECKS, SEED_TEXT, examine, replay
 from crashwindow.model.claims import CLAIM_BY_ID, REASONS
+from crashwindow.tests.seed_mutants import MUTANTS
 
 
 @pytest.mark.parametrize("claim", CHECKS)
@@ -27,8 +29,37 @@ def test_every_sentence_is_tried() -> None:
 
 def test_a_refutation_replays() -> None:
     """`crashwindow replay text:CLAIM` makes the same run again; an unknown claim is refused with the ones that there are."""
-    item, trace = replay("text:S4-2.1-FILTER")
+    item = replay("text:S4-2.1-FILTER")
     assert item.verdict is Verdict.REFUTED
-    assert trace == examine("S4-2.1-FILTER").trace
+    assert item == examine("S4-2.1-FILTER")
     with pytest.raises(ValueError, match=r"S4-2\.1-FILTER"):
         replay("text:S9")
+
+
+@pytest.mark.parametrize(("claim", "words"), [("S2-FIRST-ONLY", "2 real executions"), ("S1-3-ORDER", "TESTED")])
+def test_the_command_makes_the_run_again(claim: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`crashwindow replay text:CLAIM` says what it came to, and exits 0 where that is what is registered."""
+    assert main(["replay", f"text:{claim}"]) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_a_result_that_is_not_registered_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command exits 1 where a sentence comes out otherwise; 2 where there is no such sentence."""
+    MUTANTS["a key for each look"].plant(monkeypatch)
+    assert main(["replay", "text:S1-4.1-FORMULA"]) == 1
+    assert main(["replay", "text:S9"]) == 2
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_defect_is_noticed(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the defect each of its sentences comes out otherwise than registered."""
+    plant, noticed_by = MUTANTS[mutant]
+    plant(monkeypatch)
+    for claim in noticed_by:
+        holds = CLAIM_BY_ID[claim].kind != "belied"
+        assert examine(claim).verdict is (Verdict.REFUTED if holds else Verdict.TESTED), claim
+
+
+def test_every_trial_is_seen_to_fail() -> None:
+    """No sentence is without a defect that its trial notices."""
+    assert {claim for mutant in MUTANTS.values() for claim in mutant.noticed_by} == CHECKS.keys()

@@ -80,15 +80,11 @@ def semantics_proof(context: Context) -> Found:
 
 CANARIES: Final[Mapping[str, tuple[str, str, Mapping[str, str]]]] = {
     "the gate is a no-op on recovery": ("gate-hardened", "replay: ask the gate", {"at": "start"}),
-    "a decision of another action passes": (
-        "gate-hardened",
-        "gate: not asked for, other",
-        {"at": "append_wait_completed"},
-    ),
+    "a decision of another action passes": ("gate-hardened", "gate: another action before, other", {"at": "start"}),
     "a denied step runs all the same": (
         "gate-hardened",
         "append wait_completed, denied",
-        {"wait": "denied", "at": "start"},
+        {"wait": "refused", "at": "start"},
     ),
     "the compensation is called before its started event": (
         "compensation-hardened",

@@ -42,12 +42,12 @@ FIELDS: Final = (
           ("approval", "signal")),
     Field("job", Scope.DURABLE, ("open", "waiting", "completed", "failed", "cancelled"), "status of the job"),
     Field("action", Scope.DURABLE, ACTIONS, "the action that is to be run; it may be changed until the step has started"),
-    Field("asked", Scope.DURABLE, _DIGEST, "digest of the action for which the newest approval contract asks"),
+    Field("asked", Scope.DURABLE, _DIGEST, "digest of the action for which the approval contract asks"),
     Field("decision", Scope.DURABLE, ("none", "approved", "denied"), "the answer on that contract"),
     Field("waited", Scope.DURABLE, NO_YES, "whether a job_waiting event is there"),
     Field("signal", Scope.DURABLE, ("none", "received"), "a signal_received event after the newest job_waiting"),
-    Field("wait", Scope.DURABLE, ("none", *ACTIONS, "denied", "signalled"), "the newest wait_completed event: the digest that "
-          "was approved, a denial, or the signal"),
+    Field("wait", Scope.DURABLE, ("none", *ACTIONS, "refused", "signalled"), "the newest wait_completed event: the digest that "
+          "was approved, a refusal, or the signal"),
     Field("cancel", Scope.DURABLE, NO_YES, "a cancel_requested event"),
     Field("started", Scope.DURABLE, _DIGEST, "the gated step's started event, with the digest of its action"),
     Field("at", Scope.VOLATILE, ("idle", "replay", "gate", "ask", "append_waiting", "append_wait_completed", "start", "execute",
@@ -82,7 +82,7 @@ def _replay(on: frozenset[str]) -> Iterator[Rule]:
     yield row(
         "replay: the step has begun", Actor.WORKER, f"at:replay started:{BEGUN}", "at:execute", source="T-RECOVER"
     )
-    yield row("replay: denied", Actor.WORKER, "at:replay wait:denied", "at:append_failed", source="G-DENY")
+    yield row("replay: refused", Actor.WORKER, "at:replay wait:refused", "at:append_failed", source="G-DENY")
     yield row("replay: cancelled", Actor.WORKER, "at:replay cancel:yes", f"job:cancelled {LEAVE}",
               boundary="append_cancelled", emits=("job_cancelled",), source="T-WORKER")  # fmt: skip
     if "G-ASK" not in on:
@@ -104,29 +104,28 @@ def _gate(on: frozenset[str]) -> Iterator[Rule]:
     if "G-RECORD" not in on:
         yield gate("the signal says so", "kind:approval decision:none signal:received", "append_wait_completed")
     for d, other in (ACTIONS, ACTIONS[::-1]):
-        bound = f"kind:approval loaded:{d} asked:{d}"
-        if "G-BIND" not in on:
-            bound = f"kind:approval loaded:{d} asked:{BEGUN}"
-        yield gate(f"approved, {d}", f"{bound} decision:approved wait:none|{other}", "append_wait_completed", "G-BIND")
-        yield gate(f"approved before, {d}", f"{bound} decision:approved wait:{d}", "start", "G-BIND")
-        yield gate(f"not answered, {d}", f"{bound} decision:none", "append_waiting")
-        missing = f"none|{other}" if "G-BIND" in on else "none"
+        action = f"kind:approval loaded:{d}"
+        right = d if "G-BIND" in on else BEGUN
+        yield gate(f"not asked for, {d}", f"{action} asked:none", "ask")
+        yield gate(f"not answered, {d}", f"{action} asked:{BEGUN} decision:none", "append_waiting")
         yield gate(
-            f"not asked for, {d}", f"kind:approval loaded:{d} asked:{missing} decision:none|approved", "ask", "G-BIND"
+            f"approved, {d}", f"{action} asked:{right} decision:approved wait:none", "append_wait_completed", "G-BIND"
         )
+        yield gate(f"approved before, {d}", f"{action} asked:{right} decision:approved wait:{right}", "start", "G-BIND")
+        if "G-BIND" in on:
+            wrong = f"{action} asked:{other} decision:approved"
+            yield gate(f"another action, {d}", f"{wrong} wait:none", "append_wait_completed", "G-BIND")
+            yield gate(f"another action before, {d}", f"{wrong} wait:{other}", "append_failed", "G-BIND")
 
 
 def _ask(on: frozenset[str]) -> Iterator[Rule]:
     """The contract is created, the job begins to wait; or its answer becomes an event of the job.
 
-    The contract for a changed action supersedes the former one in one write, which is refused where that was denied meanwhile.
+    One contract is asked for a node; an approval that does not fit the action, since that was changed meanwhile, ends the job.
     """
-    open_still = "decision:none|approved" if "G-DENY" in on else ""
     for d in ACTIONS:
-        yield row(f"ask for approval, {d}", Actor.WORKER, f"at:ask loaded:{d} {open_still}",
-                  f"asked:{d} decision:none at:append_waiting", boundary="open_approval", source="G-BIND")  # fmt: skip
-    if open_still:
-        yield row("a denial came in between", Actor.WORKER, "at:ask decision:denied", "at:gate", source="G-DENY")
+        yield row(f"ask for approval, {d}", Actor.WORKER, f"at:ask loaded:{d}", f"asked:{d} decision:none at:append_waiting",
+                  boundary="open_approval", source="G-BIND")  # fmt: skip
     ready = "cancel:no" if "G-CANCEL" in on else ""
     yield row("append job_waiting", Actor.WORKER, f"at:append_waiting {ready}", f"job:waiting waited:yes signal:none {LEAVE}",
               boundary="append_waiting", emits=("job_waiting",), source="T-WORKER")  # fmt: skip
@@ -135,24 +134,19 @@ def _ask(on: frozenset[str]) -> Iterator[Rule]:
             "a cancel came in between", Actor.WORKER, "at:append_waiting cancel:yes", "at:replay", source="G-CANCEL"
         )
     put = "at:append_wait_completed"
-    done = ("append_wait_completed", ("wait_completed",), "T-WORKER A2")
-    for name, sees, writes in (
+    answers = [
         ("signalled", f"{put} kind:signal", "wait:signalled at:start"),
-        ("denied", f"{put} kind:approval decision:denied", "wait:denied at:append_failed"),
-        *(
-            (f"approved, {d}", f"{put} kind:approval decision:none|approved loaded:{d}", f"wait:{d} at:start")
-            for d in ACTIONS
-        ),
-    ):
-        yield row(
-            f"append wait_completed, {name}",
-            Actor.WORKER,
-            sees,
-            writes,
-            boundary=done[0],
-            emits=done[1],
-            source=done[2],
-        )
+        ("denied", f"{put} kind:approval decision:denied", "wait:refused at:append_failed"),
+    ]
+    for d, other in (ACTIONS, ACTIONS[::-1]):
+        right, fits = d if "G-BIND" in on else BEGUN, f"{put} kind:approval loaded:{d}"
+        answers.append((f"approved, {d}", f"{fits} asked:{right} decision:none|approved", f"wait:{d} at:start"))
+        if "G-BIND" in on:
+            refused = "wait:refused at:append_failed"
+            answers.append((f"another action, {d}", f"{fits} asked:{other} decision:none|approved", refused))
+    for name, sees, writes in answers:
+        yield row(f"append wait_completed, {name}", Actor.WORKER, sees, writes, boundary="append_wait_completed",
+                  emits=("wait_completed",), source="T-WORKER A2")  # fmt: skip
     yield row("append job_failed", Actor.WORKER, "at:append_failed", f"job:failed {LEAVE}",
               boundary="append_failed", emits=("job_failed",), source="G-DENY")  # fmt: skip
 
@@ -241,13 +235,15 @@ GATE_PROPERTIES: Final = (
 
 GATE_INVARIANT: Final = (
     *clauses(
-        "an answer stays: a denial for good, an approval until the person is asked about another action",
+        "one contract is asked, and its answer stays",
         {
             "a denial is on record": "refused:yes decision:none|approved",
             "what is completed was answered": "kind:approval at:append_wait_completed decision:none",
             "what is approved may start": "kind:approval at:start decision:none|denied",
-            "the first action is the approved one": f"kind:approval at:{PASSING} loaded:first decision:approved asked:none|other",
-            "the other action is the approved one": f"kind:approval at:{PASSING} loaded:other decision:approved asked:none|first",
+            "the first action is the approved one": "kind:approval at:start loaded:first decision:approved asked:none|other",
+            "the other action is the approved one": "kind:approval at:start loaded:other decision:approved asked:none|first",
+            "one contract is asked": f"at:ask asked:{BEGUN}",
+            "what is answered was asked": "asked:none decision:approved|denied",
         },
     ),
     *clauses(

@@ -52,8 +52,7 @@ def _needed(beside: str, rule: str, fails: tuple[str, ...], cited: Citation) -> 
 
 SEMANTICS_ASSUMPTIONS: Final = (
     Assumption("A-GATED", "In every run the worker asks the gate before it writes anything of the gated step, and nothing else begins "
-               "that step; superseding an approval contract and answering it exclude each other.",
-               "the runtime's worker, and the contract store"),
+               "that step.", "the runtime's worker"),
     Assumption("A-RESEND", "Whoever has recorded a decision signals, again and again, until the job waits no more; without it P9 holds, "
                "but the job waits.", "the approval service, or whoever decides"),
     Assumption("A-COMPENSATED", "The worker decides about a compensation by the records and in the order of the rows named `decide:`, "

@@ -53,8 +53,8 @@ def failing(found: Space, policy: str) -> list[str]:
 
 
 STATES = {
-    "gate-hardened": 3128,
-    "gate-as-written": 5142,
+    "gate-hardened": 1768,
+    "gate-as-written": 5910,
     "compensation-hardened": 2066,
     "compensation-as-written": 5079,
     "compensation-as-written-idempotent": 2010,
@@ -185,10 +185,10 @@ def test_another_answer_doubles_the_effect() -> None:
 
 MUTANTS: Mapping[str, tuple[str, str, Mapping[str, str], str]] = {
     **{name: (*mutant, "") for name, mutant in CANARIES.items()},
-    "a contract is superseded over its denial": (
-        "gate-hardened", "a denial came in between", {"asked": "other", "decision": "none", "at": "append_waiting"}, "P9"),
-    "a change of the action keeps the approval": (
-        "gate-hardened", "gate: not asked for, first", {"asked": "first", "at": "append_wait_completed"}, "P9"),
+    "a person is asked again about another action, after a denial": (
+        "gate-hardened", "gate: denied", {"at": "ask"}, "P9"),
+    "an approval of another action is recorded as one of this": (
+        "gate-hardened", "append wait_completed, another action, first", {"wait": "first", "at": "start"}, "P9"),
     "a cancelled job waits on": (
         "gate-hardened", "cancel a waiting job", {"cancel": "yes"}, "P9-WAITING"),
     "a refusal is recorded as a compensation": (

@@ -114,6 +114,12 @@ BEFORE = argument(
 HOST = argument("--host", metavar="ADDRESS", default="127.0.0.1", help="a loopback address (%(default)s)")
 PORT = argument("--port", metavar="N", type=int, default=0, help="0, the default, takes a free one")
 
+SIGNAL = argument("name", metavar="NAME", help="the signal's name, as a wait node of the plan says it")
+SENT = argument("--data", metavar="JSON", help="the node's result; null if it is left out")
+SIGNAL_ID = argument("--id", metavar="ID", help="makes it safe to send again: of equal ids only the first counts")
+A_STEP = argument("step", metavar="STEP", help="a step's id")
+A_REASON = argument("--reason", metavar="TEXT", required=True, help="why")
+
 CONTRACTS = ".runtime.contracts.cli"
 CONTRACT_COMMANDS = (
     Command("list", CONTRACTS, "list the contracts of a store, what waits for a person first", (STORE,)),
@@ -143,6 +149,7 @@ CONTRACT_COMMANDS = (
     Command("serve", CONTRACTS, "serve the approval page on this machine's loopback address", (STORE, HOST, PORT)),
 )
 
+PEOPLE = ".runtime.cli_people"
 HERE = ""
 COMMANDS = (
     Command(
@@ -180,6 +187,25 @@ COMMANDS = (
         "say of a parked job whether the effect happened, and requeue it",
         (JOB, STORE, OneOf(True, (HAPPENED, NOT_HAPPENED)), STEP, RESULT, EXTERNAL_ID, BY, EVIDENCE),
     ),
+    Command(
+        "signal",
+        PEOPLE,
+        "send a signal to a job, which may be waiting for it",
+        (JOB, SIGNAL, STORE, SENT, BY, SIGNAL_ID),
+    ),
+    Command("cancel", PEOPLE, "ask for the end of a job, as soon as nothing of it is open", (JOB, STORE, BY, A_REASON)),
+    Command(
+        "compensate",
+        PEOPLE,
+        "undo the effect of a step, once, by the compensation that its tool declares",
+        (JOB, A_STEP, STORE, BY, A_REASON, TOOLS),
+    ),
+    Command(
+        "confirm",
+        PEOPLE,
+        "accept the record of a step with which a verifier does not agree, and requeue its job",
+        (JOB, STORE, BY, EVIDENCE),
+    ),
     Command("tools", ".runtime.cli", "list the tools and what each declares", (TOOLS,)),
     Command("contract", CONTRACTS, "see what waits for a person, and answer", commands=CONTRACT_COMMANDS),
 )
@@ -190,7 +216,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="crashwindow",
         description="Runs durable tool steps that change the world at most once, whatever crashes.",
-        epilog="Exit codes: 0 completed, 1 failed, 2 bad input or an unusable store, 3 parked: a person has to decide.",
+        epilog="Exit codes: 0 completed, 1 failed or cancelled, 2 bad input or an unusable store, 3 parked, or waiting for"
+        " somebody.",
     )
     add_commands(top, COMMANDS)
     return top
@@ -221,12 +248,13 @@ def known_errors() -> tuple[type[Exception], ...]:
     """The errors that tell the user what to do; any other one is a defect of ours, and shows its traceback."""
     from .model.contract import InvalidTransitionError
     from .reports.files import EvidenceError
-    from .runtime import plan, registry, resolve, store
+    from .runtime import clients, plan, registry, resolve, store
     from .runtime.contracts.store import ContractError
 
     return (
         CommandError,
         ContractError,
+        clients.ClientError,
         EvidenceError,
         InvalidTransitionError,
         plan.PlanError,

@@ -5,7 +5,6 @@ Imports that cost time stand inside the functions, so that a command loads only 
 
 import argparse
 import logging
-import math
 import secrets
 import shlex
 import sys
@@ -13,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from .cli_common import compact, events_of, opened, parsed, print_json, print_table, registry_of
+from .cli_people import say_end, say_next, waits_for
 from .errors import CommandError
 from .plain import plain
 from .records import EffectRecord, Event, Json
@@ -21,7 +21,6 @@ from .store import Store, StoreError
 if TYPE_CHECKING:
     from .plan import StoredPlan
     from .registry import Registry
-    from .resolve import Question
 
 COMPLETED, FAILED, BAD_INPUT, PARKED = 0, 1, 2, 3
 
@@ -45,12 +44,14 @@ def run(args: argparse.Namespace) -> int:
         job_id = _submit(store, args.job, plan)
         shift = Shift(store, registry)
         events = store.events(job_id)
-        if _status(events) == "open" and shift.turn(job_id) is None:
-            raise CommandError(
-                f"job {job_id!r} is kept as it is: {shift.left[job_id]}. Make sure that the disk has space and that no"
-                f" process locks the file, then run the same command with --job {shlex.quote(job_id)} to go on"
-            )
-        return _say_result(args, registry, job_id, store.events(job_id))
+        while _status(events) == "open":  # more than one turn where a failure without effect is requeued
+            if shift.turn(job_id) is None:
+                raise CommandError(
+                    f"job {job_id!r} is kept as it is: {shift.left[job_id]}. Make sure that the disk has space and that no"
+                    f" process locks the file, then run the same command with --job {shlex.quote(job_id)} to go on"
+                )
+            events = store.events(job_id)
+        return _say_result(args, job_id, events)
 
 
 def submit(args: argparse.Namespace) -> int:
@@ -106,15 +107,21 @@ def resolve(args: argparse.Namespace) -> int:
 
 def jobs(args: argparse.Namespace) -> int:
     """List every job, oldest first."""
+    from .history import History
     from .resolve import moment
 
     with opened(args.store, existing=True) as store:
         rows = store.jobs()
+        at_rest = [row.job_id for row in rows if row.status in ("waiting", "parked")]
+        waits = {job_id: waits_for(History(store.events(job_id))) for job_id in at_rest}
     if args.json:
         print_json([row._asdict() for row in rows])
         return COMPLETED
-    cells = [(row.job_id, row.status, row.version, row.epoch, moment(row.created_at)) for row in rows]
-    print_table(f"jobs in {args.store}", ("job", "status", "version", "epoch", "created"), cells)
+    cells = [
+        (row.job_id, row.status, row.version, row.epoch, moment(row.created_at), waits.get(row.job_id, ""))
+        for row in rows
+    ]
+    print_table(f"jobs in {args.store}", ("job", "status", "version", "epoch", "created", "waits for"), cells)
     return COMPLETED
 
 
@@ -141,6 +148,7 @@ def show(args: argparse.Namespace) -> int:
         ("step", "kind", "tool or model", "input", "output", "state changes"),
         [(r.step_id, r.kind, _who(r), compact(r.input), compact(r.output), len(r.state_changes)) for r in effects],
     )
+    say_next(args.store, args.job, events)
     return COMPLETED
 
 
@@ -210,34 +218,16 @@ def _status(events: list[Event]) -> str:
     return History(events).status
 
 
-def _say_result(args: argparse.Namespace, registry: "Registry", job_id: str, events: list[Event]) -> int:
+def _say_result(args: argparse.Namespace, job_id: str, events: list[Event]) -> int:
     """How the job ended, and what is to be done next; the exit code."""
     status = _status(events)
     print(f"job {plain(job_id)} {status}")
     for event in events:
         if event.type == "command_committed" and event.data["command_id"] == event.step:
             print(f"  {plain(event.step or '')}: {compact(event.data['result'])}")
-    if status == "failed":
-        print(f"  step {plain(events[-1].data['step'])}: {plain(events[-1].data['reason'])}")
-        return FAILED
-    if status == "parked":
-        from .resolve import question
-
-        _say_next(args, question(job_id, events))
-        return PARKED
-    return COMPLETED
-
-
-def _say_next(args: argparse.Namespace, asked: "Question") -> None:
-    """What a person can do about a parked job."""
-    from .resolve import moment
-
-    given = [asked.job_id, "--store", args.store]
-    command = f"crashwindow resolve {shlex.join(given)} --by NAME --evidence TEXT"
-    from_then_on = moment(math.ceil(asked.quiet_until))
-    print(f"  step {plain(asked.step)}: {asked.tool} was called, and may have acted or not. Find out, then say so:")
-    print(f"  it happened: {command} --happened --result JSON")
-    print(f"  it did not happen: {command} --not-happened   (accepted from {from_then_on} on)")
+    say_end(events)
+    say_next(args.store, job_id, events)
+    return {"completed": COMPLETED, "parked": PARKED, "waiting": PARKED}.get(status, FAILED)
 
 
 def _print_events(job_id: str, events: list[Event]) -> None:

@@ -9,7 +9,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from . import drive
 from .canonical import NotCanonicalError, canonical
@@ -58,6 +58,8 @@ class Begin:
         """Whether the job is new."""
         return ports.store.submit(self.job_id, self.events)
 
+
+Why = Literal["outcome", "compensation outcome", "compensation failed", "confirmation"]
 
 Entry = tuple[str, str | None, dict[str, Json]]
 """An event to be appended: type, step, data."""
@@ -118,12 +120,13 @@ class Client:
                 return []
             if history.status in TERMINAL:
                 raise ClientError(f"job {job_id!r} is {history.status}: it cannot be cancelled any more")
+            check_own(job_id, history, "cancel")
             said = {"who": self.who, "reason": reason}
             asked: list[Entry] = [] if history.cancelled else [("cancel_requested", None, said)]
             if history.status == "waiting":
                 became = "cancelled"
                 return [*asked, ("job_cancelled", None, {"step": (history.waiting or {}).get("node")})]
-            if history.status == "parked" and not any(map(in_doubt, history.steps.values())):
+            if history.status == "parked" and not any(past.in_doubt for past in history.steps.values()):
                 became = "requeued"
                 return [*asked, self._requeued()]
             return asked
@@ -152,7 +155,7 @@ class Client:
 
         That is the job itself, requeued where it is at rest; or a job of its own, `JOB~undo~STEP`, where the job has ended.
         """
-        history = self._history(job_id)
+        history = self.history(job_id)
         if history.status in TERMINAL:
             return self._compensate_ended(tools, job_id, history, step, reason)
 
@@ -181,7 +184,7 @@ class Client:
             new = False
         if new:
             return undo
-        there = self._history(undo)
+        there = self.history(undo)
         if there.plan != plan:
             raise ClientError(f"job {undo!r}, which would undo step {step!r}, exists with another plan")
         if there.status in TERMINAL:
@@ -190,7 +193,8 @@ class Client:
             )
         return self.compensate(tools, undo, step, reason)
 
-    def _history(self, job_id: str) -> History:
+    def history(self, job_id: str) -> History:
+        """What the job's events say now."""
         return History(self.store.events(job_id))
 
     def _ports(self) -> Ports:
@@ -212,7 +216,7 @@ class Client:
         except NotCanonicalError as error:
             raise ClientError(f"this cannot be stored: {error}") from error
         for _ in range(TRIES):
-            history = self._history(job_id)
+            history = self.history(job_id)
             wanted = entries(history)
             if not wanted:
                 return 0
@@ -230,21 +234,18 @@ class Client:
 # What a job is at rest for.
 
 
-def in_doubt(past: StepHistory) -> bool:
-    """Whether an attempt of the step, or of its compensation, was started and nobody knows what became of it."""
-    return _open(past) or (past.undo is not None and _open(past.undo))
-
-
-def _open(past: StepHistory) -> bool:
-    return bool(past.open) and not (past.finished or past.committed or past.resolved)
-
-
-def why_parked(history: History) -> str:
-    """What a parked job waits for: `outcome`, `compensation outcome`, `compensation failed` or `confirmation`."""
+def why_parked(history: History) -> Why:
+    """What a parked job waits for."""
     past = history.steps.get(history.parked or "", StepHistory())
-    if past.undo is not None and not (past.undo.finished or past.undo.committed or past.undo.resolved):
+    if past.undo is not None and past.undo.stored is None:
         return "compensation outcome" if past.undo.open else "compensation failed"
-    return "outcome" if _open(past) else "confirmation"
+    return "outcome" if past.lost else "confirmation"
+
+
+def check_own(job_id: str, history: History, what: str) -> None:
+    """Raise ClientError for the step of an execution contract, which only its contract begins and ends (C-ACTOR)."""
+    if any("contract_key" in node for node in history.plan["nodes"]):
+        raise ClientError(f"job {job_id!r} is the step of a contract: {what} the contract, not its step")
 
 
 # Undoing.
@@ -260,9 +261,9 @@ def undo_plan(job_id: str, history: History, step: str, past: StepHistory) -> St
     entry = next(node for node in history.plan["nodes"] if node["id"] == step)
     if "undoes" in entry:
         raise ClientError(f"job {job_id!r} is itself what undoes a step")
-    results = {name: done.result for name, each in history.steps.items() if (done := each.committed or each.finished)}
+    results = {name: done.result for name, each in history.steps.items() if (done := each.stored)}
     args = filled(entry["args"], results)
-    done = past.finished or past.committed or past.resolved
+    done = past.stored
     what = {"happened": done is not None, "result": done and done.result, "external_id": done and done.external_id}
     undoes = {"job": job_id, "key": execution_key(job_id, step, entry["tool"], args), **what}
     return {
@@ -274,6 +275,7 @@ def undo_plan(job_id: str, history: History, step: str, past: StepHistory) -> St
 def check_undoable(tools: Mapping[str, Tool], job_id: str, history: History, step: str) -> StepHistory:
     """The history of a step that may be compensated now; ClientError, with the remedy, for any other."""
     entry = next((node for node in history.plan["nodes"] if node["id"] == step), None)
+    check_own(job_id, history, "compensate")
     where = f"step {step!r} of job {job_id!r}"
     if entry is None or "tool" not in entry:
         steps = ", ".join(node["id"] for node in history.plan["nodes"] if "tool" in node)
@@ -286,7 +288,7 @@ def check_undoable(tools: Mapping[str, Tool], job_id: str, history: History, ste
         raise ClientError(f"{where}: tool {tool.name!r} declares no compensation{why}")
     past = history.step(step)
     _check_not_undone(where, job_id, past)
-    if "undoes" in entry or past.finished or past.committed or past.resolved:
+    if "undoes" in entry or past.stored:
         return past
     if past.open and tool.compensation.harmless:
         return past
@@ -301,7 +303,7 @@ def check_undoable(tools: Mapping[str, Tool], job_id: str, history: History, ste
 def _check_not_undone(where: str, job_id: str, past: StepHistory) -> None:
     """Never twice: raise ClientError for what is undone, about to be, or not known to be."""
     undo = past.undo
-    if past.node == StepResult.COMPENSATED or (undo and (undo.finished or undo.committed or undo.resolved)):
+    if past.node == StepResult.COMPENSATED or (undo and undo.stored):
         raise ClientError(f"{where}: it is compensated already")
     if undo is not None and undo.open:
         raise ClientError(

@@ -72,6 +72,21 @@ class StepHistory:
         """How many executions were started."""
         return len(self.open) + len(self.closed)
 
+    @property
+    def stored(self) -> Stored | None:
+        """The result, if any event holds it."""
+        return self.finished or self.committed or self.resolved
+
+    @property
+    def lost(self) -> bool:
+        """Whether an attempt was started of which nobody knows what became."""
+        return bool(self.open) and self.stored is None
+
+    @property
+    def in_doubt(self) -> bool:
+        """The same of the step or its compensation."""
+        return self.lost or (self.undo is not None and self.undo.lost)
+
     def close(self, attempts: Iterable[int]) -> None:
         """Close attempts that had no effect."""
         self.closed |= set(attempts)

@@ -52,7 +52,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """What a parked job waits for: a word about one step, whose started attempts are not all closed.
+    """What a parked job waits for: a word about one step, or its compensation, whose started attempts are not all closed.
 
     quiet_until: when "it did not happen" becomes final, by the quiet time D that the tool declared when the job was parked.
     """
@@ -90,15 +90,18 @@ def question(job_id: str, events: Sequence[Event], step: str | None = None) -> Q
     history = History(events)
     if history.status != "parked" or history.quiet_until is None:
         raise ResolveError(f"job {job_id!r} is {history.status}, not parked: there is nothing to answer{_last(events)}")
-    waiting = [name for name, past in history.steps.items() if past.open and not (past.finished or past.committed)]
+    waiting = [name for name, past in history.steps.items() if past.in_doubt]
     if step is not None and step not in waiting:
         known = f"it waits for {', '.join(map(repr, waiting))}" if waiting else "it waits for no step"
         raise ResolveError(f"job {job_id!r} does not wait for step {step!r}; {known}")
     if not waiting:
         raise ResolveError(f"job {job_id!r} is parked, but no attempt of any step is open: there is nothing to answer")
     chosen = step or waiting[0]
-    started = next(e for e in reversed(events) if e.type == "tool_invocation_started" and e.step == chosen)
-    identity = {name: started.data[name] for name in ("invocation_id", "idempotency_key", "tool_name")}
+    undo = history.step(chosen).undo
+    kind = "tool_invocation_started" if undo is None or not undo.lost else "compensation_started"
+    started = next(e for e in reversed(events) if e.type == kind and e.step == chosen)
+    named = ("invocation_id", "idempotency_key", "tool_name", "compensates")
+    identity = {name: started.data[name] for name in named if name in started.data}
     return Question(job_id, history.version, chosen, started.data["tool_name"], identity, history.quiet_until)
 
 

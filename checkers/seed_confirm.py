@@ -7,7 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any, Final
 
-from ..runtime.records import Json, NewEvent
+from ..runtime.clients import Client
+from ..runtime.records import Json
 from ..runtime.tool import ToolContext, ToolResult
 from ..runtime.verifier import (
     Answer,
@@ -309,7 +310,7 @@ def resumed(house: House) -> Problems:
     """S1-5-RESUME: the world is still another one."""
     look = Look(house, {"x": [CHANGED]})
     parked = replayed(house, look, "human_in_loop")
-    confirm(house, "a")
+    Client(house.store, "ann").confirm(JOB, "looked")
     status = house.life(confirmation=confirmed(look, "human_in_loop"))
     if (parked, status, house.requests()) != ("parked", "completed", 1) or house.ended("a") != [
         "side_effect_committed"
@@ -317,13 +318,28 @@ def resumed(house: House) -> Problems:
         yield f"{parked}, then confirmed by a person, the job is {status}, after {house.requests()} requests"
 
 
-def confirm(house: House, name: str) -> None:
-    """What a person's confirmation appends."""
-    said = [("replay_confirmed", name, {"who": "ann", "evidence": "looked"}), ("job_requeued", None, {"by": "person"})]
-    version = len(house.events())
-    house.store.append(
-        JOB, version, [NewEvent(f"person.{n}", kind, at, data) for n, (kind, at, data) in enumerate(said)], None
-    )
+def looked_twice(house: House) -> tuple[str, Look]:
+    """A replay that verified and died before it wrote so, and another one, for which the world has changed meanwhile."""
+    look = Look(house, {"x": [Match(), CHANGED]})
+    changing(house, "change", "x")
+    house.submit(step("a", "change"))
+    house.life("append_committed:after")
+    house.life("append_node_finished:before", confirmation=confirmed(look))
+    return house.life(confirmation=confirmed(look)), look
+
+
+def skipped(house: House) -> Problems:
+    """S0-1-SKIP: the first look is the one after which the second might be spared."""
+    status, look = looked_twice(house)
+    if len(look.asked) > 1 and status != "completed":
+        yield f"once confirmed, the record no longer agrees at the next look: the job is {status}, and a skip had injected it"
+
+
+def again(house: House) -> Problems:
+    """S0-1-AGAIN."""
+    status, look = looked_twice(house)
+    if (len(look.asked), status) != (2, "failed"):
+        yield f"two replays looked {len(look.asked)} times, and the job, whose world has changed, is {status}"
 
 
 def no_op(house: House) -> Problems:
@@ -334,6 +350,8 @@ def no_op(house: House) -> Problems:
 
 
 CONFIRM_CHECKS: Final[Mapping[str, Check]] = {
+    "S0-1-SKIP": Check(skipped, "a second look found what the first one had"),
+    "S0-1-AGAIN": Check(again, "a second replay looked again, saw that the world had changed, and failed the job"),
     "S0-3-REPLAY": Check(verified, "a result was verified, given to the next step, and its tool not called"),
     "S0-3-INTERFACE": Check(interface, "the verifier was told all of it"),
     "S0-3-FIELDS": Check(kept, "events and effect store held the change as the tool had returned it"),

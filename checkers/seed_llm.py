@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ..runtime import job_records
+from ..runtime.clients import Client
 from ..runtime.effect_log import effect_log
 from ..runtime.llm import LlmAnswer, LlmRequest
 from ..runtime.records import Json
 from ..runtime.tool import ToolContext
+from ..runtime.verify_job import verify
 from .crash_witness import Line
 from .seed_confirm import served
 from .seed_house import JOB, House, Problems, step
@@ -162,15 +165,39 @@ def kinds(house: House) -> Problems:
 
         house.tool("curious", call=curious)
         house.providers["oracle"] = Oracle(house)
-        house.run(question("q"), step("a", "curious", "q"))
+        waiting = house.run(question("q"), {"id": "w", "wait": "go", "depends_on": ["q"]}, step("a", "curious", "w"))
+        Client(house.store, "ann").signal(JOB, "go", {"limit": 5})
+        status = house.life()
     found = [entry.kind for entry in effect_log(JOB, house.store.events(JOB))]
-    if sorted(found) != ["http", "llm", "random", "time", "tool"]:
-        yield f"the log's kinds are {found}"
+    if (waiting, status, sorted(found)) != ("waiting", "completed", ["http", "human", "llm", "random", "time", "tool"]):
+        yield f"{waiting}, then {status}: the log's kinds are {found}"
+
+
+def traceable(house: House) -> Problems:
+    """S4-6-PROVENANCE: a sound job, and one link of it broken at a time."""
+    record = "UPDATE effects SET metadata = json_set(metadata, '$.{}', 'other') WHERE kind = '{}' AND job_id = ?"
+    breaks = {
+        "the ledger's external id": "UPDATE ledger SET external_id = 'other' WHERE job_id = ?",
+        "the record's external id": record.format("external_id", "tool"),
+        "the record's decision": record.format("decision_snapshot_id", "llm"),
+    }
+    for job, statement in (("nothing", None), *breaks.items()):
+        ask(house, job=job)
+        if statement:
+            house.write(statement, job)
+        verdict = verify(job_records.read(house.store, job))
+        if verdict.verifiable is bool(statement):
+            yield f"with {job} broken the job is {'verifiable' if verdict.verifiable else f'not verifiable: {verdict.violated}'}"
 
 
 LLM_CHECKS: Final[Mapping[str, Check]] = {
     "S0-2-SUCCESS": Check(pure, "a model's answer ended its step so, and the world had seen nothing"),
-    "S4-2.2-KINDS": Check(kinds, "a job that asks a model, the clock, chance and a server has an entry of each kind"),
+    "S4-2.2-KINDS": Check(
+        kinds, "a job that asks a model, a person, the clock, chance and a server has an entry of each kind"
+    ),
+    "S4-6-PROVENANCE": Check(
+        traceable, "verify-job accepts the sound job, and refuses it with any of three links broken"
+    ),
     "S4-3-RECORD": Check(recorded, "the effect record held all of it, and the next step was given the response"),
     "S4-3-PROMPT": Check(prompt_hash, "the hash was the one computed apart"),
     "S4-3-RESPONSE": Check(response_hash, "the hash was the one computed apart"),

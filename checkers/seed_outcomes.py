@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from ..runtime.clients import Client
 from ..runtime.plan import PlanError, parse_plan, validate_plan
 from ..runtime.records import Json
 from ..runtime.registry import Registry
@@ -205,6 +206,23 @@ def triggered(house: House) -> Problems:
         yield f"the step ended as {house.ended('a')}, its effect was undone {house.effects(f'a{UNDO}')} times"
 
 
+def requested(house: House) -> Problems:
+    """S2-COMP-REQUEST: of a job that has ended, and of one that is parked behind the step."""
+    half_done(house)
+    undo = house.tools["half"].compensation
+    house.tool("undoable", compensation=undo)
+    house.tool("lost", "lost_answer")
+    house.run(step("a", "undoable"), job="ended")
+    house.run(step("b", "undoable"), step("c", "lost", "b"), job="parked")
+    for job, name in (("ended", "a"), ("parked", "b")):
+        begun = Client(house.store, "ann").compensate(house.tools, job, name, "the order was recalled")
+        for _ in range(2):
+            house.life(job=begun)
+        counted = house.requests(name), house.effects(f"{name}{UNDO}")
+        if counted != (1, 1) or not house.events("step_compensated", job=begun):
+            yield f"of a job that was {job}, the step was requested {counted[0]} times, and undone {counted[1]} times"
+
+
 def after_callback(house: House) -> Problems:
     """S2-COMP-EVENT: it is there after the callback, and not before."""
     half_done(house)
@@ -301,6 +319,7 @@ OUTCOME_CHECKS: Final[Mapping[str, Check]] = {
     "S0-2-NORETRY": Check(never_again, "neither was requested again, whatever the retry policy allows"),
     "S2-RETRY-DEFAULT": Check(by_default, "a retry after an answer that was lost did no harm"),
     "S2-COMP-TRIGGER": Check(triggered, "a failure after the effect had the effect undone"),
+    "S2-COMP-REQUEST": Check(requested, "a request had a step undone once, of an ended job and of a parked one"),
     "S2-COMP-EVENT": Check(after_callback, "the event was written after the callback, once"),
     "S2-COMP-TERMINAL": Check(compensated, "through four crashes neither the step nor its compensation ran again"),
     "S2-COMP-COMMITTED": Check(committed_only, "a refused and an unknown effect were not undone, a committed one was"),

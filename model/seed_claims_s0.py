@@ -3,7 +3,7 @@
 from typing import Final
 
 from .claim_types import Citation
-from .seed_sentence import belied, later, shown, unchecked
+from .seed_sentence import belied, shown, unchecked
 
 
 def _at(section: str, first: int, last: int, sha256: str) -> Citation:
@@ -25,8 +25,9 @@ S0_CLAIMS: Final = (
           "T-RECOVER 1", _at("①", 22, 22, "0d9a27d05d56bebbcb7c5f21fd7de4c18730c719e6c729cdfb2566803480cc58")),
     shown("S0-1-MEMORY", "A ledger in memory serves one process: another one knows nothing of it.", "T-LEDGER", _at("①", 26, 26, "bdee0a15b4346d6cfa047cf90a1950f7d82f95e2f128218a34a35273572770ef")),
     shown("S0-1-SHARED", "Workers that share the store share its answers: what one has committed the next injects.", "T-LEDGER", _at("①", 26, 26, "bdee0a15b4346d6cfa047cf90a1950f7d82f95e2f128218a34a35273572770ef")),
-    later("S0-1-CONFIRMED", "A record whose verification has passed bears the time of it, for audit; a later replay verifies again all the same.",
-          "T-CONFIRM", _at("①", 26, 26, "bdee0a15b4346d6cfa047cf90a1950f7d82f95e2f128218a34a35273572770ef")),
+    unchecked("S0-1-CONFIRMED", "A record whose verification has passed may be marked as confirmed, for audit.", _at("①", 26, 26, "bdee0a15b4346d6cfa047cf90a1950f7d82f95e2f128218a34a35273572770ef")),
+    belied("S0-1-SKIP", "A record that is marked as confirmed need not be verified again.", "T-CONFIRM", "S0-1-AGAIN", _at("①", 26, 26, "bdee0a15b4346d6cfa047cf90a1950f7d82f95e2f128218a34a35273572770ef")),
+    shown("S0-1-AGAIN", "Each replay verifies anew, whatever an earlier one has found.", "T-CONFIRM", _at("①", 26, 26, "bdee0a15b4346d6cfa047cf90a1950f7d82f95e2f128218a34a35273572770ef")),
     unchecked("S0-1-POSTGRES", "API and workers take the PostgreSQL ledger by themselves when the job store is PostgreSQL.", _at("①", 26, 26, "bdee0a15b4346d6cfa047cf90a1950f7d82f95e2f128218a34a35273572770ef")),
     belied("S0-2-WORLD", "The result of a step says whether the world was changed: a step with an effect and one without have different results.",
            "T-OUTCOME", "P2", _at("②", 32, 32, "da640418dfb2656a48c8f82f79bd130cb1f23af844542daefac5638b59e5ccf4"), _at("②", 51, 51, "d4c659228a28e789c02a28681635053ddf8ef34386165e9250add20359ca3b46")),
@@ -67,7 +68,7 @@ S0_CLAIMS: Final = (
 )  # fmt: skip
 
 S0_REASONS: Final = {
-    "S0-1-CONFIRMED": "The ledger has the column; nothing writes it yet.",
+    "S0-1-CONFIRMED": "It is an option of the text; this version marks nothing, because no later check would be spared by it.",
     "S0-1-POSTGRES": "It concerns the configuration of the source project; this version has no PostgreSQL store.",
 }
 """Why a claim is not checked."""

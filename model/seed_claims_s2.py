@@ -3,7 +3,7 @@
 from typing import Final
 
 from .claim_types import Citation
-from .seed_sentence import belied, later, shown, unchecked
+from .seed_sentence import belied, shown, unchecked
 
 
 def _at(section: str, first: int, last: int, sha256: str) -> Citation:
@@ -38,7 +38,7 @@ S2_CLAIMS: Final = (
     belied("S2-ONE-EXECUTION", "For one key there is at most one real execution.", "T-RETRY", "P1", _at("At most once", 44, 44, "07e27689aa655e73989f49e5e0d0a1c373bf0d316bbe712603e01150dad3b35b"),
            Citation("S4", "6", (101, 101), "9e0e359459ae14ee96424934bb9a42c0fb7f8518c74577fc68228f4d310b9f4d")),
     shown("S2-COMP-TRIGGER", "A compensatable failure calls the compensation that the tool declares.", "T-COMP", _at(_COMP, 27, 27, "df76f3d5cc3f6b7e3fa84379d25ae44d23705129c98daf1b616801b18f82332a"), _at("Irreversible tools", 36, 36, "9549bdf05d7078dba98875e223129387072bc6f9dd27e6552f6fa7ec4cb6b90e")),
-    later("S2-COMP-REQUEST", "So does an explicit request.", "T-COMP", _at(_COMP, 27, 27, "df76f3d5cc3f6b7e3fa84379d25ae44d23705129c98daf1b616801b18f82332a"), _at(_COMP, 30, 30, "51301156f4756ea1c850ee64fc2eab00befcd4d9dcaf9dd4463f3afabbeda4ac")),
+    shown("S2-COMP-REQUEST", "So does an explicit request.", "T-COMP", _at(_COMP, 27, 27, "df76f3d5cc3f6b7e3fa84379d25ae44d23705129c98daf1b616801b18f82332a"), _at(_COMP, 30, 30, "51301156f4756ea1c850ee64fc2eab00befcd4d9dcaf9dd4463f3afabbeda4ac")),
     shown("S2-COMP-EVENT", "After the compensation an event step_compensated is written.", "T-COMP, T-EVENT", _at(_COMP, 28, 28, "642310155147e7d258fac3415a6107d283db1477a2f3fb6a4bf86fc28826b6b8"), _at(_COMP, 30, 30, "51301156f4756ea1c850ee64fc2eab00befcd4d9dcaf9dd4463f3afabbeda4ac")),
     shown("S2-COMP-TERMINAL", "A replay takes a compensated step for ended: neither the step nor its compensation runs again.", "T-COMP", _at(_COMP, 28, 28, "642310155147e7d258fac3415a6107d283db1477a2f3fb6a4bf86fc28826b6b8")),
     shown("S2-COMP-COMMITTED", "Only a committed effect is compensated.", "T-COMP", _at(_COMP, 29, 29, "9f56664b0c67a0fc3c2aee281658961e0d0a95ee6f37675ab8442ae845115286"), _at("At most once", 46, 46, "8d0d9a40f39d97ad20ae716208a2c4a6507cf02fd11c60e1da558c6a01d61382")),
@@ -50,7 +50,6 @@ S2_CLAIMS: Final = (
 )  # fmt: skip
 
 S2_REASONS: Final = {
-    "S2-COMP-REQUEST": "No command of this version requests a compensation yet.",
     "S2-ID-TRACE": "It concerns the trace view of the source project; there is none here, and the events hold the ids.",
 }
 """Why a claim is not checked."""

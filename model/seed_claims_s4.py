@@ -3,7 +3,7 @@
 from typing import Final
 
 from .claim_types import Citation
-from .seed_sentence import belied, later, shown, unchecked
+from .seed_sentence import belied, shown, unchecked
 
 
 def _at(section: str, first: int, last: int, sha256: str) -> Citation:
@@ -48,13 +48,12 @@ S4_CLAIMS: Final = (
     shown("S4-6-CALLS", "A replay triggers no real call.", "E-VERIFIABLE, P12", _at("6", 100, 100, "007242c617f94b30f7371bc74d470db0d13f601b53c1ba68d84768083b892551")),
     shown("S4-6-REPEATS", "A finished job whose records hold a repeated effect is not called verifiable.", "E-VERIFIABLE, P13", _at("6", 101, 101, "9e0e359459ae14ee96424934bb9a42c0fb7f8518c74577fc68228f4d310b9f4d")),
     shown("S4-6-MISSING", "A finished job that lacks one of the required events is not called verifiable.", "E-VERIFIABLE, P13", _at("6", 97, 99, "c7fe3d30e18be59454dddc02b09213291fcd5efc5d4384ca1a04c18da9e3a11c")),
-    later("S4-6-PROVENANCE", "LLM steps can be led back to their decision and tool steps to their external id, and verify-job checks both.", "E-VERIFIABLE, E-PROV",
+    shown("S4-6-PROVENANCE", "LLM steps can be led back to their decision and tool steps to their external id, and verify-job checks both.", "E-VERIFIABLE, E-PROV",
           _at("6", 102, 102, "a2d27bad221431a8b96c965fb0449c912aed10d78b9e3c52c9592e35b6436e11")),
     unchecked("S4-6-TREE", "The trace view shows a decision tree and a graph of the tools' dependencies.", _at("6", 102, 102, "a2d27bad221431a8b96c965fb0449c912aed10d78b9e3c52c9592e35b6436e11")),
 )  # fmt: skip
 
 S4_REASONS: Final = {
-    "S4-6-PROVENANCE": "verify-job does not look at the decision of an LLM step yet.",
     "S4-6-TREE": "It concerns the trace view of the source project; there is none here.",
 }
 """Why a claim is not checked."""

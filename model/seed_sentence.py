@@ -26,8 +26,3 @@ def belied(name: str, sentence: str, requirement: str, hardened: str, *cited: Ci
 def unchecked(name: str, sentence: str, *cited: Citation) -> Claim:
     """A sentence of which nothing here can say whether it holds; the reason stands beside it."""
     return Claim(name, "as_written", sentence, cited, "out of scope", SHIPPED, "unchecked", (), (), (), "NOT CHECKED")
-
-
-def later(name: str, sentence: str, requirement: str, *cited: Citation) -> Claim:
-    """A sentence about what the runtime of this version does not do yet."""
-    return Claim(name, "hardened", sentence, cited, requirement, SHIPPED, "unchecked", (), (), (), "NOT CHECKED")

@@ -29,6 +29,7 @@ from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.tool import Tool
 from crashwindow.runtime.turn import Run
+from crashwindow.runtime.verifier import Match
 from crashwindow.scenarios.policies import COMMIT_FIRST
 
 Patch = pytest.MonkeyPatch
@@ -263,6 +264,12 @@ def replay_calls(patch: Patch) -> None:
     patch.setattr(seed_log, "replay", live)
 
 
+def believed(patch: Patch) -> None:
+    """verify-job finds no fault in anything."""
+    for room in (seed_log, seed_llm):
+        patch.setattr(room, "verify", lambda records: Sound())
+
+
 def rolled_back(patch: Patch) -> None:
     """The compensation takes the effect record away."""
 
@@ -379,13 +386,13 @@ MUTANTS: Final = {
     "no requeue": Mutant(_set(Step, "give_up", lambda self: iter_nothing("fail")), ("S2-RETRY-REQUEUE", "S0-2-RETRYABLE")),
     "nobody looks": Mutant(unconfirmed, (
         "S0-3-INTERFACE", "S0-3-BYSTEP", "S0-3-MISMATCH", "S0-3-SHIPPED", "S1-5-DEFAULT", "S1-5-STRICT", "S1-5-WARN", "S1-5-HUMAN",
-        "S0-3-UNDETERMINED")),
+        "S0-3-UNDETERMINED", "S0-1-AGAIN")),
     "always in doubt": Mutant(doubtful, ("S0-3-NOTHING", "S0-3-DEFAULT", "S1-5-NOOP")),
     "asked too late": Mutant(asked_late, ("S0-3-BOTH",)),
     "one change is looked at": Mutant(first_change_only, ("S0-3-EACH",)),
     "a person is not heard": Mutant(_set(StepHistory, "accepted", property(lambda self: False, lambda self, value: None)), ("S1-5-RESUME",)),
     "changes are cut short": Mutant(no_changes_kept, ("S0-3-FIELDS",)),
-    "never undone": Mutant(never_undone, ("S2-COMP-TRIGGER", "S0-2-COMPENSATED", "S2-COMP-TERMINAL")),
+    "never undone": Mutant(never_undone, ("S2-COMP-REQUEST", "S2-COMP-TRIGGER", "S0-2-COMPENSATED", "S2-COMP-TERMINAL")),
     "undone again": Mutant(undone_again, ("S2-COMP-ONCE",)),
     "said before it is done": Mutant(told_early, ("S2-COMP-EVENT",)),
     "undone though it failed": Mutant(undone_too_early, ("S2-COMP-COMMITTED",)),
@@ -411,7 +418,7 @@ MUTANTS: Final = {
     "nobody decided": Mutant(_set(plan, "snapshot_of", lambda stored: {}), ("S4-3-DECISION",)),
     "all is a tool's": Mutant(_set(seed_llm, "effect_log", lambda job_id, events: [e._replace(kind="tool") for e in effect_log(job_id, events)]),
                               ("S4-2.2-KINDS",)),
-    "everything is verifiable": Mutant(_set(seed_log, "verify", lambda records: Sound()), ("S4-6-REPEATS", "S4-6-MISSING")),
+    "everything is verifiable": Mutant(believed, ("S4-6-REPEATS", "S4-6-MISSING", "S4-6-PROVENANCE")),
     "windows can be asked about": Mutant(every_tool(on_unknown="query", look="fence"), ("S1-1-COVERED",)),
     "started is executed": Mutant(struck_earlier, ("S1-2-WINDOW1-ALL",)),
     "failures tell": Mutant(_set(House, "ended", lambda self, name, job=JOB: [f"{self.effects(name)} effects"]), ("S0-2-WORLD",)),
@@ -419,6 +426,7 @@ MUTANTS: Final = {
     "every tool is idempotent": Mutant(every_tool(idempotent=True), ("S2-RETRY-DEFAULT",)),
     "the world did change": Mutant(_set(seed_confirm.Look, "verify", lambda self, change, context: self.asked.append((change, context)) or seed_confirm.CHANGED),
                                    ("S0-3-ERROR",)),
+    "the world stays": Mutant(_set(seed_confirm, "CHANGED", Match()), ("S0-1-SKIP",)),
     "one event for an effect": Mutant(one_event_each, ("S4-2.1-FILTER",)),
     "errors have records": Mutant(_set(House, "records", lambda self, job=JOB: ["record"]), ("S4-4-ERROR",)),
 }  # fmt: skip

@@ -77,10 +77,10 @@ def test_every_strong_line_is_cited() -> None:
 
 
 def test_the_register_holds_the_four_seeds() -> None:
-    """S0, S1, S2 and S4 have more than eighty claims of their own, and few of them are not checked."""
+    """S0, S1, S2 and S4 have more than eighty claims of their own, and at most five of them are not checked."""
     assert len(SEED_CLAIMS) > 80
     assert {citation.document for claim in SEED_CLAIMS for citation in claim.citations} == {"S0", "S1", "S2", "S4"}
-    assert sum(claim.kind == "unchecked" for claim in SEED_CLAIMS) < len(SEED_CLAIMS) / 7
+    assert sum(claim.kind == "unchecked" for claim in SEED_CLAIMS) <= 5
 
 
 def test_the_rows_of_the_seed_name_windows() -> None:

@@ -43,7 +43,7 @@ S0_CLAIMS: Final = (
     belied("S0-2-EMPTY", "A step whose result type is empty is complete, as one of success, side_effect_committed or compensated is.", "T-OUTCOME",
            "S0-2-COMPLETE", _at("②", 48, 48, "e92b0b958d54c9dec86789eafc2c4ac427473e427e07c09f5275644fe1f0cc1d")),
     shown("S0-2-COMPLETE", "Complete for a replay are success, side_effect_committed and compensated, and no other result.", "T-OUTCOME",
-          _at("②", 48, 48, "e92b0b958d54c9dec86789eafc2c4ac427473e427e07c09f5275644fe1f0cc1d")),
+          _at("②", 48, 48, "e92b0b958d54c9dec86789eafc2c4ac427473e427e07c09f5275644fe1f0cc1d"), _at("Summary", 77, 77, "edefdd203c094d87894b417e0c9e1f8e7c92b272851d25ae72278098096d5b73")),
     shown("S0-2-NORETRY", "A step that is side_effect_committed or compensated is never retried.", "T-OUTCOME", _at("②", 49, 49, "3d0986b8a95c7265072420f18dfdacf083e9234caf7b0c335578f39d932108ab")),
     shown("S0-3-REPLAY", "To replay a committed step is to verify the world, restore the result and skip the execution.", "T-CONFIRM, P8",
           _at("③", 57, 57, "d1259de53894aa678265456a1391c3c5de4f372e73f1cde388d09540df2ca2e5"), _at("③", 66, 66, "6f41b3c4e01917e6b1e42377d1bf946fe70162ca5e7e981437af0c6d611b1c68"), _at("Goals", 8, 8, "3530ed462cd2dc14293fb8a346d94c17428d4bbe96c8ea71484a079d95c9529b")),

@@ -6,7 +6,7 @@ from .html_parts import badge, verdict
 from .html_sequence import draw
 from .sequence import broken
 from .tags import Html, Part, code, join, pairs, row, table, tag
-from .view import Entry, Finding, View, cited, figures, paired
+from .view import Entry, Finding, View, cited, figures, grouped
 
 HEADS = ("Claim", "Variant", "Sentence", "Expected", "Best", "Weakest link")
 
@@ -18,15 +18,21 @@ def anchor(item: Item, entry: Entry) -> str:
 
 def register_table(view: View) -> Html:
     """Every claim of the register; an as_written one names the hardened one beside which it stands."""
-    rows = [_row(view, entry) for entry in paired(view)]
     told = (
         "Every sentence that this version speaks of; nothing outside this table is claimed. A claim marked as "
         "written is what a source document says; where it is refuted, its hardened form stands beside it."
     )
     return join(
         tag("p", told, class_="lead"),
-        table("Claims with the best verdict and the weakest link", [*HEADS], rows, "stack claims"),
+        *(_part(view, name, entries) for name, entries in grouped(view)),
     )
+
+
+def _part(view: View, name: str, entries: list[Entry]) -> Html:
+    """The claims of one part of the register."""
+    rows = [_row(view, entry) for entry in entries]
+    caption = f"{name}: claims with the best verdict and the weakest link"
+    return join(tag("h3", name), table(caption, [*HEADS], rows, "stack claims"))
 
 
 def _row(view: View, entry: Entry) -> Html:

@@ -18,9 +18,9 @@ from .view import (
     cited,
     coverage_words,
     figures,
+    grouped,
     judge,
     needs,
-    paired,
     run_facts,
     window_problems,
 )
@@ -198,9 +198,18 @@ def _contracts(view: View) -> list[str]:
 
 def _claims(view: View) -> list[str]:
     heads = ("Claim", "Variant", "Sentence", "Source", "Expected", "Best", "Weakest link")
-    rows = []
     lines = []
-    for e in paired(view):
+    for name, entries in grouped(view):
+        rows, told = _part(view, entries)
+        lines += [f"### {escape(name)}", "", *table(heads, rows), *told, ""]
+    return ["## 4 Claim register", "", *lines]
+
+
+def _part(view: View, entries: list[Entry]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The claims of one part of the register: rows of its table, and what was found out about each."""
+    rows: list[tuple[str, ...]] = []
+    lines: list[str] = []
+    for e in entries:
         beside = view.hardened(e)
         sentence = escape(e.claim.sentence) + (f" Hardened form: {escape(beside.claim.id)}." if beside else "")
         expected = e.claim.expected + ("" if e.as_expected else " **NOT as expected**")
@@ -208,7 +217,7 @@ def _claims(view: View) -> list[str]:
         rows.append((escape(e.claim.id), e.claim.variant, sentence, escape(cited(e.claim)), expected, *links))
         lines += [f"- **{escape(e.claim.id)}** {escape(e.claim.formal)}", *(_item(item) for item in e.items)]
         lines += [f"  - not applied in this run: {', '.join(e.missing)}"] if e.missing else []
-    return ["## 4 Claim register", "", *table(heads, rows), *lines, ""]
+    return rows, lines
 
 
 def _item(item: Item) -> str:

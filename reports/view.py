@@ -196,6 +196,44 @@ def paired(view: View) -> list[Entry]:
     return found
 
 
+_OWN: Final = "Properties, tables and keys"
+_SENTENCE: Final = re.compile(r"S\d-")
+
+
+def grouped(view: View) -> list[tuple[str, list[Entry]]]:
+    """The register in parts: the specification's own properties, then the sentences of each document, section by section.
+
+    An as_written claim stands behind the hardened one, and so in its part.
+    """
+    parts: dict[str, list[Entry]] = {_OWN: []}
+    name = _OWN
+    for entry in paired(view):
+        if view.hardened(entry) is None:
+            name = _part(entry.claim)
+        parts.setdefault(name, []).append(entry)
+    own = parts.pop(_OWN)
+    rest = sorted(parts.items(), key=lambda part: min(_place(entry.claim) for entry in part[1] if _of(entry, part[0])))
+    return [*([(_OWN, own)] if own else []), *rest]
+
+
+def _part(claim: Claim) -> str:
+    """The part to which a claim without a hardened one belongs."""
+    if not _SENTENCE.match(claim.id) or not claim.citations:
+        return _OWN
+    first = claim.citations[0]
+    return f"{first.document} §{first.section}" if first.section else first.document
+
+
+def _of(entry: Entry, name: str) -> bool:
+    """Whether a claim gives its part its place."""
+    return _part(entry.claim) == name
+
+
+def _place(claim: Claim) -> tuple[str, int]:
+    """Where a claim's first source stands."""
+    return claim.citations[0].document, claim.citations[0].lines[0]
+
+
 def cited(claim: Claim) -> str:
     """Where the sentence of a claim comes from."""
     sources = []

@@ -23,6 +23,26 @@ NO_PROMISE = {
     ("S3", 16): "a fault of the code before the design",
 }
 """Lines with such a word that promise nothing, and why."""
+NO_SENTENCE = {
+    "what the document is about": {("S0", 10), ("S1", 3), ("S2", 3), ("S4", 10)},
+    "an introduction to what follows": {
+        ("S0", 18),
+        ("S0", 34),
+        ("S0", 45),
+        ("S0", 59),
+        ("S1", 20),
+        ("S2", 25),
+        ("S4", 22),
+    },
+    "the head of a table": {("S0", 36), ("S0", 74), ("S1", 71)},
+    "a plan of the other project's work": {("S2", 32)},
+    "a reference": {
+        *(("S1", line) for line in range(85, 91)),
+        *(("S2", line) for line in range(50, 53)),
+        *(("S4", line) for line in range(108, 112)),
+    },
+}
+"""Lines of S0, S1, S2 and S4 that no claim cites, by what they are."""
 CITATIONS = [(claim.id, citation) for claim in CLAIMS for citation in claim.citations]
 
 
@@ -74,6 +94,16 @@ def test_every_strong_line_is_cited() -> None:
     strong = strong_lines()
     assert len(strong) > 30
     assert strong - cited == NO_PROMISE.keys()
+
+
+@pytest.mark.skipif(not SEEDS.is_dir(), reason="the user's documents do not lie beside this checkout")
+@pytest.mark.parametrize("name", ["S0", "S1", "S2", "S4"])
+def test_every_line_is_cited(name: str) -> None:
+    """Each line of the four documents that is no heading is cited by a claim, but for those that are said to be no sentence."""
+    lines = (SEEDS / DOCUMENTS[name]).read_text(encoding="utf-8").split("\n")
+    said = {number for number, line in enumerate(lines, 1) if re.search(r"\w", line) and not line.startswith("#")}
+    cited = {line for _, c in CITATIONS if c.document == name for line in range(c.lines[0], c.lines[1] + 1)}
+    assert said - cited == {line for places in NO_SENTENCE.values() for document, line in places if document == name}
 
 
 def test_the_register_holds_the_four_seeds() -> None:

@@ -40,7 +40,7 @@ from crashwindow.reports.html import render_html
 from crashwindow.reports.markdown import code, escape, render_markdown
 from crashwindow.reports.sequence import LANES, diagram
 from crashwindow.reports.terminal import claim_text, claims_table, summary_table, trace_table
-from crashwindow.reports.view import CONTRACT_RULES, OTHER_RULES, REGISTER, Register, judge, needs
+from crashwindow.reports.view import CONTRACT_RULES, OTHER_RULES, REGISTER, Register, grouped, judge, needs
 from crashwindow.reports.words import plain
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -762,3 +762,18 @@ def test_what_needs_a_rule_is_what_this_run_refuted(
     assert needs(view, rules) == {rule: [(name, property_id, verdict)]}
     assert f"{property_id} {verdict}" in render_markdown(view.evidence, register)
     assert f'href="#claim-{name}"' in render_html(view.evidence, register)
+
+
+def test_the_register_is_read_by_document_and_section() -> None:
+    """Own properties come first, then each document's sections in its order; every claim once, as written behind hardened."""
+    view = judge(evidence(), REGISTER)
+    parts = grouped(view)
+    names = [name for name, _ in parts]
+    assert names[0] == "Properties, tables and keys"
+    assert names[1:] == [*dict.fromkeys(names[1:])]
+    assert [name[:2] for name in names[1:]] == sorted(name[:2] for name in names[1:])
+    assert names.index("S1 §1") < names.index("S1 §2") < names.index("S1 §5") < names.index("S4 §6")
+    listed = [entry.claim.id for _, entries in parts for entry in entries]
+    assert sorted(listed) == sorted(claim.id for claim in REGISTER.claims)
+    for html in (render_html(evidence(), REGISTER), render_markdown(evidence(), REGISTER)):
+        assert all(html.count(f"{name}</h3>") == 1 or f"### {name}\n" in html.replace("\\", "") for name in names)

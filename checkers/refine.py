@@ -29,7 +29,7 @@ View = tuple[str, str]  # what the step's records say, and its effect
 Move = tuple[View, View]
 
 EVIDENCE = ("effect", "finished", "committed", "resolved")
-READ = (*EVIDENCE, "ledger", "node", "job", "open", "closed", "effects")
+READ = (*EVIDENCE, "ledger", "node", "undone", "job", "open", "closed", "effects")
 """The fields of the step machine of which `seen` is a function."""
 
 BEGIN: Move = (("none", "none"), ("started", "none"))
@@ -43,6 +43,10 @@ def seen(step: Mapping[str, str]) -> View:
     if step["node"] in ("no_effect", "unknown"):
         return step["node"], deed
     if step["job"] == "parked" and step["open"] != "0":
+        return "unknown", deed
+    if step["job"] == "cancelled" and step["closed"] != "0":
+        return "no_effect", deed
+    if step["undone"] == "yes":
         return "unknown", deed
     return ("none" if step["open"] == step["closed"] == "0" else "started"), deed
 

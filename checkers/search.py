@@ -21,7 +21,7 @@ from .explore import Engine, Space, explore, predecessors, reaching
 from .machines import machine_of
 from .traces import trace_to
 
-REST = guard(job="completed|failed|parked", at="idle")
+REST = guard(job="completed|failed|cancelled|parked|waiting", at="idle")
 RESTS: Final[Mapping[str, tuple[Guard, tuple[str, ...]]]] = {
     HARDENED_GATE.name: (guard(job="completed|failed|cancelled", at="idle"),
                          ("somebody signals, unasked", "cancel a waiting job", "cancel an open job")),

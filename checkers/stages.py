@@ -253,6 +253,17 @@ CANARIES = {
         "send request",
         {"request": "sent", "quiet": "no", "keys": "+1", "at": "await_reply"},
     ),
+    "a cancel is honoured while an attempt is open": ("5: open attempt", {"at": "append_cancelled"}),
+    "a cancelled job leaves its ledger record as it was": ("6: cancelled", {"at": "append_cancelled"}),
+    "what comes from the effect record is not confirmed": (
+        "3: effect record",
+        {"at": "put_effect", "memory": "=effect", "fresh": "yes"},
+    ),
+    "a step with an unknown outcome is requeued": ("on unknown: fail", {"at": "append_retryable"}),
+    "a finished node is skipped whatever the verifier says": (
+        "confirm: mismatch, again",
+        {"at": "checkpoint", "cleared": "differs"},
+    ),
 }
 """Plausible defects of the model that search and proof have to find in every run: rule, and what it writes instead."""
 

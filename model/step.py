@@ -353,6 +353,7 @@ def _close(policy: Policy) -> list[Rule]:
 
 def _unknown(policy: Policy) -> list[Rule]:
     """The ambiguity class: say UNKNOWN, then what the tool declares (`on_unknown`)."""
+    retried = "append_node_failed" if policy.retries == "the first alone executes" else "acquire"
     in_place = []
     if policy.retries == "after any failure":
         in_place = [_work("append unknown, retried", "append_unknown", "schedule_retry", writes="doubt:yes",
@@ -367,7 +368,7 @@ def _unknown(policy: Policy) -> list[Rule]:
         _work("on unknown: query", "on_unknown", "query", sees="on_unknown:query", source="T-RECOVER on_unknown"),
         _work("on unknown: fail", "on_unknown", "append_node_failed", sees="on_unknown:fail", source="T-RECOVER on_unknown"),
         _work("on unknown: reexecute", "on_unknown", "schedule_retry", sees="on_unknown:reexecute retry:no", source="T-RECOVER on_unknown"),
-        _work("on unknown: reexecute was scheduled", "on_unknown", "acquire", sees="on_unknown:reexecute retry:yes", source="T-RETRY"),
+        _work("on unknown: reexecute was scheduled", "on_unknown", retried, sees="on_unknown:reexecute retry:yes", source="T-RETRY"),
         _work("on unknown: reexecutions used up", "on_unknown", "park", sees="on_unknown:reexecute retry:no", source="T-RECOVER on_unknown"),
         _work("query: happened", "query", "resolve_happened", meets="effects:1|2", writes="memory:first", boundary="query", source="T-QUIET"),
         _work("query: absent, fenced", "query", "resolve_not_happened", sees="look:fence", meets="effects:0", writes="wire:0",
@@ -427,7 +428,7 @@ def _people() -> list[Rule]:
         Rule("person: accepts the record", Actor.PERSON, guard(job="parked", at="idle", finished=SET, waiver="none|warned"),
              writes={"waiver": "accepted", "job": "open"}, boundary="confirm_replay", emits=("replay_confirmed", "job_requeued"),
              source="T-CONFIRM; assumption A-PERSON"),
-        Rule("person: has it compensated", Actor.PERSON, guard(job="parked", at="idle", open="1|2", undone="no"),
+        Rule("person: has it compensated", Actor.PERSON, guard(job="parked", at="idle", finished=SET, undone="no"),
              writes={"job": "open"}, emits=("job_requeued",), source="T-COMP"),
     ]  # fmt: skip
 

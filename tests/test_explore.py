@@ -10,9 +10,9 @@ from crashwindow.model.step import build
 from crashwindow.scenarios.policies import POLICIES
 
 PINNED = {
-    "hardened": (60106, 159640),
-    "s0-order-full-recovery": (60106, 159640),
-    "s4-reexecute-stable-key": (78607, 241860),
+    "hardened": (351521, 1314855),
+    "s0-order-full-recovery": (351521, 1314855),
+    "s4-reexecute-stable-key": (392654, 1585816),
 }
 """States and transitions of the whole space. A change of the model changes them; nothing else may."""
 

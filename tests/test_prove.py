@@ -42,7 +42,7 @@ def proof(policy: str) -> Proof:
 
 @pytest.mark.parametrize("policy", WRITTEN)
 def test_every_property_is_proved(policy: str) -> None:
-    """P1, P2, P3, P4, P6, P7, P11 and P14 hold by induction, under either order of the writes; every answer is there."""
+    """P1, P2, P3, P4, P6, P7, P8, P11 and P14 hold by induction, under either order of the writes; every answer is there."""
     found = proof(policy)
     assert {p.id: found.verdict(p.id) for p in PROPERTIES} == {p.id: Verdict.PROVED for p in PROPERTIES}
     assert found.holds
@@ -97,6 +97,10 @@ REFUTED = [
     ("s0-events-alone", ("P1", "P2", "P3", "P4", "P6")),
     ("s0-events-alone-barrier", ("P3", "P4", "P6")),
     ("barrier-before-lookup", ("P3", "P4")),
+    ("s2-any-failure", ("P1", "P2", "P6")),
+    ("s2-first-alone", ("P4",)),
+    ("s0-confirmation", ("P8",)),
+    ("s0-verifier-errors", ("P4",)),
 ]
 
 
@@ -162,8 +166,8 @@ MUTANTS = {
     "B2 is left out": ("P14.1", leading("acquire", "execute")),
     "an open attempt is executed again": ("P1.1", leading("5: open attempt", "acquire")),
     "rule 4 looks at any attempt": ("P1.1", blind("4: all closed", "open")),
-    "closing looks at the last attempt": ("P2.7", blind("every attempt is closed", "open")),
-    "a lost answer is taken for a refusal": ("P2.7", leading("no reply, lost", "append_no_effect")),
+    "closing looks at the last attempt": ("P2.10", blind("every attempt is closed", "open")),
+    "a lost answer is taken for a refusal": ("P2.10", leading("no reply, lost", "append_no_effect")),
     "a late request is taken for a refusal": ("P1.1", leading("no reply, still on the wire", "append_no_effect")),
     "a person may say no at once": ("P1.1", blind("person: did not happen", "quiet")),
     "a query may say no at once": ("P1.1", blind("query: absent, quiet", "quiet")),
@@ -173,12 +177,26 @@ MUTANTS = {
     "commit leaves the result out": ("P6.4", forgetting("commit", "recorded")),
     "finished says another result": ("P6.1", writing("append finished", finished="other")),
     "finished is left out": ("P3.1", leading("put effect", "append_committed")),
-    "the terminal event comes before the checkpoint": ("P6.7", leading("append node finished", "append_completed")),
+    "the terminal event comes before the checkpoint": ("P6.8", leading("append node finished", "append_completed")),
     "a refusal is taken for doubt": ("P4.1", leading("reply: no effect", "append_unknown")),
-    "no effect without asking": ("P2.7", leading("5: open attempt", "ledger_no_effect")),
-    "UNKNOWN is not written": ("P6.11", leading("5: open attempt", "on_unknown")),
+    "no effect without asking": ("P2.10", leading("5: open attempt", "ledger_no_effect")),
+    "UNKNOWN is not written": ("P6.17", leading("5: open attempt", "on_unknown")),
     "an effect record is replaced": ("P7", writing("put effect: there", effect="other")),
     "a completed job is opened again": ("P7", seeing("elsewhere: resolved, after", job="completed")),
+    "a cancel looks at no attempt": ("P2.10", blind("acquire: cancelled", "open")),
+    "a cancel does not settle the ledger": ("P6", leading("6: cancelled", "append_cancelled")),
+    "nobody asked for a cancel": ("P4.9", blind("8: cancelled", "told")),
+    "a step with an unknown outcome is requeued": ("P2.12", leading("on unknown: fail", "append_retryable")),
+    "the catch-up from the effect store is not confirmed": ("P8.1", writing("3: effect record", fresh="yes")),
+    "a finished node is skipped, whatever the verifier says": (
+        "P8.1",
+        leading("confirm: mismatch, again", "checkpoint"),
+    ),
+    "a mismatch is injected without a warning": (
+        "P8.1",
+        leading("confirm: mismatch, warned of", "append_node_finished"),
+    ),
+    "a partial effect is called a success": ("P2.7", leading("a partial effect, for good", "append_node_finished")),
     "a checkpoint is taken back": ("P7", writing("elsewhere: resolved, after", checkpoint="no")),
 }
 """Plausible bugs, each with a property that the explorer finds broken."""

@@ -50,6 +50,7 @@ BREAKS = {
     "P4": broken("1: finished", writes={"at": "ledger_unknown"}),
     "P6": broken("commit", writes={"ledger": "committed", "recorded": "other", "at": "append_node_finished"}),
     "P7": broken("claim", writes={"at": "fence_events", "checkpoint": "no", "retry": "yes"}, sees=guard(at="idle")),
+    "P8": broken("confirm: match", writes={"at": "append_node_finished"}),
     "P11": broken("send request", writes={"request": "sent", "quiet": "no", "keys": "+1", "at": "await_reply"}),
     "P14": broken("append started", writes={"retry": "no", "at": "execute"}),
 }

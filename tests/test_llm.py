@@ -117,11 +117,20 @@ def test_a_write_without_an_answer_is_repeated_from_memory(tmp_path: Path) -> No
 
 def test_a_conflict_after_the_answer_does_not_ask_again(tmp_path: Path) -> None:
     """The stream is read again under the same lease: the effect record is caught up."""
+
+    class Slow(Whim):
+        def complete(self, request: LlmRequest) -> LlmAnswer:
+            told.client("job_requeued", by="person", who="ann")  # not neutral
+            return super().complete(request)
+
     told = stage(tmp_path)
-    end = told.life("append_committed:conflict")
+    told.providers["whim"] = told.whim = Slow()
+    end = told.life()
     assert end is not None
     assert end.status == "completed"
     assert len(told.whim.asked) == 1
+    assert told.performed.count("fence_events") == 2
+    assert not list(wrong(told))
 
 
 # Mutants: what the rehearsal is worth.

@@ -42,7 +42,11 @@ ASSUMPTIONS: Final = {
         Assumption("A-NO-EFFECT", "A tool raises NoEffectError only when provably nothing happened and nothing will.", "the tool's author"),
         Assumption("A-QUERY", "A tool's query tells the truth, and a look declared fencing refuses every request of an older attempt.",
                    "the tool's author"),
+        Assumption("A-VERIFIER", "A verifier that answers match or mismatch has seen the resource, and what it names changes nothing.",
+                   "the verifier's author; what no verifier looks at is not confirmed"),
         Assumption("A-PERSON", "A person who resolves a parked step tells the truth about the world.", "whoever resolves"),
+        Assumption("A-VERIFIER", "A verifier tells the truth about the world at that moment; where none is configured, or no change is recorded, "
+                   "nothing is confirmed and the record is taken as it is.", "whoever configures the verifiers"),
         Assumption("A-HASH", "SHA-256 has no collisions, so distinct steps have distinct keys.", "cryptography"),
         Assumption("A-STEPS", "Steps of a job have distinct keys and run one after another, so one step can be followed alone, the others "
                    "being the rules named `elsewhere`.", "runtime.protocol; the monitor replays every step of every run"),
@@ -75,6 +79,12 @@ CLAIMS: Final = (
               Citation("S1", "3", (45, 45), "a90ab914db3383c77f636f76072de11d1cf4d2ecc065970b34f09dcb235c37b6")),
     _hardened("P7", "Logs only grow, committed results never change, and nothing follows a terminal event.", "T-PROP P7", _STORE,
               Citation("S4", "5.1", (84, 86), "2f2eafcba1b75a0d2caea97f226b1660c2ea78306ef80f493b468c9afbf6eec7")),
+    _hardened("P8", "No result is injected from a record unless, in this claim, the world was seen to agree with it, or the disagreement was durably "
+              "warned of, or a person has accepted it.", "T-PROP P8, T-CONFIRM", (*_STORE, "A-VERIFIER"),
+              Citation("S0", "③", (57, 57), "d1259de53894aa678265456a1391c3c5de4f372e73f1cde388d09540df2ca2e5"), Citation("S0", "③", (64, 64), "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"), Citation("S0", "③", (66, 66), "6f41b3c4e01917e6b1e42377d1bf946fe70162ca5e7e981437af0c6d611b1c68")),
+    _hardened("P8", "No result is injected from a record unless, under the same claim, a verifier saw the world agree with it, or the "
+              "disagreement was durably warned of, or a person has accepted it.", "T-PROP P8, T-CONFIRM",
+              (*_STORE, "A-PERSON", "A-VERIFIER"), Citation("S0", "③", (57, 57), "d1259de53894aa678265456a1391c3c5de4f372e73f1cde388d09540df2ca2e5"), Citation("S0", "③", (66, 66), "6f41b3c4e01917e6b1e42377d1bf946fe70162ca5e7e981437af0c6d611b1c68")),
     _hardened("P11", "A tool is sent one external key per logical effect, the same in every attempt and after every reclaim.",
               "T-PROP P11, T-KEY", (*_STORE, "A-HASH"), Citation("S1", "4.2", (62, 62), "61b2591205d560ee69be605ab536d089771d6714033b39cfd3b3a3d7e67ead92"), Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833")),
     Claim("P11-INJECTIVE", "hardened", "Distinct logical steps are given distinct external keys.", (Citation("S1", "4.1", (53, 56), "45a9814196c0d03c728aece21282ef949d3f3cfec0671f090b4d645e7ec6cb6f"),),
@@ -114,6 +124,18 @@ CLAIMS: Final = (
     Claim("S1-2-BARRIER-FIRST", "as_written", "Row 2 read alone: a pending invocation is decided ('no execution, permanent failure') without a look into the "
           "effect store, and nothing is lost. Row 3 has the look.", (Citation("S1", "2", (25, 26), "1c7d56dd7b5ba4c330d25c4a21fa410e2860b19a29ce65f4572f1e40dd71a8da"),), "T-RECOVER 3", "barrier-before-lookup", "refuted", ("P3", "P4"),
           _STORE, ("explore", "replay"), "REFUTED", "P3"),
+    Claim("S2-19-RETRY", "as_written", "A failure whose error nothing matches is taken for retryable and is executed again, and the key keeps it "
+          "at most one effect.", (Citation("S2", "", (19, 19), "a7d80218107b23e63cc7772dadc1be87e7e85235257a9429591bce02c9e84d67"), Citation("S2", "", (44, 44), "07e27689aa655e73989f49e5e0d0a1c373bf0d316bbe712603e01150dad3b35b")),
+          "T-RETRY", "s2-any-failure", "refuted", ("P1",), _STORE + _TOOL, ("explore",), "REFUTED", "P1"),
+    Claim("S2-45-FIRST-ALONE", "as_written", "Of the retries under one key only the first execution is real; a retry that was granted is worth granting.",
+          (Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833"), Citation("S2", "", (45, 45), "30b6193d2bfffb1df85013ca9ff7b8c8bc89ec0ea4f3553073a1999032cda944")),
+          "T-RETRY", "s2-first-alone", "refuted", ("P4",), _STORE + _TOOL, ("explore",), "REFUTED", "P4"),
+    Claim("S0-3-SOURCES", "as_written", "What is injected from the ledger or from the events is confirmed, and so every injection is.",
+          (Citation("S0", "③", (64, 64), "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"), Citation("S0", "③", (66, 66), "6f41b3c4e01917e6b1e42377d1bf946fe70162ca5e7e981437af0c6d611b1c68")),
+          "T-CONFIRM", "s0-confirmation", "refuted", ("P8",), _STORE, ("explore",), "REFUTED", "P8"),
+    Claim("S0-3-ERRORS", "as_written", "An error of the verifier fails the job for good, as a mismatch does.",
+          (Citation("S0", "③", (64, 64), "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"),),
+          "T-CONFIRM", "s0-verifier-errors", "refuted", ("P4",), _STORE, ("explore",), "REFUTED", "P4"),
     *SEED_CLAIMS,
     *CONTRACT_CLAIMS,
     *SEMANTICS_CLAIMS,
@@ -125,9 +147,8 @@ CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 NOT_CHECKED: Final = (
     "Many workers on one job, zombies and fencing (P5), and liveness under fairness (P15).",
     "PostgreSQL; power loss (unsynced writes dropped) and clock jumps.",
-    "Confirmation replay (P8), verify-job and audit (P13).",
+    "audit (P13); verify-job is tested, not proved.",
     "That the runtime's gates, compensations and recorded values do what their models say: P9, P10 and P12 are proved of the models, and "
     "A-GATED, A-COMPENSATED and A-INJECTED are assumed.",
-    "The sentences of S0, S2 and S4 on retry, compensation, confirmation and provenance.",
-    "Cancelling a job: no rule of the model and no command of the runtime does it yet, so window 8f is reached by failure alone.",
+    "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",
 )

@@ -7,17 +7,18 @@ that is being worked on can be looked at, too. What is not done yet is not judge
 Each criterion gives its faults, the first one first.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from .canonical import digest
 from .event_chain import first_break
-from .history import History, snapshot_of
+from .event_order import disorder
+from .history import INPUT_KINDS, History, snapshot_of
 from .job_records import Kind, Records, Step
 from .keys import invocation_id
 from .outcome import StepResult
 from .records import EffectRecord, Event, Invocation, Json
-from .replay import COMPLETE, replay
+from .replay import COMPLETE, Replay, replay
 from .store_rules import encode
 
 
@@ -42,12 +43,8 @@ def chained(records: Records) -> Iterator[Fault]:
 def auditable(records: Records) -> Iterator[Fault]:
     """Plan, executions, results and ends of steps are there, in order, and each hash is of what it stands for."""
     events = records.events
-    if [event.type for event in events[:2]] != ["job_created", "plan_generated"]:
-        yield Fault(1, "a job begins with job_created and plan_generated")
-    if events[0].data["job_id"] != records.job_id:
-        yield Fault(1, f"it creates job {events[0].data['job_id']!r}")
-    if events[1].data["plan_hash"] != digest(events[1].data["plan"]):
-        yield Fault(2, "the plan is not the one of its hash")
+    yield from _begun(records)
+    yield from _by_their_holders(events)
     for event in events:
         if event.step is not None and event.step not in records.steps:
             yield Fault(event.version, f"{event.type} speaks of step {event.step!r}, which is not in the plan")
@@ -60,6 +57,43 @@ def auditable(records: Records) -> Iterator[Fault]:
                 yield Fault(None, f"the job is completed, and step {name!r} has no successful node_finished")
         if events[-1].type != "job_completed":
             yield Fault(events[-1].version, f"the job is completed, and its last event is {events[-1].type}")
+
+
+def _begun(records: Records) -> Iterator[Fault]:
+    """J1: the job and its plan, once."""
+    created, planned, *later = records.events
+    if [created.type, planned.type] != ["job_created", "plan_generated"]:
+        yield Fault(1, "a job begins with job_created and plan_generated")
+    if created.data["job_id"] != records.job_id:
+        yield Fault(1, f"it creates job {created.data['job_id']!r}")
+    if planned.data["plan_hash"] != digest(planned.data["plan"]):
+        yield Fault(2, "the plan is not the one of its hash")
+    for event in later:
+        if event.type in ("job_created", "plan_generated"):
+            yield Fault(event.version, f"a second {event.type}")
+
+
+CLIENTS: Final = frozenset({
+    "job_created", "plan_generated", "decision_snapshot", "signal_received", "cancel_requested", "compensation_requested",
+    "replay_confirmed",
+})  # fmt: skip
+"""Events that people and clients alone write, without an epoch; some others, such as job_requeued, may be theirs as well."""
+EITHER: Final = frozenset({"invocation_resolved", "job_requeued", "job_cancelled"})
+
+
+def _by_their_holders(events: Sequence[Event]) -> Iterator[Fault]:
+    """T-FENCE: a worker's events bear its epoch, and none is older than one before it; those of people bear none."""
+    newest = 0
+    for event in events:
+        if event.epoch is None:
+            if event.type not in CLIENTS | EITHER:
+                yield Fault(event.version, f"{event.type} is a worker's to write, and bears no epoch")
+        elif event.type in CLIENTS:
+            yield Fault(event.version, f"{event.type} is not a worker's to write, and bears epoch {event.epoch}")
+        elif event.epoch < newest:
+            yield Fault(event.version, f"it is of epoch {event.epoch}, after one of epoch {newest}")
+        else:
+            newest = event.epoch
 
 
 NEEDED: Final[Mapping[Kind, tuple[tuple[str, dict[str, Json]], ...]]] = {
@@ -83,13 +117,23 @@ def _in_order(name: str, step: Step, done: Event) -> Iterator[Fault]:
             yield Fault(event.version, f"step {name!r}: {kind} stands before event {before}, which it has to follow")
         else:
             before = event.version
+    if step.committed is not None:
+        said = (step.committed.data["kind"], step.committed.data["command_id"])
+        if said != ("tool" if step.kind == "compensation" else step.kind, name):
+            yield Fault(step.committed.version, f"step {name!r}: it is committed as {said[0]} {said[1]!r}")
+    yield from _hashed(name, step)
+
+
+def _hashed(name: str, step: Step) -> Iterator[Fault]:
+    """Each hash is of what it stands for; inputs are numbered, and recorded before the result."""
     for event in (*step.inputs, *step.told):
         given = event.data["input"] if event in step.inputs else step.given
         hashes = {"input_hash": digest(given), "output_hash": digest(event.data["result"])}
         if step.kind == "llm":
             hashes |= {"prompt_hash": digest(given["prompt"]), "response_hash": digest(event.data["result"])}
+        committed = event.type == "command_committed"
         for hashed, expected in hashes.items():
-            if event.data.get(hashed, expected) != expected:
+            if event.data.get(hashed, None if committed else expected) != expected:
                 yield Fault(event.version, f"step {name!r}: {hashed} is not that of what the records hold")
     for place, event in enumerate(step.inputs, 1):
         if not event.data["command_id"].endswith(f"#{place}"):
@@ -128,6 +172,11 @@ def replayable(records: Records) -> Iterator[Fault]:
             settled = {"status": "COMMITTED", "result": expected["output"], **_identity(step)}
             yield from _agree(done, f"step {name!r}: the ledger", settled, records.ledger.get(step.key))
         yield from _agree(done, f"step {name!r}: the effect store", expected, records.effects.get(step.key))
+    yield from _ends_alike(records, again)
+
+
+def _ends_alike(records: Records, again: Replay) -> Iterator[Fault]:
+    """A replay ends as the job did."""
     if records.finished and again.live is not None:
         yield Fault(None, f"a replay of the completed job needs a live call ({again.live})")
     if records.finished and again.live is None and [event.type for event in again.added] != COMPLETE:
@@ -154,6 +203,12 @@ def _effect(record: EffectRecord) -> dict[str, Json]:
     """What an effect record says, but for its external id, which is provenance."""
     names = ("step_id", "kind", "input", "output", "input_hash", "output_hash", "state_changes")
     return {name: getattr(record, name) for name in names}
+
+
+def _named(name: str, step: Step, record: EffectRecord) -> Iterator[Fault]:
+    """The effect record of a tool names the tool."""
+    if record.metadata.get("tool_name") != step.tool:
+        yield Fault(None, f"step {name!r}: the effect store holds another metadata.tool_name than the plan")
 
 
 def _agree(done: Event, where: str, expected: Mapping[str, Json], stored: object) -> Iterator[Fault]:
@@ -183,19 +238,35 @@ def free_of_repeats(records: Records) -> Iterator[Fault]:
                 yield Fault(
                     None, f"the {where} holds a record of step {record.step_id!r} under a key that is not its own"
                 )
+    for name, step in records.parts:
+        if step.kind in ("tool", "compensation") and (wrong := disorder(step.events, INPUT_KINDS)):
+            yield Fault(wrong.version, f"step {name!r}: {wrong.reason}")
 
 
 def _own_key(name: str, step: Step) -> Iterator[Fault]:
-    """Every event of a step bears its key and its invocation id, where it bears any."""
+    """Every event that an invocation has written bears its key, its invocation id and its tool; others may bear none."""
     if not step.key:
         return
     own = {"idempotency_key": step.key, "invocation_id": invocation_id(step.key)}
+    if step.kind in ("tool", "compensation"):
+        own["tool_name"] = step.tool
     for event in step.events:
         if step.kind == "compensation" and event.type == "node_finished":
             continue  # it is the step's, too, and bears its key
+        bears = event.type in INVOKED and step.kind in ("tool", "compensation")
         for what, expected in own.items():
-            if event.data.get(what, expected) != expected:
+            if event.data.get(what, None if bears else expected) != expected:
                 yield Fault(event.version, f"step {name!r}: {what} is not the step's own")
+        begins = event.type in ("tool_invocation_started", "compensation_started")
+        if begins and event.data.get("args_hash") != digest(step.given):
+            yield Fault(event.version, f"step {name!r}: args_hash is not that of its arguments")
+
+
+INVOKED: Final = frozenset({
+    "tool_invocation_started", "tool_invocation_finished", "compensation_started", "step_compensated", "compensation_failed",
+    "state_changed", "command_committed", "retry_scheduled", "invocation_resolved", "node_finished", "state_checkpointed",
+})  # fmt: skip
+"""The types of events that an invocation writes."""
 
 
 def _once(name: str, step: Step) -> Iterator[Fault]:
@@ -244,6 +315,8 @@ def traceable(records: Records) -> Iterator[Fault]:
         if len({encode(each) for each in said.values()}) > 1:
             told = ", ".join(f"{each!r} in {where}" for where, each in said.items())
             yield Fault(done.version, f"step {name!r}: its external id is {told}")
+        if step.key in records.effects:
+            yield from _named(name, step, records.effects[step.key])
 
 
 def _decided(records: Records) -> Iterator[Fault]:
@@ -281,7 +354,10 @@ CRITERIA: Final[Mapping[str, tuple[str, Callable[[Records], Iterator[Fault]]]]] 
     "chain intact": ("every event is the one that was written there, and none is missing", chained),
     "auditable": ("plan, executions, results and ends are there, in order", auditable),
     "replayable": ("a replay calls nothing, and gives the same steps, results and end", replayable),
-    "free of repeats": ("one key, one success and one record per step", free_of_repeats),
+    "free of repeats": (
+        "one key, one success and one record per step, in an order that the protocol can write",
+        free_of_repeats,
+    ),
     "provenance traceable": ("external ids, and what led to a model's answer, agree wherever they stand", traceable),
 }
 """By name: what each asks for, and the check. In this order: what a later one says rests on those before it."""

@@ -375,7 +375,7 @@ def replay_sentence(key: str) -> int:
         console.print(trace_table(item.trace))
     words = f"{claim.id}: {claim.sentence}\n{item.verdict}: {item.statement}"
     console.print(words, markup=False, highlight=False, soft_wrap=True)
-    return 0 if (item.verdict == "REFUTED") is (claim.kind == "belied") else 1
+    return 0 if (item.verdict == "REFUTED") is (claim.expected == "REFUTED") else 1
 
 
 def known_claim(name: str) -> "Claim":

@@ -147,7 +147,7 @@ CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 NOT_CHECKED: Final = (
     "Many workers on one job, zombies and fencing (P5), and liveness under fairness (P15).",
     "PostgreSQL; power loss (unsynced writes dropped) and clock jumps.",
-    "audit (P13); verify-job is tested, not proved.",
+    "Audit (P13); verify-job is tested, not proved.",
     "That the runtime's gates, compensations and recorded values do what their models say: P9, P10 and P12 are proved of the models, and "
     "A-GATED, A-COMPENSATED and A-INJECTED are assumed.",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",

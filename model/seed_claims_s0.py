@@ -3,7 +3,7 @@
 from typing import Final
 
 from .claim_types import Citation
-from .seed_sentence import belied, shown, unchecked
+from .seed_sentence import belied, refuted, shown, unchecked
 
 
 def _at(section: str, first: int, last: int, sha256: str) -> Citation:
@@ -57,8 +57,10 @@ S0_CLAIMS: Final = (
     shown("S0-3-EACH", "Every change of state that the step has recorded is verified.", "T-CONFIRM", _at("③", 64, 64, "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d")),
     shown("S0-3-MISMATCH", "If one of them does not agree the job fails for good; the step is not silently executed again.", "T-CONFIRM strict",
           _at("③", 64, 64, "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"), _at("Summary", 78, 78, "3581005cb19508fee8d9911e3920166d70e857881a4f90c46e5e2cbc2c01b673"), _at("Summary", 80, 80, "32af12268cc998f363815f2ad484810caba5aecaaa88be13a56d7a51b542ff0c")),
-    belied("S0-3-ERROR", "A verifier that ends with an error has found a disagreement: the job fails for good.", "T-CONFIRM", "S0-3-UNDETERMINED",
-           _at("③", 64, 64, "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d")),
+    refuted("S0-3-ERROR", "A verifier that ends with an error has found a disagreement: the job fails for good.", "T-CONFIRM", "s0-verifier-errors", "P4",
+            "S0-3-UNDETERMINED", _at("③", 64, 64, "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"), tried=True),
+    refuted("S0-3-CATCHUP", "What is taken from ledger or events is verified first, and so nothing is injected unverified.", "T-CONFIRM",
+            "s0-confirmation", "P8", "P8", _at("③", 64, 64, "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"), Citation("S1", "2", (26, 26), "e039357bd15fc0635aa09eaff8ac2000ac0fbf04ac84b9491182b150fe6045d7")),
     shown("S0-3-UNDETERMINED", "A verifier that cannot tell is asked again and then the job is parked; only a mismatch fails it.", "T-CONFIRM",
           _at("③", 64, 64, "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d")),
     shown("S0-3-NOTHING", "Where there is nothing to verify the result is injected.", "T-CONFIRM", _at("③", 64, 64, "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d")),

@@ -23,6 +23,27 @@ def belied(name: str, sentence: str, requirement: str, hardened: str, *cited: Ci
     )
 
 
+def refuted(name: str, sentence: str, requirement: str, policy: str, fails: str, hardened: str, *cited: Citation,
+            tried: bool = False) -> Claim:  # fmt: skip
+    """A sentence whose policy breaks a property in the model; `tried`: a run of the shipped code contradicts it as well."""
+    methods = ("explore", "enumerate") if tried else ("explore",)
+    needs = STORE + TOOL
+    return Claim(
+        name,
+        "as_written",
+        sentence,
+        cited,
+        requirement,
+        policy,
+        "refuted",
+        (fails,),
+        needs,
+        methods,
+        "REFUTED",
+        hardened,
+    )
+
+
 def unchecked(name: str, sentence: str, *cited: Citation) -> Claim:
     """A sentence of which nothing here can say whether it holds; the reason stands beside it."""
     return Claim(name, "as_written", sentence, cited, "out of scope", SHIPPED, "unchecked", (), (), (), "NOT CHECKED")

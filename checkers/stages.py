@@ -26,6 +26,7 @@ from .search import check, complete, examine
 from .seed_text import SEED_TEXT
 from .semantics_stages import SEMANTICS_STAGES
 from .verify import Context, Found, Stage
+from .verify_job_stage import VERIFY_JOB
 from .windows import Derived, derive
 
 if TYPE_CHECKING:
@@ -305,6 +306,7 @@ STAGES = (
     *CONTRACT_WALK_STAGES,
     CONTRACT_TEXT,
     SEED_TEXT,
+    VERIFY_JOB,
     *SEMANTICS_STAGES,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     CONTRACT_CRASHES,

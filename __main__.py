@@ -79,7 +79,7 @@ EVIDENCE_FILE = argument(
 )
 CLAIM = argument("claim", metavar="CLAIM", nargs="?", help="one claim's id")
 A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
-KEY = argument("key", metavar="KEY", help="model:POLICY:0/1/2 or crash:CASE[@POLICY]:FAULT;FAULT")
+KEY = argument("key", metavar="KEY", help="model:POLICY:0/1/2, crash:CASE[@POLICY]:FAULT;FAULT or text:CLAIM")
 AT = argument("--at", metavar="BOUNDARY:WHEN", help="one fault instead of the sweep, as in append_started:after")
 DO = argument("action", choices=("list", "run", "validate"), help="what to do")
 CRASH_EVERYWHERE = argument(

@@ -120,11 +120,11 @@ def table(context: Context) -> Found:
     command = "crashwindow claims T-WINDOW"
     found.add("T-WINDOW", Item(checker="windows", verdict=verdict, statement=said, figures=figures, command=command))
     for claim, (ids, effects) in ROW_WINDOWS.items():
-        found.add(claim, _row_of_the_seed(claim, [row for row in rows if row.window.id in ids], effects))
+        found.add(claim, row_of_the_seed(claim, [row for row in rows if row.window.id in ids], effects))
     return found
 
 
-def _row_of_the_seed(claim: str, rows: list[Derived], effects: frozenset[str]) -> Item:
+def row_of_the_seed(claim: str, rows: list[Derived], effects: frozenset[str]) -> Item:
     """Whether the windows that refine a row of S1's table are as stated, and end with so many effects."""
     wrong = [row.window.id for row in rows if not row.agrees or not row.in_end <= effects]
     windows, states = ", ".join(row.window.id for row in rows), sum(row.states for row in rows)

@@ -1,11 +1,20 @@
 """The seeds' sentences are tried on the shipped code: each comes out as registered, and each trial can come out otherwise."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from crashwindow.__main__ import main
+from crashwindow.checkers import seed_text
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.seed_text import CHECKS, SEED_TEXT, examine, replay
+from crashwindow.checkers.stages import row_of_the_seed
+from crashwindow.checkers.verify import Context
+from crashwindow.checkers.windows import Derived
 from crashwindow.model.claims import CLAIM_BY_ID, REASONS
+from crashwindow.model.seed_claims import SEED_REASONS
+from crashwindow.model.windows import BY_ID
 from crashwindow.tests.seed_mutants import MUTANTS
 
 
@@ -52,6 +61,27 @@ def test_a_result_that_is_not_registered_is_a_failure(monkeypatch: pytest.Monkey
     MUTANTS["a key for each look"].plant(monkeypatch)
     assert main(["replay", "text:S1-4.1-FORMULA"]) == 1
     assert main(["replay", "text:S9"]) == 2
+
+
+def test_the_stage_says_why_a_sentence_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be tried is NOT CHECKED, with its reason; what can is found out."""
+    monkeypatch.setattr(seed_text, "CHECKS", {"S1-3-ORDER": CHECKS["S1-3-ORDER"]})
+    found = seed_text.seed_text(Context("quick", 1, tmp_path, lambda words: None))
+    assert [item.verdict for item in found.items.pop("S1-3-ORDER")] == [Verdict.TESTED]
+    assert {claim: item.statement for claim, (item,) in found.items.items()} == SEED_REASONS
+    assert {item.verdict for (item,) in found.items.values()} == {Verdict.NOT_CHECKED}
+
+
+@pytest.mark.parametrize(
+    ("in_end", "stated", "verdict"),
+    [("1", "1", Verdict.EXHAUSTED), ("2", "2", Verdict.REFUTED), ("1", "0", Verdict.REFUTED)],
+)
+def test_a_row_of_the_seed_is_compared(in_end: str, stated: str, verdict: Verdict) -> None:
+    """A row is refuted where a window ends with other effects than it says, and where the derived window is not as stated."""
+    window = replace(BY_ID["3"], in_end=frozenset(stated))
+    row = Derived(window, 1, window.recovery, window.at_crash, frozenset(in_end))
+    item = row_of_the_seed("S1-2-WINDOW3", [row], frozenset("1"))
+    assert item.verdict is verdict
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

@@ -82,9 +82,6 @@ CLAIMS: Final = (
     _hardened("P8", "No result is injected from a record unless, in this claim, the world was seen to agree with it, or the disagreement was durably "
               "warned of, or a person has accepted it.", "T-PROP P8, T-CONFIRM", (*_STORE, "A-VERIFIER"),
               Citation("S0", "③", (57, 57), "d1259de53894aa678265456a1391c3c5de4f372e73f1cde388d09540df2ca2e5"), Citation("S0", "③", (64, 64), "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"), Citation("S0", "③", (66, 66), "6f41b3c4e01917e6b1e42377d1bf946fe70162ca5e7e981437af0c6d611b1c68")),
-    _hardened("P8", "No result is injected from a record unless, under the same claim, a verifier saw the world agree with it, or the "
-              "disagreement was durably warned of, or a person has accepted it.", "T-PROP P8, T-CONFIRM",
-              (*_STORE, "A-PERSON", "A-VERIFIER"), Citation("S0", "③", (57, 57), "d1259de53894aa678265456a1391c3c5de4f372e73f1cde388d09540df2ca2e5"), Citation("S0", "③", (66, 66), "6f41b3c4e01917e6b1e42377d1bf946fe70162ca5e7e981437af0c6d611b1c68")),
     _hardened("P11", "A tool is sent one external key per logical effect, the same in every attempt and after every reclaim.",
               "T-PROP P11, T-KEY", (*_STORE, "A-HASH"), Citation("S1", "4.2", (62, 62), "61b2591205d560ee69be605ab536d089771d6714033b39cfd3b3a3d7e67ead92"), Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833")),
     Claim("P11-INJECTIVE", "hardened", "Distinct logical steps are given distinct external keys.", (Citation("S1", "4.1", (53, 56), "45a9814196c0d03c728aece21282ef949d3f3cfec0671f090b4d645e7ec6cb6f"),),
@@ -133,12 +130,6 @@ CLAIMS: Final = (
     Claim("S2-45-FIRST-ALONE", "as_written", "Of the retries under one key only the first execution is real; a retry that was granted is worth granting.",
           (Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833"), Citation("S2", "", (45, 45), "30b6193d2bfffb1df85013ca9ff7b8c8bc89ec0ea4f3553073a1999032cda944")),
           "T-RETRY", "s2-first-alone", "refuted", ("P4",), _STORE + _TOOL, ("explore",), "REFUTED", "P4"),
-    Claim("S0-3-SOURCES", "as_written", "What is injected from the ledger or from the events is confirmed, and so every injection is.",
-          (Citation("S0", "③", (64, 64), "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"), Citation("S0", "③", (66, 66), "6f41b3c4e01917e6b1e42377d1bf946fe70162ca5e7e981437af0c6d611b1c68")),
-          "T-CONFIRM", "s0-confirmation", "refuted", ("P8",), _STORE, ("explore",), "REFUTED", "P8"),
-    Claim("S0-3-ERRORS", "as_written", "An error of the verifier fails the job for good, as a mismatch does.",
-          (Citation("S0", "③", (64, 64), "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"),),
-          "T-CONFIRM", "s0-verifier-errors", "refuted", ("P4",), _STORE, ("explore",), "REFUTED", "P4"),
     *SEED_CLAIMS,
     *CONTRACT_CLAIMS,
     *SEMANTICS_CLAIMS,

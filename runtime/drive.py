@@ -63,14 +63,18 @@ def run(worker: Worker, ports: Ports, job_id: str | None = None, perform: Perfor
 def recording(ports: Ports, perform: Perform, lease: Callable[[], Lease | None]) -> Ports:
     """The ports, with a way to make an input durable while a tool runs: by the same rules as every other append (T-WRITE).
 
-    A StoreError must not reach whoever repeats commands, since an execution is never repeated: it is a StoppedError here.
+    A StoreError must not reach whoever repeats commands, since an execution is never repeated: it is a StoppedError here. So is a
+    lease that ran out meanwhile: what the tool is not told it sends no request with, so the expiry bounds the last one (T-QUIET).
     """
 
     def record(command: Append) -> int:
+        held = lease()
         try:
             version: int = persist(command, ports, perform)
         except (StaleEpoch, StoreError) as error:
-            raise StoppedError(f"let go at {command.boundary}: {error}", lease()) from error
+            raise StoppedError(f"let go at {command.boundary}: {error}", held) from error
+        if held is not None and held.expires_at <= ports.store.now():
+            raise StoppedError(f"let go at {command.boundary}: the lease ran out while the tool ran", held)
         return version
 
     return replace(ports, record=record)
@@ -80,8 +84,8 @@ def tend(lease: Lease, worker: Worker, command: Command, ports: Ports, perform: 
     """Keep the lease ahead of every sending, so that its expiry bounds the last one (T-QUIET, T-WORKER).
 
     It is renewed before B1, since nothing may stand between B2 and B3; there it is only looked at. It is renewed before a
-    model is asked, too, which may take long. Raises StaleEpoch, or
-    StoppedError when the lease has run out before the request was sent.
+    model is asked, too, which may take long. Raises StaleEpoch, or StoppedError when the lease has run out before the request
+    was sent.
     """
     left = lease.expires_at - ports.store.now()
     if isinstance(command, Acquire | CallModel) and left < worker.ttl / 2:

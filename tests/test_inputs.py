@@ -170,6 +170,25 @@ def test_an_input_that_cannot_be_recorded(tmp_path: Path, asked: list[str], faul
     assert told.events()[-1].data["command_id"] == "step#now#1"
 
 
+def test_a_lease_that_ran_out_while_the_tool_ran(tmp_path: Path, asked: list[str]) -> None:
+    """The answer is recorded, and the tool is not told: it can send nothing that depends on it after the lease (T-QUIET)."""
+
+    def draw(args: Json, context: ToolContext) -> Json:
+        if context.attempt == 1:
+            told.time += 31.0
+        return told.effect(context.external_key, context.random())
+
+    told = stage(tmp_path, draw)
+    with pytest.raises(StoppedError, match="the lease ran out while the tool ran"):
+        told.life()
+    assert told.requests == []
+    end = told.life()
+    assert end is not None
+    assert end.status == "completed"
+    assert asked == ["random"]
+    assert [content for _, content in told.effects] == [recorded(told)[0][2]]
+
+
 def test_a_conflict_while_the_tool_runs(tmp_path: Path, asked: list[str]) -> None:
     """The stream is read again: the attempt is open, and what the tool declares decides; the recorded answers stay."""
     built: list[Stage] = []

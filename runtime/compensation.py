@@ -56,6 +56,10 @@ class ElsewhereStep(Step):
         """The key of the step that is undone."""
         return str(self.undoes["key"])
 
+    def recover(self) -> Need:
+        """It is undone, or to be undone."""
+        return "undone" if self.past.node == StepResult.COMPENSATED else "undo"
+
     @property
     def stored(self) -> Stored | None:
         """Its result, where it is known."""

@@ -50,8 +50,9 @@ def bring_to_rest(run: Run, entry: dict[str, Json]) -> Rest:
     if "approve" in entry:
         return (yield from Approval(run, entry).run_or_recover())
     if "undoes" in entry:
-        return (yield from undo(ElsewhereStep(run, entry)))
-    approved_by = approval_of(run.history.plan, entry["id"])
-    step = Step(run, tool_node(entry, run.worker.tools, run.results, approved_by))
+        step: Step = ElsewhereStep(run, entry)
+    else:
+        approved_by = approval_of(run.history.plan, entry["id"])
+        step = Step(run, tool_node(entry, run.worker.tools, run.results, approved_by))
     rest = yield from step.run_or_recover()
     return (yield from undo(step)) if step.undoing else rest

@@ -16,8 +16,8 @@ from .store import Store
 from .store_rules import no_job
 from .turn import filled
 
-Kind = Literal["tool", "compensation", "llm", "human"]
-"""What a step is: what calls a tool, what undoes that, what asks a model, or what waits for a person or a signal."""
+Kind = Literal["tool", "elsewhere", "compensation", "llm", "human"]
+"""What a step is: what calls a tool, here or in another job, what undoes that, what asks a model, or what waits for somebody."""
 
 
 @dataclass(frozen=True)
@@ -135,13 +135,16 @@ def _step(
     if "tool" not in node:
         return Step(node, "human", _filled(lambda: _asked(job_id, plan, node, results), None), "", mine)
     args = _filled(lambda: filled(node["args"], results), node["args"])
-    key = execution_key(job_id, name, node["tool"], args)
-    step = Step(node, "tool", args, key, [event for event in mine if not undoing(event)])
+    undoes = node.get("undoes")  # a step of another job, one that has ended
+    key = undoes["key"] if undoes else execution_key(job_id, name, node["tool"], args)
+    step = Step(node, "elsewhere" if undoes else "tool", args, key, [event for event in mine if not undoing(event)])
     # The end of a compensated step is that of both.
     undone = [e for e in mine if undoing(e) or e.data.get("result_type") == StepResult.COMPENSATED]
     if not undone:
         return step
     told = step.told[0].data if step.told else {"result": None}
+    if undoes and undoes["happened"]:
+        told = undoes
     done = {name: told[name] for name in ("result", "external_id") if name in told}
     return replace(step, undo=Step(node, "compensation", {"args": args, **done}, compensation_key(key), undone))
 

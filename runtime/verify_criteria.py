@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from .canonical import digest
 from .event_chain import first_break
 from .event_order import disorder
+from .gate_order import trespasses
 from .history import INPUT_KINDS, History, snapshot_of
 from .job_records import Kind, Records, Step
 from .keys import invocation_id
@@ -51,6 +52,7 @@ def auditable(records: Records) -> Iterator[Fault]:
     for name, step, done in records.done:
         yield from _in_order(name, step, done)
         yield from _after_what_it_needs(records, name, step)
+    yield from (Fault(*found) for found in trespasses(records))
     if records.finished:
         for name, step in records.steps.items():
             if not step.ends:
@@ -98,6 +100,7 @@ def _by_their_holders(events: Sequence[Event]) -> Iterator[Fault]:
 
 NEEDED: Final[Mapping[Kind, tuple[tuple[str, dict[str, Json]], ...]]] = {
     "tool": (("tool_invocation_started", {}), ("tool_invocation_finished", {"outcome": "success"})),
+    "elsewhere": (),
     "compensation": (("compensation_started", {}), ("step_compensated", {"outcome": "success"})),
     "llm": (("node_started", {}),),
     "human": (("wait_completed", {}),),

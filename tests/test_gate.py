@@ -2,6 +2,7 @@
 
 import multiprocessing
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 
 from crashwindow.checkers.crash_faults import Fault, Striker, crashes_of, parse_fault
 from crashwindow.model.contract import Status
-from crashwindow.runtime import gate, job, protocol
+from crashwindow.runtime import drive, gate, job, protocol
 from crashwindow.runtime.clients import Client, ClientError
+from crashwindow.runtime.commands import Ports
 from crashwindow.runtime.contracts import approvals, operations
 from crashwindow.runtime.contracts.commands import ContractPorts
 from crashwindow.runtime.contracts.reasoner import ScriptedReasoner
@@ -19,6 +21,7 @@ from crashwindow.runtime.contracts.runner import GraphRunner
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.store import Conflict, ContractError, GivenAnswer
 from crashwindow.runtime.contracts.unattended import take_answer
+from crashwindow.runtime.gate_order import trespasses
 from crashwindow.runtime.history import History
 from crashwindow.runtime.job_records import read
 from crashwindow.runtime.memory_store import MemoryStore
@@ -195,9 +198,6 @@ def test_a_signal_between_the_look_and_the_wait_is_not_lost(tmp_path: Path, when
             struck.append(at)
             Client(stage.store, "Ann").signal(JOB, "go", 1)
         return command.perform(ports)
-
-    from crashwindow.runtime import drive
-    from crashwindow.runtime.commands import Ports
 
     end = drive.run(Worker("worker", stage.tools), Ports(stage.store, stage.sleep), JOB, meanwhile)
     assert struck
@@ -464,6 +464,32 @@ def test_without_that_check_the_skipped_gate_is_found_out(tmp_path: Path, monkey
     assert office.live().status == "completed"
     assert len(office.stage.effects) == 1
     assert office.stage.events("wait_completed") == []
+    found = verify(read(office.stage.store, JOB)).violated
+    assert found is not None
+    assert found.fault is not None
+    assert "without the approval of its action by 'ok'" in next(
+        each.reason for each in trespasses(read(office.stage.store, JOB))
+    )
+
+
+def test_records_of_a_gate_are_checked(tmp_path: Path) -> None:
+    """An answer that nobody gave, another signal's data, a refusal that opened: each is named. Mutants of a true record."""
+    office = Office(tmp_path, SIGNALLED)
+    Client(office.stage.store, "Ann").signal(JOB, "go", 1)
+    office.live()
+    true = read(office.stage.store, JOB)
+    assert list(trespasses(true)) == []
+
+    def changed(kind: str, **data: Json) -> list[str]:
+        """What is said of the record with other data in the events of a type."""
+        events = [e._replace(data={**e.data, **data}) if e.type == kind else e for e in true.events]
+        records = replace(true)
+        vars(records)["events"] = events
+        return [each.reason for each in trespasses(records)]
+
+    assert changed("signal_received", data=2) == ["node 'w' is passed without its signal 'go'"]
+    assert changed("signal_received", signal="come") == ["node 'w' is passed without its signal 'go'"]
+    assert changed("wait_completed", decision="denied") == ["node 'w' was denied, and is passed"]
 
 
 def test_the_gate_asks_again_on_recovery(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""What stands behind a gate came after its answer, and every answer was given (P9): read from a job's records alone."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .canonical import digest
+from .job_records import Records, Step
+from .turn import approval_of
+
+
+class Trespass(NamedTuple):
+    """An event that no answer allows, and why."""
+
+    version: int
+    reason: str
+
+
+def trespasses(records: Records) -> Iterator[Trespass]:
+    """Executions without the approval of exactly their action, answers that nobody gave, gates that a refusal opened."""
+    plan = records.events[1].data["plan"]
+    for name, step in records.steps.items():
+        gate = approval_of(plan, name)
+        if gate is not None:
+            yield from _unapproved(name, step, gate, records.steps[gate])
+        if "wait" in step.node:
+            yield from _unsignalled(name, step, records)
+        refusals = [e for e in step.all("wait_completed") if e.data.get("decision", "approved") != "approved"]
+        for end in step.ends if refusals else ():
+            yield Trespass(end.version, f"node {name!r} was {refusals[0].data['decision']}, and is passed")
+
+
+def _unapproved(name: str, step: Step, gate_name: str, gate: Step) -> Iterator[Trespass]:
+    """Executions before the approval, or of something else than it was given for."""
+    answer = gate.first("wait_completed", decision="approved", digest=digest(gate.given))
+    for start in step.all("tool_invocation_started"):
+        if answer is None or answer.version > start.version:
+            yield Trespass(start.version, f"step {name!r} begins without the approval of its action by {gate_name!r}")
+
+
+def _unsignalled(name: str, step: Step, records: Records) -> Iterator[Trespass]:
+    """A wait that ended without its signal: the n-th of its name for the n-th node that waits for it."""
+    signal = step.node["wait"]
+    waits = [other for other, each in records.steps.items() if each.node.get("wait") == signal]
+    received = [e for e in records.events if e.type == "signal_received" and e.data["signal"] == signal]
+    own = received[waits.index(name)] if waits.index(name) < len(received) else None
+    for answer in step.all("wait_completed"):
+        if own is None or own.version > answer.version or digest(own.data["data"]) != digest(answer.data["data"]):
+            yield Trespass(answer.version, f"node {name!r} is passed without its signal {signal!r}")

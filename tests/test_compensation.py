@@ -1,0 +1,362 @@
+"""Compensation: of an effect that is recorded, at most once, truthful, terminal on replay (T-COMP; P10)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers.crash_faults import Fault, Striker, crashes_of, parse_fault
+from crashwindow.runtime import drive
+from crashwindow.runtime.clients import Client, ClientError, undo_job
+from crashwindow.runtime.commands import Ports
+from crashwindow.runtime.history import History
+from crashwindow.runtime.job_records import read
+from crashwindow.runtime.keys import compensation_key, execution_key
+from crashwindow.runtime.resolve import Answer, question, resolve
+from crashwindow.runtime.tool import Compensation, NoEffectError, PartialEffectError, Tool, ToolResult
+from crashwindow.runtime.turn import End, Worker
+from crashwindow.runtime.verify_job import verify
+
+from .rehearsal import JOB, Died, Stage, node
+
+ARGS = {"to": "ann"}
+KEY = execution_key(JOB, "pay", "pay", ARGS)
+
+
+class Bank:
+    """A stage whose tool pays, and undoes that; `script` says what comes of each call of the compensation."""
+
+    def __init__(self, folder: Path, *nodes: dict[str, Any], fails: bool = False, **declared: Any) -> None:
+        folder.mkdir(exist_ok=True)
+        self.stage = Stage(folder, [node("pay", "pay", **ARGS), *nodes])
+        self.undone: list[tuple[str, Any]] = []
+        self.script: list[BaseException] = []
+
+        def pay(args: Any, context: Any) -> Any:
+            self.stage.effect(context.external_key, args)
+            if fails:
+                raise PartialEffectError("paid, and no receipt came", {"paid": 1}, "pay-1")
+            return ToolResult({"paid": 1}, "pay-1")
+
+        def undo(args: Any, context: Any) -> Any:
+            if self.script:
+                error = self.script.pop(0)
+                if not isinstance(error, NoEffectError):
+                    self.undone.append((context.external_key, args))
+                raise error
+            self.undone.append((context.external_key, args))
+            self.stage.call.reached()
+            return {"repaid": 1}
+
+        settings = {"quiet_seconds": 0.0, **declared}
+        self.stage.tools["pay"] = Tool(
+            "pay", pay, "pays", compensation=Compensation(undo, **settings), quiet_seconds=0.0
+        )
+
+    def live(self, fault: Fault | None = None, job_id: str = JOB) -> End:
+        """Lives of workers until the job is at rest, the first one struck."""
+        end = self.life(fault, job_id)
+        while end is None or end.status == "open":
+            end = self.life(None, job_id)
+        return end
+
+    def life(self, fault: Fault | None = None, job_id: str = JOB) -> End | None:
+        """One life of a worker on one job."""
+        stage = self.stage
+
+        def strike() -> None:
+            raise Died
+
+        striker = Striker(fault, stage.call, strike)
+        try:
+            return drive.run(Worker("worker", stage.tools), Ports(stage.store, stage.sleep), job_id, striker)
+        except Died:
+            return None
+        finally:
+            stage.performed = striker.performed
+
+    @property
+    def ann(self) -> Client:
+        """A person."""
+        return Client(self.stage.store, "Ann", self.stage.sleep)
+
+    def compensate(self, job_id: str = JOB, step: str = "pay") -> str:
+        """Ask for it."""
+        return self.ann.compensate(self.stage.tools, job_id, step, "wrong person")
+
+    def say(self, happened: bool, job_id: str = JOB) -> None:
+        """A person finds out whether the compensation happened."""
+        events = self.stage.store.events(job_id)
+        asked = question(job_id, events)
+        assert asked.tool == "pay#compensation"
+        resolve(self.stage.store, asked, Answer(happened, "Ann", "looked", {"repaid": 1} if happened else None))
+
+    def kinds(self, job_id: str = JOB) -> list[str]:
+        """The job's events, by type, those that bear no compensation left out."""
+        events = self.stage.store.events(job_id)
+        return [
+            e.type for e in events if e.type.startswith(("compens", "step_comp", "node_f", "job_f", "job_c", "job_p"))
+        ]
+
+
+# A step that failed after its effect.
+
+
+def test_a_failure_after_the_effect_is_undone_and_the_job_fails(tmp_path: Path) -> None:
+    """The callback is told arguments, result and external id; its record has a key of its own; the reason stays."""
+    bank = Bank(tmp_path, fails=True)
+    end = bank.live()
+    assert (end.status, "no receipt" in str(end.reason)) == ("failed", True)
+    ((key, told),) = bank.undone
+    assert told == {"args": ARGS, "result": {"paid": 1}, "external_id": "pay-1"}
+    assert key.endswith(compensation_key(KEY))
+    assert bank.kinds()[1:] == [
+        "node_finished",
+        "compensation_started",
+        "step_compensated",
+        "node_finished",
+        "job_failed",
+    ]
+    assert [e.data["result_type"] for e in bank.stage.events("node_finished")] == [
+        "compensatable_failure",
+        "compensated",
+    ]
+    assert bank.stage.store.ledger(JOB)[compensation_key(KEY)].status == "COMMITTED"
+    assert compensation_key(KEY) in bank.stage.store.effects(JOB)
+
+
+def consistent(bank: Bank, ended: str) -> Iterator[str]:
+    """What is wrong with a compensation that has come to rest: more than one, or a record that is not true."""
+    if len(bank.undone) > 1 or len(bank.stage.effects) != 1:
+        yield f"undone {bank.undone}, effects {bank.stage.effects}"
+    status = History(bank.stage.events()).status
+    if status not in (ended, "parked"):
+        yield f"{status}"
+    done = bank.stage.store.ledger(JOB).get(compensation_key(KEY))
+    committed = done is not None and done.committed
+    if committed != (status == ended) or (committed and not bank.undone):
+        yield f"the ledger says {done}"
+    if status == "parked" and not History(bank.stage.events()).step("pay").in_doubt:
+        yield "parked without a doubt"
+
+
+@pytest.mark.parametrize("requested", [False, True])
+def test_a_crash_anywhere_undoes_at_most_once(tmp_path: Path, requested: bool) -> None:
+    """A failed step, or a person's request while the job waits: at every boundary; then it is said what happened, once."""
+    ended = "completed" if requested else "failed"
+
+    def story(folder: Path, fault: Fault | None) -> tuple[list[str], list[str]]:
+        later = [{"id": "w", "wait": "go", "depends_on": ["pay"]}] if requested else []
+        bank = Bank(folder, *later, fails=not requested)
+        if requested:
+            bank.live()
+            bank.compensate()
+            bank.ann.signal(JOB, "go")
+        end = bank.life(fault)
+        performed = bank.stage.performed
+        if end is None:
+            end = bank.live()
+        problems = list(consistent(bank, ended))
+        if end.status == "parked":
+            bank.say(bool(bank.undone))
+            bank.live()
+            problems += list(consistent(bank, ended))
+        again = bank.life()
+        if again is None or again.status != "idle":
+            problems.append(f"after the end: {again}")
+        if requested and (found := verify(read(bank.stage.store, JOB)).violated):
+            problems.append(f"not verifiable: {found}")
+        bank.stage.store.close()
+        return [f"{fault}: {each}" for each in problems], performed
+
+    problems, performed = story(tmp_path / "quiet", None)
+    faults = [fault for fault in crashes_of(performed) if fault.when != "torn"]
+    if not requested:  # before that it is the step's own protocol that is struck
+        faults = faults[faults.index(parse_fault("append_node_failed:before")) :]
+    for number, fault in enumerate(faults):
+        problems += story(tmp_path / str(number), fault)[0]
+    assert problems == []
+    assert {fault.boundary for fault in faults} >= {"append_compensation_started", "compensate", "append_compensated"}
+
+
+# What does not work out.
+
+
+def test_a_compensation_that_failed_parks_and_may_be_requested_again(tmp_path: Path) -> None:
+    """It is said that it failed, nothing tries again by itself; a new request does, and then never again."""
+    bank = Bank(tmp_path, fails=True)
+    bank.script = [NoEffectError("closed today")]
+    assert bank.live().status == "parked"
+    (failed,) = bank.stage.events("compensation_failed")
+    assert (failed.data["outcome"], failed.data["error"]) == ("no_effect", "closed today")
+    assert bank.undone == []
+    assert bank.compensate() == JOB
+    with pytest.raises(ClientError, match="requested already"):
+        bank.compensate()
+    assert bank.live().status == "failed"
+    assert len(bank.undone) == 1
+    with pytest.raises(ClientError, match="compensated already"):
+        bank.compensate()
+
+
+def test_a_job_whose_compensation_failed_may_be_given_up(tmp_path: Path) -> None:
+    """A cancel ends it; the record says that the effect stands. Undoing it later is a job of its own."""
+    bank = Bank(tmp_path, fails=True)
+    bank.script = [NoEffectError("closed today")]
+    assert bank.live().status == "parked"
+    assert bank.ann.cancel(JOB, "we live with it") == "requeued"
+    assert bank.live().status == "cancelled"
+    assert bank.stage.events("step_compensated") == []
+    assert bank.compensate() == undo_job(JOB, "pay")
+    assert bank.live(job_id=undo_job(JOB, "pay")).status == "completed"
+    assert len(bank.undone) == 1
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_lost_compensation_parks_until_somebody_knows(tmp_path: Path, happened: bool) -> None:
+    """No second call before that: "it happened" ends it, "it did not" allows one more."""
+    bank = Bank(tmp_path, fails=True)
+    bank.script = [TimeoutError("no answer")]
+    assert bank.live().status == "parked"
+    with pytest.raises(ClientError, match="nobody knows whether it happened; settle that first"):
+        bank.compensate()
+    assert bank.ann.cancel(JOB, "stop") == "requested"
+    bank.say(happened)
+    said = bank.stage.events("invocation_resolved")[-1]
+    assert said.data["compensates"] == KEY
+    assert bank.live().status == "failed"
+    assert len(bank.undone) == (1 if happened else 2)  # the world's own first one was never there in the second case
+    assert len(bank.stage.events("step_compensated")) == 1
+
+
+# A person's request.
+
+
+def test_a_request_undoes_a_step_of_a_job_that_goes_on(tmp_path: Path) -> None:
+    """The waiting job is requeued in the same batch, undoes it, and waits again; later nodes still have the result."""
+    bank = Bank(
+        tmp_path, {"id": "w", "wait": "go", "depends_on": []}, node("use", "act", "w", "pay", seen={"$result": "pay"})
+    )
+    assert bank.live().status == "waiting"
+    assert bank.compensate() == JOB
+    assert [e.type for e in bank.stage.events()[-2:]] == ["compensation_requested", "job_requeued"]
+    assert bank.live().status == "waiting"
+    assert len(bank.undone) == 1
+    bank.ann.signal(JOB, "go")
+    assert bank.live().status == "completed"
+    assert bank.stage.effects[-1][1] == {"seen": {"paid": 1}}
+    assert verify(read(bank.stage.store, JOB)).violated is None
+
+
+def test_a_request_after_the_end_is_a_job_of_its_own(tmp_path: Path) -> None:
+    """Terminal absorbs: the ended job stays as it is. Asked again, however often, the step is undone once, under its one key."""
+    bank = Bank(tmp_path)
+    assert bank.live().status == "completed"
+    before = bank.stage.events()
+    undo = undo_job(JOB, "pay")
+    assert bank.compensate() == undo
+    with pytest.raises(ClientError, match="requested already"):
+        bank.compensate()
+    assert bank.live(job_id=undo).status == "completed"
+    assert bank.stage.events() == before
+    ((key, told),) = bank.undone
+    assert key.endswith(compensation_key(KEY))
+    assert told == {"args": ARGS, "result": {"paid": 1}, "external_id": "pay-1"}
+    with pytest.raises(ClientError, match=f"undone by job '{undo}', which is completed"):
+        bank.compensate()
+    with pytest.raises(ClientError, match="compensated already"):
+        bank.compensate(undo)
+    assert verify(read(bank.stage.store, undo)).violated is None
+
+
+def test_such_a_job_may_fail_and_be_asked_again(tmp_path: Path) -> None:
+    """A failed attempt parks it; the same request, on the ended job, goes to it."""
+    bank = Bank(tmp_path)
+    bank.live()
+    undo = bank.compensate()
+    bank.script = [NoEffectError("closed"), TimeoutError("lost")]
+    assert bank.live(job_id=undo).status == "parked"
+    assert bank.compensate() == undo
+    assert bank.live(job_id=undo).status == "parked"
+    bank.say(True, undo)
+    assert bank.live(job_id=undo).status == "completed"
+    assert len(bank.undone) == 1
+
+
+def test_a_crash_anywhere_in_such_a_job(tmp_path: Path) -> None:
+    """At most once, over every boundary of the job and of the request; repeated requests make no second job."""
+
+    def story(folder: Path, fault: Fault | None) -> tuple[list[str], list[str]]:
+        bank = Bank(folder)
+        bank.live()
+        undo = bank.compensate()
+        end = bank.life(fault, undo)
+        performed = bank.stage.performed
+        end = end or bank.live(job_id=undo)
+        if end.status == "parked":
+            bank.say(bool(bank.undone), undo)
+            bank.live(job_id=undo)
+        status = History(bank.stage.store.events(undo)).status
+        wrong = [] if (status, len(bank.undone)) == ("completed", 1) else [f"{fault}: {status}, {bank.undone}"]
+        if found := verify(read(bank.stage.store, undo)).violated:
+            wrong.append(f"{fault}: not verifiable: {found}")
+        bank.stage.store.close()
+        return wrong, performed
+
+    problems, performed = story(tmp_path / "quiet", None)
+    for number, fault in enumerate(fault for fault in crashes_of(performed) if fault.when != "torn"):
+        problems += story(tmp_path / str(number), fault)[0]
+    assert problems == []
+
+
+def test_what_cannot_be_undone_is_refused_with_the_reason(tmp_path: Path) -> None:
+    """No effect, no such step, no compensation, an unknown tool; each message says what to do."""
+    bank = Bank(tmp_path, node("other", "act", "pay"), {"id": "w", "wait": "go", "depends_on": ["other"]})
+    with pytest.raises(ClientError, match="no effect is recorded"):
+        bank.compensate()
+    bank.live()
+    with pytest.raises(ClientError, match="no tool step 'w'; it has pay, other"):
+        bank.compensate(step="w")
+    with pytest.raises(ClientError, match="declares no compensation"):
+        bank.compensate(step="other")
+    with pytest.raises(ClientError, match="give --tools FILE"):
+        bank.ann.compensate({}, JOB, "pay", "no")
+    with pytest.raises(KeyError):
+        bank.compensate("nobody")
+
+
+@pytest.mark.parametrize("harmless", [False, True])
+def test_an_unknown_effect_is_resolved_first(tmp_path: Path, harmless: bool) -> None:
+    """Unless the tool says that its compensation does no harm where nothing happened: then the job is undone, and fails."""
+    bank = Bank(tmp_path, harmless=harmless)
+    assert bank.life(parse_fault("execute:before")) is None
+    assert bank.live().status == "parked"
+    if not harmless:
+        with pytest.raises(ClientError, match="crashwindow resolve job"):
+            bank.compensate()
+        assert bank.undone == []
+        return
+    assert bank.compensate() == JOB
+    assert bank.live().status == "failed"
+    ((_, told),) = bank.undone
+    assert told == {"args": ARGS, "result": None}
+
+
+def test_two_requests_at_once_are_one(tmp_path: Path) -> None:
+    """Compare-and-set: a request that read an older version reads again, and finds the other one."""
+    bank = Bank(tmp_path, {"id": "w", "wait": "go", "depends_on": ["pay"]})
+    bank.live()
+    left = [bank]
+
+    def first(command: Any, ports: Ports) -> Any:
+        if left:
+            left.pop().compensate()
+        return command.perform(ports)
+
+    bob = Client(bank.stage.store, "Bob", bank.stage.sleep, first)
+    with pytest.raises(ClientError, match="requested already"):
+        bob.compensate(bank.stage.tools, JOB, "pay", "wrong person")
+    bank.live()
+    assert len(bank.undone) == 1
+    assert len(bank.stage.events("compensation_requested")) == 1

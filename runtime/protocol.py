@@ -26,7 +26,7 @@ from .keys import attempt_key, execution_key, invocation_id, stable_key
 from .outcome import StepResult
 from .records import EffectRecord, Invocation, Json, LedgerStatus
 from .tool import Absent, Happened, ToolContext
-from .turn import End, Rest, Run, ToolNode, Writes
+from .turn import End, Rest, Run, ToolNode, Writes, tool_node
 from .verifier import ReplayVerificationHumanRequired, VerifyContext
 
 Need = Literal["execute", "inject", "closed", "open", "park", "fail", "cancel", "requeue", "undo", "undone"]
@@ -204,6 +204,7 @@ class Step:
                 yield from self.append(name, "command_committed", **command, **hashes, **told)
             elif write == "commit" and self.ledger != "COMMITTED":
                 yield Settle(name, self.job_id, self.key, self.epoch, "COMMITTED", **result)
+        self.past.finished = self.past.finished or self.memory
 
     def conclude(self) -> Rest:
         """What came from a record is confirmed; then B8 and B9, or a compensation."""
@@ -304,6 +305,7 @@ class Step:
 
     def cancel(self) -> Rest:
         """Nothing is open: the ledger says so, and the job ends (T-WORKER)."""
+        yield from self.settle_later()
         yield from self.settle_no_effect()
         return (yield from self.run.cancel(self.node.id))
 
@@ -349,16 +351,42 @@ class Step:
     def park(self, reason: str | None = None) -> Generator[Command, Any, End]:
         """Q1: nobody but a person can decide."""
         reason = reason or IN_FLIGHT
+        yield from self.settle_later()
         yield from self.append("park", "job_parked", reason=reason, quiet_seconds=self.tool.quiet_seconds)
         return End(self.job_id, "parked", f"step {self.node.id!r}: {reason}")
 
     def fail(self, reason: str | None = None) -> Generator[Command, Any, End]:
         """B8 and B10: fail the job and say why; `IN_FLIGHT` claims nothing about the world."""
         reason = reason or self.past.failure or (NO_EFFECT if self.ledger in (None, "NO_EFFECT") else IN_FLIGHT)
+        yield from self.settle_later()
         if self.past.node is None:
             yield from self.end_node(StepResult.PERMANENT_FAILURE, reason)
         yield from self.run.append("append_failed", None, ("job_failed", {"step": self.node.id, "reason": reason}))
         return End(self.job_id, "failed", f"step {self.node.id!r}: {reason}")
+
+    def settle_later(self) -> Writes:
+        """B7' and U1 to U4 of what a crash left behind this step, before the job comes to rest at it (P3, P6).
+
+        A step that is done stops the job again where its record is not confirmed, or where it is to be undone.
+        """
+        run = self.run
+        begun = {record.step_id for record in run.ledger.values()}
+        results = {name: past.stored.result for name, past in run.history.steps.items() if past.stored}
+        nodes = run.history.plan["nodes"]
+        place = [entry["id"] for entry in nodes].index(self.node.id)
+        for entry in nodes[place + 1 :]:
+            if entry["id"] in begun:
+                yield from Step(run, tool_node(entry, run.worker.tools, results)).settle_as_known()
+
+    def settle_as_known(self) -> Writes:
+        """What is known of the step, on record; nothing is executed, asked or injected."""
+        match self.recover():
+            case "inject":
+                yield from self.record()
+            case "open" if self.ledger not in ("UNKNOWN", "COMMITTED"):
+                yield from self.settle("ledger_unknown", "UNKNOWN")
+            case "execute" | "closed":
+                yield from self.settle_no_effect()
 
     # What the writes say.
 

@@ -152,14 +152,15 @@ class Run:
         self.overtaken |= self.version > expected
 
     def heard(self) -> Generator[Command, Any, bool]:
-        """Whether a cancel has been asked for. Where neutral events overtook a write of this turn, they are read first.
+        """Whether a cancel has been asked for and nothing is open, of any step. Where neutral events overtook a write of this
+        turn, they are read first.
 
         Anything else that was appended meanwhile is left alone here: the next append conflicts with it, and recovery is run
         again.
         """
         if self.overtaken:
             yield from self.listen()
-        return self.history.cancelled is not None
+        return self.history.cancelled is not None and not any(past.in_doubt for past in self.history.steps.values())
 
     def listen(self) -> Writes:
         """Read what clients have appended since the turn began."""

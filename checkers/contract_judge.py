@@ -150,6 +150,11 @@ def ambiguous(durable: Durable) -> bool:
     return any(crash_judge.ambiguous(job) for _, job in durable.jobs)
 
 
+def excused(durable: Durable, witnessed: Witnessed) -> bool:
+    """Nothing here is looked at again, so the world answers as it does without a fault."""
+    return False
+
+
 def described(durable: Durable, witnessed: Witnessed) -> dict[str, Any]:
     """What a crash left: each contract's status, its step's events, the effects in the world; each session's place."""
     steps = {name: crash_judge.steps_of(job)[STEP].labels for name, job in durable.jobs}

@@ -41,8 +41,13 @@ SPECIAL: Final = {
     "confirm": ("before", "after"),
     "call_model": ("before", "after"),
     "claim": ("before", "after", "error", "lost", "down"),
-    # A person's write: it carries no epoch, so it cannot be stale.
-    "resolve": ("before", "torn", "after", "error", "lost"),
+    # A write of the contract store, under a worker's lease.
+    "open_approval": ("before", "torn", "after", "error", "lost", "down"),
+    # A person's or a client's write: it carries no epoch, so it cannot be stale.
+    **dict.fromkeys(
+        ("resolve", "cancel", "signal", "confirm_replay", "request_compensation"),
+        ("before", "torn", "after", "error", "lost"),
+    ),
     "announce": ("before", "after"),
 }
 

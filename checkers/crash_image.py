@@ -17,7 +17,7 @@ from .crash_faults import connection_of
 from .crash_judge import open_beside
 from .crash_run import STORE
 from .crash_subject import Clock, Durable, Setting, Subject
-from .crash_witness import EFFECTS, REQUESTS, Witnessed, World
+from .crash_witness import FILES, Witnessed, World
 
 LEFT_BEHIND: Final = ("-shm", ".worker")
 """Files that say nothing about durable state: the WAL's index, and the lock that ends with its process."""
@@ -65,7 +65,7 @@ class Incarnation:
 
     def image(self) -> Image:
         """What a process that died now would leave; the image taken last, if nothing was written since."""
-        stamp = [self.beside.execute("PRAGMA data_version").fetchone(), *map(self.size, (REQUESTS, EFFECTS))]
+        stamp = [self.beside.execute("PRAGMA data_version").fetchone(), *map(self.size, FILES)]
         if self.taken is None or self.taken[0] != stamp:
             durable, witnessed = self.subject.court.read(self.beside), self.subject.witnessed(self.world)
             self.taken = (stamp, Image(files_in(self.directory), durable, witnessed))

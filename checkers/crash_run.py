@@ -125,7 +125,8 @@ class Judgement:
         self.found += self.court.broken_at_rest(durable, witnessed)
         self._follows(durable)
         ended = self.court.outcome(durable, witnessed)
-        if self.fault_free not in (None, ended) and not self.ambiguous:
+        excused = self.ambiguous or self.court.excused(durable, witnessed)
+        if self.fault_free not in (None, ended) and not excused:
             self.found.append(f"P4: without a fault it ends {self.fault_free}, here {ended}, and nothing was ambiguous")
         return ended
 

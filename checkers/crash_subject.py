@@ -63,6 +63,10 @@ class Court(Protocol):
         """Whether nobody can tell from the records if there was an effect."""
         ...
 
+    def excused(self, durable: Durable, witnessed: Witnessed, /) -> bool:
+        """Whether the world answered otherwise than in a run without a fault, so that this one may end otherwise (P4)."""
+        ...
+
     def described(self, durable: Durable, witnessed: Witnessed, /) -> dict[str, Any]:
         """A state that a crash left, for people and for the table of windows."""
         ...

@@ -1,4 +1,4 @@
-"""The world's witness: two files outside the runtime, a line per request received and a line per effect.
+"""The world's witness: files outside the runtime, a line per request received and a line per effect.
 
 The witness is dumber than the model. It appends lines, and the judge counts them; whether a request should have been
 made, or an effect repeated, it does not know. The result of an effect is made of the number of its line, so a second
@@ -8,7 +8,7 @@ effect would give another result.
 import inspect
 import json
 import os
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
@@ -22,6 +22,11 @@ Behaviour = Literal["ok", "no_effect", "lost_answer", "no_answer"]
 
 REQUESTS: Final = "requests"
 EFFECTS: Final = "effects"
+LOOKS: Final = "looks"
+QUESTIONS: Final = "questions"
+GIVEN: Final = "given"
+FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN)
+"""Every file of the witness; each only ever grows."""
 
 
 class Line(NamedTuple):
@@ -34,11 +39,40 @@ class Line(NamedTuple):
     external_id: str | None = None
 
 
+class Looked(NamedTuple):
+    """A verifier's look at a recorded change, made in the turn of `epoch`, and what it answered."""
+
+    step: str
+    key: str
+    epoch: int
+    resource: str
+    answer: str
+
+
+class Question(NamedTuple):
+    """A question to a language model, and the number that its answer bore; None when it answered an error."""
+
+    node: str
+    number: int | None
+
+
+class Given(NamedTuple):
+    """What a tool was given in an attempt beside its plain arguments: a recorded input, or another node's result."""
+
+    step: str
+    attempt: int
+    name: str
+    value: Json
+
+
 class Witnessed(NamedTuple):
     """What the world saw, in order."""
 
     requests: list[Line]
     effects: list[Line]
+    looks: Sequence[Looked] = ()
+    questions: Sequence[Question] = ()
+    given: Sequence[Given] = ()
 
     def count(self, step: str) -> int:
         """How many effects a step had."""
@@ -63,7 +97,7 @@ class World:
         self.directory = directory
         self.call = ToolCall()
 
-    def append(self, name: str, line: Line) -> None:
+    def append(self, name: str, line: Line | Looked | Question | Given) -> None:
         """One line, on the disk when this returns."""
         file = os.open(f"{self.directory}/{name}", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -74,11 +108,19 @@ class World:
 
     def lines(self, name: str) -> list[Line]:
         """The lines of one file so far."""
+        return parse_lines(self.content(name))
+
+    def rows(self, name: str) -> list[list[Any]]:
+        """The lines of one file so far, as they stand there."""
+        return list(map(json.loads, self.content(name).splitlines()))
+
+    def content(self, name: str) -> bytes:
+        """One file so far."""
         try:
             with open(f"{self.directory}/{name}", "rb") as file:
-                return parse_lines(file.read())
+                return file.read()
         except FileNotFoundError:
-            return []
+            return b""
 
     def request(self, context: ToolContext) -> int:
         """Note a request; how many this step has made by now."""

@@ -30,6 +30,8 @@ from .crash_subject import Subject
 SUBJECTS: Final[dict[str, Subject]] = {**CASES, **SHIPPED}
 CONTRACTS: Final = "contract-"
 """How the names of sessions of execution contracts begin, as those of plans do not."""
+SEMANTICS: Final = "semantics-"
+"""How the names of jobs begin that retry, wait, compensate and so on."""
 CLOSING_SECONDS: Final = 35.0
 """How long it may take to end: longer than any forked process lives."""
 
@@ -102,9 +104,12 @@ class Zygote:
 
 def subject_of(name: str) -> Subject:
     """The subject that a key names. Raises ValueError, which lists what there is."""
-    if not name.startswith(CONTRACTS):
-        known: Mapping[str, Subject] = SUBJECTS
-    else:
+    known: Mapping[str, Subject] = SUBJECTS
+    if name.startswith(SEMANTICS):
+        from .semantics_cases import SEMANTICS_CASES
+
+        known = SEMANTICS_CASES
+    elif name.startswith(CONTRACTS):
         # A process that forks no sessions is smaller without what they need.
         from .contract_cases import CONTRACT_CASES
         from .contract_mail import MAIL_CASES

@@ -1,0 +1,315 @@
+"""Jobs that retry, are confirmed, wait, compensate, ask a model or are cancelled, as data: what is crashed at every boundary."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from ..runtime.records import Json
+from ..runtime.sqlite_store import SqliteStore
+from ..runtime.turn import Worker
+from ..runtime.verifier import Confirmation, Mode
+from .crash_subject import Setting
+from .crash_turns import JOB, QUIET, TTL, submission
+from .crash_witness import Witnessed, World
+from .semantics_judge import SemanticsCourt
+from .semantics_life import Act, SemanticsLife, When, Why, Word
+from .semantics_world import MODEL, RESOURCE, Deed, Undo, WitnessModel, WitnessVerifier, witnessed
+
+Node = Deed | dict[str, Json]
+COMMIT_FIRST: Final[tuple[str, ...]] = ("put_effect", "commit", "append_finished", "append_committed")
+"""A write order in which the ledger alone may hold the result (rule 2)."""
+
+
+@dataclass(frozen=True)
+class SemanticsCase:
+    """A plan, how the world behaves, and what clients and people do.
+
+    mode: how a verifier of all changes confirms; None where there is none. order: of the success writes, where it is not the
+    usual one. undone: see `Subject`.
+    """
+
+    name: str
+    title: str
+    nodes: tuple[Node, ...]
+    mode: Mode | None = None
+    acts: tuple[Act, ...] = ()
+    words: Mapping[Why, Word] = field(default_factory=dict)
+    model: tuple[Literal["ok", "error"], ...] = ("ok",)
+    order: tuple[str, ...] | None = None
+    undone: tuple[str, ...] = ()
+    later: float = 1.0 + QUIET
+
+    @property
+    def court(self) -> SemanticsCourt:
+        """Its judge."""
+        return SemanticsCourt(self.mode, any(deed.undo is not None and deed.undo.harmless for deed in self.deeds))
+
+    @property
+    def deeds(self) -> tuple[Deed, ...]:
+        """The tool nodes."""
+        return tuple(node for node in self.nodes if isinstance(node, Deed))
+
+    @property
+    def plan(self) -> dict[str, Json]:
+        """The nodes in a row."""
+        stored = [node.stored if isinstance(node, Deed) else node for node in self.nodes]
+        ids = [node["id"] for node in stored]
+        return {"version": 1, "nodes": [{**node, "depends_on": ids[:at][-1:]} for at, node in enumerate(stored)]}
+
+    def begin(self, store: SqliteStore) -> None:
+        """The job is submitted."""
+        store.submit(JOB, submission(self.plan))
+
+    def prepare(self, world: World) -> None:
+        """The witness needs nothing."""
+
+    def worker(self, setting: Setting, turn: Callable[[], int]) -> Worker:
+        """The worker of a life."""
+        world = setting.world
+        tools = {tool.name: tool for tool in (deed.tool(world) for deed in self.deeds)}
+        policy = setting.policy if self.order is None else replace(setting.policy, order=self.order)
+        looks = {deed.id: deed.looks for deed in self.deeds}
+        verifiers = {} if self.mode is None else {RESOURCE: WitnessVerifier(world, looks, turn)}
+        confirmation = Confirmation(verifiers, self.mode or "strict", retries=2)
+        providers = {MODEL: WitnessModel(world, self.model)}
+        return Worker(f"worker-{setting.number}", tools, TTL, policy, True, confirmation, providers)
+
+    def serve(self, setting: Setting) -> None:
+        """One life."""
+        SemanticsLife(self, setting).live()
+
+    def witnessed(self, world: World) -> Witnessed:
+        """The lines of the witness."""
+        return witnessed(world)
+
+
+def ask(name: str, **more: Json) -> dict[str, Json]:
+    """An LLM node."""
+    return {"id": name, "llm": MODEL, "prompt": {"node": name}, "model": "any", **more}
+
+
+def wait(name: str) -> dict[str, Json]:
+    """A wait node, for the signal of its name."""
+    return {"id": name, "wait": f"{name}-signal"}
+
+
+def gate(name: str, step: str) -> dict[str, Json]:
+    """An approval node."""
+    return {"id": name, "approve": step}
+
+
+def cancel(when: When, node: str = "") -> tuple[Act, ...]:
+    """A client that cancels."""
+    return (Act("cancel", when, node),)
+
+
+def signal(when: When, node: str = "", data: str = "go") -> Act:
+    """A client that sends the signal of the wait node `w`."""
+    return Act("signal", when, node, "w-signal", data)
+
+
+def undo(when: When, node: str = "") -> tuple[Act, ...]:
+    """A client that wants `a` undone."""
+    return (Act("undo", when, node, "a"),)
+
+
+BACKOFF: Final = {"max_retries": 2, "backoff_seconds": 5.0}
+ONCE_MORE: Final = {"max_retries": 1, "backoff_seconds": 2.0, "max_requeues": 1}
+NONE: Final = {"max_retries": 0}
+THRICE: Final = ("no_effect", "no_effect", "no_effect", "ok")
+TWICE: Final = ("no_effect", "no_effect", "ok")
+REFUSED: Final = ("no_effect",)
+LOST: Final = ("lost_answer", "ok")
+SILENT: Final = ("no_answer", "ok")
+UNDO: Final = Undo()
+
+RETRIES: Final = (
+    SemanticsCase("retry-backoff", "Refused twice, tried again after 5 and 10 s", (Deed("a", TWICE, node=BACKOFF),)),
+    SemanticsCase(
+        "retry-requeue", "Retries used up, once more through the queue, done", (Deed("a", THRICE, node=ONCE_MORE),)
+    ),
+    SemanticsCase("retry-requeue-over", "Retries and requeues used up: failed", (Deed("a", REFUSED, node=ONCE_MORE),)),
+    SemanticsCase(
+        "retry-no-match", "An error that is not to be retried", (Deed("a", REFUSED, errors=("timeout",), node=BACKOFF),)
+    ),
+    SemanticsCase("retry-match", "An error that is to be retried", (Deed("a", TWICE, errors=("timeout", "refused")),)),
+    SemanticsCase(
+        "retry-reexecute",
+        "An idempotent step whose answer is lost is sent again",
+        (Deed("a", LOST, "reexecute", idempotent=True, node=BACKOFF),),
+    ),
+    SemanticsCase("retry-unknown-requeue", "An unknown outcome is not requeued", (Deed("a", SILENT, node=ONCE_MORE),)),
+)
+
+CANCELS: Final = (
+    SemanticsCase("cancel-first", "Cancelled before anything began", (Deed("a"),), acts=cancel("submitted")),
+    SemanticsCase("cancel-started", "Cancelled while the request is sent", (Deed("a"),), acts=cancel("started", "a")),
+    SemanticsCase(
+        "cancel-happened", "Cancelled while the answer arrives", (Deed("a"), Deed("b")), acts=cancel("happened", "a")
+    ),
+    SemanticsCase("cancel-between", "Cancelled between two steps", (Deed("a"), Deed("b")), acts=cancel("done", "a")),
+    SemanticsCase(
+        "cancel-backoff",
+        "Cancelled while it waits to try again",
+        (Deed("a", TWICE, node=BACKOFF),),
+        acts=cancel("started", "a"),
+    ),
+    SemanticsCase(
+        "cancel-parked", "Cancelled while parked; the answer comes first", (Deed("a", SILENT),), acts=cancel("waiting")
+    ),
+    SemanticsCase(
+        "cancel-parked-happened",
+        "Cancelled while parked; it had happened, so it is recorded",
+        (Deed("a", LOST), Deed("b")),
+        acts=cancel("waiting"),
+    ),
+    SemanticsCase("cancel-waiting", "Cancelled while it waits", (wait("w"), Deed("a")), words={"signal": "cancel"}),
+    SemanticsCase(
+        "cancel-reexecute",
+        "Cancelled with an open attempt of an idempotent step",
+        (Deed("a", LOST, "reexecute", idempotent=True), Deed("b")),
+        acts=cancel("started", "a"),
+    ),
+    SemanticsCase("cancel-model", "Cancelled before a model is asked", (ask("q"), Deed("a")), acts=cancel("submitted")),
+)
+
+
+def confirming(name: str, title: str, mode: Mode, *looks: str, **more: object) -> SemanticsCase:
+    """Two steps, of which the first is confirmed whenever its record is used again."""
+    first = Deed("a", looks=looks or ("match",))  # type: ignore[arg-type]
+    return SemanticsCase(f"confirm-{name}", title, (first, Deed("b")), mode, **more)  # type: ignore[arg-type]
+
+
+CONFIRMATIONS: Final = (
+    confirming("match", "The world agrees with each record", "strict"),
+    confirming("mismatch", "It does not: the job fails", "strict", "mismatch"),
+    confirming("warn", "It does not: a warning, and the job is tainted", "warn", "mismatch"),
+    confirming("person", "It does not: a person accepts the record", "human_in_loop", "mismatch"),
+    confirming("person-cancels", "It does not: a person gives the job up", "human_in_loop", "mismatch",
+               words={"confirmation": "cancel"}),
+    confirming("unsure", "The first look proves nothing, the second one does", "strict", "undetermined", "match"),
+    confirming("never-sure", "No look proves anything: a person accepts the record", "warn", "undetermined"),
+    confirming("left", "No look proves anything, and nobody decides", "strict", "undetermined",
+               words={"confirmation": "leave"}),
+    SemanticsCase("confirm-ledger", "The ledger alone holds the result", (Deed("a"),), "strict", order=COMMIT_FIRST),
+    SemanticsCase(
+        "confirm-resolved", "A query finds the effect", (Deed("a", LOST, "query", "fence"), Deed("b")), "strict"
+    ),
+    SemanticsCase(
+        "confirm-resolved-mismatch",
+        "A query finds the effect, and a verifier does not",
+        (Deed("a", LOST, "query", "fence", looks=("mismatch",)),),
+        "human_in_loop",
+    ),
+)  # fmt: skip
+
+COMPENSATIONS: Final = (
+    SemanticsCase("undo-partial", "Failed after its effect, and compensated", (Deed("a", partial=True, undo=UNDO),)),
+    SemanticsCase("undo-none", "Failed after its effect, and nothing undoes it", (Deed("a", partial=True),)),
+    SemanticsCase(
+        "undo-second", "The second step is compensated, the first stays", (Deed("a"), Deed("b", partial=True, undo=UNDO))
+    ),
+    SemanticsCase(
+        "undo-refused",
+        "The compensation is refused; a person requests it again",
+        (Deed("a", partial=True, undo=Undo(("no_effect", "ok"))),),
+    ),
+    SemanticsCase(
+        "undo-refused-cancelled",
+        "The compensation is refused; a person gives the job up",
+        (Deed("a", partial=True, undo=Undo(REFUSED)),),
+        words={"compensation failed": "cancel"},
+    ),
+    SemanticsCase(
+        "undo-lost", "The compensation's answer is lost; a person finds it done", (Deed("a", partial=True, undo=Undo(LOST)),)
+    ),
+    SemanticsCase(
+        "undo-silent", "No answer, and nothing undone; a person says so", (Deed("a", partial=True, undo=Undo(SILENT)),)
+    ),
+    SemanticsCase(
+        "undo-query", "The compensation's answer is lost, and can be asked for",
+        (Deed("a", partial=True, undo=Undo(LOST, "fence")),),
+    ),
+    SemanticsCase(
+        "undo-cancelled", "Cancelled while a compensation is owed", (Deed("a", partial=True, undo=UNDO),),
+        acts=cancel("happened", "a"),
+    ),
+    SemanticsCase(
+        "undo-open", "Undone on request while the job goes on", (Deed("a", undo=UNDO), Deed("b", uses="a")),
+        acts=undo("done", "a"),
+    ),
+    SemanticsCase(
+        "undo-parked", "Undone on request while another step is parked",
+        (Deed("a", undo=UNDO), Deed("b", SILENT, uses="a")), acts=undo("waiting"),
+    ),
+    SemanticsCase(
+        "undo-waiting", "Undone on request while the job waits", (Deed("a", undo=UNDO), wait("w"), Deed("b")),
+        acts=undo("waiting"),
+    ),
+    SemanticsCase(
+        "undo-harmless", "Undone unresolved, which is harmless", (Deed("a", SILENT, undo=Undo(harmless=True)),),
+        acts=undo("waiting"),
+    ),
+)  # fmt: skip
+
+VALUES: Final = (
+    SemanticsCase("model", "A model is asked, and a tool uses its answer", (ask("q"), Deed("a", uses="q"))),
+    SemanticsCase(
+        "model-retried", "A model fails once, and is asked again", (ask("q", **BACKOFF), Deed("a", uses="q")),
+        model=("error", "ok"),
+    ),
+    SemanticsCase(
+        "model-requeued", "A model fails until the job is requeued", (ask("q", **ONCE_MORE), Deed("a")),
+        model=("error", "error", "ok"),
+    ),
+    SemanticsCase(
+        "model-fails", "A model fails, and so does the job", (ask("q", **NONE), Deed("a")), model=("error",)
+    ),
+    SemanticsCase("inputs", "A tool asks twice for the time", (Deed("a", inputs=2),)),
+    SemanticsCase(
+        "inputs-retried", "It is told the same when it is tried again", (Deed("a", TWICE, inputs=2, node=BACKOFF),)
+    ),
+    SemanticsCase(
+        "inputs-reexecuted", "It is told the same when it is sent again",
+        (Deed("a", LOST, "reexecute", idempotent=True, inputs=2),),
+    ),
+    SemanticsCase("result-used", "A step uses what another one gave", (Deed("a"), Deed("b", uses="a"))),
+)  # fmt: skip
+
+WAITS: Final = (
+    SemanticsCase("wait", "A signal comes while the job waits", (wait("w"), Deed("a", uses="w"))),
+    SemanticsCase(
+        "wait-early", "A signal comes before it is waited for", (Deed("a"), wait("w"), Deed("b")), acts=(signal("started", "a"),)
+    ),
+    SemanticsCase(
+        "wait-twice", "Two nodes wait for one name, and take a signal each",
+        (wait("w"), {**wait("w"), "id": "v"}, Deed("a", uses="v")),
+        acts=(signal("submitted", data="first"), signal("waiting", data="second")),
+    ),
+    SemanticsCase("approved", "A person approves, and the step runs", (gate("g", "a"), Deed("a"))),
+    SemanticsCase(
+        "approved-result", "What is approved is made of another step's result",
+        (Deed("z"), gate("g", "a"), Deed("a", uses="z")),
+    ),
+    SemanticsCase(
+        "approved-retried", "An approved step is refused, and tried again", (gate("g", "a"), Deed("a", TWICE)),
+    ),
+    SemanticsCase(
+        "denied", "A person denies: the step never runs", (gate("g", "a"), Deed("a")), words={"approval": "deny"}
+    ),
+    SemanticsCase(
+        "approval-cancelled", "A person cancels the job that asks", (gate("g", "a"), Deed("a")),
+        words={"approval": "cancel"},
+    ),
+    SemanticsCase(
+        "approval-left", "Nobody answers: the job waits", (gate("g", "a"), Deed("a")), words={"approval": "leave"}
+    ),
+)  # fmt: skip
+
+SEMANTICS_CASES: Final = {
+    case.name: case
+    for case in (
+        replace(case, name=f"semantics-{case.name}")
+        for case in (*RETRIES, *CANCELS, *CONFIRMATIONS, *COMPENSATIONS, *VALUES, *WAITS)
+    )
+}

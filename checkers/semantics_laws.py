@@ -1,0 +1,324 @@
+"""What each property says of a job's file and of the world: retries, confirmation, gates, compensation, recorded values.
+
+Generators of violations, each of which begins with the property that is broken. They hold at every moment, at a crash as at rest.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from ..runtime.verifier import Mode
+from .crash_judge import COMMITTED, SUCCESS, parsed
+from .crash_witness import Witnessed
+from .semantics_records import UNDO, Durable, Row, canonical_digest, changes_of, deeds_of, nodes_of, of, resting
+
+LONGEST_BACKOFF: Final = 3600.0
+GOES_ON: Final = ("node_started", "tool_invocation_started", "job_waiting", "wait_completed", "node_finished")
+"""Events that are written only where every earlier node is done."""
+
+
+def retries(durable: Durable) -> Iterator[str]:
+    """T-RETRY: attempts are numbered, under one key; each further one is granted by an event, and comes after its backoff."""
+    for name, deed in deeds_of(durable).items():
+        step, _, undo = name.partition(UNDO[0])
+        kinds = ("tool_invocation_started", "compensation_started")
+        starts = of(durable, *kinds, step=step, undo=bool(undo))
+        told = of(durable, *kinds, "tool_invocation_finished", "step_compensated", step=step, undo=bool(undo))
+        if [row.said["attempt"] for row in starts] != list(range(1, len(starts) + 1)):
+            yield f"T-RETRY: the attempts of {name} are {[row.said['attempt'] for row in starts]}"
+        if len({(row.said["idempotency_key"], row.said["invocation_id"]) for row in told}) > 1:
+            yield f"T-RETRY: the attempts of {name} bear several keys"
+        grants = of(durable, "retry_scheduled", "compensation_requested", step=step, undo=bool(undo))
+        for earlier, later in pairwise(starts):
+            between = [row for row in grants if earlier.version < row.version < later.version]
+            if not between:
+                yield f"T-RETRY: attempt {later.said['attempt']} of {name} was granted by no event"
+            elif not undo:
+                yield from _waited(name, nodes_of(durable)[step], between[-1], later)
+        if not undo and deed.started:
+            yield from _bounded(name, durable, len(starts))
+
+
+def _waited(name: str, node: dict[str, Any], grant: Row, start: Row) -> Iterator[str]:
+    """A retry's own event names it, and the pause that the plan states; the attempt comes after that."""
+    number = start.said["attempt"]
+    planned = min(LONGEST_BACKOFF, node.get("backoff_seconds", 0.0) * 2.0 ** (number - 2))
+    pause = grant.said.get("backoff_seconds", 0.0)
+    if grant.said["attempt"] != number:
+        yield f"T-RETRY: attempt {number} of {name} was granted as {grant.said['attempt']}"
+    if pause != planned:
+        yield f"T-RETRY: attempt {number} of {name} was to wait {planned} s, and its grant says {pause} s"
+    if start.at < grant.at + planned:
+        yield f"T-RETRY: attempt {number} of {name} came {start.at - grant.at} s after its grant, not {planned} s"
+
+
+def _bounded(name: str, durable: Durable, attempts: int) -> Iterator[str]:
+    """No more attempts than the policy allows, but for those that ended by a word, of a query or a person."""
+    node = nodes_of(durable)[name]
+    requeues = [row for row in durable.events if row.type == "job_requeued" and row.step == name]
+    words = [row for row in of(durable, "invocation_resolved", step=name) if row.said["answer"] == "not_happened"]
+    allowed = (1 + node.get("max_retries", 2)) * (1 + len(requeues)) + len(words)
+    if attempts > allowed:
+        yield f"T-RETRY: {name} was attempted {attempts} times, and {allowed} were allowed"
+    if len(requeues) > node.get("max_requeues", 0):
+        yield f"T-RETRY: {name} was requeued {len(requeues)} times, and {node.get('max_requeues', 0)} were allowed"
+    for row in requeues:
+        ends = [each for each in of(durable, "node_finished", step=name) if each.version < row.version]
+        if not ends or ends[-1].said["result_type"] != "retryable_failure":
+            yield f"T-RETRY: {name} was requeued, and had not failed as retryable"
+    for row in of(durable, "node_finished", step=name):
+        if row.said["result_type"] == "retryable_failure" and (open_ones := open_before(durable, name, row.version)):
+            yield f"T-RETRY: {name} was to be tried again, and its attempt {open_ones[0]} is open"
+
+
+def open_before(durable: Durable, name: str, version: int) -> list[int]:
+    """The attempts of a tool step that were open when an event was written: started, not proven to be without effect."""
+    open_ones: set[int] = set()
+    step, _, undo = name.partition(UNDO[0])
+    for row in durable.events[: version - 1]:
+        if row.step != step or ("compensates" in row.said) != bool(undo):
+            continue
+        said = row.said
+        if row.type in ("tool_invocation_started", "compensation_started"):
+            open_ones.add(said["attempt"])
+        elif said.get("outcome") == "no_effect":
+            open_ones.discard(said["attempt"])
+        elif said.get("outcome") == "success" or row.type == "invocation_resolved":
+            open_ones.clear()
+    return sorted(open_ones)
+
+
+def cancels(durable: Durable) -> Iterator[str]:
+    """P6 of a cancelled job: nothing is open, and somebody had asked for it. P9: nobody works on a job that is at rest."""
+    for row in of(durable, "job_cancelled"):
+        for name in deeds_of(durable):
+            if open_ones := open_before(durable, name, row.version):
+                yield f"P6: the job was cancelled, and attempt {open_ones[0]} of {name} is open"
+        if not of(durable, "cancel_requested"):
+            yield "P6: the job was cancelled, and nobody had asked for it"
+    for row, status in resting(durable):
+        if row.epoch is not None:
+            yield f"P9: {row.type} was written by a worker while the job was {status}"
+
+
+def confirmations(durable: Durable, witnessed: Witnessed) -> Iterator[str]:
+    """P8: before a record is used in a turn that did not execute the step, each change was looked at in that turn and found.
+
+    Or it was warned of in that turn, or a person had accepted the record.
+    """
+    order = list(nodes_of(durable))
+    judged: set[tuple[str, int]] = set()
+    for row in durable.events:
+        if row.epoch is None:
+            continue
+        for step in _used(row, order):
+            if (step, row.epoch) not in judged and _injected(durable, step, row):
+                judged.add((step, row.epoch))
+                yield from _confirmed(durable, witnessed, step, row)
+
+
+def _used(row: Row, order: Sequence[str]) -> Sequence[str]:
+    """The steps on whose records an event rests: all, the one that it ends, or those before the one that it goes on with.
+
+    What only repairs the records of a later step (U1 to U4) uses none.
+    """
+    if row.type == "job_completed":
+        return order
+    if row.step is None or row.type not in GOES_ON:
+        return ()
+    at = order.index(row.step)
+    if row.type == "node_finished":
+        return order[: at + 1] if row.said["result_type"] == SUCCESS else ()
+    return order[:at]
+
+
+def _injected(durable: Durable, step: str, row: Row) -> bool:
+    """Whether what is known of a step is a record that an earlier turn made, and that was not undone."""
+    deed = deeds_of(durable).get(step)
+    if deed is None or step + UNDO in deeds_of(durable):
+        return False
+    own = {
+        each.said["attempt"] for each in of(durable, "tool_invocation_started", step=step) if each.epoch == row.epoch
+    }
+    ended = {each.said["attempt"] for each in of(durable, "tool_invocation_finished", step=step) if _succeeded(each)}
+    return not own & ended
+
+
+def _succeeded(row: Row) -> bool:
+    return bool(row.said["outcome"] == "success")
+
+
+def _confirmed(durable: Durable, witnessed: Witnessed, step: str, row: Row) -> Iterator[str]:
+    """P8 of one step in one turn."""
+    before = [each for each in durable.events if each.version < row.version and each.step == step]
+    if any(
+        each.type == "replay_confirmed" or (each.type, each.epoch) == ("confirmation_warned", row.epoch)
+        for each in before
+    ):
+        return
+    for change in changes_of(durable, step, row.version):
+        resource = change["resource_id"]
+        said = [
+            look.answer
+            for look in witnessed.looks
+            if (look.step, look.epoch, look.resource) == (step, row.epoch, resource)
+        ]
+        if not said:
+            yield f"P8: {row.type} of turn {row.epoch} uses the record of {step}, and nobody looked at {resource}"
+        elif said[-1] != "match":
+            yield f"P8: {row.type} of turn {row.epoch} uses the record of {step}, and {resource} was a {said[-1]}"
+
+
+def confirmed_at_rest(durable: Durable, witnessed: Witnessed, mode: Mode) -> Iterator[str]:
+    """P8, T-CONFIRM: what a last look has led to."""
+    for step in {look.step: None for look in witnessed.looks}:
+        last = [look for look in witnessed.looks if look.step == step][-1]
+        accepted = bool(of(durable, "replay_confirmed", step=step))
+        cancelled = durable.status == "cancelled"
+        expected: tuple[str, ...] = ()
+        if last.answer == "mismatch" and mode == "strict":
+            expected = ("failed",)
+        elif last.answer == "undetermined" or (last.answer == "mismatch" and mode == "human_in_loop"):
+            expected = ("parked",)
+        if expected and not accepted and not cancelled and durable.status not in expected:
+            yield f"P8: the last look at {step} was a {last.answer} in mode {mode}, and the job is {durable.status}"
+    tainted = [row.said.get("tainted", False) for row in of(durable, "job_completed")]
+    if tainted and tainted[0] != bool(of(durable, "confirmation_warned")):
+        yield f"P8: the job was completed with tainted={tainted[0]}, and the warnings say otherwise"
+
+
+def gates(durable: Durable) -> Iterator[str]:
+    """P9: a gated step begins after its approval alone, of exactly its action, by a person; a denial is final."""
+    nodes = nodes_of(durable)
+    for gate, node in nodes.items():
+        if "approve" not in node:
+            continue
+        step = node["approve"]
+        passed = of(durable, "wait_completed", step=gate)
+        digest = canonical_digest(asked(durable, gate, nodes[step]))
+        given = {(decision, what) for _, decision, what in durable.answers}
+        for row in durable.events:
+            if row.step != step or row.epoch is None:
+                continue
+            words = [each.said for each in passed if each.version < row.version]
+            if [said["decision"] for said in words] != ["approved"]:
+                yield f"P9: {row.type} of {step} was written without an approval by {gate}"
+            elif words[0]["digest"] != digest:
+                yield f"P9: {row.type} of {step} was written under an approval of another action"
+            elif ("approve", digest) not in given:
+                yield f"P9: {row.type} of {step} was written, and no person approved"
+        if len(passed) > 1:
+            yield f"P9: {gate} was answered {len(passed)} times"
+
+
+def asked(durable: Durable, gate: str, node: dict[str, Any]) -> dict[str, Any]:
+    """What a person is shown of a gated step: computed here from the plan and the results on record."""
+    (job,) = [row.said["job_id"] for row in of(durable, "job_created")]
+    results = {
+        row.step: row.said["result"]
+        for row in of(durable, "command_committed")
+        if row.said["kind"] in ("tool", "llm", "human")
+    }
+    return {
+        "type": "confirmation",
+        "message": f"Run step {node['id']!r} of job {job!r}? ({gate})",
+        "job": job,
+        "node": gate,
+        "step": node["id"],
+        "action": {"tool": node["tool"], "args": filled(node["args"], results)},
+    }
+
+
+def filled(value: Any, results: dict[str | None, Any]) -> Any:
+    """Arguments, with each `{"$result": NODE}` replaced by what is recorded of the node."""
+    if isinstance(value, dict):
+        if list(value) == ["$result"]:
+            return results.get(value["$result"])
+        return {key: filled(item, results) for key, item in value.items()}
+    return [filled(item, results) for item in value] if isinstance(value, list) else value
+
+
+def waits(durable: Durable) -> Iterator[str]:
+    """P9 of a wait node: it is passed once, after a signal of its name, with the data of one."""
+    for name, node in nodes_of(durable).items():
+        passed = of(durable, "wait_completed", step=name) if "wait" in node else []
+        if len(passed) > 1:
+            yield f"P9: {name} was passed {len(passed)} times"
+        for row in passed:
+            signals = [each.said for each in of(durable, "signal_received") if each.version < row.version]
+            if not any((each["signal"], each["data"]) == (node["wait"], row.said["data"]) for each in signals):
+                yield f"P9: {name} was passed, and there was no such signal"
+
+
+def compensations(durable: Durable, witnessed: Witnessed, harmless: bool) -> Iterator[str]:
+    """P10: a compensation runs for a recorded effect, after its barrier, once; its record is truthful, and has one outcome."""
+    for name in deeds_of(durable):
+        step, _, mark = name.partition(UNDO[0])
+        if not mark:
+            continue
+        starts = of(durable, "compensation_started", step=step, undo=True)
+        done = of(durable, "step_compensated", step=step, undo=True)
+        failed = of(durable, "compensation_failed", step=step, undo=True)
+        asked_for = any(line.step == name for line in witnessed.requests)
+        if asked_for and not deeds_of(durable)[step].results and not harmless:
+            yield f"P10: {step} was compensated, and no record says that it had an effect"
+        for row in starts:
+            if open_ones := open_before(durable, name, row.version):
+                yield f"P10: the compensation of {step} began again while its attempt {open_ones[0]} was open"
+            if done and row.version > done[0].version:
+                yield f"P10: the compensation of {step} began again after it was done"
+        if len(done) > 1 or {row.said["attempt"] for row in done} & {_closed(row) for row in failed}:
+            yield f"P10: the compensation of {step} has several outcomes"
+        if done and not witnessed.count(name):
+            yield f"P10: {step} is said to be compensated, and is not"
+        if starts and any(row.version > starts[0].version for row in of(durable, "tool_invocation_started", step=step)):
+            yield f"P10: {step} was executed after its compensation had begun"
+        if deeds_of(durable)[step].node == "compensated" and not done:
+            yield f"P10: {step} is said to be compensated without a record of it"
+    requested = {line.step for line in witnessed.requests if line.step.endswith(UNDO)}
+    for name in requested - deeds_of(durable).keys():
+        yield f"P10: {name} was executed, and nothing durable says that it was to be"
+
+
+def _closed(row: Row) -> int | None:
+    """The attempt that an event says to be without effect."""
+    return row.said["attempt"] if row.said["outcome"] == "no_effect" else None
+
+
+def compensated_at_rest(durable: Durable, witnessed: Witnessed) -> Iterator[str]:
+    """P10: a job does not end with a compensation under way, or owed."""
+    if durable.status not in ("completed", "failed", "cancelled"):
+        return
+    given_up = durable.status == "cancelled"  # by a person, who was told that the compensation failed
+    for name, deed in deeds_of(durable).items():
+        known = deed.results or (given_up and deed.closed >= deed.started)
+        if name.endswith(UNDO) and not known:
+            yield f"P10: the job is {durable.status}, and what became of {name} is not recorded"
+        if deed.node == "compensatable_failure" and not (given_up and deeds_of(durable).get(name + UNDO, deed).closed):
+            yield f"P10: the job is {durable.status}, and {name} was to be compensated"
+        if deed.node in COMMITTED and name.endswith(UNDO) and witnessed.count(name) != 1:
+            yield f"P10: {name} is done, with {witnessed.count(name)} effects"
+
+
+def recorded(durable: Durable, witnessed: Witnessed) -> Iterator[str]:
+    """P12: a model is not asked again once its answer is recorded; what is handed out is recorded, and the same each time."""
+    commands = [row.said for row in of(durable, "command_committed")]
+    ids = [said["command_id"] for said in commands if "compensates" not in said]
+    for twice in sorted({each for each in ids if ids.count(each) > 1}):
+        yield f"P12: {twice} was recorded {ids.count(twice)} times"
+    answers: dict[str, Any] = {step: parsed(output) for step, _, kind, output, _ in durable.effects if kind == "llm"}
+    for said in commands:
+        if said["kind"] == "llm" and answers.setdefault(said["command_id"], said["result"]) != said["result"]:
+            yield f"P12: the records of {said['command_id']} hold different answers"
+    for node, answer in answers.items():
+        asked_for = [each.number for each in witnessed.questions if each.node == node]
+        if answer["answer"] not in asked_for:
+            yield f"P12: {node} is recorded as {answer}, and no model answered so"
+        elif asked_for[-1] != answer["answer"]:
+            yield f"P12: {node} was asked again after its answer was recorded"
+    known = {said["command_id"]: said["result"] for said in commands} | answers
+    for given in witnessed.given:
+        if given.name not in known:
+            yield f"P12: {given.step} was given {given.name}, which is not recorded"
+        elif canonical_digest(known[given.name]) != canonical_digest(given.value):
+            yield f"P12: {given.step} was given {given.name} as {given.value}, and it is recorded as {known[given.name]}"

@@ -1,0 +1,172 @@
+"""What a job's file says, read raw, with the judge's own SQL, and told apart by logical effect.
+
+A step and its compensation are two logical effects: `a` and `a#undo`. Both are judged by what `crash_judge` asks of a step, so
+what a compensation writes is read under the names that a step's writes have.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import rfc8785
+
+from .crash_judge import SUCCESS, Step, parsed
+
+UNDO: Final = "#undo"
+READ_AS: Final = {
+    "compensation_started": "tool_invocation_started",
+    "step_compensated": "tool_invocation_finished",
+    "compensation_failed": "tool_invocation_finished",
+}
+AT_REST: Final = {
+    "job_waiting": "waiting",
+    "job_parked": "parked",
+    "job_completed": "completed",
+    "job_failed": "failed",
+    "job_cancelled": "cancelled",
+}
+"""The state that an event brings; `job_requeued` ends one that is not terminal."""
+
+
+class Row(NamedTuple):
+    """An event. data is its JSON text."""
+
+    version: int
+    id: str
+    type: str
+    step: str | None
+    epoch: int | None
+    data: str
+    at: float
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Its data; not to be altered."""
+        data: dict[str, Any] = parsed(self.data)
+        return data
+
+
+class Durable(NamedTuple):
+    """The tables of one job, as rows. ledger: (step, key, status, result). effects: (step, key, kind, output, state changes).
+
+    answers: what people decided about requests for approval: (contract, decision, digest). moment: the latest time of the file.
+    """
+
+    status: str
+    version: int
+    events: tuple[Row, ...]
+    ledger: tuple[tuple[str, str, str, str], ...]
+    effects: tuple[tuple[str, str, str, str, str], ...]
+    answers: tuple[tuple[str, str, str | None], ...]
+    moment: float
+
+
+TABLES: Final = (
+    "SELECT version, id, type, step, epoch, data, at FROM events ORDER BY version",
+    "SELECT step_id, idempotency_key, status, result FROM ledger ORDER BY step_id, idempotency_key",
+    "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects ORDER BY step_id, idempotency_key",
+    "SELECT execution_id, decision, digest FROM contract_answers ORDER BY execution_id, version",
+)
+MOMENT: Final = (
+    "SELECT max((SELECT max(at) FROM events), (SELECT ifnull(max(expires_at), 0) FROM leases),"
+    " (SELECT ifnull(max(updated_at), 0) FROM contracts))"
+)
+
+
+def read(connection: sqlite3.Connection) -> Durable:
+    """What is committed in the file, which holds one job."""
+    ((status, version),) = connection.execute("SELECT status, version FROM jobs").fetchall()
+    events, ledger, effects, answers = (connection.execute(query).fetchall() for query in TABLES)
+    ((moment,),) = connection.execute(MOMENT).fetchall()
+    rows = tuple(Row(*row) for row in events)
+    return Durable(status, version, rows, tuple(ledger), tuple(effects), tuple(answers), moment)
+
+
+@lru_cache(maxsize=64)
+def nodes_of(durable: Durable) -> dict[str, dict[str, Any]]:
+    """The nodes of the plan, in its order."""
+    plan = next(row.said["plan"] for row in durable.events if row.type == "plan_generated")
+    return {node["id"]: node for node in plan["nodes"]}
+
+
+@lru_cache(maxsize=64)
+def deeds_of(durable: Durable) -> dict[str, Step]:
+    """The logical effects: each tool step of the plan, and each compensation that a record speaks of. Not to be altered."""
+    deeds = {name: Step() for name, node in nodes_of(durable).items() if "tool" in node}
+    for row in durable.events:
+        if row.step in deeds:
+            _take(deeds, row.step, row)
+    undoing = {compensation_key(key) for _, key, _, _ in durable.ledger}
+    for step, key, status, result in durable.ledger:
+        deed = deeds.setdefault(step + UNDO * (key in undoing), Step())
+        deed.ledger = status
+        if status == "COMMITTED":
+            deed.results["ledger"] = parsed(result)
+    for step, key, kind, output, _ in durable.effects:
+        if kind == "tool":
+            deeds.setdefault(step + UNDO * (key in undoing), Step()).results["effect record"] = parsed(output)
+    return deeds
+
+
+def _take(deeds: dict[str, Step], step: str, row: Row) -> None:
+    """One event of a tool step, or of its compensation."""
+    said = row.said
+    if of_undo(row):
+        undo = deeds.setdefault(step + UNDO, Step())
+        undo.take(READ_AS.get(row.type, row.type), said)
+        undo.labels[-1] = undo.labels[-1].replace(READ_AS.get(row.type, row.type), row.type)
+    elif row.type == "job_requeued":
+        deeds[step].labels.append(row.type)
+        if deeds[step].node == "retryable_failure":
+            deeds[step].node, deeds[step].reason = None, ""
+    elif row.type != "command_committed" or said["kind"] == "tool":
+        deeds[step].take(row.type, said)
+        if row.type == "node_finished" and said["result_type"] == "compensated":
+            deeds[step + UNDO].node = SUCCESS
+
+
+def of_undo(row: Row) -> bool:
+    """Whether an event is one of a compensation."""
+    return row.type == "compensation_requested" or "compensates" in row.said
+
+
+def compensation_key(key: str) -> str:
+    """The internal key of the compensation of a step: SHA256("compensate" \\0 the step's key)."""
+    return hashlib.sha256(b"compensate\0" + key.encode()).hexdigest()
+
+
+def canonical_digest(value: Any) -> str:
+    """SHA-256 of the canonical JSON of a value."""
+    return hashlib.sha256(rfc8785.dumps(value)).hexdigest()
+
+
+def changes_of(durable: Durable, step: str, before: int) -> list[dict[str, Any]]:
+    """The state that a step has changed, as the records say: an event before a version, or else the effect record."""
+    for row in durable.events:
+        if row.step == step and row.version < before and not of_undo(row):
+            told = row.said.get("changes") or row.said.get("state_changes")
+            if told:
+                return list(told)
+    undoing = {compensation_key(key) for _, key, _, _ in durable.ledger}
+    return [
+        change
+        for name, key, _, _, told in durable.effects
+        if name == step and key not in undoing
+        for change in parsed(told)
+    ]
+
+
+def resting(durable: Durable) -> Iterator[tuple[Row, str]]:
+    """Each event that was written while the job was at rest, with the state that it was in."""
+    status = "open"
+    for row in durable.events:
+        if status != "open":
+            yield row, status
+        status = "open" if row.type == "job_requeued" else AT_REST.get(row.type, status)
+
+
+def of(durable: Durable, *types: str, step: str | None = None, undo: bool = False) -> list[Row]:
+    """The events of some types, of a step if one is named; of its compensation if `undo` says so."""
+    return [row for row in durable.events if row.type in types and step in (None, row.step) and of_undo(row) == undo]

@@ -1,0 +1,199 @@
+"""The world of retries, compensations, verifiers, models and inputs: what each does, as data; and what the witness notes of it.
+
+A compensation of `a` is an effect of its own, `a#undo`, in the same files. A verifier notes who looked at what, in which turn,
+and what it answered; a model what it was asked, and the number that its answer bears: a second answer is another one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from ..runtime.llm import LlmAnswer, LlmError, LlmRequest
+from ..runtime.records import Json
+from ..runtime.retry import RetryPolicy
+from ..runtime.tool import (
+    Absent,
+    Compensation,
+    Happened,
+    Look,
+    NotKnown,
+    OnUnknown,
+    PartialEffectError,
+    Tool,
+    ToolContext,
+    ToolResult,
+)
+from ..runtime.verifier import Answer, Match, Mismatch, StateChange, Undetermined, VerifyContext
+from .crash_witness import (
+    EFFECTS,
+    GIVEN,
+    LOOKS,
+    QUESTIONS,
+    REQUESTS,
+    Behaviour,
+    Given,
+    Line,
+    Looked,
+    Question,
+    Witnessed,
+    World,
+    witness_tool,
+)
+from .semantics_records import UNDO
+
+Seen = Literal["match", "mismatch", "undetermined"]
+RESOURCE: Final = "line"
+MODEL: Final = "witness"
+OK: Final[tuple[Behaviour, ...]] = ("ok",)
+
+
+@dataclass(frozen=True)
+class Undo:
+    """How a compensation behaves, request by request; the last word repeats. harmless, look: as its tool declares."""
+
+    script: tuple[Behaviour, ...] = OK
+    look: Look = "none"
+    harmless: bool = False
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A tool node: how its tool behaves, request by request, what it declares, and what the plan says of it.
+
+    partial: the effect happens, and the step fails. inputs: how often it asks for the time. uses: the node whose result it is
+    given. looks: what a verifier answers, look by look. node: more of the plan's node. errors: `retryable_errors`.
+    """
+
+    id: str
+    script: tuple[Behaviour, ...] = OK
+    on_unknown: OnUnknown = "park"
+    look: Look = "none"
+    idempotent: bool = False
+    partial: bool = False
+    undo: Undo | None = None
+    inputs: int = 0
+    uses: str | None = None
+    looks: tuple[Seen, ...] = ("match",)
+    errors: tuple[str, ...] | None = None
+    node: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def stored(self) -> dict[str, Json]:
+        """The node as it is stored, without what it depends on."""
+        args = {"step": self.id} if self.uses is None else {"step": self.id, "from": {"$result": self.uses}}
+        return {"id": self.id, "tool": f"witness.{self.id}", "args": args, **self.node}
+
+    def tool(self, world: World) -> Tool:
+        """Its tool in this world."""
+        plain = witness_tool(f"witness.{self.id}", self.script, world, self.on_unknown, self.look, self.idempotent)
+
+        def call(args: Json, context: ToolContext) -> ToolResult:
+            self.take(args, context, world)
+            answer = plain.call(args, context)
+            assert isinstance(answer, ToolResult)
+            done = replace(answer, state_changes=(change(answer.external_id),))
+            if self.partial:
+                raise PartialEffectError("half done", done.output, done.external_id, done.state_changes)
+            return done
+
+        return replace(
+            plain,
+            call=call,
+            query=plain.query and telling(plain.query),
+            retry=RetryPolicy(retryable_errors=self.errors),
+            compensation=self.undo and undoing(self.id, self.undo, world),
+        )
+
+    def take(self, args: Json, context: ToolContext, world: World) -> None:
+        """Take what it is given, and note it."""
+        if self.uses is not None:
+            world.append(GIVEN, Given(self.id, context.attempt, self.uses, args["from"]))
+        for number in range(1, self.inputs + 1):
+            world.append(GIVEN, Given(self.id, context.attempt, f"{self.id}#now#{number}", context.now()))
+
+
+def change(external_id: str | None) -> dict[str, Json]:
+    """The state change that an effect is."""
+    return {"resource_type": RESOURCE, "resource_id": external_id, "operation": "append"}
+
+
+def telling(
+    query: Callable[[Json, ToolContext], Happened | Absent | NotKnown],
+) -> Callable[[Json, ToolContext], Happened | Absent | NotKnown]:
+    """A query that also tells the state change of what happened."""
+
+    def ask(args: Json, context: ToolContext) -> Happened | Absent | NotKnown:
+        answer = query(args, context)
+        told = isinstance(answer, Happened)
+        return replace(answer, state_changes=(change(answer.external_id),)) if told else answer
+
+    return ask
+
+
+def undoing(step: str, undo: Undo, world: World) -> Compensation:
+    """The compensation of a step, as an effect of its own."""
+    plain = witness_tool("undo", undo.script, world, "query" if undo.look != "none" else "park", undo.look)
+
+    def call(args: Json, context: ToolContext) -> Json:
+        answer: Json = plain.call(args, replace(context, step_id=step + UNDO))
+        return answer
+
+    return Compensation(call, plain.query, undo.look, plain.quiet_seconds, harmless=undo.harmless)
+
+
+@dataclass(frozen=True)
+class WitnessVerifier:
+    """Answers each step's looks by its script, and notes them. turn: under which epoch the worker works now."""
+
+    world: World
+    scripts: Mapping[str, tuple[Seen, ...]]
+    turn: Callable[[], int]
+
+    def verify(self, change: StateChange, context: VerifyContext) -> Answer:
+        """One look."""
+        script = self.scripts[context.step_id]
+        before = sum(Looked(*row).step == context.step_id for row in self.world.rows(LOOKS))
+        seen = script[min(before, len(script) - 1)]
+        line = Looked(context.step_id, context.external_key, self.turn(), change.resource_id, seen)
+        self.world.append(LOOKS, line)
+        match seen:
+            case "match":
+                return Match()
+            case "mismatch":
+                return Mismatch("it was changed by somebody else")
+            case "undetermined":
+                return Undetermined("no answer")
+
+
+@dataclass(frozen=True)
+class WitnessModel:
+    """A language model that answers, or fails, question by question; the last word of the script repeats."""
+
+    world: World
+    script: tuple[Literal["ok", "error"], ...] = ("ok",)
+    name: str = MODEL
+
+    def complete(self, request: LlmRequest) -> LlmAnswer:
+        """One answer. Its number tells it from any other."""
+        number = len(self.world.rows(QUESTIONS)) + 1
+        failed = self.script[min(number, len(self.script)) - 1] == "error"
+        self.world.append(QUESTIONS, Question(request.prompt["node"], None if failed else number))
+        if failed:
+            raise LlmError("the model is overloaded")
+        return LlmAnswer({"answer": number}, "witness-1")
+
+
+def witnessed(world: World) -> Witnessed:
+    """All lines of the witness."""
+    return Witnessed(
+        world.lines(REQUESTS),
+        world.lines(EFFECTS),
+        [Looked(*row) for row in world.rows(LOOKS)],
+        [Question(*row) for row in world.rows(QUESTIONS)],
+        [Given(*row) for row in world.rows(GIVEN)],
+    )
+
+
+def truth_of(world: World, name: str) -> Line | None:
+    """The first effect of a step, or of its compensation."""
+    return next((line for line in world.lines(EFFECTS) if line.step == name), None)

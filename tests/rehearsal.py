@@ -116,38 +116,33 @@ def same(*values: Json) -> bool:
     return len({canonical(value) for value in values}) == 1
 
 
-def rehearse(
-    folder: Path, build: Callable[[Path], Stage], wrong: Claim, fault: Fault | None
-) -> tuple[list[str], list[str]]:
-    """A life that a fault strikes, then lives until the job rests: what is wrong, and the boundaries of the first life."""
+def rehearse(folder: Path, build: Callable[[Path], Stage], wrong: Claim, *faults: Fault) -> tuple[list[str], list[str]]:
+    """Lives that faults strike, and one that nothing strikes: what is wrong then, and the boundaries of the last life."""
     folder.mkdir()
     stage = build(folder)
-    problems: list[str] = []
-    end = stage.life(fault)
-    performed = stage.performed
-    if fault is not None and end is not None:
-        problems.append("was not struck")
+    problems = [f"{fault} did not strike" for fault in faults if stage.life(fault) is not None]
     try:
-        while end is None or end.status == "open":
-            end = stage.life()
-        if stage.events()[-1].type != "job_completed":
-            problems.append(f"{end.status}: {end.reason}")
+        end = stage.life()
+        if end is None or stage.events()[-1].type != "job_completed":
+            problems.append(f"did not complete: {end}")
         problems += wrong(stage)
     except (KeyError, ValueError) as error:  # records that do not go together: one is missing, or there are two
         problems.append(f"{type(error).__name__}: {error}")
     stage.store.close()
-    return [f"{fault}: {problem}" for problem in problems], performed
+    return [f"{';'.join(map(str, faults))}: {problem}" for problem in problems], stage.performed
 
 
-def rehearse_all(folder: Path, build: Callable[[Path], Stage], wrong: Claim) -> tuple[list[str], set[str]]:
-    """Every crash at every boundary of a run: what is wrong, and where crashes struck.
+def rehearse_all(
+    folder: Path, build: Callable[[Path], Stage], wrong: Claim, *first: Fault
+) -> tuple[list[str], set[str]]:
+    """Every crash at every boundary of a run, or of the recovery from `first`: what is wrong, and where crashes struck.
 
     A torn batch needs a process that really dies (`checkers.crash_run`); what it leaves is what a crash before it leaves.
     """
-    problems, performed = rehearse(folder / "quiet", build, wrong, None)
+    problems, performed = rehearse(folder / "quiet", build, wrong, *first)
     faults = [fault for fault in crashes_of(performed) if fault.when != "torn"]
     for number, fault in enumerate(faults):
-        problems += rehearse(folder / str(number), build, wrong, fault)[0]
+        problems += rehearse(folder / str(number), build, wrong, *first, fault)[0]
     return problems, {fault.boundary for fault in faults}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from crashwindow.checkers.crash_faults import parse_fault
 from crashwindow.runtime import inputs
 from crashwindow.runtime.canonical import digest
 from crashwindow.runtime.commands import Execute, Ports
@@ -123,6 +124,13 @@ def test_at_every_crash_the_answers_are_the_same(tmp_path: Path, asked: list[str
     problems, struck = rehearse_all(tmp_path, stage, wrong)
     assert problems == []
     assert {"record_input", "append_started", "execute", "put_effect", "append_finished", "append_committed"} <= struck
+
+
+def test_at_every_second_crash_too(tmp_path: Path, asked: list[str]) -> None:
+    """The same holds where the worker that recovers from a crash between two inputs dies as well."""
+    problems, struck = rehearse_all(tmp_path, stage, wrong, parse_fault("record_input#2:after"))
+    assert problems == []
+    assert {"record_input", "schedule_retry", "execute"} <= struck
 
 
 def test_what_is_recorded_is_not_asked_for(tmp_path: Path, asked: list[str]) -> None:

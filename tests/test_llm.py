@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
+from crashwindow.checkers.crash_faults import parse_fault
 from crashwindow.runtime import job
 from crashwindow.runtime.canonical import digest
 from crashwindow.runtime.effect_log import effect_log
@@ -82,6 +83,21 @@ def test_at_every_crash_one_answer_is_used_once(tmp_path: Path) -> None:
     problems, struck = rehearse_all(tmp_path, stage, wrong)
     assert problems == []
     assert {"call_model", "put_effect", "append_committed", "append_node_finished", "checkpoint", "execute"} <= struck
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("call_model:after", "put_effect"),
+        ("put_effect:after", "catch_up_committed"),
+        ("append_committed:after", "checkpoint"),
+    ],
+)
+def test_at_every_second_crash_too(tmp_path: Path, first: str, then: str) -> None:
+    """The same holds where the worker that recovers dies as well."""
+    problems, struck = rehearse_all(tmp_path, stage, wrong, parse_fault(first))
+    assert problems == []
+    assert {then, "append_node_finished", "execute"} <= struck
 
 
 @pytest.mark.parametrize(

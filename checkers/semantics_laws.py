@@ -259,6 +259,8 @@ def compensations(durable: Durable, witnessed: Witnessed, harmless: bool) -> Ite
         starts = of(durable, "compensation_started", step=step, undo=True)
         done = of(durable, "step_compensated", step=step, undo=True)
         failed = of(durable, "compensation_failed", step=step, undo=True)
+        if witnessed.count(name) > 1:
+            yield f"P10: {step} was compensated {witnessed.count(name)} times"
         asked_for = any(line.step == name for line in witnessed.requests)
         if asked_for and not deeds_of(durable)[step].results and not harmless:
             yield f"P10: {step} was compensated, and no record says that it had an effect"

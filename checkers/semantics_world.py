@@ -101,7 +101,7 @@ class Deed:
             call=call,
             query=plain.query and telling(plain.query),
             retry=RetryPolicy(retryable_errors=self.errors),
-            compensation=self.undo and undoing(self.id, self.undo, world),
+            compensation=None if self.undo is None else undoing(self.id, self.undo, world),
         )
 
     def take(self, args: Json, context: ToolContext, world: World) -> None:
@@ -124,8 +124,9 @@ def telling(
 
     def ask(args: Json, context: ToolContext) -> Happened | Absent | NotKnown:
         answer = query(args, context)
-        told = isinstance(answer, Happened)
-        return replace(answer, state_changes=(change(answer.external_id),)) if told else answer
+        if isinstance(answer, Happened):
+            return replace(answer, state_changes=(change(answer.external_id),))
+        return answer
 
     return ask
 

@@ -24,6 +24,7 @@ from .explore import explore
 from .machines import described
 from .search import check, complete, examine
 from .seed_text import SEED_TEXT
+from .semantics_crash_stage import SEMANTICS_CRASHES
 from .semantics_stages import SEMANTICS_STAGES
 from .verify import Context, Found, Stage
 from .verify_job_stage import VERIFY_JOB
@@ -309,6 +310,7 @@ STAGES = (
     VERIFY_JOB,
     *SEMANTICS_STAGES,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
+    SEMANTICS_CRASHES,
     CONTRACT_CRASHES,
     # Last: they fork, and no other thread is to run then.
     Stage("scenarios", "scenarios", scenarios, (), "replay"),

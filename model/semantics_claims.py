@@ -20,7 +20,8 @@ def _holds(
     name: str, parts: tuple[str, ...], sentence: str, requirement: str, needs: tuple[str, ...], *cited: Citation
 ) -> Claim:
     policy, stated, needed = f"{_SHORT[name]}-hardened", (name, *parts), (*_STORE, *needs)
-    return Claim(name, "hardened", sentence, cited, requirement, policy, "holds", stated, needed, _BOTH, "PROVED")
+    methods = (*_BOTH, "crash")
+    return Claim(name, "hardened", sentence, cited, requirement, policy, "holds", stated, needed, methods, "PROVED")
 
 
 def _rests(name: str, short: str, sentence: str, needs: tuple[str, ...], *cited: Citation) -> Claim:

@@ -1,0 +1,58 @@
+"""The stage of `crashwindow verify` that crashes jobs beyond the plain step (`semantics_cases`)."""
+
+from typing import Final
+
+from .crash_run import Record
+from .evidence import Item, Verdict
+from .semantics_crash import sweep_semantics
+from .verify import Context, Found, Stage
+
+JUDGED: Final = ("P1", "P2", "P3", "P4", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P14")
+"""What the court asks of every run (`semantics_judge`)."""
+BESIDE: Final = ("T-RETRY", "P15")
+"""What it asks besides, which is no claim of its own: a violation spoils the evidence of every claim."""
+
+
+def semantics_crashes(context: Context) -> Found:
+    """Every crash schedule of the profile over these jobs."""
+    campaign = sweep_semantics(
+        context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
+    )
+    found = Found(schedules=campaign.summaries)
+    for claim in JUDGED:
+        found.add(claim, judged(claim, campaign.records))
+    return found
+
+
+def judged(claim: str, records: list[Record]) -> Item:
+    """What the campaign says of a claim. A schedule not run as it was meant, or that broke what stands beside, is no evidence."""
+    broken = [record for record in records if said(record, claim)]
+    spoilt = [record for record in records if record.error or any(said(record, name) for name in BESIDE)]
+    figures: dict[str, int | float | str] = {"schedules": len(records), "not run as meant": len(spoilt)}
+    if broken:
+        return Item(
+            checker="crash",
+            verdict=Verdict.REFUTED,
+            statement=f"{claim} was broken in {len(broken)} of {len(records)} crash schedules of jobs with retries, gates,"
+            f" compensations and recorded values, first: {said(broken[0], claim)}",
+            figures=figures,
+            command=f"crashwindow replay '{broken[0].key}'",
+        )
+    return Item(
+        checker="crash",
+        verdict=Verdict.ERROR if spoilt else Verdict.TESTED,
+        statement=f"{claim} held in each of {len(records)} crash schedules of jobs with retries, confirmations, gates,"
+        " compensations and recorded values on the SQLite runtime",
+        figures=figures,
+        command=f"crashwindow replay '{spoilt[0].key}'" if spoilt else "crashwindow verify",
+    )
+
+
+def said(record: Record, claim: str) -> str:
+    """The first violation of a claim in a record; empty when there is none."""
+    return next((words for words in record.violations if words.startswith(f"{claim}:")), "")
+
+
+SEMANTICS_CRASHES: Final = Stage(
+    "semantics_crashes", "jobs beyond the step: crashes on the runtime", semantics_crashes, JUDGED, "crash", beside=True
+)

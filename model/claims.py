@@ -124,9 +124,6 @@ CLAIMS: Final = (
     Claim("S1-2-BARRIER-FIRST", "as_written", "Row 2 read alone: a pending invocation is decided ('no execution, permanent failure') without a look into the "
           "effect store, and nothing is lost. Row 3 has the look.", (Citation("S1", "2", (25, 26), "1c7d56dd7b5ba4c330d25c4a21fa410e2860b19a29ce65f4572f1e40dd71a8da"),), "T-RECOVER 3", "barrier-before-lookup", "refuted", ("P3", "P4"),
           _STORE, ("explore", "replay"), "REFUTED", "P3"),
-    Claim("S2-19-RETRY", "as_written", "A failure whose error nothing matches is taken for retryable and is executed again, and the key keeps it "
-          "at most one effect.", (Citation("S2", "", (19, 19), "a7d80218107b23e63cc7772dadc1be87e7e85235257a9429591bce02c9e84d67"), Citation("S2", "", (44, 44), "07e27689aa655e73989f49e5e0d0a1c373bf0d316bbe712603e01150dad3b35b")),
-          "T-RETRY", "s2-any-failure", "refuted", ("P1",), _STORE + _TOOL, ("explore",), "REFUTED", "P1"),
     Claim("S2-45-FIRST-ALONE", "as_written", "Of the retries under one key only the first execution is real; a retry that was granted is worth granting.",
           (Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833"), Citation("S2", "", (45, 45), "30b6193d2bfffb1df85013ca9ff7b8c8bc89ec0ea4f3553073a1999032cda944")),
           "T-RETRY", "s2-first-alone", "refuted", ("P4",), _STORE + _TOOL, ("explore",), "REFUTED", "P4"),

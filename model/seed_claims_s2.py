@@ -35,8 +35,6 @@ S2_CLAIMS: Final = (
           _at("Retry and id", 40, 40, "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833"), _at("At most once", 45, 45, "30b6193d2bfffb1df85013ca9ff7b8c8bc89ec0ea4f3553073a1999032cda944")),
     belied("S2-FIRST-ONLY", "Of all executions of a step only the first really takes place; a retry is an injection.", "T-RETRY", "P1",
            _at("Retry and id", 40, 40, "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833"), _at("At most once", 45, 45, "30b6193d2bfffb1df85013ca9ff7b8c8bc89ec0ea4f3553073a1999032cda944")),
-    refuted("S2-FIRST-ALONE", "A step that was refused is retried within MaxRetries, though of all its executions only the first takes place.",
-            "T-RETRY", "s2-first-alone", "P4", "S2-RETRY-PROVEN", _at("At most once", 45, 45, "30b6193d2bfffb1df85013ca9ff7b8c8bc89ec0ea4f3553073a1999032cda944"), _at(_RETRY, 19, 19, "a7d80218107b23e63cc7772dadc1be87e7e85235257a9429591bce02c9e84d67")),
     belied("S2-ONE-EXECUTION", "For one key there is at most one real execution.", "T-RETRY", "P1", _at("At most once", 44, 44, "07e27689aa655e73989f49e5e0d0a1c373bf0d316bbe712603e01150dad3b35b"),
            Citation("S4", "6", (101, 101), "9e0e359459ae14ee96424934bb9a42c0fb7f8518c74577fc68228f4d310b9f4d")),
     shown("S2-COMP-TRIGGER", "A compensatable failure calls the compensation that the tool declares.", "T-COMP", _at(_COMP, 27, 27, "df76f3d5cc3f6b7e3fa84379d25ae44d23705129c98daf1b616801b18f82332a"), _at("Irreversible tools", 36, 36, "9549bdf05d7078dba98875e223129387072bc6f9dd27e6552f6fa7ec4cb6b90e")),

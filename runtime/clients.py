@@ -6,6 +6,7 @@ when there is no such job, StoreError when the store gave no definite answer.
 """
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from .keys import execution_key
 from .outcome import StepResult
 from .plan import StoredPlan, submission
 from .records import TERMINAL, Json, NewEvent
+from .resolve import moment
 from .store import JobExistsError, Store, VersionConflict
 from .tool import Tool
 from .turn import filled
@@ -160,7 +162,7 @@ class Client:
             return self._compensate_ended(tools, job_id, history, step, reason)
 
         def entries(history: History) -> list[Entry]:
-            check_undoable(tools, job_id, history, step)
+            check_undoable(tools, job_id, history, step, self.store.now())
             said = {"step": step, "who": self.who, "reason": reason}
             released = [self._requeued()] if history.status in ("parked", "waiting") else []
             return [("compensation_requested", step, said), *released]
@@ -173,18 +175,19 @@ class Client:
     ) -> str:
         """The same for a job that has ended: a job of its own, made once."""
         undo = undo_job(job_id, step)
-        past = check_undoable(tools, job_id, history, step)
+        past = check_undoable(tools, job_id, history, step, self.store.now())
         plan = undo_plan(job_id, history, step, past)
         said = {"step": step, "who": self.who, "reason": reason}
         first, second, *_ = submission(undo, plan)
-        request = NewEvent(f"{second.id}.requested", "compensation_requested", step, said)
+        request = NewEvent(f"{second.id}.{self._named(said)}", "compensation_requested", step, said)
+        batch = (first, second, request)
         try:
-            new = drive.persist(Begin(undo, (first, second, request)), self._ports(), self.perform)
+            drive.persist(Begin(undo, batch), self._ports(), self.perform)
+            there = self.history(undo)
+            if there.version == len(batch):
+                return undo  # the request is there, of now or of a first time whose answer was lost
         except JobExistsError:
-            new = False
-        if new:
-            return undo
-        there = self.history(undo)
+            there = self.history(undo)
         if there.plan != plan:
             raise ClientError(f"job {undo!r}, which would undo step {step!r}, exists with another plan")
         if there.status in TERMINAL:
@@ -204,17 +207,21 @@ class Client:
         """The release of a job that is at rest."""
         return ("job_requeued", None, {"by": "person", "who": self.who})
 
+    def _named(self, content: Json) -> str:
+        """A name of what is said, by whom. Raises ClientError where nobody says it, or it cannot be stored."""
+        if not self.who.strip():
+            raise ClientError("it has to be said by whom (--by)")
+        try:
+            return hashlib.sha256(canonical([self.who, content])).hexdigest()[:16]
+        except NotCanonicalError as error:
+            raise ClientError(f"this cannot be stored: {error}") from error
+
     def _say(self, boundary: str, job_id: str, entries: Callable[[History], list[Entry]], content: Json) -> int:
         """Write what follows from the job as it is; 0 where nothing is left to be said, else the new version.
 
         An event's id is made of its place and content: a write whose answer was lost finds itself (T-WRITE).
         """
-        if not self.who.strip():
-            raise ClientError("it has to be said by whom (--by)")
-        try:
-            name = hashlib.sha256(canonical([self.who, content])).hexdigest()[:16]
-        except NotCanonicalError as error:
-            raise ClientError(f"this cannot be stored: {error}") from error
+        name = self._named(content)
         for _ in range(TRIES):
             history = self.history(job_id)
             wanted = entries(history)
@@ -272,7 +279,7 @@ def undo_plan(job_id: str, history: History, step: str, past: StepHistory) -> St
     }
 
 
-def check_undoable(tools: Mapping[str, Tool], job_id: str, history: History, step: str) -> StepHistory:
+def check_undoable(tools: Mapping[str, Tool], job_id: str, history: History, step: str, now: float) -> StepHistory:
     """The history of a step that may be compensated now; ClientError, with the remedy, for any other."""
     entry = next((node for node in history.plan["nodes"] if node["id"] == step), None)
     check_own(job_id, history, "compensate")
@@ -290,7 +297,8 @@ def check_undoable(tools: Mapping[str, Tool], job_id: str, history: History, ste
     _check_not_undone(where, job_id, past)
     if "undoes" in entry or past.stored:
         return past
-    if past.open and tool.compensation.harmless:
+    if past.open and tool.compensation.harmless and history.status in ("parked", *TERMINAL):
+        _check_quiet(where, history, tool, now)
         return past
     if past.open:
         raise ClientError(
@@ -298,6 +306,16 @@ def check_undoable(tools: Mapping[str, Tool], job_id: str, history: History, ste
             f" `crashwindow resolve {job_id}`" + ("" if history.status == "parked" else " once the job is parked")
         )
     raise ClientError(f"{where}: no effect is recorded, so there is nothing to undo")
+
+
+def _check_quiet(where: str, history: History, tool: Tool, now: float) -> None:
+    """T-QUIET: what is undone unresolved must not happen afterwards. Raise ClientError while a late request may still act."""
+    final = history.last_at + tool.quiet_seconds
+    if now < final:
+        raise ClientError(
+            f"{where}: too early to undo what may still happen: a late request may act after its compensation. It can be asked for"
+            f" from {moment(math.ceil(final))} on, in {math.ceil(final - now)} s"
+        )
 
 
 def _check_not_undone(where: str, job_id: str, past: StepHistory) -> None:

@@ -256,8 +256,10 @@ def test_a_request_after_the_end_is_a_job_of_its_own(tmp_path: Path) -> None:
     before = bank.stage.events()
     undo = undo_job(JOB, "pay")
     assert bank.compensate() == undo
+    assert bank.compensate() == undo, "the same request, repeated"
     with pytest.raises(ClientError, match="requested already"):
-        bank.compensate()
+        Client(bank.stage.store, "Bob").compensate(bank.stage.tools, JOB, "pay", "I say so, too")
+    assert len(bank.stage.store.events(undo)) == 3
     assert bank.live(job_id=undo).status == "completed"
     assert bank.stage.events() == before
     ((key, told),) = bank.undone
@@ -337,6 +339,9 @@ def test_an_unknown_effect_is_resolved_first(tmp_path: Path, harmless: bool) -> 
             bank.compensate()
         assert bank.undone == []
         return
+    with pytest.raises(ClientError, match="too early to undo what may still happen"):
+        bank.compensate()
+    bank.stage.sleep(Tool.quiet_seconds)
     assert bank.compensate() == JOB
     assert bank.live().status == "failed"
     ((_, told),) = bank.undone

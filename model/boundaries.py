@@ -19,7 +19,12 @@ class Boundary(NamedTuple):
 
 
 BOUNDARIES: Final = (
-    Boundary("J1", "submit", "events", "job_created and plan_generated, one batch"),
+    Boundary(
+        "J1",
+        "submit",
+        "events",
+        "job_created, plan_generated and, where the plan has one, decision_snapshot; one batch",
+    ),
     Boundary("B0", "claim", "leases", "the lease, with a new epoch"),
     Boundary("F1", "fence_events", "events", "the job's epoch in the event stream; answers its events"),
     Boundary("F2", "fence_ledger", "ledger", "the job's epoch in the ledger; answers its records"),

@@ -317,6 +317,19 @@ def test_a_cancel_during_the_backoff(tmp_path: Path) -> None:
     assert len(told.whim.asked) == 1
 
 
+def test_a_prompt_that_uses_a_result(tmp_path: Path) -> None:
+    """A prompt is filled in with the recorded result of an earlier node, after a crash too; its key and hashes are of that."""
+    more = {**ASK, "id": "more", "prompt": ["And?", {"$result": "ask"}], "depends_on": ["ask"]}
+    told = Stage(tmp_path, [ASK, more])
+    assert told.life("append_node_finished:after") is None
+    assert told.life()
+    assert [request.prompt for request in told.whim.asked] == [["Which number?"], ["And?", told.result("ask")]]
+    assert {r.metadata["prompt_hash"] for r in told.store.effects(JOB).values()} == {
+        digest(["Which number?"]), digest(["And?", told.result("ask")]),
+    }  # fmt: skip
+    assert verify(read(told.store, JOB)).verifiable
+
+
 # Readers.
 
 

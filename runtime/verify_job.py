@@ -94,6 +94,9 @@ def rests_on(records: Records) -> Iterator[str]:
             what = "happened" if event.data["answer"] == "happened" else "did not happen"
             by = f"{event.data.get('who')!r}" if event.data["by"] == "person" else f"the tool {step.tool!r}"
             yield f"step {name!r}: that it {what} is the word of {by} (event {event.version})"
+        for event in step.all("replay_confirmed"):
+            who = event.data["who"]
+            yield f"step {name!r}: that its record stands, against a verifier, is the word of {who!r} (event {event.version})"
         for event in _repeats(step):
             yield (
                 f"step {name!r}: executed again (event {event.version}) while the outcome before was unknown; that it acted"

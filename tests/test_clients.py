@@ -10,7 +10,9 @@ import pytest
 
 from crashwindow.runtime.clients import Client, ClientError
 from crashwindow.runtime.history import History
+from crashwindow.runtime.job_records import read
 from crashwindow.runtime.store import StoreError
+from crashwindow.runtime.verify_job import verify
 
 from .approval_office import Office as Application
 from .approval_office import serving
@@ -284,6 +286,9 @@ def test_a_person_confirms_a_record() -> None:
         ann.confirm(JOB, "again")
     assert house.turn().status == "completed"
     assert len(house.calls) == 1
+    verdict = verify(read(house.store, JOB))
+    assert verdict.verifiable
+    assert "the word of 'Ann'" in verdict.rests_on[0]
 
 
 def test_a_doubted_job_may_be_cancelled() -> None:

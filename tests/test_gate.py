@@ -11,6 +11,7 @@ import pytest
 from crashwindow.checkers.crash_faults import Fault, Striker, crashes_of, parse_fault
 from crashwindow.model.contract import Status
 from crashwindow.runtime import drive, gate, job, protocol
+from crashwindow.runtime.canonical import digest
 from crashwindow.runtime.clients import Client, ClientError
 from crashwindow.runtime.commands import Ports
 from crashwindow.runtime.contracts import approvals, operations
@@ -348,6 +349,28 @@ def test_a_crash_anywhere_changes_nothing(tmp_path: Path, what: str) -> None:
     assert struck >= (needed if what == "signal" else needed | {"open_approval", "answer", "release"})
 
 
+ANSWERED = [
+    *(("ask", f"{name}:{when}") for name in ("append_waiting", "open_approval") for when in ("error", "lost")),
+    *(("end", f"append_wait_completed:{when}") for when in ("error", "lost", "conflict")),
+    *(("answer", f"{name}:{when}") for name in ("answer", "release", "signal") for when in ("error", "lost")),
+    ("ask", "append_waiting:conflict"),
+]
+
+
+@pytest.mark.parametrize("what", ["approve", "deny"])
+def test_a_store_that_gives_no_answer_changes_nothing(tmp_path: Path, what: str) -> None:
+    """Each write is repeated until its answer is definite, and is there once (T-WRITE)."""
+    _, status, effects = FAULTY[what]
+    problems: list[str] = []
+    for number, (part, text) in enumerate(ANSWERED):
+        office, _ = story(tmp_path / str(number), what, {part: parse_fault(text)})
+        problems += [f"{text}: {each}" for each in wrong(office, status, effects)]
+        if len(office.ports.contracts.contracts()) != 1 or len(office.stage.events("job_waiting")) != 1:
+            problems.append(f"{text}: asked more than once")
+        office.stage.store.close()
+    assert problems == []
+
+
 def test_a_crash_between_the_two_stores_is_relayed(tmp_path: Path) -> None:
     """The answer is on record and the job still waits: the next worker queues it again. Without that it would wait for ever."""
     office = Office(tmp_path)
@@ -470,6 +493,24 @@ def test_without_that_check_the_skipped_gate_is_found_out(tmp_path: Path, monkey
     assert "without the approval of its action by 'ok'" in next(
         each.reason for each in trespasses(read(office.stage.store, JOB))
     )
+
+
+@pytest.mark.parametrize("changed", [{"digest": "0" * 64}, {"decision": "denied"}, {}])
+def test_the_step_asks_for_its_own_action(tmp_path: Path, changed: dict[str, Json]) -> None:
+    """A `wait_completed` of another action, or of a denial, is none for this step, even where the gate counts as passed."""
+    office = Office(tmp_path)
+    exact = gate.asked(JOB, {"nodes": APPROVED}, APPROVE, {})
+    told = {"node": "ok", "decision": "approved", "contract_id": "c", "digest": digest(exact), "by": "Ann", **changed}
+    passed = {"result_type": "success"}
+    batch = [NewEvent("1", "wait_completed", "ok", told), NewEvent("2", "node_finished", "ok", passed)]
+    office.stage.store.append(JOB, 2, batch, None)
+    if changed.get("decision") == "denied":
+        assert gate.DENIED in str(office.live().reason)
+    elif changed:
+        assert protocol.UNAPPROVED in str(office.live().reason)
+    else:
+        assert office.live().status == "completed"
+    assert len(office.stage.requests) == (0 if changed else 1)
 
 
 def test_records_of_a_gate_are_checked(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class SemanticsCase:
     """A plan, how the world behaves, and what clients and people do.
 
     mode: how a verifier of all changes confirms; None where there is none. order: of the success writes, where it is not the
-    usual one. undone: see `Subject`.
+    usual one. undone: see `Subject`. beyond: single faults after which the quick profile strikes the recovery, too.
     """
 
     name: str
@@ -37,6 +37,7 @@ class SemanticsCase:
     model: tuple[Literal["ok", "error"], ...] = ("ok",)
     order: tuple[str, ...] | None = None
     undone: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
     later: float = 1.0 + QUIET
 
     @property
@@ -113,6 +114,8 @@ def undo(when: When, node: str = "") -> tuple[Act, ...]:
     return (Act("undo", when, node, "a"),)
 
 
+LOOKED_AT: Final = ("put_effect:after",)
+"""Where the effect record alone holds the result. A verifier looks, and a person is asked, in a recovery alone."""
 BACKOFF: Final = {"max_retries": 2, "backoff_seconds": 5.0}
 ONCE_MORE: Final = {"max_retries": 1, "backoff_seconds": 2.0, "max_requeues": 1}
 NONE: Final = {"max_retries": 0}
@@ -177,7 +180,8 @@ CANCELS: Final = (
 def confirming(name: str, title: str, mode: Mode, *looks: str, **more: object) -> SemanticsCase:
     """Two steps, of which the first is confirmed whenever its record is used again."""
     first = Deed("a", looks=looks or ("match",))  # type: ignore[arg-type]
-    return SemanticsCase(f"confirm-{name}", title, (first, Deed("b")), mode, **more)  # type: ignore[arg-type]
+    nodes = (first, Deed("b"))
+    return SemanticsCase(f"confirm-{name}", title, nodes, mode, beyond=LOOKED_AT, **more)  # type: ignore[arg-type]
 
 
 CONFIRMATIONS: Final = (

@@ -5,17 +5,19 @@
 | quick   | each crash at each boundary; an error, and an error but written, at each boundary in NEW | one in `STRIDE`   |
 | deep    | the same and all pairs: each boundary of each recovery; every answer of every store      | all of these      |
 
-What a store answers at the boundaries of a plain step is struck in every profile of `crash`, where the step is the same.
+The quick profile also strikes the recoveries in which a verifier looks. What a store answers at the boundaries of a plain step
+is struck in every profile of `crash`, where the step is the same.
 """
 
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Final
 
 from ..model.policy import HARDENED
 from .crash import Campaign, Pool, Profile, Progress, Timed, disagreements, kill_requests, rate, summary
-from .crash_faults import Key
+from .crash_faults import Key, parse_key
 from .crash_run import Record, memory_directory
 from .crash_snapshot import PAIRS, Breadth
 from .crash_zygote import Request
@@ -42,6 +44,12 @@ NEW: Final = (
 QUICK: Final = Breadth(depth=1, answers=("error", "lost"), answering=NEW)
 STRIDE: Final = 23
 """An odd stride: an even one would meet the same few kinds of fault again and again."""
+IN_RECOVERY: Final = tuple(
+    parse_key(f"crash:semantics-confirm-{case}:put_effect:after;{name}:{when}")
+    for case, name in (("warn", "append_warned"), ("person", "confirm_replay"))
+    for when in ("error", "lost")
+)
+"""Answers of a store to what a recovery alone writes: with answers a sweep by copies strikes first lives, and no later ones."""
 
 
 def sweep_semantics(
@@ -52,11 +60,12 @@ def sweep_semantics(
 ) -> Campaign:
     """Every schedule of a profile; `cases` names the jobs, all if it is None. Files lie in memory unless `workdir` says."""
     names = list(SEMANTICS_CASES) if cases is None else list(cases)
-    breadth = PAIRS if profile == "deep" else QUICK
     directory = memory_directory(workdir)
     try:
         with closing(Pool(f"{directory}/snapshots")) as pool:
-            copied = pool.run("semantics, snapshot", [Request(HARDENED, name, breadth) for name in names], progress)
+            copied = pool.run(
+                "semantics, snapshot", [Request(HARDENED, name, breadth_of(name, profile)) for name in names], progress
+            )
         traces = pool.traces
         # New parents: a small process forks fast.
         with closing(Pool(f"{directory}/kills")) as pool:
@@ -68,11 +77,18 @@ def sweep_semantics(
     return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()))
 
 
+def breadth_of(case: str, profile: Profile) -> Breadth:
+    """How far a profile goes with a case."""
+    return PAIRS if profile == "deep" else replace(QUICK, beyond=SEMANTICS_CASES[case].beyond)
+
+
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
     """The schedules that are run by SIGKILL as well: all, or a part of those that kill, spread evenly."""
     if profile == "deep":
-        return [record.key for record in records]
-    return [record.key for record in records if all(fault.kills for fault in record.key.schedule)][::STRIDE]
+        return [*(record.key for record in records), *IN_RECOVERY]
+    chosen = [record.key for record in records if all(fault.kills for fault in record.key.schedule)][::STRIDE]
+    swept = {key.case for key in chosen}
+    return [*chosen, *(key for key in IN_RECOVERY if key.case in swept)]
 
 
 def summed_up(copied: Timed, killed: Timed) -> list[Schedules]:

@@ -197,8 +197,8 @@ class SemanticsLife:
         word = self.case.words.get(why, USUAL.get(why, "leave"))
         if word == "cancel" and history.cancelled is None:
             self.person.cancel(JOB, "given up")
-        elif why in ("outcome", "compensation outcome"):
-            self.resolve(history)
+        elif why in ("outcome", "compensation outcome") or (word == "cancel" and history.status == "parked"):
+            self.resolve(history)  # what was cancelled ends once nothing is in doubt
         elif not self.say(word, history):
             return False
         relay(self.ports, self.setting.perform)

@@ -1,0 +1,288 @@
+"""Jobs beyond the plain step, crashed: the sweep finds nothing, copies and killed processes agree, planted bugs are found."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers.crash import run_schedule
+from crashwindow.checkers.crash_run import Record
+from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
+from crashwindow.checkers.semantics_crash import NEW, QUICK, sweep_semantics
+from crashwindow.checkers.semantics_crash_stage import JUDGED, judged
+from crashwindow.runtime import compensation, gate, inputs, llm_step, protocol, turn
+from crashwindow.runtime.commands import Acquire, Execute
+from crashwindow.runtime.llm import LlmAnswer
+from crashwindow.runtime.outcome import StepResult
+from crashwindow.runtime.retry import RetryPolicy
+from crashwindow.runtime.tool import Tool
+
+CRASHES = Breadth(1, answers=())
+FAULT_FREE = Breadth(0)
+
+
+def swept(case: str, breadth: Breadth = CRASHES) -> list[Record]:
+    """The records of one case."""
+    return list(sweep_case(SEMANTICS_CASES[f"semantics-{case}"], breadth))
+
+
+def swept_until_it_fails(case: str) -> list[Record]:
+    """The same of a runtime that in the end cannot go on: a step whose arguments have changed has another key."""
+    records: list[Record] = []
+    with suppress(KeyError):
+        records.extend(sweep_case(SEMANTICS_CASES[f"semantics-{case}"], CRASHES))
+    return records
+
+
+def words(records: list[Record]) -> str:
+    """Everything that was found, in lines."""
+    return "\n".join(f"{record.key}: {said}" for record in records for said in (*record.violations, record.error or ""))
+
+
+# The hardened runtime.
+
+
+@pytest.mark.parametrize("case", SEMANTICS_CASES)
+def test_one_crash_at_any_boundary_breaks_nothing(case: str) -> None:
+    """Crashed before, inside and after each write of worker, client and person: every property holds."""
+    records = list(sweep_case(SEMANTICS_CASES[case], CRASHES))
+    assert not [record for record in records if record.violations or record.error], words(records)
+    assert len(records) > 10
+
+
+def test_every_write_that_no_plain_step_makes_is_struck() -> None:
+    """The cases together come to each of them, and each is struck before, inside and after, and unanswered."""
+    cases = (
+        "retry-requeue",
+        "cancel-first",
+        "inputs",
+        "approved",
+        "wait",
+        "undo-refused",
+    )
+    struck = {(fault.boundary, fault.when) for case in cases for r in swept(case, QUICK) for fault in r.key.schedule}
+    first = set(NEW) - {"append_warned", "confirm_replay"}
+    assert {(name, when) for name in first for when in ("before", "torn", "after", "error", "lost")} <= struck
+    assert {("compensate", "effect"), ("call_model", "after")} <= struck | {
+        (fault.boundary, fault.when) for r in swept("model") for fault in r.key.schedule
+    }
+
+
+@pytest.mark.parametrize(("case", "write"), [("confirm-warn", "append_warned"), ("confirm-person", "confirm_replay")])
+def test_the_looks_of_a_recovery_are_struck(case: str, write: str) -> None:
+    """What only a recovery performs is struck by a second crash: the look, the warning or the person's word that follows it."""
+    records = swept(case, Breadth(1, SEMANTICS_CASES[f"semantics-{case}"].beyond, answers=()))
+    assert not [record for record in records if record.violations or record.error], words(records)
+    struck = {(fault.boundary, fault.when) for record in records for fault in record.key.schedule[1:]}
+    assert {("confirm", "after"), *((write, when) for when in ("before", "torn", "after"))} <= struck
+
+
+def test_killed_processes_and_copies_agree() -> None:
+    """A schedule ends alike whether its crash is a copy of the files or the end of a process by SIGKILL."""
+    cases = [f"semantics-{name}" for name in ("undo-refused", "confirm-person", "approved", "inputs")]
+    found = sweep_semantics(cases=cases)
+    by = {summary.name: summary for summary in found.summaries}
+    assert by["semantics: killed processes"].schedules >= 10
+    assert not any(summary.violations or summary.disagreements for summary in found.summaries)
+    assert all(judged(claim, found.records).verdict is Verdict.TESTED for claim in JUDGED)
+
+
+def test_a_key_replays_step_by_step() -> None:
+    """A schedule is run again by its key, and tells each boundary: the client's, and the compensation's."""
+    told: list[str] = []
+    record = run_schedule("crash:semantics-undo-open:compensate:effect", told.append)
+    assert (record.outcome, record.violations) == ("parked→completed/1-1+1", ())
+    assert "  > request_compensation" in told
+    assert "process 1, struck by compensate:effect" in told
+    with pytest.raises(ValueError, match="there is no case 'semantics-none'; there are semantics-retry-backoff"):
+        run_schedule("crash:semantics-none:")
+
+
+def test_evidence_is_refuted_by_a_violation_and_spoilt_by_others() -> None:
+    """A broken property refutes its own claim; what could not be run, or broke T-RETRY or P15, is no evidence of any."""
+    record = swept("cancel-first", FAULT_FREE)[0]
+    broken = [replace(record, violations=("P9: worked on",))]
+    assert judged("P9", broken).verdict is Verdict.REFUTED
+    assert judged("P10", broken).verdict is Verdict.TESTED
+    for spoilt in (replace(record, error="never reached"), replace(record, violations=("T-RETRY: too soon",))):
+        assert judged("P10", [spoilt]).verdict is Verdict.ERROR
+
+
+# Planted bugs: confirmation.
+
+
+def test_a_result_from_the_effect_record_injected_unconfirmed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Confirmation is skipped where the effect record alone holds the result: P8."""
+    recover, confirm = protocol.Step.recover, protocol.Step.confirm
+
+    def noting(self: Any) -> Any:
+        self.alone = self.past.stored is None
+        return recover(self)
+
+    monkeypatch.setattr(protocol.Step, "recover", noting)
+    monkeypatch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.alone else confirm(self))
+    assert "put_effect:after: P8: node_finished of turn 2 uses the record of a, and nobody looked" in words(
+        swept("confirm-match")
+    )
+
+
+def test_a_finished_node_skipped_unconfirmed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Confirmation is skipped where node_finished is on record: P8."""
+    confirm = protocol.Step.confirm
+    monkeypatch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.past.node else confirm(self))
+    assert "checkpoint:after: P8: node_started of turn 2 uses the record of a" in words(swept("confirm-match"))
+
+
+def test_a_mismatch_taken_for_a_match_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a verifier says is asked, and not heeded: P8, in each of the modes."""
+    monkeypatch.setattr(protocol, "judged", lambda mode, doubts: "inject")
+    assert "P8: node_finished of turn 2 uses the record of a, and a-1 was a mismatch" in words(
+        swept("confirm-mismatch")
+    )
+    assert "P8: the last look at a was a undetermined in mode strict" in words(swept("confirm-left"))
+
+
+def test_what_was_begun_later_left_as_it_was_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job fails at a step that is not confirmed while the next one is in flight: P3 and P6."""
+    monkeypatch.setattr(protocol.Step, "settle_later", lambda self: iter(()))
+    found = words(swept("confirm-mismatch"))
+    assert "acquire#2:after: P6: the job is failed, and the ledger says INFLIGHT" in found
+    assert "put_effect#2:after: P3: the effect record was not caught up (b)" in found
+
+
+# Planted bugs: retry, cancel.
+
+
+def test_a_cancel_with_an_open_attempt_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancel is honoured before a step is sent again whose first answer was lost: P2 and P6."""
+
+    def heard(self: turn.Run) -> Iterator[Any]:
+        if self.overtaken:
+            yield from self.listen()
+        return self.history.cancelled is not None
+
+    monkeypatch.setattr(turn.Run, "heard", heard)
+    found = words(swept("cancel-reexecute", FAULT_FREE))
+    assert "P2: the ledger says NO_EFFECT, and there is one (a)" in found
+    assert "P6: the job was cancelled, and attempt 1 of a is open" in found
+
+
+def test_a_requeue_after_an_unknown_outcome_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt that nobody knows of is taken for a retryable failure: T-RETRY, and P2 where the effect had happened."""
+
+    def requeued(self: protocol.Step) -> Iterator[Any]:
+        yield from self.end_node(StepResult.RETRYABLE_FAILURE, "the answer was lost")
+        return "requeue"
+
+    monkeypatch.setattr(protocol.Step, "ambiguous", requeued)
+    found = words(swept("retry-unknown-requeue", FAULT_FREE))
+    assert "T-RETRY: a was to be tried again, and its attempt 1 is open" in found
+
+
+def test_a_backoff_forgotten_by_a_recovery_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pause before a retry is not waited for: T-RETRY."""
+    monkeypatch.setattr(protocol.Step, "wait", lambda self, pause: iter(()))
+    assert "T-RETRY: attempt 2 of a came 0.0 s after its grant, not 5.0 s" in words(swept("retry-backoff", FAULT_FREE))
+
+
+# Planted bugs: compensation.
+
+
+def test_a_compensation_without_its_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is executed before compensation_started is durable: P14, and P10 once it is repeated."""
+
+    def hasty(self: compensation.Compensation) -> Iterator[Any]:
+        self.ledger = (yield Acquire(self.inflight())).status
+        number = self.past.attempts + 1
+        outcome = yield Execute(self.tool, self.node.args, self.context(number), self.names.execute)
+        started = {**self.identity, "attempt": number, "args_hash": self.args_hash}
+        yield from self.run.append(self.names.append_started, self.node.id, (self.names.started, started))
+        self.past.open.add(number)
+        self.memory, self.catching_up = outcome.stored, False
+        return "inject"
+
+    monkeypatch.setattr(compensation.Compensation, "attempt", hasty)
+    found = words(swept("undo-partial"))
+    assert "compensate:effect: P14: a request was made whose started event is not in the file (a#undo)" in found
+    assert "P10: a was compensated 2 times" in found
+
+
+def test_a_compensation_repeated_after_an_unknown_outcome_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compensation whose answer was lost is sent again as if it were idempotent: P10."""
+    made = compensation.undoing_tool
+
+    def repeating(tool: Tool) -> Tool:
+        return replace(made(tool), idempotent=True, on_unknown="reexecute", retry=RetryPolicy(max_retries=3))
+
+    monkeypatch.setattr(compensation, "undoing_tool", repeating)
+    found = words(swept("undo-lost", FAULT_FREE))
+    assert "P10: the compensation of a began again while its attempt 1 was open" in found
+    assert "P10: a was compensated 2 times" in found
+
+
+# Planted bugs: gates.
+
+
+def test_a_gate_that_a_recovery_walks_through_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gate that was entered before is taken for passed, and the step does not ask again: P9."""
+    run = gate.Gate.run_or_recover
+    monkeypatch.setattr(protocol, "permitted", lambda *asked: True)
+    monkeypatch.setattr(
+        gate.Gate,
+        "run_or_recover",
+        lambda self: iter(()) if self.past.begun and not self.past.waited else run(self),
+    )
+    assert "P9: tool_invocation_started of a was written without an approval by g" in words(swept("approved"))
+
+
+def test_a_denial_that_is_not_final_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a denial the job goes on, and so does the step: P9."""
+    conclude = gate.Gate.conclude
+    monkeypatch.setattr(protocol, "permitted", lambda *asked: True)
+    monkeypatch.setattr(gate.Gate, "conclude", lambda self, answer: conclude(self, {**answer, "decision": "approved"}))
+    found = words(swept("denied", FAULT_FREE))
+    assert "P9: tool_invocation_started of a was written without an approval by g" in found
+
+
+def test_an_approval_of_another_action_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person is shown something else than what then runs, and nothing compares the two: P9."""
+    shown = gate.shown
+    monkeypatch.setattr(protocol, "permitted", lambda *asked: True)
+    monkeypatch.setattr(gate, "shown", lambda *what: {**shown(*what), "action": {"tool": "harmless", "args": {}}})
+    assert "P9: tool_invocation_started of a was written under an approval of another action" in words(
+        swept("approved", FAULT_FREE)
+    )
+
+
+# Planted bugs: recorded values.
+
+
+def test_a_model_asked_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recovery does not look for the recorded answer: P12."""
+    monkeypatch.setattr(llm_step.LlmStep, "recorded", lambda self: None)
+    assert "append_committed:after: P12: q was asked again after its answer was recorded" in words(
+        swept_until_it_fails("model")
+    )
+
+
+def test_an_answer_used_otherwise_than_recorded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a recovery hands on is not what was recorded: P12."""
+    recorded = llm_step.LlmStep.recorded
+
+    def other(self: llm_step.LlmStep) -> LlmAnswer | None:
+        answer = recorded(self)
+        return answer and LlmAnswer({"answer": 7}, answer.model)
+
+    monkeypatch.setattr(llm_step.LlmStep, "recorded", other)
+    found = words(swept_until_it_fails("model"))
+    assert "P12: a was given q as {'answer': 7}, and it is recorded as {'answer': 1}" in found
+
+
+def test_an_input_handed_out_before_it_is_recorded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tool is told the time, and nothing durable says what it was told: P12."""
+    monkeypatch.setattr(inputs.Recorder, "record", lambda self, name, found: found)
+    assert "P12: a was given a#now#1, which is not recorded" in words(swept("inputs", FAULT_FREE))

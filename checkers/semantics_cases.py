@@ -181,17 +181,19 @@ def confirming(name: str, title: str, mode: Mode, *looks: str, **more: object) -
     """Two steps, of which the first is confirmed whenever its record is used again."""
     first = Deed("a", looks=looks or ("match",))  # type: ignore[arg-type]
     nodes = (first, Deed("b"))
-    return SemanticsCase(f"confirm-{name}", title, nodes, mode, beyond=LOOKED_AT, **more)  # type: ignore[arg-type]
+    return SemanticsCase(f"confirm-{name}", title, nodes, mode, **more)  # type: ignore[arg-type]
 
 
 CONFIRMATIONS: Final = (
     confirming("match", "The world agrees with each record", "strict"),
-    confirming("mismatch", "It does not: the job fails", "strict", "mismatch"),
-    confirming("warn", "It does not: a warning, and the job is tainted", "warn", "mismatch"),
-    confirming("person", "It does not: a person accepts the record", "human_in_loop", "mismatch"),
+    confirming("mismatch", "It does not: the job fails", "strict", "mismatch", beyond=LOOKED_AT),
+    confirming("warn", "It does not: a warning, and the job is tainted", "warn", "mismatch", beyond=LOOKED_AT),
+    confirming("person", "It does not: a person accepts the record", "human_in_loop", "mismatch",
+               beyond=LOOKED_AT),
     confirming("person-cancels", "It does not: a person gives the job up", "human_in_loop", "mismatch",
                words={"confirmation": "cancel"}),
-    confirming("unsure", "The first look proves nothing, the second one does", "strict", "undetermined", "match"),
+    confirming("unsure", "The first look proves nothing, the second one does", "strict", "undetermined", "match",
+               beyond=LOOKED_AT),
     confirming("never-sure", "No look proves anything: a person accepts the record", "warn", "undetermined"),
     confirming("left", "No look proves anything, and nobody decides", "strict", "undetermined",
                words={"confirmation": "leave"}),

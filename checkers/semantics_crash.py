@@ -42,7 +42,7 @@ NEW: Final = (
 )
 """The writes that no plain step makes."""
 QUICK: Final = Breadth(depth=1, answers=("error", "lost"), answering=NEW)
-STRIDE: Final = 23
+STRIDE: Final = 41
 """An odd stride: an even one would meet the same few kinds of fault again and again."""
 IN_RECOVERY: Final = tuple(
     parse_key(f"crash:semantics-confirm-{case}:put_effect:after;{name}:{when}")

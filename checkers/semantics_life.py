@@ -24,7 +24,7 @@ from ..runtime.store import StoreError
 from ..runtime.turn import Worker
 from .crash_faults import NoRestError, faults_of
 from .crash_subject import Setting
-from .crash_turns import JOB, TURNS
+from .crash_turns import JOB, QUIET, TURNS
 from .semantics_judge import SemanticsCourt
 from .semantics_records import UNDO
 from .semantics_world import truth_of
@@ -179,6 +179,8 @@ class SemanticsLife:
             case "signal":
                 self.client.signal(JOB, act.name, act.data)
             case "undo":
+                if self.history.step(act.name).stored is None:
+                    self.setting.clock.sleep(QUIET)  # until nothing that was sent can arrive any more
                 tools = self.case.worker(self.setting, lambda: self.epoch).tools
                 self.client.compensate(tools, JOB, act.name, "it was wrong")
 

@@ -186,12 +186,9 @@ def test_a_signal_that_nothing_waits_for_is_refused(tmp_path: Path) -> None:
         Client(office.stage.store, " ").signal(JOB, "go")
 
 
-@pytest.mark.parametrize("when", ["before job_waiting", "before an earlier write"])
-def test_a_signal_between_the_look_and_the_wait_is_not_lost(tmp_path: Path, when: str) -> None:
-    """`job_waiting` is never rebased over a signal, and a signal that an earlier write was rebased over is read."""
-    office = Office(tmp_path, [node("first"), wait("w", "go", "first")])
-    stage = office.stage
-    at = "append_waiting" if when == "before job_waiting" else "checkpoint"
+def signalled_before(folder: Path, at: str) -> tuple[End, Stage]:
+    """A life in which the signal comes just before a boundary is performed."""
+    stage = Office(folder, [node("first"), wait("w", "go", "first")]).stage
     struck: list[str] = []
 
     def meanwhile(command: Any, ports: Any) -> Any:
@@ -202,8 +199,23 @@ def test_a_signal_between_the_look_and_the_wait_is_not_lost(tmp_path: Path, when
 
     end = drive.run(Worker("worker", stage.tools), Ports(stage.store, stage.sleep), JOB, meanwhile)
     assert struck
+    return end, stage
+
+
+@pytest.mark.parametrize("at", ["append_waiting", "checkpoint"])
+def test_a_signal_between_the_look_and_the_wait_is_not_lost(tmp_path: Path, at: str) -> None:
+    """`job_waiting` is never rebased over a signal, and a signal that an earlier write was rebased over is read."""
+    end, stage = signalled_before(tmp_path, at)
     assert end.status == "completed"
     assert len(stage.effects) == 1
+
+
+def test_a_wait_that_is_rebased_over_its_signal_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutant: `job_waiting` treated like any append: the job waits for ever, with its signal in the stream."""
+    monkeypatch.setattr(drive, "AT_REST", frozenset())
+    end, stage = signalled_before(tmp_path, "append_waiting")
+    assert end.status == "waiting"
+    assert [event.type for event in stage.events()[-3:]] == ["signal_received", "node_started", "job_waiting"]
 
 
 # Waiting for a person.

@@ -185,6 +185,7 @@ class History:
         self.plan: dict[str, Json] = {}
         self.status: JobStatus = "open"
         self.version = 0
+        self.last_at = 0.0  # when the newest event was written (seconds since the epoch)
         self.quiet_until: float | None = None  # when it was parked last, and the tool's D after that (T-QUIET)
         self.cancelled: dict[str, Json] | None = None  # cancel_requested: by whom, why
         self.decision: str | None = None  # decision_snapshot: the event's id
@@ -194,7 +195,7 @@ class History:
         self.parked: str | None = None  # job_parked: at which step, while the job is parked
         self.steps: dict[str, StepHistory] = {}
         for event in events:
-            self.version = event.version
+            self.version, self.last_at = event.version, event.at
             self.status = STATUS_AFTER.get(event.type, self.status)
             if event.type == "plan_generated":
                 self.plan = event.data["plan"]
@@ -212,6 +213,11 @@ class History:
                 self.warned = True
             if event.step is not None:
                 self.step(event.step).fold(event)
+
+    @property
+    def results(self) -> dict[str, Json]:
+        """What the nodes have given, as far as their results are committed."""
+        return {name: past.committed.result for name, past in self.steps.items() if past.committed is not None}
 
     def step(self, step_id: str) -> StepHistory:
         """One step's history; empty when nothing was written about it."""

@@ -23,12 +23,18 @@ class House:
     """A job of one step, a tool that behaves as told, a clock that only sleeping moves."""
 
     def __init__(
-        self, behaviours: list[Any], *, worker: dict[str, Any] | None = None, entry: Any = (), **contract: Any
+        self,
+        behaviours: list[Any],
+        *,
+        worker: dict[str, Any] | None = None,
+        entry: Any = (),
+        more: Any = (),
+        **contract: Any,
     ) -> None:
         self.time = START
         self.store = MemoryStore(now=lambda: self.time)
         node = {"id": "a", "tool": "t", "args": {}, "depends_on": [], **dict(entry)}
-        self.store.submit(JOB, submission(JOB, {"version": 1, "nodes": [node]}))
+        self.store.submit(JOB, submission(JOB, {"version": 1, "nodes": [node, *more]}))
         self.calls: list[tuple[float, ToolContext]] = []
         answers: Iterator[Any] = iter(behaviours)
 
@@ -54,13 +60,16 @@ class House:
         return [event for event in self.store.events(JOB) if event.type == kind]
 
 
-def dies_at(boundary: str) -> Callable[[Command, Ports], Any]:
-    """The worker dies right after it has performed a boundary."""
+def dies_at(boundary: str, occurrence: int = 1) -> Callable[[Command, Ports], Any]:
+    """The worker dies right after it has performed a boundary for the n-th time."""
+    left = [None] * occurrence
 
     def performing(command: Command, ports: Ports) -> Any:
         reply = perform(command, ports)
         if command.boundary == boundary:
-            raise Died
+            left.pop()
+            if not left:
+                raise Died
         return reply
 
     return performing

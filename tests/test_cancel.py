@@ -9,13 +9,16 @@ from crashwindow.checkers.crash_faults import crashes_of
 from crashwindow.model.contract import Status
 from crashwindow.runtime import drive
 from crashwindow.runtime.clients import Client, ClientError
-from crashwindow.runtime.commands import Ports
-from crashwindow.runtime.history import History
+from crashwindow.runtime.commands import Command, Outcome, Ports
+from crashwindow.runtime.drive import perform
+from crashwindow.runtime.history import History, Stored
+from crashwindow.runtime.records import NewEvent
 from crashwindow.runtime.resolve import Answer, question, resolve
 from crashwindow.runtime.tool import NoEffectError, Tool
 from crashwindow.runtime.turn import End, Worker
 from crashwindow.runtime.worker import contracts_of
 
+from .one_step import House
 from .rehearsal import JOB, Stage, node
 from .test_gate import APPROVED, SIGNALLED, Office
 
@@ -186,3 +189,25 @@ def test_a_cancel_before_every_boundary_of_a_run(tmp_path: Path, nodes: list[Any
         office.relay()
         assert all(c.status is not Status.WAITING for c in office.ports.contracts.contracts())
         stage.store.close()
+
+
+@pytest.mark.parametrize("answer", [TimeoutError("lost"), NoEffectError("busy")])
+def test_an_open_attempt_comes_before_a_cancel(answer: Exception) -> None:
+    """A tool that may be executed again is, before a cancel is honoured: the ledger denies no attempt that may have acted."""
+    house: House = House([], idempotent=True, on_unknown="reexecute")
+    said: list[str] = []
+
+    def asked(command: Command, ports: Ports) -> Any:
+        if command.boundary == "execute" and not said:
+            said.append("cancel")
+            version = len(house.store.events(JOB))
+            event = NewEvent("c", "cancel_requested", None, {"who": "Ann", "reason": "no"})
+            house.store.append(JOB, version, (event,), None)
+            return Outcome("unknown" if isinstance(answer, TimeoutError) else "no_effect", error=str(answer))
+        return Outcome("ok", Stored("done")) if command.boundary == "execute" else perform(command, ports)
+
+    end = house.turn(asked)
+    ledger = house.store.ledger(JOB).popitem()[1].status
+    assert (end.status, ledger) == (
+        ("completed", "COMMITTED") if isinstance(answer, TimeoutError) else ("cancelled", "NO_EFFECT")
+    )

@@ -1,6 +1,7 @@
 """Compensation: of an effect that is recorded, at most once, truthful, terminal on replay (T-COMP; P10)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -339,9 +340,9 @@ def test_an_unknown_effect_is_resolved_first(tmp_path: Path, harmless: bool) -> 
             bank.compensate()
         assert bank.undone == []
         return
+    slow = replace(bank.stage.tools["pay"], quiet_seconds=60.0)
     with pytest.raises(ClientError, match="too early to undo what may still happen"):
-        bank.compensate()
-    bank.stage.sleep(Tool.quiet_seconds)
+        bank.ann.compensate({"pay": slow}, JOB, "pay", "no")
     assert bank.compensate() == JOB
     assert bank.live().status == "failed"
     ((_, told),) = bank.undone

@@ -138,13 +138,35 @@ def test_what_a_query_found_is_confirmed_too() -> None:
     """A query may say which changes it found; they are recorded with its answer, and looked at now and in every later life."""
     looks = Looks()
     found = Happened("made", "x-1", (CHANGE,))
-    asking = {"on_unknown": "query", "look": "quiet", "quiet_seconds": 0.0, "query": lambda a, c: found}
+    asking: dict[str, Any] = {"on_unknown": "query", "look": "quiet", "quiet_seconds": 0.0, "query": lambda a, c: found}
     house = crashed("execute", looks, **asking)
     with pytest.raises(Died):
         house.turn(dies_at("append_node_finished"))
     house.time += 100.0
     assert house.turn().status == "completed"
     assert looks.asked == ["7", "7"]
+
+
+@pytest.mark.parametrize("mode", ["strict", "human_in_loop"])
+@pytest.mark.parametrize(
+    ("at", "expected"), [("acquire", "NO_EFFECT"), ("append_started", "UNKNOWN"), ("put_effect", "COMMITTED")]
+)
+def test_a_job_that_rests_at_an_earlier_step_leaves_no_lie_behind(at: str, expected: str, mode: Mode) -> None:
+    """The first step is refused by its verifier while the second was worked on: first the ledger says what is true of it."""
+    looks = Looks()
+    later = {"id": "b", "tool": "t", "args": {"of": {"$result": "a"}}, "depends_on": ["a"]}
+    house = House([RESULT, "second"], worker={"confirmation": Confirmation({"row": looks}, mode)}, more=[later])
+    with pytest.raises(Died):
+        house.turn(dies_at(at, occurrence=2))
+    house.time += 100.0
+    looks.answers = iter([GONE])
+    assert house.turn().status == ("failed" if mode == "strict" else "parked")
+    assert {record.step_id: record.status for record in house.store.ledger(JOB).values()} == {
+        "a": "COMMITTED",
+        "b": expected,
+    }
+    recorded = [event for event in house.events("tool_invocation_finished") if event.step == "b"]
+    assert len(recorded) == (at == "put_effect"), "an effect record is caught up, whatever becomes of the job (P3)"
 
 
 def test_without_a_verifier_nothing_is_asked() -> None:

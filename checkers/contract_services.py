@@ -66,7 +66,9 @@ class Wish:
 
 @dataclass
 class Effects:
-    """What one external key has led to. wire: the contracts whose request is on its way, and whether the service knows repeats."""
+    """What one external key has led to. wire: the contracts whose request is on its way, each with
+    whether the service knows a repeat.
+    """
 
     acted: bool = False
     wire: list[tuple[str, bool]] = field(default_factory=list)

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashwindow.model.contract import Status
-from crashwindow.runtime.contracts import again, approval_page, operations, waiting, write_batch
+from crashwindow.runtime.contracts import again, approval_page, drafts, operations, waiting, write_batch
 from crashwindow.runtime.contracts.commands import ContractPorts
 from crashwindow.runtime.contracts.nodes import Session
 from crashwindow.runtime.contracts.reasoner import ScriptedReasoner
@@ -20,7 +21,7 @@ from crashwindow.runtime.contracts.records import ExecutionContract, GraphState
 from crashwindow.runtime.contracts.release import release
 from crashwindow.runtime.contracts.runner import GraphRunner
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
-from crashwindow.runtime.contracts.store import ConsentMissing, ContractError
+from crashwindow.runtime.contracts.store import Conflict, ConsentMissing, ContractError
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
 
@@ -302,6 +303,53 @@ def test_a_covered_retry_that_waits_to_start_is_named(desk: Desk) -> None:
 
     assert retried_meanwhile(desk, crash_elsewhere).status == "completed"
     assert desk.resume("t").reply == "[SUCCESS] mail sent"
+
+
+TIGHTENED = {**MAIL, "irreversible": True}
+
+
+@pytest.mark.parametrize("word", ["deny", "approve"])
+@pytest.mark.parametrize("later", [[MAIL], [TIGHTENED, MAIL]])
+def test_what_was_called_irreversible_stays_so_within_the_request(desk: Desk, word: str, later: list[Any]) -> None:
+    """A reasoner that calls its action irreversible, and then not, gets neither past a denial nor to a second effect (C-DENY)."""
+    desk.tools = {"email.send": replace(desk.tools["email.send"], irreversible=None)}
+    desk.open("s", [{"actions": [TIGHTENED]}, {"actions": later}, DONE])
+    if word == "deny":
+        operations.deny(desk.ports, "s-1", "bob")
+    else:
+        desk.approve("s-1")
+    state = desk.resume("s")
+    assert state.status == "idle"
+    assert (state.reply or "").startswith("[REFUSED] the same action is")
+    assert ("crashwindow contract reopen s-1" in (state.reply or "")) == (word == "deny")
+    assert desk.mails == (["s"] if word == "approve" else [])
+
+
+def test_without_the_memory_a_denied_action_runs(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail: where nobody remembers the word, the denied mail is sent."""
+    monkeypatch.setattr(drafts, "_key", lambda _: None)
+    with pytest.raises(AssertionError):
+        test_what_was_called_irreversible_stays_so_within_the_request(desk, "deny", [MAIL])
+    assert desk.mails == ["s"]
+
+
+def test_a_call_that_can_be_undone_is_not_bound_by_others(desk: Desk) -> None:
+    """With other arguments, or never called irreversible, an action runs as often as it is wanted."""
+    desk.tools = {"email.send": replace(desk.tools["email.send"], irreversible=None)}
+    other = {**MAIL, "args": {"to": "carl@example.com"}}
+    assert desk.open("s", [{"actions": [MAIL, other]}, {"actions": [MAIL]}, DONE]).reply == "[SUCCESS] mail sent"
+    assert desk.mails == ["s"] * 3
+
+
+def test_an_approval_that_was_given_is_taken_back_by_cancel(desk: Desk) -> None:
+    """A denial after an approval is refused, and the error names what works until the action executes."""
+    desk.open("s", ASKED)
+    desk.approve("s-1")
+    with pytest.raises(Conflict, match="approve by 'ann'; until it executes, cancel takes it back"):
+        operations.deny(desk.ports, "s-1", "bob")
+    operations.cancel(desk.ports, "s-1", "bob")
+    assert desk.advance("s").status == "idle"
+    assert (desk.status("s-1"), desk.mails) == ("cancelled", [])
 
 
 STEPS = st.lists(

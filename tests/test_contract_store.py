@@ -397,17 +397,19 @@ def test_a_reversible_contract_holds_no_key(store: SqliteContractStore) -> None:
 def test_a_rejected_key_is_reopened_by_a_person(store: SqliteContractStore, refused: Refusals) -> None:
     """C-DENY: reopening moves nothing, is recorded, works once, and admits one new contract, also in the same batch."""
     create(store, tool())
-    key = tool().idempotency_key or ""
-    refused(ContractError, "only a rejected contract's key can be reopened", batch(reopen=((key, "ann"),)))
+    reopens: dict[str, Any] = {"reopen": (("tool", "ann"),)}
+    refused(ContractError, "only a rejected contract's key can be reopened", batch(**reopens))
     rejected = walk(store, "tool", "start", "reject")
-    store.write(batch(reopen=((key, "ann"),), creates=(tool("second"),)))
+    store.write(batch(**reopens, creates=(tool("second"),)))
     assert store.contract("tool") == rejected
     step = store.trace(SESSION)[-2]
     assert (step.action, step.timestamp, step.metadata["by"]) == ("reopen:tool", 1000.0, "ann")
     refused(KeyHeld, "pending as 'second'", batch(creates=(tool("third"),)))
-    refused(ContractError, "held by 'second', which is pending", batch(reopen=((key, "ann"),)))
-    walk(store, "second", "cancel")
-    refused(NoContract, "no contract holds the key", batch(reopen=((key, "ann"),)), batch(reopen=(("none", "ann"),)))
+    walk(store, "second", "start", "reject")
+    refused(Conflict, "holds no key; 'second' does", batch(**reopens))  # what was denied since stays denied
+    store.write(batch(reopen=(("second", "ann"),)))
+    refused(Conflict, "a new one may be created with it at once", batch(**reopens))
+    refused(NoContract, "there is no contract 'none'", batch(reopen=(("none", "ann"),)))
 
 
 def test_a_new_contract_takes_over_the_key_of_the_one_it_supersedes(
@@ -1046,7 +1048,7 @@ def operate(store: SqliteContractStore, kind: str, name: str, what: str) -> None
         return
     contract = store.contract(name)
     if kind == "reopen":
-        store.write(batch(reopen=((contract.idempotency_key or "", "ann"),)))
+        store.write(batch(reopen=((name, "ann"),)))
     elif kind == "approve":
         store.write(batch(moves=(suspended_resume(store, contract, approval(contract)),)))
     else:

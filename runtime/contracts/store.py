@@ -106,7 +106,7 @@ class Batch:
     """One atomic write. boundary: what `model.contract.BOUNDARIES` calls it.
 
     id: its name; written once, and the same id with other content is a ContractError.
-    reopen: keys released for a new contract, each with the person who does it.
+    reopen: rejected contracts whose keys are released for a new one, each with the person who does it.
     """
 
     id: str

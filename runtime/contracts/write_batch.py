@@ -39,8 +39,8 @@ def write_batch(rows: Rows, batch: Batch, at: float) -> None:
                 f"batch {batch.id!r} was written before with other content; give this one an id of its own"
             )
         return
-    for key, person in batch.reopen:
-        _reopen(rows, key, person, at)
+    for execution_id, person in batch.reopen:
+        _reopen(rows, execution_id, person, at)
     if batch.answer is not None:
         _answer(rows, batch.answer)
     _move_all(rows, batch.moves, at)
@@ -59,15 +59,16 @@ def _known(rows: Rows, execution_id: str) -> ExecutionContract:
     return contract
 
 
-def _reopen(rows: Rows, key: str, person: str, at: float) -> None:
-    """Release the key that a rejected contract holds; no contract moves (C-DENY)."""
-    holder = rows.holder(key)
-    if holder is None:
-        raise NoContract(f"no contract holds the key {key!r}; a new one may be created with it at once")
+def _reopen(rows: Rows, execution_id: str, person: str, at: float) -> None:
+    """Release the key that a rejected contract holds; no contract moves (C-DENY). A later denial of the same is not touched."""
+    contract = _known(rows, execution_id)
+    holder = None if contract.idempotency_key is None else rows.holder(contract.idempotency_key)
+    if holder is None or holder.execution_id != execution_id:
+        held = "; a new one may be created with it at once" if holder is None else f"; {holder.execution_id!r} does"
+        raise Conflict(f"contract {execution_id!r} holds no key{held}")
     if holder.status is not Status.REJECTED:
         raise ContractError(
-            f"the key {key!r} is held by {holder.execution_id!r}, which is {holder.status}; only a rejected contract's key"
-            " can be reopened"
+            f"contract {execution_id!r} is {holder.status}; only a rejected contract's key can be reopened"
         )
     rows.reopen(holder.execution_id, person, at)
     _trace(rows, holder, at, "graph_runner", f"reopen:{holder.execution_id}", {"trigger": "reopen", "by": person})
@@ -79,7 +80,8 @@ def _answer(rows: Rows, answer: GivenAnswer) -> None:
     contract = _known(rows, answer.execution_id)
     first = rows.answered(answer.execution_id, answer.version)
     if first is not None:
-        raise Conflict(f"contract {answer.execution_id!r} was answered already: {first.decision} by {first.by!r}")
+        back = "; until it executes, cancel takes it back" if first.decision == "approve" else ""
+        raise Conflict(f"contract {answer.execution_id!r} was answered already: {first.decision} by {first.by!r}{back}")
     shown = contract if contract.defers is None else _known(rows, contract.defers)
     check_answer(answer, contract, shown)
     if answer.decision == "approve":

@@ -256,7 +256,7 @@ def test_what_was_done_before_is_approved_by_naming_it(office: Office, run: Run)
 
 
 def test_what_was_approved_meanwhile_is_approved_by_naming_it(office: Office, run: Run) -> None:
-    """Two wait for the same mail, each asked before the other was approved: the second to be approved names the first (C-ONCE)."""
+    """Two wait for the same mail, asked before either was approved: the second to be approved names the first (C-ONCE)."""
     office.open("first", mail())
     office.open("second", mail())
     for session, words in (("first", []), ("second", ["--again", "first:exec-001"])):

@@ -1,9 +1,12 @@
 """The crash campaign over sessions of execution contracts: every boundary of contract and step, by snapshots and by SIGKILL.
 
-| profile | by snapshot                                                                            | by SIGKILL        |
-| ------- | -------------------------------------------------------------------------------------- | ----------------- |
-| quick   | each crash at each boundary; at each contract write an error, and an error but written | one in `STRIDE`   |
-| deep    | the same and all pairs: each boundary of each recovery; every answer of every store    | all of these      |
+| profile | by snapshot                                                                            | by SIGKILL         |
+| ------- | -------------------------------------------------------------------------------------- | ------------------ |
+| quick   | each crash at each boundary; at each contract write an error, and an error but written | one in `STRIDE`    |
+| deep    | the same and all pairs: each boundary of each recovery; every answer of every store    | singles; of pairs  |
+|         |                                                                                        | one in `PAIRED`    |
+
+Snapshots give the breadth, killed processes keep them honest (docs/decisions/009).
 
 In cases that are not `whole` the quick profile strikes, of the step's own boundaries, the execution alone.
 """
@@ -26,7 +29,8 @@ from .evidence import Schedules
 QUICK: Final = Breadth(depth=1, answers=("error", "lost"), answering=CONTRACT_WRITES)
 AROUND: Final = replace(QUICK, striking=(*CONTRACT_WRITES, "announce", "execute"))
 STRIDE: Final = 19
-"""An odd stride: an even one would meet the same few kinds of fault again and again."""
+PAIRED: Final = 5
+"""Odd strides: an even one would meet the same few kinds of fault again and again."""
 
 
 def sweep_contracts(
@@ -61,9 +65,14 @@ def breadth_of(case: str, profile: Profile) -> Breadth:
 
 
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
-    """The schedules that are run by SIGKILL as well: all, or a part of those that kill, spread evenly."""
-    keys = [record.key for record in records if profile == "deep" or all(fault.kills for fault in record.key.schedule)]
-    chosen = keys if profile == "deep" else keys[::STRIDE]
+    """The schedules that are run by SIGKILL as well, spread evenly."""
+    keys = [record.key for record in records]
+    if profile == "deep":
+        chosen = [key for key in keys if len(key.schedule) < 2] + [key for key in keys if len(key.schedule) > 1][
+            ::PAIRED
+        ]
+    else:
+        chosen = [key for key in keys if all(fault.kills for fault in key.schedule)][::STRIDE]
     return sorted(chosen, key=lambda key: key.case)
 
 

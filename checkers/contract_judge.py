@@ -9,7 +9,8 @@ C3   transitions form a chain of legal edges from pending to the status, and the
 C4   each transition was pulled by an actor that may
 C5   each resume took an answer of its own, which was given to the version that waited
 C6   what was ever gated runs only by a person's approval of its own id and action, or one for retries under which the newest
-     contract of its key failed; what was denied runs only reopened; the world received the approved arguments
+     contract of its key failed; what was denied runs only reopened; the world received the approved arguments; of the executions
+     of one irreversible action that happened, or may have, each was approved as the next one after another, one as the first
 C7   a request in the world has a running transition and a started event in the file
 C10  completed means one effect, failed, rejected and cancelled mean none, one key never has two
 REST nothing is left running, and what is pending waits for a request that a person was shown (at rest only)
@@ -198,6 +199,7 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
             found += [f"{problem} ({name})" for problem in problems]
     for key, several in _by_key(durable).items():
         found += [f"{problem} (key {key[:8]})" for problem in _key(key, several, witnessed)]
+    found += _repeats(durable)
     for job, rows in durable.jobs:
         found += [f"{problem} ({job})" for problem in crash_judge.broken_now(rows, _of(job, witnessed))]
     found += _unowned(durable)
@@ -278,8 +280,6 @@ def _approval(contract: Contract, consent: dict[str, Any], earlier: list[Contrac
         yield "C6: the approval is for another action than the contract's"
     if not any(_gave(answer, consent, durable) for answer in durable.answers):
         yield "C6: no person gave this approval"
-    if contract.again_of not in (None, consent["again_of"]):
-        yield f"C6: the approval does not name {contract.again_of}, which did the same before"
 
 
 def _retried(contract: Contract, newest: Contract, consent: dict[str, Any], durable: Durable) -> bool:
@@ -369,6 +369,22 @@ def _key(key: str, several: list[Contract], witnessed: Witnessed) -> Iterator[st
     external = {line.key for line in witnessed.requests if line.step in {each.execution_id for each in several}}
     if external - {EXTERNAL + key}:
         yield f"P11: the world was shown {', '.join(sorted(external))} as the key"
+
+
+def _repeats(durable: Durable) -> Iterator[str]:
+    """C6 between the occurrences of one irreversible action: each execution that stands names another one, and one names none."""
+    after: dict[tuple[str, str | None], str] = {}
+    for each in durable.contracts:
+        if not each.irreversible or each.status not in ("running", "unknown", "completed"):
+            continue
+        last = [move for move in durable.moves if move.execution_id == each.execution_id and move.after == "running"][
+            -1:
+        ]
+        approval = parsed(last[0].metadata).get("approval") if last else None
+        place = contract_key(each._replace(occurrence="")), approval and approval["again_of"]
+        other = after.setdefault(place, each.execution_id)
+        if other != each.execution_id:
+            yield f"C6: {other} and {each.execution_id} do the same, both approved as the next after {place[1]}"
 
 
 def _unowned(durable: Durable) -> Iterator[str]:

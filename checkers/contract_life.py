@@ -236,7 +236,14 @@ class ContractLife:
             match word:
                 case "approve" | "approve with retries":
                     retries = word == "approve with retries"
-                    approve(self.ports, name, by, again_of=action.again_of, retries=retries, perform=self.perform)
+                    approve(
+                        self.ports,
+                        name,
+                        by,
+                        again_of=self.store.again(action.execution_id),
+                        retries=retries,
+                        perform=self.perform,
+                    )
                 case "deny":
                     deny(self.ports, name, by, self.perform)
                 case "cancel":

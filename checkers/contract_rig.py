@@ -214,7 +214,7 @@ class ContractRig:
 
     def _again_of(self, contract: ExecutionContract) -> str | None:
         """The earlier execution that an approval has to name."""
-        return self.ports.contracts.contract(contract.defers).again_of if contract.defers else contract.again_of
+        return self.ports.contracts.again(contract.defers or contract.execution_id)
 
     def _name(self, number: int) -> str:
         """A session, by number."""

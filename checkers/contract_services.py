@@ -67,10 +67,12 @@ class Wish:
 
 @dataclass
 class Effects:
-    """What one external key has led to. wire: the contracts whose request is on its way."""
+    """What one external key has led to. wire: the contracts whose request is on its way, each with
+    whether the service knows a repeat.
+    """
 
     acted: bool = False
-    wire: list[str] = field(default_factory=list)
+    wire: list[tuple[str, bool]] = field(default_factory=list)
 
 
 class Services:
@@ -96,9 +98,9 @@ class Services:
         """A request on the wire arrives, or is lost; False when there is none."""
         for place in self.places.values():
             if place.wire:
-                name = place.wire.pop(0)
+                name, idempotent = place.wire.pop(0)
                 if arrives:
-                    self._serve(place, name)
+                    self._serve(place, name, idempotent)
                     self.followed()
                 return True
         return False
@@ -128,9 +130,9 @@ class Services:
         place = self.places.setdefault(context.external_key, Effects())
         behaviour: Behaviour = next(self.behaviours, "ok")
         if behaviour in ("on the wire", "dies on the wire"):
-            place.wire.append(name)
-        elif behaviour not in ("no effect", "lost refusal") and not (idempotent and place.acted):
-            self._serve(place, name)
+            place.wire.append((name, idempotent))
+        elif behaviour not in ("no effect", "lost refusal"):
+            self._serve(place, name, idempotent)
         self.followed()
         if behaviour in ("cancelled meanwhile", "timed out meanwhile"):
             self.meanwhile(name, behaviour)
@@ -142,10 +144,11 @@ class Services:
             raise Crash
         raise TimeoutError
 
-    def _serve(self, place: Effects, name: str) -> None:
-        """The effect."""
+    def _serve(self, place: Effects, name: str, idempotent: bool) -> None:
+        """The effect, unless the service knows the key from an earlier request (A-IDEMPOTENT), which may have been this one."""
+        if not (idempotent and place.acted):
+            self.effects[name] += 1
         place.acted = True
-        self.effects[name] += 1
 
     def _query(self, look: str, context: ToolContext) -> Happened | Absent:
         """What the world says when it is asked; a fencing look first shuts out what is on the wire."""

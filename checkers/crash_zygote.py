@@ -142,6 +142,9 @@ def main(directory: str) -> None:
     gc.disable()
     gc.freeze()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    # Replies have a channel of their own: whatever a tool, a library or a forked process prints must not get between them.
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     killers: Killers = {}
     traces: Traces = {}
     told: set[str] = set()
@@ -156,8 +159,8 @@ def main(directory: str) -> None:
                 reply = Reply(records, {name: trace for name, trace in traces.items() if name not in told})
             except Exception:
                 reply = Reply([], {}, traceback.format_exc())
-            pickle.dump(reply, sys.stdout.buffer)
-            sys.stdout.flush()
+            pickle.dump(reply, replies)
+            replies.flush()
             gc.collect()
             # They are told, and would only make the process that is forked larger.
             told.update(traces)

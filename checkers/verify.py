@@ -80,7 +80,7 @@ class Found(BaseModel):
         ):
             words += [f"{len(right)} of {len(every)} {name}"] if every else []
         words += [f"{s.schedules} schedules ({s.name}), {len(s.violations)} violations" for s in self.schedules]
-        return ", ".join(words)
+        return ", ".join([*words, *self.errors])
 
 
 Timed = tuple[Found, float]

@@ -48,7 +48,7 @@ TABLES: Final = (
     "CREATE UNIQUE INDEX contract_keys ON contracts(idempotency_key)"
     "WHERE irreversible AND status NOT IN('failed','cancelled')AND reopened_at IS NULL",
     "CREATE INDEX contract_attempts ON contracts(idempotency_key)",
-    "CREATE INDEX contract_actions ON contracts(action)WHERE status IN('completed','unknown')",
+    "CREATE INDEX contract_actions ON contracts(action)WHERE action IS NOT NULL",
     "CREATE INDEX contract_sessions ON contracts(session_id)",
     "CREATE INDEX contract_deadlines ON contracts(updated_at+timeout_seconds)WHERE status IN('running','waiting')",
     "CREATE TABLE contract_transitions(execution_id TEXT,position INTEGER,before TEXT NOT NULL,after TEXT NOT NULL,"

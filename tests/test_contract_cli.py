@@ -255,6 +255,27 @@ def test_what_was_done_before_is_approved_by_naming_it(office: Office, run: Run)
     assert len(office.mails) == 2
 
 
+def test_what_was_approved_meanwhile_is_approved_by_naming_it(office: Office, run: Run) -> None:
+    """Two wait for the same mail, asked before either was approved: the second to be approved names the first (C-ONCE)."""
+    office.open("first", mail())
+    office.open("second", mail())
+    for session, words in (("first", []), ("second", ["--again", "first:exec-001"])):
+        name = f"{session}:exec-001"
+        command = ["approve", name, "--by", "Ann", "--digest", digest(office, name)]
+        if words:
+            assert "the same is approved already: first:exec-001, waiting" in run("show", name).out
+            refused = run(*command)
+            assert (refused.code, office.contracts.given(name)) == (2, None)
+            assert (
+                "is approved to do; if it is meant to happen once more, say so with --again first:exec-001"
+                in refused.err
+            )
+        assert run(*command, *words).code == 0
+    office.resume("second")
+    office.resume("first")
+    assert len(office.mails) == 2
+
+
 @pytest.mark.parametrize("by_key", [False, True], ids=["by id", "by key"])
 def test_a_denial_holds_the_key_until_it_is_reopened(office: Office, run: Run, by_key: bool) -> None:
     """deny ends request and call; reopen releases the key, and moves no contract."""

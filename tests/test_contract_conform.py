@@ -173,6 +173,14 @@ def redeclared(rig: ContractRig) -> None:
     rig.advance(0, (), None, True)
 
 
+def recognised(rig: ContractRig) -> None:
+    """A repeated request of an idempotent service overtakes the first one, which then arrives and changes nothing."""
+    rig.open(replace(NONE, tool=(True, "reexecute", "fence")), ["dies on the wire"])
+    rig.advance(0)
+    assert rig.late(True)
+    assert sum(rig.services.effects.values()) == 1
+
+
 PROGRAMS = (
     worked,
     denied,
@@ -186,6 +194,7 @@ PROGRAMS = (
     late_proof,
     told,
     redeclared,
+    recognised,
 )
 ENDS: Mapping[str, tuple[str, ...]] = {
     "worked": ("completed",),
@@ -200,6 +209,7 @@ ENDS: Mapping[str, tuple[str, ...]] = {
     "late_proof": ("completed", "completed"),
     "told": ("failed",),
     "redeclared": ("rejected",),
+    "recognised": ("completed",),
 }
 """How the tool contracts of each program end, in the order of their creation."""
 

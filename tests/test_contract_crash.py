@@ -202,7 +202,7 @@ def test_a_retry_that_takes_any_earlier_consent_is_found(case: str, said: str, m
         )
 
     monkeypatch.setattr(drafts, "_again", careless)
-    monkeypatch.setattr(write_batch, "check_inherited", lambda *values: None)
+    monkeypatch.setattr(write_batch, "inherits", lambda *values: True)
     assert said in words(swept(case, FAULT_FREE))
 
 
@@ -295,6 +295,15 @@ def retried(durable: Durable, changes: dict[str, Any], status: str = "failed", *
 ALTERED: dict[str, Any] = {
     "C1: 2 contracts hold it": lambda d, w: (twin(d), w),
     "C1: a contract bears another key": lambda d, w: (altered(d, "contracts", 0, idempotency_key="other"), w),
+    "C6: exec-001 and exec-003 do the same, both approved as the next after None": lambda d, w: (
+        altered(
+            retried(d, {"retries": True}, "completed", irreversible=1, occurrence="another"),
+            "contracts",
+            0,
+            irreversible=1,
+        ),
+        w,
+    ),
     "C2: there is a new contract though exec-001 is completed": lambda d, w: (twin(d), w),
     "C2: there is a new contract though exec-001 had an effect": lambda d, w: (
         altered(twin(d), "contracts", 0, status="failed"),

@@ -397,27 +397,29 @@ def test_a_reversible_contract_holds_no_key(store: SqliteContractStore) -> None:
 def test_a_rejected_key_is_reopened_by_a_person(store: SqliteContractStore, refused: Refusals) -> None:
     """C-DENY: reopening moves nothing, is recorded, works once, and admits one new contract, also in the same batch."""
     create(store, tool())
-    key = tool().idempotency_key or ""
-    refused(ContractError, "only a rejected contract's key can be reopened", batch(reopen=((key, "ann"),)))
+    reopens: dict[str, Any] = {"reopen": (("tool", "ann"),)}
+    refused(ContractError, "only a rejected contract's key can be reopened", batch(**reopens))
     rejected = walk(store, "tool", "start", "reject")
-    store.write(batch(reopen=((key, "ann"),), creates=(tool("second"),)))
+    store.write(batch(**reopens, creates=(tool("second"),)))
     assert store.contract("tool") == rejected
     step = store.trace(SESSION)[-2]
     assert (step.action, step.timestamp, step.metadata["by"]) == ("reopen:tool", 1000.0, "ann")
     refused(KeyHeld, "pending as 'second'", batch(creates=(tool("third"),)))
-    refused(ContractError, "held by 'second', which is pending", batch(reopen=((key, "ann"),)))
-    walk(store, "second", "cancel")
-    refused(NoContract, "no contract holds the key", batch(reopen=((key, "ann"),)), batch(reopen=(("none", "ann"),)))
+    walk(store, "second", "start", "reject")
+    refused(Conflict, "holds no key; 'second' does", batch(**reopens))  # what was denied since stays denied
+    store.write(batch(reopen=(("second", "ann"),)))
+    refused(Conflict, "a new one may be created with it at once", batch(**reopens))
+    refused(NoContract, "there is no contract 'none'", batch(reopen=(("none", "ann"),)))
 
 
 def test_a_new_contract_takes_over_the_key_of_the_one_it_supersedes(
     store: SqliteContractStore, refused: Refusals
 ) -> None:
     """C-BIND: one write cancels the old contract, waiting or pending, and creates the new one; the old approval is void."""
-    create(store, tool(), tool("asked", "request-2"))
+    create(store, tool(), tool("asked", "request-2", {"to": "carl"}))
     waiting = walk(store, "asked", "start", "suspend")
     for old, occurrence in ((store.contract("tool"), "request-1"), (waiting, "request-2")):
-        new = tool(f"{old.execution_id}.new", occurrence)
+        new = tool(f"{old.execution_id}.new", occurrence, old.action_detail["args"])
         cancel = Move(
             old.execution_id, old.version, "cancel", "graph_runner", metadata={"superseded_by": new.execution_id}
         )
@@ -463,9 +465,7 @@ def test_the_same_action_again_needs_an_approval_that_names_the_first(
     again = store.contract("again")
     refused(ConsentMissing, "needs an approval", batch(moves=(Move("again", 0, "start", "tool_node"),)))
     silent = suspended_resume(store, again, approval(again, again_of=None))
-    refused(
-        ConsentMissing, "again what 'first' has done, or may have done: the approval must name", batch(moves=(silent,))
-    )
+    refused(ConsentMissing, "again what 'first' has done, .*: the approval must name", batch(moves=(silent,)))
     nameless = GivenAnswer("again", 2, "approve", "ann", 7.0, again.action_digest)
     refused(ConsentMissing, "must name that execution, and names None", batch(answer=nameless))
     store.write(batch(answer=replace(nameless, again_of="first")))
@@ -515,25 +515,35 @@ def test_an_approval_is_of_one_action_and_used_once(store: SqliteContractStore, 
     assert store.contract("tool").status is Status.RUNNING
 
 
-@pytest.mark.parametrize("retries", [True, False])
+RETRIED: dict[str, dict[str, Any]] = {
+    "covered": {"consent": approval(tool(), retries=True)},
+    "not for retries": {"consent": approval(tool())},
+    "nobody gave it": {"consent": approval(tool(), by="eve", retries=True)},
+    "another occurrence": {"consent": approval(tool(), retries=True), "occurrence": "request-2"},
+    "taken back": {"consent": approval(tool(), retries=True)},
+}
+
+
+@pytest.mark.parametrize("case", RETRIED)
 def test_an_approval_covers_a_retry_only_if_it_says_so(
-    store: SqliteContractStore, refused: Refusals, retries: bool
+    store: SqliteContractStore, refused: Refusals, case: str
 ) -> None:
-    """C-BIND: after a proven no-effect, the new contract may bring the approval along; nobody else may."""
+    """C-BIND: after a proven no-effect, the new contract may bring the approval along; any other is left out, and asks."""
     create(store, tool(needs_consent=True))
-    said = approval(tool(), retries=retries)
+    said = approval(tool(), retries=case != "not for retries")
     store.write(batch(moves=(suspended_resume(store, tool(), said),)))
     walk(store, "tool", "fail")
-    retry = tool("retry", needs_consent=True, consent=said)
-    forged = tool("retry", needs_consent=True, consent=approval(tool(), by="eve", retries=True))
-    refused(ConsentMissing, "is not one, for retries", batch(creates=(forged,)))
-    if not retries:
-        refused(ConsentMissing, "is not one, for retries", batch(creates=(retry,)))
+    if case == "taken back":
+        create(store, tool("second", needs_consent=True))
+        walk(store, "second", "cancel")
+    create(store, tool("retry", **RETRIED[case]))
+    if case == "covered":
+        assert store.contract("retry").consent == said
+        store.write(batch(moves=(Move("retry", 0, "start", "tool_node"),)))
         return
-    elsewhere = tool("retry", "request-2", needs_consent=True, consent=said)
-    refused(ConsentMissing, "is not one, for retries", batch(creates=(elsewhere,)))
-    create(store, retry)
-    assert walk(store, "retry", "start").consent_used
+    left = store.contract("retry")
+    assert (left.consent, left.needs_consent) == (None, True)
+    refused(ConsentMissing, "needs an approval", batch(moves=(Move("retry", 0, "start", "tool_node"),)))
 
 
 # Requests, answers and what they release.
@@ -681,7 +691,7 @@ def test_what_has_waited_too_long_is_found(store: SqliteContractStore, clock: Cl
     [
         (sql.HOLDER, ("k",), "contract_keys"),
         (sql.EXPIRED, (1.0,), "contract_deadlines"),
-        (sql.SAME_ACTION, ("a", "o"), "contract_actions"),
+        (sql.SAME_ACTION, ("a",), "contract_actions"),
         (sql.ATTEMPTS, ("k",), "contract_attempts"),
         (sql.REQUEST_FOR, ("e",), "sqlite_autoindex_contracts_2"),
         (sql.TRACE, ("s",), "trace_sessions"),
@@ -824,7 +834,7 @@ def test_retention_keeps_keys_states_and_hashes(
 
 def test_retention_leaves_living_sessions_alone(store: SqliteContractStore, file: Path, clock: Clock) -> None:
     """Contracts that live or are doubted, and the checkpoints of their session, stay as they are."""
-    create(store, tool(), tool("doubted", "request-2"))
+    create(store, tool(), tool("doubted", "request-2", {"to": "carl"}))
     walk(store, "doubted", "start", "lose")
     for version in (1, 2):
         store.write(batch(state=GraphState(session_id=SESSION, version=version, node="end")))
@@ -1038,7 +1048,7 @@ def operate(store: SqliteContractStore, kind: str, name: str, what: str) -> None
         return
     contract = store.contract(name)
     if kind == "reopen":
-        store.write(batch(reopen=((contract.idempotency_key or "", "ann"),)))
+        store.write(batch(reopen=((name, "ann"),)))
     elif kind == "approve":
         store.write(batch(moves=(suspended_resume(store, contract, approval(contract)),)))
     else:

@@ -8,10 +8,11 @@ import math
 from html import escape as html_escape
 from typing import Final
 
+from ...model.contract import Status
 from ..plain import plain
 from ..records import Json
 from ..resolve import moment
-from .waiting import Doubt, Question, asks_for_data
+from .waiting import Doubt, Question, asks_for_data, done_before
 
 _HEAD: Final = """<!doctype html>
 <html lang="en">
@@ -126,10 +127,13 @@ def _again(asked: Question) -> str:
     if first is None:
         return ""
     name = escape(first.execution_id)
-    result = "(removed by retention)" if first.pruned else json.dumps(first.result, ensure_ascii=False)
+    result = ""
+    if first.status is Status.COMPLETED:
+        kept = "(removed by retention)" if first.pruned else json.dumps(first.result, ensure_ascii=False)
+        result = f", with the result {kept}"
     return (
-        f'<div class="again"><p><strong>This was done before:</strong> <code>{name}</code>, {first.status}'
-        f" {escape(moment(first.updated_at))}, with the result {escape(result)}</p>"
+        f'<div class="again"><p><strong>This {done_before(first)}:</strong> <code>{name}</code>, {first.status}'
+        f" {escape(moment(first.updated_at))}{escape(result)}</p>"
         f'<label class="check"><input type="checkbox" name="again_of" value="{name}"> Do it once more</label></div>'
     )
 

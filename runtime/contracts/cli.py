@@ -91,8 +91,9 @@ def contract_approve(args: argparse.Namespace) -> int:
         if asks_for_data(form(asked, action)):
             raise CommandError(f"{asked.execution_id!r} asks for data: give it with `crashwindow contract answer`")
         digest = args.digest if action is None else _checked_digest(args.digest, action)
-        if action is not None and action.again_of != args.again:
-            raise CommandError(_wrong_again(action, args.again))
+        last = None if action is None else ports.contracts.again(action.execution_id)
+        if action is not None and last != args.again:
+            raise CommandError(_wrong_again(action, args.again, last))
         contract = operations.approve(ports, args.id, args.by, digest=digest, again_of=args.again, retries=args.retries)
         _continue(args, ports, contract, "approved")
     return 0
@@ -241,13 +242,13 @@ def _checked_digest(given: str | None, action: ExecutionContract) -> str:
     return now
 
 
-def _wrong_again(action: ExecutionContract, named: str | None) -> str:
+def _wrong_again(action: ExecutionContract, named: str | None, last: str | None) -> str:
     """What is wrong about --again."""
-    if action.again_of is None:
+    if last is None:
         return f"--again {named}: {action.execution_id!r} repeats no earlier execution; leave it out"
     return (
-        f"{action.execution_id!r} does again what {action.again_of!r} has completed; if it is meant to happen once more,"
-        f" say so with --again {shlex.quote(action.again_of)}"
+        f"{action.execution_id!r} does again what {last!r} has done, may have done, or is approved to do; if it is meant to"
+        f" happen once more, say so with --again {shlex.quote(last)}"
     )
 
 

@@ -16,7 +16,7 @@ from .form import form, released
 from .records import ExecutionContract
 from .store import Conflict
 from .views import view
-from .waiting import asks_for_data, final_from, word_given
+from .waiting import asks_for_data, done_before, final_from, word_given
 
 DIGEST_CHARACTERS: Final = 12
 """How much of a digest an approval has to name at least."""
@@ -57,9 +57,12 @@ def _say_asked(
         print(plain(cell("action", view(action, "result")["action_detail"])))
         print(f"digest: {action.action_digest}")
         again = ""
-        if action.again_of is not None:
-            first = ports.contracts.contract(action.again_of)
-            print(f"the same was done before: {plain(first.execution_id)}, {first.status} {moment(first.updated_at)}")
+        last = ports.contracts.again(action.execution_id)
+        if last is not None:
+            first = ports.contracts.contract(last)
+            print(
+                f"the same {done_before(first)}: {plain(first.execution_id)}, {first.status} {moment(first.updated_at)}"
+            )
             again = f" --again {plain(shlex.quote(first.execution_id))}"
         print(f"{approve} --digest {action.action_digest[:DIGEST_CHARACTERS]}{again}")
     print(f"  deny: {command} deny {name} {store} --reason TEXT")

@@ -48,12 +48,16 @@ def desk(ports: Ports) -> ContractPorts:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is durable of a session, and the time at which it was read. answers: those given to contracts that wait."""
+    """What is durable of a session, and the time at which it was read. answers: those given to contracts that wait.
+
+    again: of each living contract whose action stands executed elsewhere, the execution that an approval has to name (C-ONCE).
+    """
 
     now: float
     state: GraphState | None
     contracts: Mapping[str, ExecutionContract] = field(default_factory=dict)
     answers: Mapping[str, GivenAnswer] = field(default_factory=dict)
+    again: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,11 @@ class Load:
         contracts = {each.execution_id: each for each in store.contracts(self.session_id)}
         given = {name: store.given(name) for name, each in contracts.items() if not each.terminal}
         answers = {name: answer for name, answer in given.items() if answer is not None}
-        return Snapshot(store.now(), state, contracts, answers)
+        asked = {
+            name: store.again(name) for name, each in contracts.items() if each.needs_consent and not each.terminal
+        }
+        again = {name: last for name, last in asked.items() if last is not None}
+        return Snapshot(store.now(), state, contracts, answers, again)
 
 
 @dataclass(frozen=True)

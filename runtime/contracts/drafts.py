@@ -1,6 +1,6 @@
 """From what the reasoner decided to contracts that may be created: ids, occurrences and keys are the runtime's (C-ONCE)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -77,7 +77,10 @@ def wishes(
             case CallTool() if problem := unusable(f"{action.service}.{action.method}", action.args):
                 found.refusals.append(f"[REFUSED] {problem}")
             case CallTool():
-                found.calls[place] = _call(action, place, state, tools)
+                bound: list[ExecutionContract | Call] = [*contracts.values(), *found.calls.values()]
+                found.calls[place] = _call(
+                    action, place, state, tools, {_key(each) for each in bound if each.irreversible}
+                )
             case Retry():
                 earlier = contracts.get(action.execution_id)
                 if earlier is None or earlier.action_type != "tool_call":
@@ -98,9 +101,21 @@ def unusable(tool: str, args: Json) -> str | None:
     return None
 
 
-def _call(action: CallTool, place: int, state: GraphState, tools: Mapping[str, Tool]) -> Call:
-    """A call of this request. What can be undone may be done often: there each decision is an occurrence of its own."""
-    irreversible = action.irreversible or bool(tools[f"{action.service}.{action.method}"].irreversible)
+def _key(bound: ExecutionContract | Call) -> str | None:
+    return bound.key if isinstance(bound, Call) else bound.idempotency_key
+
+
+def _call(
+    action: CallTool, place: int, state: GraphState, tools: Mapping[str, Tool], bound: Container[str | None]
+) -> Call:
+    """A call of this request. What can be undone may be done often: there each decision is an occurrence of its own.
+
+    bound: the keys of the session's irreversible actions. Whoever has called an action irreversible cannot take that back within
+    the request, or else a denied action, or one that was done, would run without anybody being asked (C-ONCE, C-DENY).
+    """
+    key = contract_key(state.request_id, action.service, action.method, action.args)
+    declared = bool(tools[f"{action.service}.{action.method}"].irreversible)
+    irreversible = action.irreversible or declared or key in bound
     occurrence = state.request_id if irreversible else f"{state.request_id}/{state.turn}.{place}"
     return Call(
         detail={"service": action.service, "method": action.method, "args": action.args},

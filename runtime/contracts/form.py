@@ -17,10 +17,10 @@ def released(contract: ExecutionContract, contracts: Mapping[str, ExecutionContr
     return contracts[contract.defers] if contract.defers is not None else None
 
 
-def form(contract: ExecutionContract, action: ExecutionContract | None) -> dict[str, Json]:
+def form(contract: ExecutionContract, action: ExecutionContract | None, again_of: str | None = None) -> dict[str, Json]:
     """The event `ecs`: a question to a person. action: the tool contract that an approval lets run, if there is one.
 
-    again_of: an earlier execution of the same action, which an approval has to name (C-ONCE).
+    again_of: the execution of the same action that an approval has to name now (`ContractStore.again`).
     """
     asked = _action(contract) if contract.action_type == "ecs_request" else {"type": "confirmation"}
     return {
@@ -31,7 +31,7 @@ def form(contract: ExecutionContract, action: ExecutionContract | None) -> dict[
         "message": asked.get("message") or f"Execute {contract.tool}?",
         "action": _action(action).get("action", _action(action)) if action else None,
         "digest": action.action_digest if action else None,
-        "again_of": action.again_of if action else None,
+        "again_of": again_of,
         "irreversible": action.irreversible if action else False,
     }
 

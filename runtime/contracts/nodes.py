@@ -205,7 +205,10 @@ class Session:
             return False
         for contract in pending:
             if contract.status is Status.WAITING:
-                yield Tell("ecs", form(contract, released(contract, seen.contracts)))
+                action = released(contract, seen.contracts)
+                yield Tell(
+                    "ecs", form(contract, action, None if action is None else seen.again.get(action.execution_id))
+                )
             elif contract.status is Status.UNKNOWN:
                 yield Tell("unknown", doubt(contract))
         return True

@@ -127,7 +127,7 @@ def reopen(ports: ContractPorts, execution_id: str, by: str, perform: Perform = 
     holder = ports.contracts.holder(contract.idempotency_key)
     if holder is None or holder.execution_id != execution_id:
         raise Conflict(f"contract {execution_id!r} holds its key no more: a new contract may be created")
-    batch = Batch("", "reopen", contract.session_id, reopen=((contract.idempotency_key, by),))
+    batch = Batch("", "reopen", contract.session_id, reopen=((execution_id, by),))
     _write(ports, batch, contract, perform)
     return contract
 

@@ -98,7 +98,11 @@ def observation(contract: ExecutionContract) -> str:
 def refusal(first: ExecutionContract) -> str:
     """What the reasoner sees instead of a contract when the key is taken: the id, time and result of the first (C-ONCE)."""
     at = datetime.fromtimestamp(first.updated_at, UTC).isoformat(timespec="seconds")
-    return f"[REFUSED] the same action is {first.status} as {first.execution_id} since {at}: {observation(first)}"
+    denied = first.status is Status.REJECTED and first.irreversible
+    remedy = f"; a person may allow it: crashwindow contract reopen {first.execution_id}" if denied else ""
+    return (
+        f"[REFUSED] the same action is {first.status} as {first.execution_id} since {at}: {observation(first)}{remedy}"
+    )
 
 
 def _plain(value: Json) -> str:

@@ -40,7 +40,7 @@ class Approval(Record):
     """A person's consent to one action (C-BIND).
 
     execution_id: the tool contract that may run. digest: of the action that was shown. by, at: who said so, and when.
-    again_of: the earlier completed contract that the person was told of, where the same was done before (C-ONCE).
+    again_of: the last execution of the same action that the person was told of, where one stood then (C-ONCE; see `again`).
     retries: whether it also covers a new contract after a proven no-effect.
     """
 
@@ -57,7 +57,8 @@ class ExecutionContract(Record):
 
     occurrence: the id of the user request or plan step, minted once, kept through retries, replans and sessions (C-ONCE).
     needs_consent: whether it may run only with an approval. defers: what a request to a person releases when it is approved.
-    again_of: an earlier completed contract with the same action and another occurrence: an approval must name it.
+    again_of: the last execution of the same action, under another occurrence, that stood when this one was created. Since then
+    others may have been approved, or it has failed: what an approval has to name is asked of the store (`ContractStore.again`).
     transitions: the newest ones; `spilled` older ones lie in the store, whose chain of hashes goes on from them (C-HISTORY).
     version: the number of transitions so far; a move is compare-and-set on it.
     pruned: the digest of an action whose detail retention removed; service and method are left of it.

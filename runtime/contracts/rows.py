@@ -45,8 +45,8 @@ class Rows(Protocol):
         """Every contract with a key, newest first."""
         ...
 
-    def same_action(self, action: str, occurrence: str) -> str | None:
-        """The newest completed or unknown contract with an `action_key`, and with another occurrence."""
+    def same_action(self, action: str) -> list[ExecutionContract]:
+        """Every contract with an `action_key`, oldest first."""
         ...
 
     def request_for(self, execution_id: str) -> ExecutionContract | None:
@@ -59,6 +59,10 @@ class Rows(Protocol):
 
     def answered(self, execution_id: str, version: int) -> GivenAnswer | None:
         """The answer to a contract at a version."""
+        ...
+
+    def given(self, execution_id: str) -> GivenAnswer | None:
+        """The newest answer to a contract."""
         ...
 
     def add_answer(self, answer: GivenAnswer) -> None:

@@ -65,39 +65,45 @@ def check_approval(contract: ExecutionContract, approval: Approval) -> None:
             f"contract {contract.execution_id!r}: the approval is for another action (digest {approval.digest},"
             f" the contract's is {contract.action_digest}): show the action as it is now, and ask again"
         )
-    check_names_first(contract, approval.again_of)
     if contract.consent_used and approval == contract.consent:
         raise ConsentMissing(f"contract {contract.execution_id!r}: this approval was used already; ask again")
 
 
-def check_names_first(contract: ExecutionContract, again_of: str | None) -> None:
-    """Raise ConsentMissing unless an approval names the earlier execution, where there is one (C-ONCE)."""
-    if contract.again_of not in (None, again_of):
+def check_names_last(contract: ExecutionContract, named: str | None, last: str | None) -> None:
+    """Raise ConsentMissing unless an approval names the last execution that stands, and no other (C-ONCE; see `again`).
+
+    Where none stands, the one that did when the contract was created may be named: it has ended without effect since.
+    """
+    look = f"look at it again (crashwindow contract show {contract.execution_id}), and say so if it is meant to happen once more"
+    if last is not None and named != last:
         raise ConsentMissing(
-            f"contract {contract.execution_id!r} does again what {contract.again_of!r} has done, or may have done: the"
-            f" approval must name that execution, and names {again_of!r}"
+            f"contract {contract.execution_id!r} does again what {last!r} has done, may have done, or is approved to do:"
+            f" the approval must name that execution, and names {named!r}; {look}"
+        )
+    if last is None and named not in (None, contract.again_of):
+        raise ConsentMissing(
+            f"contract {contract.execution_id!r}: the approval names {named!r}, and no other execution of this action stands;"
+            f" approve it without a name"
         )
 
 
-def check_inherited(contract: ExecutionContract, attempts: list[ExecutionContract]) -> None:
-    """Raise ConsentMissing unless the approval that a new contract brings along covers it as a retry (C-BIND).
+def inherits(contract: ExecutionContract, attempts: list[ExecutionContract], last: str | None) -> bool:
+    """Whether the approval that a new contract brings along covers it as a retry (C-BIND), with no other execution since.
 
     attempts: the contracts with its key so far, newest first. Only an execution that the approval was used for, and that failed,
     is retried under it: whoever cancels a contract, changes its arguments or denies it takes the approval back.
     """
     approval, newest = contract.consent, attempts[0] if attempts else None
-    covered = (
-        newest is not None
+    return (
+        approval is not None
+        and approval.retries
+        and last in (None, approval.again_of)
+        and newest is not None
         and newest.status is Status.FAILED
         and newest.consent == approval
         and newest.consent_used
         and newest.action_digest == contract.action_digest
     )
-    if approval is None or not (approval.retries and covered):
-        raise ConsentMissing(
-            f"contract {contract.execution_id!r}: the approval that it is created with is not one, for retries, under"
-            " which the newest contract with the same key and action was executed, and failed without effect"
-        )
 
 
 def check_answer(answer: GivenAnswer, contract: ExecutionContract, shown: ExecutionContract) -> None:
@@ -117,8 +123,6 @@ def check_answer(answer: GivenAnswer, contract: ExecutionContract, shown: Execut
         )
     if releases and shown.terminal:
         raise Conflict(f"{name}: what it asks for, {shown.execution_id!r}, is {shown.status} already")
-    if releases:
-        check_names_first(shown, answer.again_of)
 
 
 def moved(

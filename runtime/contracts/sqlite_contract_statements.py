@@ -39,10 +39,7 @@ HOLDER: Final = (
 )
 ATTEMPTS: Final = f"{_SELECT} WHERE idempotency_key = ? ORDER BY seq DESC"
 REQUEST_FOR: Final = f"{_SELECT} WHERE defers = ?"
-SAME_ACTION: Final = (
-    "SELECT execution_id FROM contracts WHERE action = ? AND occurrence <> ? AND status IN('completed','unknown')"
-    " ORDER BY updated_at DESC, seq DESC LIMIT 1"
-)
+SAME_ACTION: Final = f"{_SELECT} WHERE action = ? ORDER BY seq"
 EXPIRED: Final = (
     f"{_SELECT} WHERE status IN('running','waiting') AND updated_at+timeout_seconds <= ?"
     " ORDER BY updated_at+timeout_seconds"

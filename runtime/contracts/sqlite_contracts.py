@@ -12,6 +12,7 @@ from ...model.contract import Status
 from ..sqlite_store import SqliteStore
 from ..store_rules import encode
 from . import sqlite_contract_statements as sql
+from .again import last_execution
 from .chain import check_chain
 from .records import Approval, ExecutionContract, ExecutionStep, GraphState, Transition, replaced
 from .store import Batch, GivenAnswer, NoContract
@@ -87,6 +88,12 @@ class SqliteContractStore:
         """The contract that holds a key now (C-ONCE)."""
         found = self._several(sql.HOLDER, key)
         return found[0] if found else None
+
+    def again(self, execution_id: str) -> str | None:
+        """The execution that an approval has to name: see ContractStore.again."""
+        with self._snapshot() as connection:
+            contract = _there(execution_id, connection.execute(sql.CONTRACT, (execution_id,)).fetchone())
+            return last_execution(_SqliteRows(connection), contract)
 
     def now(self) -> float:
         """The store's clock, in seconds since the epoch."""
@@ -166,9 +173,8 @@ class _SqliteRows:
     def attempts(self, key: str) -> list[ExecutionContract]:
         return [sql.contract_of(row) for row in self._connection.execute(sql.ATTEMPTS, (key,))]
 
-    def same_action(self, action: str, occurrence: str) -> str | None:
-        row = self._connection.execute(sql.SAME_ACTION, (action, occurrence)).fetchone()
-        return None if row is None else row[0]
+    def same_action(self, action: str) -> list[ExecutionContract]:
+        return [sql.contract_of(row) for row in self._connection.execute(sql.SAME_ACTION, (action,))]
 
     def request_for(self, execution_id: str) -> ExecutionContract | None:
         return self._one(sql.REQUEST_FOR, execution_id)
@@ -178,6 +184,9 @@ class _SqliteRows:
 
     def answered(self, execution_id: str, version: int) -> GivenAnswer | None:
         return sql.answer_of(self._connection.execute(sql.ANSWERED, (execution_id, version)).fetchone())
+
+    def given(self, execution_id: str) -> GivenAnswer | None:
+        return sql.answer_of(self._connection.execute(sql.GIVEN, (execution_id,)).fetchone())
 
     def add_answer(self, answer: GivenAnswer) -> None:
         self._connection.execute(sql.ADD_ANSWER, sql.answer_row(answer))

@@ -7,13 +7,15 @@ nothing. So a crash falls between batches, never into one; and the rules of the 
 - a move is compare-and-set on the contract's version, a checkpoint on the graph state's (`Conflict`: of two, one wins). The first
   checkpoint of a session has version 1, each later one the version after the newest;
 - an irreversible contract reserves its key: one that is held by a live, completed, unknown, or rejected and not reopened contract
-  admits no other (`KeyHeld`, which names the first one's id, time and result) (C-ONCE, C-RETRY). Where the same action was
-  completed, or may have been, under another occurrence, the store sets `again_of` to the newest such contract, and
-  `needs_consent`; an approval must name it, and equally one that was done while the question waited;
+  admits no other (`KeyHeld`, which names the first one's id, time and result) (C-ONCE, C-RETRY). Where an execution of the
+  same action under another occurrence stands (`again`: it happened, may have, or was approved), the store sets `again_of` to the
+  last such contract, and `needs_consent`. An approval must name the last one that stands when it is given, whatever
+  `again_of` says, so of two that are approved at once the second names the first;
 - a contract that needs consent leaves pending (start) or waiting (resume) for an execution only with an unused approval of
-  exactly its id and action, naming `again_of` where that is set; the move uses it up (`ConsentMissing`) (C-BIND). A start that
+  exactly its id and action; the move uses it up (`ConsentMissing`) (C-BIND). A start that
   a suspend follows in the same batch executes nothing, and asks for none. A new contract may come with the approval under
-  which the newest one with the same key and action was executed and failed, if that approval covers retries;
+  which the newest one with the same key and action was executed and failed, if that approval covers retries and names the last
+  execution that stands; where it does not, or not any more, the store leaves it out, and the contract needs one of its own;
 - a request to a person `defers` a pending tool contract of its session that needs consent, at most one request each. It
   completes only together with the release of what it defers, and whatever else ends it ends in the same batch what it defers:
   the store adds that move itself: deny and reject lead to deny, anything else to cancel (C-AHEAD, C-DENY, C-DEFER);
@@ -104,7 +106,7 @@ class Batch:
     """One atomic write. boundary: what `model.contract.BOUNDARIES` calls it.
 
     id: its name; written once, and the same id with other content is a ContractError.
-    reopen: keys released for a new contract, each with the person who does it.
+    reopen: rejected contracts whose keys are released for a new one, each with the person who does it.
     """
 
     id: str
@@ -161,6 +163,10 @@ class ContractStore(Protocol):
 
     def holder(self, key: str) -> ExecutionContract | None:
         """The contract that holds a key now (C-ONCE)."""
+        ...
+
+    def again(self, execution_id: str) -> str | None:
+        """The earlier execution that an approval of this contract has to name now (C-ONCE): see `again.last_execution`."""
         ...
 
     def now(self) -> float:

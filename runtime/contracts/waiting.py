@@ -21,8 +21,8 @@ from .store import ContractStore, GivenAnswer
 class Question:
     """A contract that waits for an answer. form: what an answer has to bear (`form.form`). since: seconds since the epoch.
 
-    asked_for: the user's request that led to it. answer: one that was given and not taken yet. earlier: the execution that
-    an approval has to name, since it did the same before (C-ONCE).
+    asked_for: the user's request that led to it. answer: one that was given and not taken yet. earlier: the execution of the
+    same action that an approval has to name now (C-ONCE).
     """
 
     form: dict[str, Json]
@@ -99,6 +99,17 @@ def word_given(store: Store, execution_id: str) -> str:
     return f"{'happened' if said['answer'] == 'happened' else 'did not happen'}, said {said['who']}"
 
 
+def done_before(earlier: ExecutionContract) -> str:
+    """What is said of the execution that an approval has to name, by how it stands."""
+    match earlier.status:
+        case Status.COMPLETED:
+            return "was done before"
+        case Status.UNKNOWN:
+            return "may have been done before"
+        case _:
+            return "is approved already"
+
+
 def waits_for(
     contract: ExecutionContract, answer: GivenAnswer | None, deferred_by: Mapping[str, str], word: str = ""
 ) -> str:
@@ -129,11 +140,12 @@ def _question(store: ContractStore, contract: ExecutionContract) -> Question:
     deferred = {} if contract.defers is None else {contract.defers: store.contract(contract.defers)}
     action = released(contract, deferred)
     given = store.given(contract.execution_id)
+    again = None if action is None else store.again(action.execution_id)
     state = store.state(contract.session_id)
     return Question(
-        form=form(contract, action),
+        form=form(contract, action, again),
         since=contract.updated_at,
         asked_for="" if state is None else state.request,
         answer=given if given is not None and given.version == contract.version else None,
-        earlier=store.contract(action.again_of) if action is not None and action.again_of is not None else None,
+        earlier=None if again is None else store.contract(again),
     )

@@ -10,17 +10,17 @@ from pydantic import TypeAdapter
 from ...model.contract import Status, Trigger
 from ..canonical import canonical, digest
 from ..records import Json
+from .again import approval_of, last_execution
 from .chain import creation_link, next_link, outcome
-from .records import ExecutionContract, ExecutionStep, GraphState, replaced
+from .records import Approval, ExecutionContract, ExecutionStep, GraphState, replaced
 from .rows import Rows
 from .rules import (
-    action_key,
     check_answer,
     check_approval,
     check_defers,
-    check_inherited,
-    check_names_first,
+    check_names_last,
     check_new,
+    inherits,
     key_held,
     moved,
 )
@@ -39,8 +39,8 @@ def write_batch(rows: Rows, batch: Batch, at: float) -> None:
                 f"batch {batch.id!r} was written before with other content; give this one an id of its own"
             )
         return
-    for key, person in batch.reopen:
-        _reopen(rows, key, person, at)
+    for execution_id, person in batch.reopen:
+        _reopen(rows, execution_id, person, at)
     if batch.answer is not None:
         _answer(rows, batch.answer)
     _move_all(rows, batch.moves, at)
@@ -59,15 +59,16 @@ def _known(rows: Rows, execution_id: str) -> ExecutionContract:
     return contract
 
 
-def _reopen(rows: Rows, key: str, person: str, at: float) -> None:
-    """Release the key that a rejected contract holds; no contract moves (C-DENY)."""
-    holder = rows.holder(key)
-    if holder is None:
-        raise NoContract(f"no contract holds the key {key!r}; a new one may be created with it at once")
+def _reopen(rows: Rows, execution_id: str, person: str, at: float) -> None:
+    """Release the key that a rejected contract holds; no contract moves (C-DENY). A later denial of the same is not touched."""
+    contract = _known(rows, execution_id)
+    holder = None if contract.idempotency_key is None else rows.holder(contract.idempotency_key)
+    if holder is None or holder.execution_id != execution_id:
+        held = "; a new one may be created with it at once" if holder is None else f"; {holder.execution_id!r} does"
+        raise Conflict(f"contract {execution_id!r} holds no key{held}")
     if holder.status is not Status.REJECTED:
         raise ContractError(
-            f"the key {key!r} is held by {holder.execution_id!r}, which is {holder.status}; only a rejected contract's key"
-            " can be reopened"
+            f"contract {execution_id!r} is {holder.status}; only a rejected contract's key can be reopened"
         )
     rows.reopen(holder.execution_id, person, at)
     _trace(rows, holder, at, "graph_runner", f"reopen:{holder.execution_id}", {"trigger": "reopen", "by": person})
@@ -79,17 +80,12 @@ def _answer(rows: Rows, answer: GivenAnswer) -> None:
     contract = _known(rows, answer.execution_id)
     first = rows.answered(answer.execution_id, answer.version)
     if first is not None:
-        raise Conflict(f"contract {answer.execution_id!r} was answered already: {first.decision} by {first.by!r}")
+        back = "; until it executes, cancel takes it back" if first.decision == "approve" else ""
+        raise Conflict(f"contract {answer.execution_id!r} was answered already: {first.decision} by {first.by!r}{back}")
     shown = contract if contract.defers is None else _known(rows, contract.defers)
     check_answer(answer, contract, shown)
-    action = action_key(shown) if answer.decision == "approve" and shown.action_type == "tool_call" else None
-    meanwhile = None if action is None else rows.same_action(action, shown.occurrence)
-    if meanwhile not in (None, answer.again_of):
-        # Done since the question was asked: whoever answers has to know it.
-        raise ConsentMissing(
-            f"contract {shown.execution_id!r}: {meanwhile!r} has done the same, or may have done it: the approval must name"
-            f" that execution, and names {answer.again_of!r}"
-        )
+    if answer.decision == "approve":
+        check_names_last(shown, answer.again_of, last_execution(rows, shown))
     rows.add_answer(answer)
 
 
@@ -130,7 +126,15 @@ def _release(rows: Rows, contract: ExecutionContract, move: Move) -> None:
             f"contract {contract.execution_id!r} is {contract.status}: only a pending contract is released, with an approval"
         )
     check_approval(contract, move.consent)
+    _check_named(rows, contract, move.consent)
     rows.consent(contract.execution_id, move.consent)
+
+
+def _check_named(rows: Rows, contract: ExecutionContract, consent: Approval) -> None:
+    """Raise ConsentMissing for an approval that names too little. One that a person gave before was looked at then (C-ONCE)."""
+    given = approval_of(rows, contract)
+    if given is contract.consent or given is None or given.again_of != consent.again_of:
+        check_names_last(contract, consent.again_of, last_execution(rows, contract))
 
 
 def _move(
@@ -138,6 +142,8 @@ def _move(
 ) -> ExecutionContract:
     """Carry out one transition, with its link in the chain and its entry in the trace."""
     after, transition = moved(contract, move, trigger, at, parked)
+    if move.consent is not None:
+        _check_named(rows, contract, move.consent)
     request = rows.request_for(contract.execution_id) if trigger == "start" else None
     if request is not None and not request.terminal:
         raise ConsentMissing(
@@ -194,14 +200,12 @@ def _create(rows: Rows, batch: Batch, contract: ExecutionContract, at: float) ->
 
 
 def _with_key(rows: Rows, contract: ExecutionContract) -> ExecutionContract:
-    """The contract, its key free for it, bound to the earlier execution of the same action, if there is one."""
-    key, action = contract.idempotency_key, action_key(contract)
-    again = None
-    if key is not None and action is not None:
-        first = rows.holder(key)
-        if first is not None:
-            raise key_held(contract, first)
-        again = rows.same_action(action, contract.occurrence)
+    """The contract, its key free for it, bound to the last execution of the same action, if one stands."""
+    key = contract.idempotency_key
+    first = rows.holder(key) if key is not None and contract.irreversible else None
+    if first is not None:
+        raise key_held(contract, first)
+    again = last_execution(rows, contract)
     if contract.again_of not in (None, again):
         raise ContractError(
             f"contract {contract.execution_id!r}: again_of is {contract.again_of!r}, the store knows {again!r}; leave it to"
@@ -209,9 +213,8 @@ def _with_key(rows: Rows, contract: ExecutionContract) -> ExecutionContract:
         )
     if again is not None:
         contract = replaced(contract, again_of=again, needs_consent=True)
-    if contract.consent is not None:
-        check_inherited(contract, [] if key is None else rows.attempts(key))
-        check_names_first(contract, contract.consent.again_of)
+    if contract.consent is not None and not inherits(contract, [] if key is None else rows.attempts(key), again):
+        contract = replaced(contract, consent=None, needs_consent=True)
     return contract
 
 

@@ -21,7 +21,7 @@ from ..model.contract import HARDENED, InvalidTransitionError, Status, target
 from ..model.contract_rows import KINDS
 from ..model.contract_step import INTERFACE
 from ..model.machine import Rule
-from ..model.properties import SET
+from ..model.step import SET
 from .explore import Engine, Space
 from .traces import trace_to
 

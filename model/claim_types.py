@@ -9,11 +9,13 @@ from .semantics_properties import SEMANTICS_BY_ID
 
 Variant = Literal["hardened", "as_written"]
 Kind = Literal[
-    "holds", "refuted", "occurs", "table", "rows", "ambiguity", "rest", "keys", "refines", "salted", "shown", "belied", "unchecked"
+    "holds", "refuted", "occurs", "table", "rows", "ambiguity", "rest", "keys", "refines", "salted", "shown", "belied",
+    "unchecked",
 ]  # fmt: skip
 """How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
-table equals the stated one, or some rows of it; two windows leave the same durable state; every state can come to rest; keys differ; contract
-and step refine both models; a key formula gives two processes one key; the runtime shows it, or the opposite; nothing here checks it."""
+table equals the stated one, or some rows of it; two windows leave the same durable state; every state can come to rest; keys
+differ; contract and step refine both models; a key formula gives two processes one key; the runtime shows it, or the opposite;
+nothing here checks it."""
 
 PROPERTY_BY_ID: Final[dict[str, Property]] = {**BY_ID, **CONTRACT_BY_ID, **SEMANTICS_BY_ID}
 """Every property that a claim may name: the tool step's, the contract's, and those of gate, compensation and recorded value."""
@@ -70,7 +72,8 @@ FORMAL: Final = {
     "occurs": "a run reaches a state in which the ledger is COMMITTED, no event says so, and the effect happened twice",
     "table": "every reachable state without a worker is in exactly one window, and each window's recovery, effects at the crash "
     "and effects in the end equal the row stated by hand",
-    "rows": "in the windows that refine the row, recovery, effects at the crash and in the end are as the table stated by hand says",
+    "rows": "in the windows that refine the row, recovery, effects at the crash and in the end are as the table stated by "
+    "hand says",
     "ambiguity": "windows 1c and 2 contain the same durable state, with 0 effects and with 1",
     "keys": "steps that differ in job, node, tool or canonical arguments have different external keys",
     "rest": "from every reachable state a run without further faults reaches a completed, failed or parked job",

@@ -313,8 +313,8 @@ def _check_quiet(where: str, history: History, tool: Tool, now: float) -> None:
     final = history.last_at + tool.quiet_seconds
     if now < final:
         raise ClientError(
-            f"{where}: too early to undo what may still happen: a late request may act after its compensation. It can be asked for"
-            f" from {moment(math.ceil(final))} on, in {math.ceil(final - now)} s"
+            f"{where}: too early to undo what may still happen: a late request may act after its compensation. It can be"
+            f" asked for from {moment(math.ceil(final))} on, in {math.ceil(final - now)} s"
         )
 
 

@@ -1,18 +1,20 @@
 """A worker's turn on a job, from the claim to the terminal event: a generator without I/O, as the protocol of its steps is."""
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Final
 
 from .commands import Claim, Command, Fence
 from .compensation import ElsewhereStep, undo
 from .gate import Approval, Wait
 from .history import History
 from .llm_step import LlmStep
+from .outcome import StepResult
 from .protocol import Step
 from .records import Json, Lease
 from .turn import End, Rest, Run, Worker, approval_of, tool_node
 
 Protocol = Generator[Command, Any, End]
+FAILURES: Final = (StepResult.RETRYABLE_FAILURE, StepResult.PERMANENT_FAILURE, StepResult.COMPENSATABLE_FAILURE)
 
 
 def work(worker: Worker, job_id: str | None = None) -> Protocol:
@@ -32,13 +34,28 @@ def resume(worker: Worker, lease: Lease) -> Protocol:
     if history.status != "open":
         return End(lease.job_id, history.status)
     run = Run(worker, lease, history, ledger, effects)
-    for entry in history.plan["nodes"]:
+    run.results |= {name: past.stored.result for name, past in history.steps.items() if past.stored}
+    for entry in (*owed(history), *history.plan["nodes"]):
         rest = yield from bring_to_rest(run, entry)
         if rest is not None:
             return rest
     tainted = {"tainted": True} if run.history.warned else {}
     yield from run.append("append_completed", None, ("job_completed", tainted))
     return End(lease.job_id, "completed")
+
+
+def owed(history: History) -> list[dict[str, Json]]:
+    """The nodes that come first, whatever is before them in the plan: a failure on record, and an undoing that has begun.
+
+    What follows from these is decided already (rule 0), and uses no earlier result: a doubt about one must not stand in its way.
+    """
+    first = []
+    for entry in history.plan["nodes"]:
+        past = history.step(entry["id"])
+        undoing = past.undo is not None and past.node != StepResult.COMPENSATED and "undoes" not in entry
+        if past.node in FAILURES or undoing:
+            first.append(entry)
+    return first
 
 
 def bring_to_rest(run: Run, entry: dict[str, Json]) -> Rest:

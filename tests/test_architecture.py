@@ -54,8 +54,10 @@ ROOMS = (
 )
 COMMAND_LINE = ("__main__.py", "*/cli*")
 INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
-RAW_READERS = ("checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*", "checkers/contract_abstraction*",
-               "checkers/semantics_judge*", "checkers/semantics_records*")  # fmt: skip
+RAW_READERS = (
+    "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",
+    "checkers/contract_abstraction*", "checkers/semantics_judge*", "checkers/semantics_records*",
+)  # fmt: skip
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
     Library("z3", "z3-solver", ("checkers/prove*",), "the prover alone knows the solver"),

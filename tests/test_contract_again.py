@@ -22,6 +22,7 @@ from crashwindow.runtime.contracts.release import release
 from crashwindow.runtime.contracts.runner import GraphRunner
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.store import Conflict, ConsentMissing, ContractError
+from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
 
@@ -45,7 +46,9 @@ class Desk:
         self.store = SqliteStore(file, now=lambda: self.time)
         self.contracts = SqliteContractStore(self.store)
         self.ports = ContractPorts(self.store, self.sleep, self.contracts, name=lambda s, number: f"{s}-{number}")
-        self.tools = {"email.send": Tool("email.send", self.send, "", irreversible=True, max_retries=0)}
+        self.tools = {
+            "email.send": Tool("email.send", self.send, "", irreversible=True, retry=RetryPolicy(max_retries=0))
+        }
         self.scripts: dict[str, Any] = {}
 
     def sleep(self, seconds: float) -> None:

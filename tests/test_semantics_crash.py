@@ -1,6 +1,6 @@
 """Jobs beyond the plain step, crashed: the sweep finds nothing, copies and killed processes agree, planted bugs are found."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -160,7 +160,7 @@ def test_what_was_begun_later_left_as_it_was_is_found(monkeypatch: pytest.Monkey
 def test_a_cancel_with_an_open_attempt_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancel is honoured before a step is sent again whose first answer was lost: P2 and P6."""
 
-    def heard(self: turn.Run) -> Iterator[Any]:
+    def heard(self: turn.Run) -> Generator[Any, Any, Any]:
         if self.overtaken:
             yield from self.listen()
         return self.history.cancelled is not None
@@ -174,7 +174,7 @@ def test_a_cancel_with_an_open_attempt_is_found(monkeypatch: pytest.MonkeyPatch)
 def test_a_requeue_after_an_unknown_outcome_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attempt that nobody knows of is taken for a retryable failure: T-RETRY, and P2 where the effect had happened."""
 
-    def requeued(self: protocol.Step) -> Iterator[Any]:
+    def requeued(self: protocol.Step) -> Generator[Any, Any, Any]:
         yield from self.end_node(StepResult.RETRYABLE_FAILURE, "the answer was lost")
         return "requeue"
 
@@ -195,7 +195,7 @@ def test_a_backoff_forgotten_by_a_recovery_is_found(monkeypatch: pytest.MonkeyPa
 def test_a_compensation_without_its_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is executed before compensation_started is durable: P14, and P10 once it is repeated."""
 
-    def hasty(self: compensation.Compensation) -> Iterator[Any]:
+    def hasty(self: compensation.Compensation) -> Generator[Any, Any, Any]:
         self.ledger = (yield Acquire(self.inflight())).status
         number = self.past.attempts + 1
         outcome = yield Execute(self.tool, self.node.args, self.context(number), self.names.execute)

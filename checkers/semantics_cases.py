@@ -216,6 +216,19 @@ COMPENSATIONS: Final = (
         "undo-second", "The second step is compensated, the first stays", (Deed("a"), Deed("b", partial=True, undo=UNDO))
     ),
     SemanticsCase(
+        "undo-owed",
+        "A compensation is owed, and an earlier step is not confirmed",
+        (Deed("a", looks=("mismatch",)), Deed("b", partial=True, undo=UNDO)),
+        "strict",
+    ),
+    SemanticsCase(
+        "undo-in-flight",
+        "Undone on request while the next step is in flight; refused, and given up",
+        (Deed("a", undo=Undo(REFUSED)), Deed("b", LOST, "reexecute", idempotent=True)),
+        acts=undo("started", "b"),
+        words={"compensation failed": "cancel"},
+    ),
+    SemanticsCase(
         "undo-refused",
         "The compensation is refused; a person requests it again",
         (Deed("a", partial=True, undo=Undo(("no_effect", "ok"))),),

@@ -116,7 +116,7 @@ class Step:
         """Bring the step to success (None), or the job to rest (how it ended)."""
         need = self.recover()
         while need in ("execute", "closed", "open"):
-            if self.cancellable and not self.past.open and (yield from self.run.heard()):
+            if self.cancellable and need != "open" and (yield from self.run.heard()):
                 need = "cancel"
             elif need == "closed":
                 need = yield from self.closed()
@@ -350,7 +350,6 @@ class Step:
 
     def park(self, reason: str | None = None) -> Generator[Command, Any, End]:
         """Q1: nobody but a person can decide."""
-        yield from settle_later(self.run, self.node.id)
         reason = reason or IN_FLIGHT
         yield from self.settle_later()
         yield from self.append("park", "job_parked", reason=reason, quiet_seconds=self.tool.quiet_seconds)
@@ -360,7 +359,6 @@ class Step:
         """B8 and B10: fail the job and say why; `IN_FLIGHT` claims nothing about the world."""
         reason = reason or self.past.failure or (NO_EFFECT if self.ledger in (None, "NO_EFFECT") else IN_FLIGHT)
         yield from self.settle_later()
-        yield from settle_later(self.run, self.node.id)
         if self.past.node is None:
             yield from self.end_node(StepResult.PERMANENT_FAILURE, reason)
         yield from self.run.append("append_failed", None, ("job_failed", {"step": self.node.id, "reason": reason}))
@@ -373,12 +371,11 @@ class Step:
         """
         run = self.run
         begun = {record.step_id for record in run.ledger.values()}
-        results = {name: past.stored.result for name, past in run.history.steps.items() if past.stored}
         nodes = run.history.plan["nodes"]
         place = [entry["id"] for entry in nodes].index(self.node.id)
         for entry in nodes[place + 1 :]:
             if entry["id"] in begun:
-                yield from Step(run, tool_node(entry, run.worker.tools, results)).settle_as_known()
+                yield from Step(run, tool_node(entry, run.worker.tools, run.history.results)).settle_as_known()
 
     def settle_as_known(self) -> Writes:
         """What is known of the step, on record; nothing is executed, asked or injected."""
@@ -500,38 +497,10 @@ class Step:
         if self.ledger not in (None, "NO_EFFECT", "COMMITTED"):
             yield from self.settle("ledger_no_effect", "NO_EFFECT")
 
-    def settle_before_rest(self) -> Writes:
-        """Make the records say what is true of a step that is left as it is."""
-        match self.recover():
-            case "inject":
-                yield from self.record()
-            case "open" if self.ledger not in ("UNKNOWN", "COMMITTED"):
-                yield from self.settle("ledger_unknown", "UNKNOWN")
-            case "closed" | "execute":
-                yield from self.settle_no_effect()
-            case _:
-                pass
-
     def settle(self, boundary: str, status: LedgerStatus) -> Writes:
         """B7': the ledger says how the step stands; a committed record stays as it is."""
         held: Invocation = yield Settle(boundary, self.job_id, self.key, self.epoch, status)
         self.ledger = held.status
-
-
-def settle_later(run: Run, node: str) -> Writes:
-    """Before the job rests at a node, the records of steps behind it are made to say what is true (B7', P3).
-
-    A job comes to rest at an earlier node than the one that was begun last where a confirmation fails, or a compensation. What is
-    recorded of a later step is caught up, what is open is said to be unknown, and what was never begun to be without effect.
-    """
-    names = [entry["id"] for entry in run.history.plan["nodes"]]
-    for entry in run.history.plan["nodes"][names.index(node) + 1 :]:
-        try:
-            later = Step(run, tool_node(entry, run.worker.tools, run.history.results)) if "tool" in entry else None
-        except KeyError:  # what it would be called with is not known yet: it was never begun
-            later = None
-        if later is not None:
-            yield from later.settle_before_rest()
 
 
 def _of_effect(record: EffectRecord) -> Stored:

@@ -194,15 +194,19 @@ def follow(machine: Machine, key: str) -> list[tuple[str, State]]:
     return run
 
 
-def explore(machine: Machine, stop: Guard | None = None) -> Space:
-    """Search breadth first from every initial state; with `stop`, end at the first state in which it holds.
+def explore(machine: Machine, *stop: Guard) -> Space:
+    """Search breadth first from every initial state; with guards to `stop` at, end where the first of them holds.
 
     Complete: when it returns without having met `stop`, `parents` holds every reachable state.
     """
     engine = Engine(machine)
     packing = engine.packing
     shift, place_mask, placed, anywhere = engine.shift, engine.mask, engine.placed, engine.anywhere
-    matches = packing.matcher(stop) if stop is not None else lambda _: False
+    stops = [packing.matcher(each) for each in stop]
+
+    def matches(state: int) -> bool:
+        return any(stopping(state) for stopping in stops)
+
     parents: dict[int, Delta] = {packing.pack(s): (0, -1) for s in machine.initial_states()}
     found = any(map(matches, parents))
     frontier = list(parents)
@@ -223,7 +227,7 @@ def explore(machine: Machine, stop: Guard | None = None) -> Space:
                     if after not in parents:
                         parents[after] = (state, index)
                         later.append(after)
-        if stop is not None:
+        if stops:
             found = any(map(matches, later))
         frontier = later
     return Space(machine, packing, parents, transitions, {machine.rules[i].name for i in fired})

@@ -126,16 +126,10 @@ def _holds(claim: Claim, space: Space, prop: Property) -> list[Item]:
 
 def shortest(policy: str, guards: tuple[Guard, ...], searched: Space | None = None) -> tuple[Space, int | None]:
     """The nearest state in which one of some guards holds, in a complete search if there is one, else by one that ends there."""
-    best: tuple[Space, int | None] | None = None
-    for never in guards:
-        space = searched or explore(machine_of(policy), stop=never)
-        state = space.find(never)
-        if best is None or (
-            state is not None and (best[1] is None or len(space.path(state)) < len(best[0].path(best[1])))
-        ):
-            best = space, state
-    assert best is not None
-    return best
+    space = searched or explore(machine_of(policy), *guards)
+    # States are kept in the order in which they were reached, breadth first.
+    found = [state for never in guards if (state := space.find(never)) is not None]
+    return space, min(found, key=lambda state: len(space.path(state)), default=None)
 
 
 def _refute(claim: Claim, property_id: str, searched: Space | None) -> Item:

@@ -44,7 +44,7 @@ def search(context: Context) -> Found:
     found = Found()
     seconds: dict[str, float] = {}
     for claim in SEARCHED:
-        new = claim.expected != "REFUTED" and claim.policy not in context.spaces
+        new = claim.kind not in ("refuted", "occurs") and claim.policy not in context.spaces
         clock = time.perf_counter()
         if new:
             complete(claim.policy, context.spaces)
@@ -279,7 +279,7 @@ def canaries(context: Context) -> Found:
         machine = build(HARDENED)
         rules = tuple(replace(r, writes=writes) if r.name == rule else r for r in machine.rules)
         mutant = replace(machine, rules=rules)
-        space = explore(mutant)
+        space = explore(mutant, *(never for p in PROPERTIES for never in p.never))
         violation = next((v for p in PROPERTIES if (v := check(space, p))), None)
         proofs = prove(mutant, PROPERTIES, INVARIANT)
         words = f"search: {violation.property}, {violation.part}" if violation else "search: no violation"

@@ -12,6 +12,7 @@ from .boundaries import SUCCESS_WRITES
 Evidence = Literal["events", "ledger", "effects"]
 Barrier = Literal["after evidence", "before evidence", "absent"]
 KeyKind = Literal["stable", "attempt"]
+Extent = Literal["whole job", "step alone"]
 Retries = Literal["after no effect", "after any failure", "the first alone executes"]
 VerifierError = Literal["undetermined", "mismatch"]
 
@@ -20,6 +21,8 @@ VerifierError = Literal["undetermined", "mismatch"]
 class Policy:
     """One way to run a tool step.
 
+    extent: whether the machine holds what may befall a step beside its own execution: cancels, waiting, requeues, verifiers that
+        do not agree, partial effects and compensations; or the step alone, which is all that a sentence on its writes needs.
     order: the success writes B4 to B7 in the order in which they are made (T-ORDER).
     evidence: what recovery consults beside the event stream (T-RECOVER rules 2 and 3).
     barrier: where recovery looks for an open attempt (rule 5): after all evidence, before the ledger and the effect record, or
@@ -33,6 +36,7 @@ class Policy:
     """
 
     name: str
+    extent: Extent = "whole job"
     order: tuple[str, ...] = SUCCESS_WRITES
     evidence: tuple[Evidence, ...] = ("ledger", "effects")
     barrier: Barrier = "after evidence"

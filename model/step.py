@@ -18,6 +18,7 @@ whose verifier always says `match` (assumption A-VERIFIER).
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from .boundaries import CATCH_UP
 from .machine import Actor, Field, Machine, Rule, Scope, first_match, guard
@@ -94,12 +95,22 @@ FIELDS = (
 )  # fmt: skip
 
 
+BEYOND: Final = (
+    "client:", "hears", "world: serves in part", "confirm: one look", "confirm: not determined", "confirm: mismatch",
+    "retries used up, requeued", "person: accepts", "person: has it compensated", "elsewhere: waits", "elsewhere: cancels",
+    "elsewhere: requeues",
+)  # fmt: skip
+"""How the rules begin with which everything starts that is not the step's own execution: without them nothing of it is reached."""
+
+
 def build(policy: Policy = HARDENED) -> Machine:
     """The machine of one tool step under a policy."""
     worker = [*_claim(), *_recover(policy), *_execute(policy), *_record(policy), *_confirm(policy), *_close(policy),
               *_unknown(policy), *_compensate(), *_cancel()]  # fmt: skip
     others = [*_people(), *_clients(), *_elsewhere(), *_world(), *_crash(policy)]
     rules = [*(row for rule in worker for row in _with_lost_answers(rule)), *others]
+    if policy.extent == "step alone":
+        rules = [rule for rule in rules if not rule.name.startswith(BEYOND)]
     # How a tool could be asked says nothing about one that recovery does not ask: see `normal`.
     impossible = [
         guard(on_unknown="query", look="none"),

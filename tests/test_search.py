@@ -8,13 +8,11 @@ import pytest
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.search import check, examine, witness
+from crashwindow.checkers.stages import SEARCHED
 from crashwindow.model.claims import CLAIMS, Claim
 from crashwindow.model.machine import Machine, Rule, guard
 from crashwindow.model.properties import PROPERTIES, Property
 from crashwindow.model.step import build
-from crashwindow.scenarios.policies import POLICIES
-
-SEARCHED = [claim for claim in CLAIMS if claim.policy in POLICIES and claim.kind not in ("table", "keys")]
 
 
 @pytest.fixture(scope="module")

@@ -96,7 +96,7 @@ FIELDS = (
 
 
 BEYOND: Final = (
-    "client:", "hears", "world: serves in part", "confirm: one look", "confirm: not determined", "confirm: mismatch",
+    "client:", "world: serves in part", "confirm: one look", "confirm: not determined", "confirm: mismatch",
     "retries used up, requeued", "person: accepts", "person: has it compensated", "elsewhere: waits", "elsewhere: cancels",
     "elsewhere: requeues",
 )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from .commands import Append, Command, Fence, PutEffect, Settle
 from .job import resume
 from .llm import LlmAnswer, LlmRequest, Provider
+from .outcome import COMPLETE_FOR_REPLAY
 from .records import STATUS_AFTER, EffectRecord, Event, Json, Lease, NewEvent
 from .tool import NotKnown, Tool, ToolContext
 from .turn import End, Worker
@@ -53,10 +54,22 @@ def replay(job_id: str, events: Sequence[Event]) -> Replay:
 
 
 def before_rest(events: Sequence[Event]) -> Sequence[Event]:
-    """The events before the one that ended or parked the job; all of them while it is open."""
+    """The events before the one that ended or parked the job, all of them while it is open; and before a failure that stands.
+
+    Where a node failed for good nothing before it is gone through again (`job.owed`), which is what a replay is for.
+    """
+    failed = [place for place, event in enumerate(events) if event.type == "node_finished" and _stands(place, events)]
+    events = events[: failed[0]] if failed else events
     changes = [(place, STATUS_AFTER[event.type]) for place, event in enumerate(events) if event.type in STATUS_AFTER]
     place, status = changes[-1] if changes else (0, "open")
     return events if status == "open" else events[:place]
+
+
+def _stands(place: int, events: Sequence[Event]) -> bool:
+    """Whether a node ended here as one that failed, and was not requeued afterwards."""
+    failed = events[place].data["result_type"] not in COMPLETE_FOR_REPLAY
+    later = (event for event in events[place + 1 :] if event.step == events[place].step)
+    return failed and not any(event.type == "job_requeued" for event in later)
 
 
 def _noted(command: Command, result: Replay) -> bool:

@@ -358,7 +358,7 @@ CRITERIA: Final[Mapping[str, tuple[str, Callable[[Records], Iterator[Fault]]]]] 
     "auditable": ("plan, executions, results and ends are there, in order", auditable),
     "replayable": ("a replay calls nothing, and gives the same steps, results and end", replayable),
     "free of repeats": (
-        "one key, one success and one record per step, in an order that the protocol can write",
+        "one key, success and record per step, in an order that the protocol can write",
         free_of_repeats,
     ),
     "provenance traceable": ("external ids, and what led to a model's answer, agree wherever they stand", traceable),

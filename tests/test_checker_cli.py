@@ -59,7 +59,7 @@ def test_bad_input_is_named(
 
 def test_a_counterexample_replays_on_model_and_runtime(capsys: pytest.CaptureFixture[str]) -> None:
     """By their keys: the model's run to two effects, and the same on the runtime, which exits 1 and names the property."""
-    assert main(["replay", "model:s4-reexecute:0/0/0/0/0/0/0/0/0/1/2/0/0/0/0/0/0/0/0/2"]) == 0
+    assert main(["replay", "model:s4-reexecute:0/0/0/0/0/0/0/0/0/1/2/0/0/0/0/0/0/0/0/3"]) == 0
     assert "serves again" in capsys.readouterr().out
     assert main(["replay", "crash:ok-reexecute@s4-reexecute:execute:effect"]) == 1
     out = capsys.readouterr().out
@@ -83,4 +83,4 @@ def test_scenarios_are_listed_and_validated(capsys: pytest.CaptureFixture[str]) 
     assert main(["scenario", "list"]) == 0
     assert "window-3b" in capsys.readouterr().out
     assert main(["scenario", "validate"]) == 0
-    assert "57 scenarios are valid" in capsys.readouterr().out
+    assert "63 scenarios are valid" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_follow import Disagreement, Model
 from crashwindow.checkers.conform_rig import CONTRACTS, Rig, StepPlan
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.model.step import build
+from crashwindow.model.step import build, normal
 from crashwindow.runtime.protocol import Step
 from crashwindow.scenarios.policies import POLICIES
 
@@ -157,7 +157,7 @@ def test_a_write_behind_the_models_back_names_the_field(tmp_path: Path) -> None:
 def test_every_contract_is_walked() -> None:
     """The contracts that plans are drawn from are the model's configurations."""
     machine = build()
-    configurations = {
-        tuple(machine.view(s)[n] for n in ("idempotent", "on_unknown", "look")) for s in machine.initial_states()
-    }
-    assert {("yes" if i else "no", u, look) for i, u, look in CONTRACTS} == configurations
+    names = ("idempotent", "on_unknown", "look")
+    configurations = {tuple(machine.view(s)[n] for n in names) for s in machine.initial_states()}
+    declared = [dict(zip(names, ("yes" if i else "no", u, look), strict=True)) for i, u, look in CONTRACTS]
+    assert {tuple(normal(each).values()) for each in declared} == configurations

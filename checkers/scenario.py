@@ -18,7 +18,6 @@ from .search import check, complete, shortest
 from .traces import trace_to
 from .windows import MisfitError, derive
 
-
 SEMANTICS: Final = "semantics-"
 """How the names of those cases begin."""
 

@@ -27,8 +27,10 @@ from crashwindow.runtime.resolve import Answer, question, resolve
 from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import StoreError
-from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
+from crashwindow.runtime.tool import NoEffectError, PartialEffectError, Tool, ToolContext, ToolResult
 from crashwindow.runtime.turn import tool_node
+from crashwindow.runtime.verifier import Answer as Looked
+from crashwindow.runtime.verifier import Confirmation, Mismatch, Mode, StateChange, VerifyContext
 
 MAIL = {"kind": "call", "service": "email", "method": "send", "args": {"to": "bob@example.com"}}
 CONFIRM = {"kind": "ask", "message": "Send the mail to bob@example.com?", "defers": 0}
@@ -886,3 +888,60 @@ def test_the_graph_is_that_of_s3() -> None:
         ("tools", "reasoning"),
     }
     assert Decision(reply="").reply == ""
+
+
+def test_a_step_that_failed_after_its_effect_is_a_persons(house: House) -> None:
+    """The effect is on record, and the step is no success: the contract is unknown, never failed; it cannot be denied."""
+    operations.approve(house.ports, opened(house), "alice", digest=house.told[0][1]["digest"])
+    house.fails = PartialEffectError("half of it was sent", {"sent": 1})
+    house.runner().resume("s")
+    assert house.status("exec-001") == "unknown"
+    settled(house)
+
+
+@pytest.mark.parametrize("mode", ["strict", "human_in_loop"])
+def test_a_recorded_mail_is_confirmed_before_it_counts(house: House, mode: Mode) -> None:
+    """The executor dies between record and end; the world does not agree with the record: a person decides, in either mode."""
+    operations.approve(house.ports, opened(house), "alice", digest=house.told[0][1]["digest"])
+    change = {"resource_type": "mail", "resource_id": "1", "operation": "create"}
+    house.tools = {
+        "email.send": replace(house.tools["email.send"], call=lambda a, c: ToolResult("mail sent", None, (change,)))
+    }
+
+    def dies(command: Command, ports: Ports) -> Any:
+        reply = drive.perform(command, ports)
+        if command.boundary == "put_effect":
+            raise Dies
+        return reply
+
+    with pytest.raises(Dies):
+        house.runner(dies).resume("s")
+    house.crash()
+    house.time += 100.0
+    confirmation = Confirmation({"mail": Gone()}, mode)
+    replace(house.runner(), confirmation=confirmation).advance("s")
+    assert house.status("exec-001") == "unknown"
+    settled(house)
+
+
+class Gone:
+    """A verifier that finds nothing any more."""
+
+    def verify(self, change: StateChange, context: VerifyContext) -> Looked:
+        """A mismatch."""
+        return Mismatch("it is gone")
+
+
+def opened(house: House) -> str:
+    """The worked example, up to the question; the request's id."""
+    assert house.runner().open("s", "invite bob").status == "suspended"
+    return "exec-002"
+
+
+def settled(house: House) -> None:
+    """A person says what became of the mail: that it did not happen cannot be said."""
+    word = Answer(False, "bob", "no idea")
+    with pytest.raises(ContractError, match="its effect is on record, so it cannot be denied"):
+        operations.resolve(house.ports, house.tools, "exec-001", word)
+    operations.resolve(house.ports, house.tools, "exec-001", replace(word, happened=True, result="half"))
+    assert house.status("exec-001") == "completed"

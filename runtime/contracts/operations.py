@@ -182,11 +182,14 @@ def resolve(
     job = job_id(execution_id)
     known = {row.job_id: row.status for row in ports.store.jobs()}
     events = ports.store.events(job) if job in known else []
+    past = History(events).step(STEP)
     try:
         answer.check()
         if known.get(job) == "parked":
             resolve_job(ports.store, question(job, events), answer, ports.sleep, perform)
-        elif known.get(job) == "failed" and History(events).step(STEP).open:
+        elif known.get(job) == "failed" and (past.open or past.stored):
+            if past.stored and not answer.happened:
+                raise ContractError(f"contract {execution_id!r}: its effect is on record, so it cannot be denied")
             _resolve_failed(ports, tools, contract, events, answer, perform)
         else:
             raise ContractError(
@@ -269,7 +272,10 @@ def _resolve_failed(
     answer: Answer,
     perform: Perform,
 ) -> None:
-    """The step failed as in flight, so its job is over: the answer moves the contract itself. "No" must be final (T-QUIET)."""
+    """The step failed, its effect not being known or not confirmed. Its job is over, so the answer moves the contract itself.
+
+    "No" must be final (T-QUIET).
+    """
     if contract.tool not in tools:
         raise NoContract(f"the tool {contract.tool!r} is not registered here; start with --tools FILE")
     until = events[-1].at + tools[contract.tool].quiet_seconds

@@ -8,7 +8,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...model.contract import Status
@@ -19,6 +19,7 @@ from ..records import Lease
 from ..store import StaleEpoch, StoreError, VersionConflict
 from ..tool import Tool
 from ..turn import Worker
+from ..verifier import Confirmation, Mode
 from ..worker import owner_id
 from .approvals import job_of
 from .commands import ContractPorts, Load, Snapshot, Write
@@ -38,6 +39,8 @@ RESTARTS: Final = 8
 LONGEST_NAME: Final = 100
 """Characters of a session's or a request's id."""
 
+NOTHING_CONFIRMED: Final = Confirmation()
+
 log = logging.getLogger(__name__)
 
 
@@ -45,8 +48,10 @@ log = logging.getLogger(__name__)
 class GraphRunner:
     """Serves the sessions of a store with these tools and this reasoner.
 
-    owner: a new name at each call, for the leases and batches of one turn. Methods raise ContractError, StoppedError (the store
-    gave no definite answer, or a lease was lost: call `advance` again), StoreError.
+    owner: a new name at each call, for the leases and batches of one turn. confirmation: who verifies what a step has recorded
+    before it is injected (T-CONFIRM); where the world does not agree the contract is unknown, and a person's to settle, in every
+    mode but `warn`. Methods raise ContractError, StoppedError (the store gave no definite answer, or a lease was lost: call
+    `advance` again), StoreError.
     """
 
     ports: ContractPorts
@@ -55,6 +60,7 @@ class GraphRunner:
     perform: Perform = drive.perform
     owner: Callable[[], str] = owner_id
     ttl: float = TTL
+    confirmation: Confirmation = NOTHING_CONFIRMED
 
     def open(self, session_id: str, request: str, request_id: str | None = None) -> GraphState:
         """Begin a session with the user's request, and run it until it ends or rests.
@@ -175,7 +181,9 @@ class GraphRunner:
     ) -> GraphState:
         """One turn, under one name."""
         owner = self.owner()
-        worker = Worker(owner, dict(self.tools), self.ttl)
+        # A step that fails for a person's sake leaves an unknown contract; one that parks could not be answered.
+        mode: Mode = "warn" if self.confirmation.mode == "warn" else "strict"
+        worker = Worker(owner, dict(self.tools), self.ttl, confirmation=replace(self.confirmation, mode=mode))
         session = Session(session_id, worker, self.reasoner, self.ports.name, batch_ids(owner))
         for _ in range(restarts):
             with suppress(Conflict, KeyHeld, VersionConflict):

@@ -42,10 +42,8 @@ ASSUMPTIONS: Final = {
         Assumption("A-NO-EFFECT", "A tool raises NoEffectError only when provably nothing happened and nothing will.", "the tool's author"),
         Assumption("A-QUERY", "A tool's query tells the truth, and a look declared fencing refuses every request of an older attempt.",
                    "the tool's author"),
-        Assumption("A-VERIFIER", "A verifier that answers match or mismatch has seen the resource, and what it names changes nothing.",
-                   "the verifier's author; what no verifier looks at is not confirmed"),
         Assumption("A-PERSON", "A person who resolves a parked step tells the truth about the world.", "whoever resolves"),
-        Assumption("A-VERIFIER", "A verifier tells the truth about the world at that moment; where none is configured, or no change is recorded, "
+        Assumption("A-VERIFIER", "A verifier that answers match or mismatch tells the truth about the world at that moment; where none is configured, or no change is recorded, "
                    "nothing is confirmed and the record is taken as it is.", "whoever configures the verifiers"),
         Assumption("A-HASH", "SHA-256 has no collisions, so distinct steps have distinct keys.", "cryptography"),
         Assumption("A-STEPS", "Steps of a job have distinct keys and run one after another, so one step can be followed alone, the others "
@@ -79,8 +77,8 @@ CLAIMS: Final = (
               Citation("S1", "3", (45, 45), "a90ab914db3383c77f636f76072de11d1cf4d2ecc065970b34f09dcb235c37b6")),
     _hardened("P7", "Logs only grow, committed results never change, and nothing follows a terminal event.", "T-PROP P7", _STORE,
               Citation("S4", "5.1", (84, 86), "2f2eafcba1b75a0d2caea97f226b1660c2ea78306ef80f493b468c9afbf6eec7")),
-    _hardened("P8", "No result is injected from a record unless, in this claim, the world was seen to agree with it, or the disagreement was durably "
-              "warned of, or a person has accepted it.", "T-PROP P8, T-CONFIRM", (*_STORE, "A-VERIFIER"),
+    _hardened("P8", "No result is injected from a record unless, since this worker claimed the job, the world was seen to agree with it, or the "
+              "disagreement was durably warned of, or a person has accepted it.", "T-PROP P8, T-CONFIRM", (*_STORE, "A-VERIFIER"),
               Citation("S0", "③", (57, 57), "d1259de53894aa678265456a1391c3c5de4f372e73f1cde388d09540df2ca2e5"), Citation("S0", "③", (64, 64), "68465818cdb0b05d5d6f64a52d2f19bad459fd7da28321c15a2dced0887db33d"), Citation("S0", "③", (66, 66), "6f41b3c4e01917e6b1e42377d1bf946fe70162ca5e7e981437af0c6d611b1c68")),
     _hardened("P11", "A tool is sent one external key per logical effect, the same in every attempt and after every reclaim.",
               "T-PROP P11, T-KEY", (*_STORE, "A-HASH"), Citation("S1", "4.2", (62, 62), "61b2591205d560ee69be605ab536d089771d6714033b39cfd3b3a3d7e67ead92"), Citation("S2", "", (40, 40), "512145862d005b0827b3358f12eb9e3172e7740d9a86fa309c34a400ff5f7833")),
@@ -139,7 +137,7 @@ NOT_CHECKED: Final = (
     "Many workers on one job, zombies and fencing (P5), and liveness under fairness (P15).",
     "PostgreSQL; power loss (unsynced writes dropped) and clock jumps.",
     "Audit (P13); verify-job is tested, not proved.",
-    "That the runtime's gates, compensations and recorded values do what their models say: P9, P10 and P12 are proved of the models, and "
-    "A-GATED, A-COMPENSATED and A-INJECTED are assumed.",
+    "Whether each trace of the runtime's gates, compensations and recorded values is one of their models: P9, P10 and P12 are proved of the "
+    "models, and crashed on the runtime; A-GATED, A-COMPENSATED and A-INJECTED are assumed.",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",
 )

@@ -158,7 +158,7 @@ PROPERTIES: Final = (
     ),
     Property(
         "P8",
-        "No result is injected from a record unless, in this claim, the world was seen to agree with it, or the disagreement was "
+        "No result is injected from a record unless, since the last claim, the world was seen to agree with it, or the disagreement was "
         "durably warned of, or a person has accepted it.",
         never=(guard(at=INJECTING, undone="no", cleared="no|differs"),),
         occurs=(

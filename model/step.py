@@ -90,7 +90,7 @@ FIELDS = (
     _count("keys", Scope.WORLD, "distinct external keys that the tool has been sent"),
     Field("excused", Scope.GHOST, NO_YES, "the outcome of an open attempt was lost: a crash between B2 and B4, or no answer"),
     Field("refused", Scope.GHOST, NO_YES, "every attempt so far was refused by the tool or found not to have happened"),
-    Field("cleared", Scope.GHOST, ("no", "yes", "differs"), "whether, in this claim, the world answered or was seen to match, the "
+    Field("cleared", Scope.GHOST, ("no", "yes", "differs"), "whether, since the last claim, the world answered or was seen to match, the "
           "mismatch was durably warned of, or a person had accepted it; or a verifier said that the world differs"),
 )  # fmt: skip
 

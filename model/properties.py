@@ -158,8 +158,8 @@ PROPERTIES: Final = (
     ),
     Property(
         "P8",
-        "No result is injected from a record unless, since the last claim, the world was seen to agree with it, or the disagreement "
-        "was durably warned of, or a person has accepted it.",
+        "No result is injected from a record unless, since the last claim, the world was seen to agree with it, or the "
+        "disagreement was durably warned of, or a person has accepted it.",
         never=(guard(at=INJECTING, undone="no", cleared="no|differs"),),
         occurs=(
             guard(at="confirm", fresh="no", cleared="no"),

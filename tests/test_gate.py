@@ -1,6 +1,7 @@
 """Wait and approval nodes: nothing behind a gate happens before the answer, and no crash opens or closes one (P9, T-WORKER)."""
 
-import multiprocessing
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -434,11 +435,13 @@ def test_a_waiting_job_is_never_claimed(tmp_path: Path, kind: str) -> None:
     assert store.claim("a", 30.0) is not None
 
 
-def claimed(path: str, answers: Any) -> None:
-    """In another process: try to claim."""
-    store = SqliteStore(path)
-    answers.put([store.claim("other", 30.0) is not None, store.claim("other", 30.0, JOB) is not None])
-    store.close()
+CLAIMED = """
+import sys
+from crashwindow.runtime.sqlite_store import SqliteStore
+store = SqliteStore(sys.argv[1])
+print([store.claim("other", 30.0) is not None, store.claim("other", 30.0, "job") is not None])
+"""
+"""Another process, which tries to claim."""
 
 
 def test_another_process_does_not_claim_it_either(tmp_path: Path) -> None:
@@ -446,14 +449,14 @@ def test_another_process_does_not_claim_it_either(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     store.submit(JOB, submission(JOB, {"version": 1, "nodes": SIGNALLED}))
     store.append(JOB, 2, [NewEvent("w", "job_waiting", "w", {"node": "w", "signal": "go"})], None)
-    context = multiprocessing.get_context("spawn")
-    answers = context.Queue()
-    for expected in ([False, False], [True, True]):
-        other = context.Process(target=claimed, args=(str(tmp_path / "store.db"), answers))
-        other.start()
-        assert answers.get(timeout=60) == expected
-        other.join()
-        Client(store, "Ann").signal(JOB, "go") if expected == [False, False] else None
+
+    def claimed() -> str:
+        other = [sys.executable, "-c", CLAIMED, str(tmp_path / "store.db")]
+        return subprocess.run(other, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert claimed() == "[False, False]"
+    Client(store, "Ann").signal(JOB, "go")
+    assert claimed() == "[True, True]"
 
 
 class Jumped(gate.Approval):

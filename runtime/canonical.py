@@ -27,6 +27,23 @@ def digest(value: Json) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
+def check_kept(value: Json) -> None:
+    """Raise NotCanonicalError unless a value is still one of RFC 8785 when it has been written and read again: 1e20 comes back
+    as an integer that is too large.
+    """
+    canonical(json.loads(canonical(value)))
+
+
+def json_or_text(content: bytes) -> Json:
+    """What somebody answered: JSON if it can be stored unchanged, else text."""
+    try:
+        body = json.loads(content)
+        check_kept(body)
+    except (NotCanonicalError, ValueError, RecursionError):
+        return content.decode(errors="replace")
+    return body
+
+
 # Most values have no float, no large integer and only ASCII keys. For these the standard library's encoder, written in C, gives
 # the same bytes in a third of the time; `tests/test_keys.py` compares the two. Every event of every step is encoded.
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode

@@ -1,10 +1,9 @@
 """What a tool reads by HTTP: one GET request, whatever its status (E-INPUTS). A GET changes nothing (RFC 9110, 9.2.1)."""
 
-import json
 import time
 from typing import TYPE_CHECKING, Final
 
-from .canonical import NotCanonicalError, canonical
+from .canonical import json_or_text
 from .records import Json
 from .tools.http_post import trusted
 
@@ -42,14 +41,4 @@ def _answer(response: "httpx.Response", deadline: float) -> dict[str, Json]:
             return {"error": f"the body is longer than {BODY_LIMIT} bytes"}
         if time.monotonic() > deadline:
             return {"error": "the body was not complete when the time was over"}
-    return {"status": response.status_code, "body": _body(content)}
-
-
-def _body(content: bytes) -> Json:
-    """JSON if it can be stored unchanged, else text."""
-    try:
-        body = json.loads(content)
-        canonical(json.loads(canonical(body)))
-    except (NotCanonicalError, ValueError, RecursionError):
-        return content.decode(errors="replace")
-    return body
+    return {"status": response.status_code, "body": json_or_text(content)}

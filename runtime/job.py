@@ -34,7 +34,6 @@ def resume(worker: Worker, lease: Lease) -> Protocol:
     if history.status != "open":
         return End(lease.job_id, history.status)
     run = Run(worker, lease, history, ledger, effects)
-    run.results |= history.results
     for entry in (*owed(history), *history.plan["nodes"]):
         rest = yield from bring_to_rest(run, entry)
         if rest is not None:

@@ -6,7 +6,7 @@ and nobody has used the first answer. From the effect record on the model is nev
 """
 
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from .canonical import digest
 from .commands import CallModel, Pause, PutEffect
@@ -14,15 +14,8 @@ from .keys import execution_key
 from .llm import LlmAnswer, LlmError, LlmRequest
 from .outcome import StepResult
 from .records import EffectRecord, Json
-from .retry import LONGEST, RetryPolicy
+from .retry import DEFAULT_RETRY, LONGEST
 from .turn import End, Rest, Run, Writes, filled
-
-CHOICES: Final = ("max_retries", "backoff_seconds", "max_requeues")
-
-
-def retry_of(entry: dict[str, Json]) -> RetryPolicy:
-    """When a failed call is made again: as the stored node says."""
-    return RetryPolicy(**{name: entry[name] for name in CHOICES if name in entry})
 
 
 def llm_input(entry: dict[str, Json], results: dict[str, Json]) -> dict[str, Json]:
@@ -43,7 +36,7 @@ class LlmStep:
         self.run, self.id, self.provider = run, entry["id"], entry["llm"]
         self.input = llm_input(entry, run.results)
         self.key = llm_key(run.job_id, entry, self.input)
-        self.retry = retry_of(entry)
+        self.retry = DEFAULT_RETRY.chosen_by(entry)
         self.past = run.history.step(self.id)
         self.effect = run.effects.get(self.key)
         self.answer = self.recorded()
@@ -75,7 +68,7 @@ class LlmStep:
         """L1: ask once. A cancel is honoured before; a failure is retried while the policy allows."""
         past = self.past
         if past.retry_scheduled and past.retry_at:
-            yield from self.wait(Pause(until=past.retry_at))
+            yield from self.run.wait(Pause(until=past.retry_at))
         if (yield from self.run.heard()):
             return (yield from self.run.cancel(self.id))
         if not past.begun:
@@ -99,13 +92,8 @@ class LlmStep:
         yield from self.append("schedule_retry", "retry_scheduled", attempt=calls + 1, error=str(error), **later)
         past.retries += 1
         if pause:
-            yield from self.wait(Pause(seconds=pause))
+            yield from self.run.wait(Pause(seconds=pause))
         return None
-
-    def wait(self, pause: Pause) -> Writes:
-        """Let the backoff pass; afterwards it is to be read whether somebody has cancelled meanwhile."""
-        yield pause
-        self.run.overtaken = True
 
     def record(self, answer: LlmAnswer) -> Writes:
         """B4 and B6: the answer, made durable before anything uses it; what is there already is skipped (U1, U3)."""

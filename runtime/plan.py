@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from .canonical import NotCanonicalError, canonical, digest
+from .canonical import NotCanonicalError, canonical, check_kept, digest
 from .history import snapshot_of
 from .records import Json, NewEvent
 from .registry import Registry, UnknownToolError
@@ -358,7 +358,7 @@ def _not_canonical(value: Json, where: str) -> str | None:
     A number must also survive being written and read again: 1e20 comes back as an integer that is too large.
     """
     try:
-        canonical(json.loads(canonical(value)))
+        check_kept(value)
         return None
     except NotCanonicalError as error:
         if isinstance(error.__cause__, RecursionError):

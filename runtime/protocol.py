@@ -322,15 +322,10 @@ class Step:
             yield from self.append("schedule_retry", "retry_scheduled", attempt=past.attempts + 1, **later)
             past.retry_scheduled = True
             if pause:
-                yield from self.wait(Pause(seconds=pause))
+                yield from self.run.wait(Pause(seconds=pause))
         elif past.retry_at:
-            yield from self.wait(Pause(until=past.retry_at))
+            yield from self.run.wait(Pause(until=past.retry_at))
         return True
-
-    def wait(self, pause: Pause) -> Writes:
-        """Let the backoff pass; afterwards it is to be read whether somebody has cancelled meanwhile."""
-        yield pause
-        self.run.overtaken = True
 
     def ask(self) -> Generator[Command, Any, Need]:
         """Q0 and Q2: a final answer is appended before anything else is done; without one the job parks."""

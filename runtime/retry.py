@@ -5,8 +5,10 @@ proven to be without effect is no case for this policy: rule 5 decides it.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+
+from .records import Json
 
 LONGEST: Final = 3600.0
 """Seconds: no pause between two executions is longer."""
@@ -37,6 +39,11 @@ class RetryPolicy:
                 re.compile(pattern)
             except re.error as error:
                 raise ValueError(f"retryable_errors: {pattern!r} is not a regular expression: {error}") from error
+
+    def chosen_by(self, entry: dict[str, Json]) -> "RetryPolicy":
+        """The policy with a stored node's own choices made."""
+        chosen = {name: entry[name] for name in ("max_retries", "backoff_seconds", "max_requeues") if name in entry}
+        return replace(self, **chosen)
 
     def accepts(self, error: str | None) -> bool:
         """Whether this error is one after which the step may be tried again."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..model.policy import HARDENED, Policy
-from .commands import Append, Command, Fence
+from .commands import Append, Command, Fence, Pause
 from .history import History
 from .llm import Provider
 from .records import NEUTRAL, EffectRecord, Event, Invocation, JobStatus, Json, Lease, NewEvent
@@ -67,8 +67,7 @@ def tool_of(entry: dict[str, Json], tools: Mapping[str, Tool]) -> Tool:
     that its contract does not allow.
     """
     tool = tools[entry["tool"]]
-    chosen = {name: entry[name] for name in ("max_retries", "backoff_seconds", "max_requeues") if name in entry}
-    tool = replace(tool, retry=replace(tool.retry, **chosen))
+    tool = replace(tool, retry=tool.retry.chosen_by(entry))
     if "on_unknown" in entry:
         tool = replace(tool, on_unknown=entry["on_unknown"])
     if "timeout_seconds" in entry:  # a contract's; it may only tighten the tool's own
@@ -132,8 +131,8 @@ class Run:
         self.ledger, self.effects = ledger, effects
         self.version = history.version
         self.overtaken = False
-        self.results: dict[str, Json] = {}
-        """What the nodes that are done have given, by node."""
+        self.results: dict[str, Json] = history.results
+        """What nodes have given, by node: as their records say, and as this turn has gone through them."""
 
     @property
     def job_id(self) -> str:
@@ -170,6 +169,11 @@ class Run:
             self.overtaken = False
         heard = History(events)
         self.history.cancelled, self.history.signals = heard.cancelled, heard.signals
+
+    def wait(self, pause: Pause) -> Writes:
+        """Let a backoff pass; afterwards it is to be read whether somebody has cancelled meanwhile."""
+        yield pause
+        self.overtaken = True
 
     def cancel(self, step: str | None) -> Generator[Command, Any, End]:
         """B10: nothing is open, and somebody asked for it."""

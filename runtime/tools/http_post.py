@@ -14,12 +14,11 @@ The server is taken at its word: that it honours the key is assumption A-IDEMPOT
 A 201 with a Location names what was created: that is recorded as a state change, for T-CONFIRM.
 """
 
-import json
 import time
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..canonical import NotCanonicalError, canonical
+from ..canonical import NotCanonicalError, canonical, json_or_text
 from ..records import Json
 from ..tool import NoEffectError, Tool, ToolContext, ToolResult
 from ..verifier import StateChange
@@ -109,7 +108,7 @@ def _result(response: "httpx.Response", deadline: float) -> ToolResult:
     if len(content) > BODY_LIMIT:
         kept = content[:BODY_LIMIT].decode(errors="replace")
         return ToolResult({"status": status, "body": kept, "truncated": True}, state_changes=_created(response))
-    body = _body(content)
+    body = json_or_text(content)
     identity = body.get("id") if isinstance(body, dict) else None
     external_id = identity if isinstance(identity, str) else None
     return ToolResult({"status": status, "body": body}, external_id, _created(response))
@@ -139,16 +138,6 @@ def _read(response: "httpx.Response", deadline: float) -> bytes:
         if time.monotonic() > deadline:
             raise UnclearResponseError("the body was not complete when the time was over")
     return content
-
-
-def _body(content: bytes) -> Json:
-    """JSON if it can be stored unchanged, else text: an integer beyond 2^53 has no canonical form, for instance."""
-    try:
-        body = json.loads(content)
-        canonical(json.loads(canonical(body)))
-    except (NotCanonicalError, ValueError, RecursionError):
-        return content.decode(errors="replace")
-    return body
 
 
 def _arguments(args: Json) -> Arguments:

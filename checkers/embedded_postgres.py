@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -191,7 +191,7 @@ class EmbeddedPostgres:
         if made.returncode:
             raise EmbeddedPostgresError(f"initdb failed: {said.decode(errors='replace')}")
 
-    def _spawn(self, command: list[str | Path], **streams: Any) -> subprocess.Popen[bytes]:
+    def _spawn(self, command: Sequence[str | Path], **streams: Any) -> subprocess.Popen[bytes]:
         """A program under the server's account, in a session of its own: Ctrl-C at the terminal is not for it."""
         account = self._account
         rights: dict[str, Any] = (

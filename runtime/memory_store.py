@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from .event_chain import chained, event_of
 from .records import (
@@ -20,6 +21,7 @@ from .records import (
     Lease,
     LedgerStatus,
     NewEvent,
+    OpenJob,
 )
 from .store import StaleEpoch, StoreUnusableError
 from .store_rules import (
@@ -234,6 +236,17 @@ class MemoryStore:
             return {
                 key: _copied_effect(record) for key, record in self._effects.get(job_id, _Effects()).records.items()
             }
+
+    def open_jobs(self, after: int, limit: int) -> list[OpenJob]:
+        """One page of the open jobs: see Store.open_jobs."""
+        with self._alone():
+            numbered = enumerate(self._streams.items(), 1)
+            found = (
+                OpenJob(seq, name, self._leases[name].expires_at if name in self._leases else 0.0)
+                for seq, (name, stream) in numbered
+                if seq > after and stream.status == "open"
+            )
+            return list(islice(found, limit))
 
     def jobs(self) -> list[JobRow]:
         """Every job, oldest first."""

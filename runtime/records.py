@@ -111,6 +111,14 @@ class Lease(NamedTuple):
     previous_expiry: float
 
 
+class OpenJob(NamedTuple):
+    """An open job in the queue: `seq` is its place, which never changes; `free_at` is when its lease ends (0.0 without one)."""
+
+    seq: int
+    job_id: str
+    free_at: float
+
+
 class JobRow(NamedTuple):
     """One line of `crashwindow jobs`."""
 

@@ -14,7 +14,18 @@ from typing import Any, Final
 
 from . import sqlite_statements as sql
 from .event_chain import chained
-from .records import ChainedEvent, EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
+from .records import (
+    ChainedEvent,
+    EffectRecord,
+    Event,
+    Invocation,
+    JobRow,
+    Json,
+    Lease,
+    LedgerStatus,
+    NewEvent,
+    OpenJob,
+)
 from .sqlite_schema import open_file
 from .sqlite_session import Session, refuse_inherited
 from .store import StaleEpoch, StoreUnusableError
@@ -261,6 +272,12 @@ class SqliteStore:
         """The job's effect records: see Store.effects."""
         with self._session as connection:
             return _effects(connection, job_id)
+
+    def open_jobs(self, after: int, limit: int) -> list[OpenJob]:
+        """One page of the open jobs: see Store.open_jobs. A lease of an earlier holder of the worker lock is none."""
+        tenure = self._worker_lock.tenure if self._worker_lock else None
+        with self._session as connection:
+            return [OpenJob(*row) for row in connection.execute(sql.OPEN_JOBS, (after, limit, tenure))]
 
     def jobs(self) -> list[JobRow]:
         """Every job, oldest first."""

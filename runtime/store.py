@@ -9,7 +9,18 @@ time (T-WRITE). `StoreError` means *not known*: the write may or may not have ha
 from collections.abc import Sequence
 from typing import Protocol
 
-from .records import ChainedEvent, EffectRecord, Event, Invocation, JobRow, Json, Lease, LedgerStatus, NewEvent
+from .records import (
+    ChainedEvent,
+    EffectRecord,
+    Event,
+    Invocation,
+    JobRow,
+    Json,
+    Lease,
+    LedgerStatus,
+    NewEvent,
+    OpenJob,
+)
 
 
 class StoreError(Exception):
@@ -121,6 +132,13 @@ class Store(Protocol):
 
     def effects(self, job_id: str) -> dict[str, EffectRecord]:
         """The job's effect records, without fencing."""
+        ...
+
+    def open_jobs(self, after: int, limit: int) -> list[OpenJob]:
+        """At most `limit` open jobs whose place is above `after`, oldest first: one page of what workers have to do.
+
+        Leased ones are among them. The first page is `after` 0; what it costs does not grow with the jobs that have ended.
+        """
         ...
 
     def jobs(self) -> list[JobRow]:

@@ -431,6 +431,33 @@ def test_claim_takes_the_oldest_open_job(store: Store, clock: Clock) -> None:
     assert store.claim("w4", 10) is None
 
 
+def test_open_jobs_come_in_pages(store: Store, clock: Clock) -> None:
+    """Oldest first, each once, leased ones with their lease's end; what waits, is parked or has ended is not among them."""
+    for name in "edcba":
+        store.submit(name, CREATED)
+    store.append("d", 2, [event("p", "job_parked")], None)
+    store.append("a", 2, [event("p", "job_failed")], None)
+    lease = store.claim("w", 10, "c")
+    assert lease is not None
+    first = store.open_jobs(0, 2)
+    assert [(job.job_id, job.free_at) for job in first] == [("e", 0.0), ("c", clock.time + 10)]
+    second = store.open_jobs(first[-1].seq, 2)
+    assert [(job.job_id, job.free_at) for job in second] == [("b", 0.0)]
+    assert store.open_jobs(second[-1].seq, 2) == []
+    clock.time += 1
+    store.release(lease)
+    assert store.open_jobs(0, 2)[1].free_at == clock.time
+
+
+def test_a_requeued_job_keeps_its_place(store: Store) -> None:
+    """It does not queue behind those that came later."""
+    store.submit("old", CREATED)
+    store.submit("new", CREATED)
+    store.append("old", 2, [event("p", "job_parked")], None)
+    store.append("old", 3, [event("q", "job_requeued")], None)
+    assert [job.job_id for job in store.open_jobs(0, 9)] == ["old", "new"]
+
+
 def test_claim_of_one_job(store: Store) -> None:
     """B0 by job id takes that job or nothing: not one that is closed, leased, or unknown."""
     for name in ("a", "b", "c"):

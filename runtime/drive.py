@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from .commands import Acquire, Append, CallModel, Command, Execute, Ports, Renew
+from .commands import Acquire, Append, CallModel, Command, Execute, Fence, Pause, Ports, Query, Renew, Verify
+from .hold import Hold
 from .job import resume, work
 from .records import NEUTRAL, Lease
 from .store import StaleEpoch, StoreError, VersionConflict
@@ -16,6 +17,9 @@ REPETITIONS: Final = 8
 """How often a write without a definite answer is repeated before the worker lets go of the job."""
 AT_REST: Final = frozenset({"append_waiting", "park"})
 """Writes that let go of a job until somebody speaks: never rebased, since what was said before them has to be heard first."""
+BEGINNINGS: Final = (Acquire, CallModel, Fence, Pause, Query, Verify)
+"""Where a turn that is asked to let go does so: nothing of it is open here, or it only looks. Never between B2 and B3, nor while
+an answer is in memory that is not recorded yet."""
 FIRST_PAUSE: Final = 0.01
 """Seconds before the first repetition; each further one waits twice as long."""
 
@@ -33,11 +37,16 @@ def perform(command: Command, ports: Ports) -> Any:
     return command.perform(ports)
 
 
-def run(worker: Worker, ports: Ports, job_id: str | None = None, perform: Perform = perform) -> End:
-    """One turn of a worker: claim a job and bring it to rest. Raises StoppedError when it had to let go."""
-    lease: Lease | None = None
+def run(
+    worker: Worker, ports: Ports, job_id: str | None = None, perform: Perform = perform, hold: Hold | None = None
+) -> End:
+    """One turn of a worker: claim a job and bring it to rest. Raises StoppedError when it had to let go.
+
+    hold: where a heartbeat renews the turn's lease, and where a stop asks it to let go; without one the turn is alone.
+    """
+    hold = hold or Hold()
     protocol, reply = work(worker, job_id), None
-    ports = recording(ports, perform, lambda: lease)
+    ports = recording(ports, perform, hold.current)
     while True:
         try:
             command = protocol.send(reply)
@@ -45,19 +54,23 @@ def run(worker: Worker, ports: Ports, job_id: str | None = None, perform: Perfor
             end: End = stop.value
             return end
         try:
+            lease = hold.current()
+            if hold.let_go and isinstance(command, BEGINNINGS):
+                raise StoppedError(f"let go before {command.boundary}: the worker was asked to stop", lease)
             if lease is not None:
-                lease = tend(lease, worker, command, ports, perform)
+                lease = hold.take(tend(lease, worker, command, ports, perform))
             reply = persist(command, ports, perform)
         except VersionConflict:
             # Somebody wrote what matters: what this turn knows is old. Read again, under the same lease.
-            if lease is None:
+            held = hold.lease
+            if held is None:
                 raise
-            protocol, reply = resume(worker, lease), None
+            protocol, reply = resume(worker, held), None
             continue
         except (StaleEpoch, StoreError) as error:
-            raise StoppedError(f"let go at {command.boundary}: {error}", lease) from error
+            raise StoppedError(f"let go at {command.boundary}: {error}", hold.lease) from error
         if isinstance(reply, Lease):
-            lease = reply
+            hold.take(reply)
 
 
 def recording(ports: Ports, perform: Perform, lease: Callable[[], Lease | None]) -> Ports:
@@ -67,14 +80,20 @@ def recording(ports: Ports, perform: Perform, lease: Callable[[], Lease | None])
     lease that ran out meanwhile: what the tool is not told it sends no request with, so the expiry bounds the last one (T-QUIET).
     """
 
-    def record(command: Append) -> int:
+    def in_force(command: Append) -> Lease | None:
         held = lease()
-        try:
-            version: int = persist(command, ports, perform)
-        except (StaleEpoch, StoreError) as error:
-            raise StoppedError(f"let go at {command.boundary}: {error}", held) from error
         if held is not None and held.expires_at <= ports.store.now():
             raise StoppedError(f"let go at {command.boundary}: the lease ran out while the tool ran", held)
+        return held
+
+    def record(command: Append) -> int:
+        held: Lease | None = None
+        try:
+            held = in_force(command)
+            version: int = persist(command, ports, perform)
+            in_force(command)
+        except (StaleEpoch, StoreError) as error:
+            raise StoppedError(f"let go at {command.boundary}: {error}", held) from error
         return version
 
     return replace(ports, record=record)
@@ -84,15 +103,18 @@ def tend(lease: Lease, worker: Worker, command: Command, ports: Ports, perform: 
     """Keep the lease ahead of every sending, so that its expiry bounds the last one (T-QUIET, T-WORKER).
 
     It is renewed before B1, since nothing may stand between B2 and B3; there it is only looked at. It is renewed before a
-    model is asked, too, which may take long. Raises StaleEpoch, or StoppedError when the lease has run out before the request
-    was sent.
+    model is asked, too, which may take long. Whoever was paused past its lease finds so here, by the store's clock, before
+    anything else: before B3 it stops; a write waits for the renewal, which the store refuses once a newer lease was given.
+    Raises StaleEpoch then, or StoppedError when the lease has run out before the request was sent.
     """
     left = lease.expires_at - ports.store.now()
-    if isinstance(command, Acquire | CallModel) and left < worker.ttl / 2:
+    if isinstance(command, Execute):
+        if left <= 0:
+            raise StoppedError("let go before the request was sent: the lease ran out", lease)
+        return lease
+    if left <= 0 or (isinstance(command, Acquire | CallModel) and left < worker.ttl / 2):
         renewed: Lease = persist(Renew(lease, worker.ttl), ports, perform)
         return renewed
-    if isinstance(command, Execute) and left <= 0:
-        raise StoppedError("let go before the request was sent: the lease ran out", lease)
     return lease
 
 

@@ -1,0 +1,86 @@
+"""The tables of the PostgreSQL store, in a schema `crashwindow` of their own, and how a database comes to have them.
+
+A migration is a list of statements; what has been applied is noted in one table. They go forward only, all that are missing in
+one transaction, one process at a time.
+"""
+
+from typing import Final
+
+from .postgres_session import Connection, Session
+from .store import StoreUnusableError
+
+# The columns are those of the SQLite store; text compares byte by byte, so that order and equality are the same everywhere.
+# Event store: jobs, events (jobs.status and jobs.version follow from the events). The other stores: their own tables, with
+# their own fences. No foreign key leads from one store to another, since they may lie in different databases.
+_FIRST: Final = (
+    'CREATE DOMAIN word AS text COLLATE "C"',
+    "CREATE TABLE jobs (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, job_id word NOT NULL UNIQUE, status word NOT NULL,"
+    " version bigint NOT NULL, fence bigint NOT NULL, created_at float8 NOT NULL)",
+    "CREATE INDEX jobs_open ON jobs (seq) WHERE status = 'open'",
+    "CREATE TABLE events (job_id word, version bigint, id word NOT NULL, type word NOT NULL, step word, epoch bigint,"
+    " at float8 NOT NULL, data word NOT NULL, link word NOT NULL, PRIMARY KEY (job_id, version), UNIQUE (job_id, id))",
+    "CREATE TABLE ledger (job_id word, idempotency_key word, invocation_id word NOT NULL, step_id word NOT NULL,"
+    " tool_name word NOT NULL, args_hash word NOT NULL, status word NOT NULL, owner word NOT NULL, epoch bigint NOT NULL,"
+    " result word NOT NULL, external_id word, confirmed_at float8, PRIMARY KEY (job_id, idempotency_key))",
+    "CREATE TABLE ledger_fences (job_id word PRIMARY KEY, epoch bigint NOT NULL)",
+    "CREATE TABLE effects (job_id word, idempotency_key word, step_id word NOT NULL, kind word NOT NULL, input word NOT NULL,"
+    " output word NOT NULL, input_hash word NOT NULL, output_hash word NOT NULL, state_changes word NOT NULL,"
+    " metadata word NOT NULL, PRIMARY KEY (job_id, idempotency_key))",
+    "CREATE TABLE effect_fences (job_id word PRIMARY KEY, epoch bigint NOT NULL)",
+    "CREATE TABLE leases (job_id word PRIMARY KEY, owner word NOT NULL, epoch bigint NOT NULL, expires_at float8 NOT NULL,"
+    " previous_expiry float8 NOT NULL)",
+)
+
+MIGRATIONS: Final = (_FIRST,)
+"""Version n is the database after the first n of these. A release adds at the end, and never changes what is there."""
+
+_LOCK: Final = 0x63727769
+"""'crwi': the advisory lock of whoever migrates."""
+
+
+def prepare(session: Session, make: bool) -> None:
+    """Bring the database to this release's version; `make` says whether one without our schema is given it.
+
+    Raises StoreUnusableError for a newer version, or a missing schema that is not to be made.
+    """
+    with session.connection() as connection:
+        version = _version(connection)
+    if version == len(MIGRATIONS):
+        return
+    if version == 0 and not make:
+        raise StoreUnusableError(
+            f"{session.name}: there is no crashwindow store in this database; check --store, or submit a job first"
+        )
+    with session.transaction() as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        version = _version(connection)  # another process may have been quicker
+        _refuse_newer(session.name, version)
+        if version == 0:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS crashwindow")
+            connection.execute(
+                "CREATE TABLE schema_version (version bigint PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
+            )
+        for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+            for statement in statements:
+                connection.execute(statement)
+            connection.execute("INSERT INTO schema_version (version) VALUES (%s)", (number,))
+
+
+def _version(connection: Connection) -> int:
+    """How many migrations the database has; 0 when it has none of our tables."""
+    (there,) = connection.execute("SELECT to_regclass('crashwindow.schema_version') IS NOT NULL").fetchone() or (False,)
+    if not there:
+        return 0
+    (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM crashwindow.schema_version").fetchone() or (
+        0,
+    )
+    return int(version)
+
+
+def _refuse_newer(name: str, version: int) -> None:
+    """StoreUnusableError for a database that a later release has made."""
+    if version > len(MIGRATIONS):
+        raise StoreUnusableError(
+            f"{name}: schema version {version}, this release knows {len(MIGRATIONS)}: use the release that wrote it, or give"
+            " another database"
+        )

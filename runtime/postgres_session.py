@@ -1,0 +1,196 @@
+"""Connections to the database of a PostgreSQL store: a bounded pool, each connection checked for durability before it is used.
+
+The pool is our own, since it has to say *why* there is no connection, at once and to the thread that asks: psycopg_pool
+connects on threads of its own, repeats, and reports a timeout.
+"""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from json import JSONDecodeError
+from typing import Any, Final, NamedTuple
+
+import psycopg
+from psycopg import conninfo
+from psycopg.pq import TransactionStatus
+
+from .postgres_clock import LEAD, ServerClock, counter
+from .postgres_errors import translated, translated_at_connect
+from .store import StoreError, StoreUnusableError
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+CONNECTIONS: Final = 8
+"""How many connections a store has at most."""
+WAIT_SECONDS: Final = 5.0
+"""How long to wait for a free connection, for the server to accept one, and for a row that another session has locked."""
+
+_NETWORK: Final = {
+    "connect_timeout": int(WAIT_SECONDS),
+    # A server that is gone without a word is noticed after some ten seconds.
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+    "application_name": "crashwindow",
+}
+
+_DURABLE: Final = frozenset({"on", "remote_write", "remote_apply"})
+_PROBE: Final = (
+    "SELECT current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),"
+    " current_setting('server_encoding'), pg_is_in_recovery(), extract(epoch FROM clock_timestamp())::float8"
+)
+# What a reload of the server's configuration may not take back; and bounds, so that a paused client holds no lock for ever.
+_SETTINGS: Final = (
+    "SELECT set_config('synchronous_commit', current_setting('synchronous_commit'), false),"
+    " set_config('search_path', 'crashwindow', false),"
+    f" set_config('lock_timeout', '{WAIT_SECONDS:g}s', false),"
+    f" set_config('statement_timeout', '{6 * WAIT_SECONDS:g}s', false),"
+    f" set_config('idle_in_transaction_session_timeout', '{2 * WAIT_SECONDS:g}s', false),"
+    " set_config('default_transaction_isolation', 'read committed', false)"
+)
+
+
+class Address(NamedTuple):
+    """Where a database is: what to connect with, and what may be printed of it."""
+
+    connect_with: str
+    name: str
+
+
+def address(url: str) -> Address:
+    """The parts of a `postgresql://` address. ValueError, which does not repeat it (a password may be in it), for a bad one."""
+    try:
+        given = conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise ValueError(
+            "the PostgreSQL address cannot be read; its form is postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with special"
+            " characters in user and password percent-encoded (@ is %40), and parameters of libpq after a question mark"
+        ) from None
+    host, port = given.get("host") or given.get("hostaddr") or "localhost", given.get("port") or 5432
+    name = f"postgresql://{host}:{port}/{given.get('dbname') or given.get('user') or ''}"
+    return Address(conninfo.make_conninfo(**{**_NETWORK, **given}), name)
+
+
+class Session:
+    """A bounded pool of connections to one database, in autocommit mode, for the threads of the process that made it.
+
+    Each connection is checked when it is made, and again whenever the server's time is asked for: StoreUnusableError unless
+    acknowledged writes outlive a power loss. `clock` is the server's, as far as its answers tell.
+    """
+
+    def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
+        self._connect_with, self.name = address(url)
+        self.clock: Final = ServerClock()
+        self._pid = os.getpid()
+        self._idle: deque[Connection] = deque()
+        self._free = threading.BoundedSemaphore(connections)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection, for one statement or several that need not be atomic together; errors in the protocol's words."""
+        self._check_usable()
+        if not self._free.acquire(timeout=WAIT_SECONDS):
+            raise StoreError(f"{self.name}: every connection was in use for {WAIT_SECONDS:g} s")
+        try:
+            connection = self._take()
+            try:
+                if not self.clock.fresh:
+                    self.check_server(connection)
+                yield connection
+            except (psycopg.Error, JSONDecodeError) as error:
+                raise translated(error, self.name) from error
+            finally:
+                self._put_back(connection)
+        finally:
+            self._free.release()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A connection in one READ COMMITTED transaction, which is committed at the end and taken back after an error."""
+        with self.connection() as connection, connection.transaction():
+            yield connection
+
+    def close(self) -> None:
+        """Close the connections, one that is in use when it comes back. Every later call raises StoreUnusableError."""
+        if os.getpid() == self._pid:
+            with self._lock:
+                self._closed = True
+            self._close_idle()
+
+    def connect(self) -> Connection:
+        """A new connection, checked, beside the pool: for who listens. StoreError, StoreUnusableError."""
+        try:
+            connection = psycopg.connect(self._connect_with, autocommit=True)
+        except psycopg.Error as error:
+            raise translated_at_connect(error, self.name) from error
+        try:
+            self.check_server(connection)
+            connection.execute(_SETTINGS)
+        except psycopg.Error as error:
+            connection.close()
+            raise translated(error, self.name) from error
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def check_server(self, connection: Connection) -> None:
+        """Ask for the server's time and settings; StoreUnusableError unless it is durable, StoreError if it answers slowly."""
+        sent = counter()
+        row = connection.execute(_PROBE).fetchone()
+        assert row is not None
+        synchronous, fsync, full_pages, encoding, standby, time = row
+        self.clock.note(sent, time)
+        if synchronous not in _DURABLE or (fsync, full_pages) != ("on", "on"):
+            raise StoreUnusableError(
+                f"{self.name}: synchronous_commit={synchronous}, fsync={fsync}, full_page_writes={full_pages}; the store needs"
+                " synchronous_commit=on (or remote_write, remote_apply), fsync=on and full_page_writes=on: otherwise a power"
+                " loss takes back writes that were acknowledged, a started step looks as if it never began, and its effect can"
+                " happen twice. Remedy: leave these three settings at their defaults, for the server, the database and the user"
+            )
+        if standby:
+            raise StoreUnusableError(
+                f"{self.name}: this server is a standby, which only reads: give the primary's address"
+            )
+        if encoding != "UTF8":
+            raise StoreUnusableError(f"{self.name}: the database is in {encoding}: make one in UTF8 (createdb -E UTF8)")
+        if not self.clock.fresh:
+            raise StoreError(f"{self.name}: the server took longer than {LEAD:g} s to tell the time")
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreUnusableError(
+                f"{self.name}: opened by process {self._pid}; connections do not survive a fork: open the store again in"
+                f" process {os.getpid()}"
+            )
+        if self._closed:
+            raise StoreUnusableError(f"{self.name}: this store object is closed; open it again")
+
+    def _take(self) -> Connection:
+        """The idle connection that was used last, or a new one."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self.connect()
+
+    def _put_back(self, connection: Connection) -> None:
+        """Keep a connection that is fit for the next one; after a broken one, the idle ones are not to be trusted either."""
+        if connection.broken:
+            self._close_idle()
+        elif not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE:
+            with self._lock:
+                if not self._closed:
+                    self._idle.append(connection)
+                    return
+        connection.close()
+
+    def _close_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, deque()
+        for connection in idle:
+            connection.close()

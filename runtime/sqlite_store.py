@@ -9,7 +9,6 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import Any, Final
 
 from . import sqlite_statements as sql
@@ -29,12 +28,12 @@ from .records import (
 from .sqlite_schema import open_file
 from .sqlite_session import Session, refuse_inherited
 from .store import StaleEpoch, StoreUnusableError
+from .store_rows import effect_of_row, event_of_row, invocation_of_row
 from .store_rules import (
     check_inflight,
     check_same_job,
     check_settled,
     conflict,
-    decode,
     encode,
     id_taken,
     no_job,
@@ -50,8 +49,6 @@ BUSY_SECONDS: Final = 5.0
 
 _NO_EPOCH: Final = 2**63 - 1
 """Compared with a fence in place of the epoch that events of people and clients do not have."""
-
-_RESULT: Final = [field.name for field in fields(Invocation)].index("result")
 
 
 class SqliteStore:
@@ -205,7 +202,7 @@ class SqliteStore:
         with self._session as connection:
             rows = connection.execute(sql.ACQUIRE, (record.job_id, record.idempotency_key, *values)).fetchall()
             if rows:
-                return _invocation(rows[0])
+                return invocation_of_row(rows[0])
             _check_ledger_fence(connection, record.job_id, record.epoch)
             return refused_acquire(_held(connection, record.job_id, record.idempotency_key), record)
 
@@ -224,7 +221,7 @@ class SqliteStore:
         with self._session as connection:
             rows = connection.execute(sql.SETTLE, values).fetchall()
             if rows:
-                return _invocation(rows[0])
+                return invocation_of_row(rows[0])
             _check_ledger_fence(connection, job_id, epoch)
             return _held(connection, job_id, key)
 
@@ -350,46 +347,21 @@ def _held(connection: sqlite3.Connection, job_id: str, key: str) -> Invocation:
     row = connection.execute(sql.RECORD, (job_id, key)).fetchone()
     if row is None:
         raise no_record(job_id, key)
-    return _invocation(row)
-
-
-def _invocation(row: Any) -> Invocation:
-    """A ledger record from its row, whose columns stand in the order of the record's fields."""
-    columns = list(row)
-    columns[_RESULT] = decode(columns[_RESULT])
-    return Invocation(*columns)
+    return invocation_of_row(row)
 
 
 def _events(connection: sqlite3.Connection, job_id: str, after: int) -> list[Event]:
     """The events after a version."""
-    return [
-        Event(version, event_id, kind, step, epoch, at, decode(data))
-        for version, event_id, kind, step, epoch, at, data in connection.execute(sql.EVENTS_AFTER, (job_id, after))
-    ]
+    return [event_of_row(row) for row in connection.execute(sql.EVENTS_AFTER, (job_id, after))]
 
 
 def _ledger(connection: sqlite3.Connection, job_id: str) -> dict[str, Invocation]:
     """The job's ledger records, by idempotency key."""
-    records = [_invocation(row) for row in connection.execute(sql.LEDGER, (job_id,))]
+    records = [invocation_of_row(row) for row in connection.execute(sql.LEDGER, (job_id,))]
     return {record.idempotency_key: record for record in records}
 
 
 def _effects(connection: sqlite3.Connection, job_id: str) -> dict[str, EffectRecord]:
     """The job's effect records, by idempotency key."""
-    found = {}
-    for job, key, step, kind, given, output, input_hash, output_hash, changes, metadata in connection.execute(
-        sql.EFFECTS, (job_id,)
-    ):
-        found[key] = EffectRecord(
-            job_id=job,
-            idempotency_key=key,
-            step_id=step,
-            kind=kind,
-            input=decode(given),
-            output=decode(output),
-            input_hash=input_hash,
-            output_hash=output_hash,
-            state_changes=tuple(decode(changes)),
-            metadata=decode(metadata),
-        )
-    return found
+    records = [effect_of_row(row) for row in connection.execute(sql.EFFECTS, (job_id,))]
+    return {record.idempotency_key: record for record in records}

@@ -11,6 +11,7 @@ import pytest
 
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.open_store import open_store
+from crashwindow.runtime.postgres_store import PostgresStore
 from crashwindow.runtime.records import EffectRecord, Event, Invocation, JobRow, Json, Lease, NewEvent
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import JobExistsError, StaleEpoch, Store, StoreUnusableError, VersionConflict
@@ -36,10 +37,17 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
     """An empty store of each kind."""
-    made: Store = MemoryStore(clock) if request.param == "memory" else SqliteStore(tmp_path / "store.db", clock)
+    made: Store
+    match request.param:
+        case "memory":
+            made = MemoryStore(clock)
+        case "sqlite":
+            made = SqliteStore(tmp_path / "store.db", clock)
+        case _:
+            made = PostgresStore(request.getfixturevalue("postgres_url"), clock)
     yield made
     made.close()
 

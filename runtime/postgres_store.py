@@ -1,0 +1,373 @@
+"""The store in a PostgreSQL database: durable when a call returns, for any number of processes on any number of machines.
+
+A write is one statement, which is a transaction by itself, so a client that is paused or cut off never holds a lock. Why a write
+was refused is looked up afterwards: fences only grow, committed records and events never change, so the reason is there still.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from psycopg.errors import UniqueViolation
+
+from . import postgres_statements as sql
+from .event_chain import chained
+from .postgres_clock import LEAD, counter
+from .postgres_schema import prepare
+from .postgres_session import CONNECTIONS, Connection, Session
+from .records import (
+    ChainedEvent,
+    EffectRecord,
+    Event,
+    Invocation,
+    JobRow,
+    Json,
+    Lease,
+    LedgerStatus,
+    NewEvent,
+    OpenJob,
+)
+from .store import StaleEpoch, StoreError
+from .store_rows import effect_of_row, event_of_row, invocation_of_row
+from .store_rules import (
+    check_inflight,
+    check_same_job,
+    check_settled,
+    conflict,
+    encode,
+    id_taken,
+    no_job,
+    no_record,
+    refused_acquire,
+    stale,
+    status_after,
+)
+
+_NO_EPOCH: Final = 2**63 - 1
+"""Compared with a fence in place of the epoch that events of people and clients do not have."""
+
+
+class PostgresStore:
+    """Event stream, ledger, effect store and leases in one PostgreSQL database (T-ORDER, T-FENCE, T-WRITE).
+
+    Safe to share between threads, not with a forked child. `connections` bounds the pool. `make`: whether a database without
+    our schema is given it. Its clock is the server's (see `postgres_clock`); a test gives its own as `now`, in seconds since the
+    epoch.
+
+    Raises ValueError for an address that cannot be read; StoreUnusableError for a database that cannot be used: nobody is let
+    in, another version, not durable, a standby; StoreError where the server cannot be reached.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        now: Callable[[], float] | None = None,
+        connections: int = CONNECTIONS,
+        make: bool = True,
+    ) -> None:
+        self._given_now = now
+        self._session = Session(url, connections)
+        self.name: Final = self._session.name
+        try:
+            prepare(self._session, make)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def session(self) -> Session:
+        """The connections, for what else lies in the database."""
+        return self._session
+
+    def check_durability(self) -> None:
+        """Raise StoreUnusableError unless acknowledged writes outlive a power loss, as the server is configured now."""
+        with self._session.connection() as connection:
+            self._session.check_server(connection)
+
+    def submit(self, job_id: str, events: Sequence[NewEvent]) -> bool:
+        """J1: see Store.submit."""
+        status = status_after(events) or "open"
+        at = self.now()
+        batch = _columns(job_id, chained(job_id, 0, None, events, None, at))
+        with self._session.connection() as connection:
+            values = {"status": status, "version": len(events), "at": at, **batch}
+            new = connection.execute(sql.SUBMIT, values).rowcount > 0
+            if not new:
+                there = [row[0] for row in connection.execute(sql.FIRST_IDS, (job_id, len(events)))]
+                check_same_job(job_id, there, events)
+            return new
+
+    def claim(self, owner: str, ttl: float, job_id: str | None = None) -> Lease | None:
+        """B0: see Store.claim. The server's clock decides whether a lease has ended."""
+        statement = sql.CLAIM_OLDEST if job_id is None else sql.CLAIM_ONE
+        values = {"owner": owner, "ttl": float(ttl), "now": self._hand_set(), "job": job_id}
+        with self._session.connection() as connection:
+            while True:
+                sent = counter()
+                row = connection.execute(statement, values).fetchone()
+                if row is None:
+                    return None
+                now, *lease = row
+                self._session.clock.note(sent, now)
+                if lease[0] is not None:
+                    return self._seen_from_here(Lease(*lease))
+                if job_id is not None:
+                    return None  # a rival got it
+
+    def renew(self, lease: Lease, ttl: float) -> Lease:
+        """H1: see Store.renew."""
+        values = {"job": lease.job_id, "epoch": lease.epoch, "ttl": float(ttl), "now": self._hand_set()}
+        with self._session.connection() as connection:
+            sent = counter()
+            row = connection.execute(sql.RENEW, values).fetchone()
+        if row is None:
+            raise StaleEpoch(f"job {lease.job_id!r}: the lease of epoch {lease.epoch} is over; a newer one was given")
+        now, expires_at = row
+        self._session.clock.note(sent, now)
+        return lease._replace(expires_at=expires_at)
+
+    def release(self, lease: Lease) -> None:
+        """End a lease now: see Store.release."""
+        with self._session.connection() as connection:
+            connection.execute(sql.RELEASE, {"job": lease.job_id, "epoch": lease.epoch, "now": self._hand_set()})
+
+    def fence_events(self, job_id: str, epoch: int) -> list[Event]:
+        """F1: see Store.fence_events. KeyError when there is no such job."""
+        with self._session.connection() as connection:
+            if not connection.execute(sql.FENCE_EVENTS, {"job": job_id, "epoch": epoch}).rowcount:
+                _, fence, _ = _job(connection, job_id)
+                raise stale(job_id, "the event stream", epoch, fence)
+            return _events(connection, job_id, 0)
+
+    def fence_ledger(self, job_id: str, epoch: int) -> dict[str, Invocation]:
+        """F2: see Store.fence_ledger."""
+        with self._session.connection() as connection:
+            if not connection.execute(sql.FENCE_LEDGER, {"job": job_id, "epoch": epoch}).rowcount:
+                _check_ledger_fence(connection, job_id, epoch)
+            return _ledger(connection, job_id)
+
+    def fence_effects(self, job_id: str, epoch: int) -> dict[str, EffectRecord]:
+        """F3: see Store.fence_effects."""
+        with self._session.connection() as connection:
+            if not connection.execute(sql.FENCE_EFFECTS, {"job": job_id, "epoch": epoch}).rowcount:
+                _check_effect_fence(connection, job_id, epoch)
+            return _effects(connection, job_id)
+
+    def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
+        """One batch: see Store.append. KeyError when there is no such job."""
+        status = status_after(events)
+        version = expected + len(events)
+        fence = _NO_EPOCH if epoch is None else epoch
+        statement = sql.APPEND_AND_WAKE if status == "open" else sql.APPEND
+        with self._session.connection() as connection:
+            # Events never change, so the link that the batch follows may be read before: it is the last one's if the
+            # version is still the expected one, and otherwise nothing is written.
+            previous = _link(connection, job_id, expected)
+            batch = _columns(job_id, chained(job_id, expected, previous, events, epoch, self.now()))
+            values = {"expected": expected, "version": version, "status": status, "fence": fence, **batch}
+            try:
+                if connection.execute(statement, values).rowcount:
+                    return version
+            except UniqueViolation:
+                own = _own_version(connection, job_id, events)
+                if own is None:
+                    raise id_taken(job_id, events) from None
+                return own
+            return _own_or_refused(connection, job_id, expected, events, fence)
+
+    def acquire(self, record: Invocation) -> Invocation:
+        """B1: see Store.acquire."""
+        check_inflight(record)
+        values = {
+            "job": record.job_id,
+            "key": record.idempotency_key,
+            "invocation": record.invocation_id,
+            "step": record.step_id,
+            "tool": record.tool_name,
+            "args": record.args_hash,
+            "owner": record.owner,
+            "epoch": record.epoch,
+        }
+        with self._session.connection() as connection:
+            row = connection.execute(sql.ACQUIRE, values).fetchone()
+            if row is not None:
+                return invocation_of_row(row)
+            _check_ledger_fence(connection, record.job_id, record.epoch)
+            return refused_acquire(_held(connection, record.job_id, record.idempotency_key), record)
+
+    def settle(
+        self,
+        job_id: str,
+        key: str,
+        epoch: int,
+        status: LedgerStatus,
+        result: Json = None,
+        external_id: str | None = None,
+    ) -> Invocation:
+        """B7, B7': see Store.settle."""
+        check_settled(status)
+        values = {
+            "job": job_id,
+            "key": key,
+            "epoch": epoch,
+            "status": status,
+            "result": encode(result),
+            "external": external_id,
+        }
+        with self._session.connection() as connection:
+            row = connection.execute(sql.SETTLE, values).fetchone()
+            if row is not None:
+                return invocation_of_row(row)
+            _check_ledger_fence(connection, job_id, epoch)
+            held = _held(connection, job_id, key)
+        if not held.committed:
+            raise StoreError(f"{self.name}: job {job_id!r}: the record under {key!r} was being written; repeat")
+        return held
+
+    def put_effect(self, record: EffectRecord, epoch: int) -> None:
+        """B4: see Store.put_effect."""
+        values = {
+            "epoch": epoch,
+            "job": record.job_id,
+            "key": record.idempotency_key,
+            "step": record.step_id,
+            "kind": record.kind,
+            "input": encode(record.input),
+            "output": encode(record.output),
+            "input_hash": record.input_hash,
+            "output_hash": record.output_hash,
+            "changes": encode(record.state_changes),
+            "metadata": encode(record.metadata),
+        }
+        with self._session.connection() as connection:
+            if not connection.execute(sql.PUT_EFFECT, values).rowcount:
+                _check_effect_fence(connection, record.job_id, epoch)
+
+    def events(self, job_id: str) -> list[Event]:
+        """The job's stream: see Store.events."""
+        with self._session.connection() as connection:
+            events = _events(connection, job_id, 0)
+        if not events:
+            raise no_job(job_id)
+        return events
+
+    def chain(self, job_id: str) -> list[ChainedEvent]:
+        """The job's stream as it is stored: see Store.chain."""
+        with self._session.connection() as connection:
+            found = [ChainedEvent(*row) for row in connection.execute(sql.CHAIN, (job_id,))]
+            if not found:
+                _job(connection, job_id)
+        return found
+
+    def ledger(self, job_id: str) -> dict[str, Invocation]:
+        """The job's invocation records: see Store.ledger."""
+        with self._session.connection() as connection:
+            return _ledger(connection, job_id)
+
+    def effects(self, job_id: str) -> dict[str, EffectRecord]:
+        """The job's effect records: see Store.effects."""
+        with self._session.connection() as connection:
+            return _effects(connection, job_id)
+
+    def open_jobs(self, after: int, limit: int) -> list[OpenJob]:
+        """One page of the open jobs: see Store.open_jobs."""
+        with self._session.connection() as connection:
+            return [OpenJob(*row) for row in connection.execute(sql.OPEN_JOBS, (after, limit))]
+
+    def jobs(self) -> list[JobRow]:
+        """Every job, oldest first."""
+        with self._session.connection() as connection:
+            return [JobRow(*row) for row in connection.execute(sql.JOBS)]
+
+    def now(self) -> float:
+        """The server's clock, in seconds since the epoch: never behind it, and at most `postgres_clock.LEAD` ahead."""
+        return self._session.clock.now() if self._given_now is None else self._given_now()
+
+    def close(self) -> None:
+        """Close the connections; every later call raises StoreUnusableError."""
+        self._session.close()
+
+    def _hand_set(self) -> float | None:
+        """The time that a test has set; None: the server's own."""
+        return None if self._given_now is None else self._given_now()
+
+    def _seen_from_here(self, lease: Lease) -> Lease:
+        """The lease, its bound on earlier sendings in terms of `now`, which may be ahead: "quiet since" must not come early."""
+        if self._given_now is not None or not lease.previous_expiry:
+            return lease
+        return lease._replace(previous_expiry=lease.previous_expiry + LEAD)
+
+
+def _columns(job_id: str, batch: Sequence[ChainedEvent]) -> dict[str, Any]:
+    """A batch as one array per column."""
+    names = ("versions", "ids", "types", "steps", "epochs", "ats", "datas", "links")
+    return {"job": job_id, **dict(zip(names, map(list, zip(*batch, strict=True)), strict=True))}
+
+
+def _job(connection: Connection, job_id: str) -> Any:
+    """Version, fence and status of a job; KeyError when there is none."""
+    row = connection.execute(sql.JOB, (job_id,)).fetchone()
+    if row is None:
+        raise no_job(job_id)
+    return row
+
+
+def _link(connection: Connection, job_id: str, version: int) -> str | None:
+    """The link of an event; None where it is not there (yet)."""
+    row = connection.execute(sql.LINK, (job_id, version)).fetchone()
+    return None if row is None else row[0]
+
+
+def _own_version(connection: Connection, job_id: str, events: Sequence[NewEvent]) -> int | None:
+    """The version after this batch, when its first event is in the stream (T-WRITE)."""
+    row = connection.execute(sql.VERSION_OF_ID, (job_id, events[0].id)).fetchone()
+    return None if row is None else row[0] + len(events) - 1
+
+
+def _own_or_refused(connection: Connection, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int) -> int:
+    """What `append` answers when the stream did not advance: the version after the caller's own batch, or why not."""
+    version, fence, status = _job(connection, job_id)
+    if epoch < fence:
+        raise stale(job_id, "the event stream", epoch, fence)
+    own = _own_version(connection, job_id, events)
+    if own is None:
+        raise conflict(job_id, expected, version, status, _events(connection, job_id, expected))
+    return own
+
+
+def _check_ledger_fence(connection: Connection, job_id: str, epoch: int) -> None:
+    """Raise StaleEpoch when the ledger is fenced above the epoch."""
+    row = connection.execute(sql.LEDGER_FENCE, (job_id,)).fetchone()
+    if row is not None and epoch < row[0]:
+        raise stale(job_id, "the ledger", epoch, row[0])
+
+
+def _check_effect_fence(connection: Connection, job_id: str, epoch: int) -> None:
+    """Raise StaleEpoch when the effect store is fenced above the epoch."""
+    row = connection.execute(sql.EFFECT_FENCE, (job_id,)).fetchone()
+    if row is not None and epoch < row[0]:
+        raise stale(job_id, "the effect store", epoch, row[0])
+
+
+def _held(connection: Connection, job_id: str, key: str) -> Invocation:
+    """The ledger's record under a key; KeyError when there is none."""
+    row = connection.execute(sql.RECORD, (job_id, key)).fetchone()
+    if row is None:
+        raise no_record(job_id, key)
+    return invocation_of_row(row)
+
+
+def _events(connection: Connection, job_id: str, after: int) -> list[Event]:
+    """The events after a version."""
+    return [event_of_row(row) for row in connection.execute(sql.EVENTS_AFTER, (job_id, after))]
+
+
+def _ledger(connection: Connection, job_id: str) -> dict[str, Invocation]:
+    """The job's ledger records, by idempotency key."""
+    records = [invocation_of_row(row) for row in connection.execute(sql.LEDGER, (job_id,))]
+    return {record.idempotency_key: record for record in records}
+
+
+def _effects(connection: Connection, job_id: str) -> dict[str, EffectRecord]:
+    """The job's effect records, by idempotency key."""
+    records = [effect_of_row(row) for row in connection.execute(sql.EFFECTS, (job_id,))]
+    return {record.idempotency_key: record for record in records}

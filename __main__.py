@@ -53,13 +53,28 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 PLAN = argument("plan", metavar="PLAN", help="a plan: a .yaml or .json file")
 JOB = argument("job", metavar="JOB", help="a job's id")
-STORE = argument("--store", metavar="URL", required=True, help="sqlite:///FILE")
+STORE = argument("--store", metavar="URL", required=True, help="sqlite:///FILE or postgresql://USER@HOST/DATABASE")
 JOB_ID = argument("--job", metavar="ID", help="the job's id, which makes it safe to repeat the command; else a new one")
 TOOLS = argument("--tools", metavar="FILE", help="a .py file or a module with tools of your own")
 JSON = argument("--json", action="store_true", help="everything, as JSON")
 ONCE = argument("--once", action="store_true", help="stop after one turn on one job")
 UNTIL_IDLE = argument("--until-idle", action="store_true", help="stop when no job is left that can be brought further")
 POLL = argument("--poll", metavar="SECONDS", type=float, default=1.0, help="how often to look for new jobs (1)")
+CONCURRENCY = argument("--concurrency", metavar="N", type=int, default=1, help="how many jobs at the same time (1)")
+TTL = argument(
+    "--ttl", metavar="SECONDS", type=float, default=30.0, help="how long a lease lasts without a heartbeat (30)"
+)
+GRACE = argument(
+    "--grace", metavar="SECONDS", type=float, default=30.0, help="how long SIGTERM lets turns end by themselves (30)"
+)
+LOG = argument(
+    "--log", choices=("text", "json"), default="text", help="json: a line for every boundary, with its fields"
+)
+HEALTH = argument("--health", metavar="HOST:PORT", help="serve /live and /ready over HTTP")
+METRICS = argument(
+    "--metrics", action="store_true", help="with --health: serve /metrics for Prometheus (extra: metrics)"
+)
+SPANS = argument("--spans", action="store_true", help="send OpenTelemetry spans over OTLP/HTTP (extra: otel)")
 HAPPENED = argument("--happened", dest="answer", action="store_const", const="happened", help="the effect is there")
 NOT_HAPPENED = argument(
     "--not-happened", dest="answer", action="store_const", const="not_happened", help="it is not, and will not be"
@@ -168,9 +183,21 @@ COMMANDS = (
     Command("submit", ".runtime.cli", "submit a plan, for a worker to run", (PLAN, STORE, JOB_ID, TOOLS)),
     Command(
         "worker",
-        ".runtime.cli",
+        ".runtime.cli_worker",
         "run the open jobs of a store, those of crashed workers included",
-        (STORE, TOOLS, OneOf(False, (ONCE, UNTIL_IDLE)), POLL),
+        (
+            STORE,
+            TOOLS,
+            OneOf(False, (ONCE, UNTIL_IDLE)),
+            CONCURRENCY,
+            POLL,
+            TTL,
+            GRACE,
+            LOG,
+            HEALTH,
+            METRICS,
+            SPANS,
+        ),
     ),
     Command("jobs", ".runtime.cli", "list the jobs of a store", (STORE, JSON)),
     Command("show", ".runtime.cli", "show a job's events, ledger and effects", (JOB, STORE, JSON)),

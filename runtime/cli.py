@@ -4,13 +4,12 @@ Imports that cost time stand inside the functions, so that a command loads only 
 """
 
 import argparse
-import logging
 import secrets
 import shlex
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
+from .address import without_password
 from .cli_common import compact, events_of, opened, parsed, print_json, print_table, registry_of
 from .cli_people import say_end, say_next, waits_for
 from .errors import CommandError
@@ -33,7 +32,8 @@ HIDDEN: Final = {"plan", "plan_hash", "invocation_id", "idempotency_key", "args_
 
 def run(args: argparse.Namespace) -> int:
     """Submit a plan, and work until that job is at rest."""
-    from .worker import Shift, Stop, become_worker
+    from .shift import Shift, become_worker, owner_id, worker_with
+    from .worker import Stop
 
     registry = registry_of(args.tools)
     plan = _plan(args.plan, registry)
@@ -42,15 +42,16 @@ def run(args: argparse.Namespace) -> int:
         Stop().on_signals()
         become_worker(store)
         job_id = _submit(store, args.job, plan)
-        shift = Shift(store, registry)
+        shift = Shift(store, worker_with(registry, owner_id()))
         events = store.events(job_id)
-        while _status(events) == "open":  # more than one turn where a failure without effect is requeued
-            if shift.turn(job_id) is None:
-                raise CommandError(
-                    f"job {job_id!r} is kept as it is: {shift.left[job_id]}. Make sure that the disk has space and that no"
-                    f" process locks the file, then run the same command with --job {shlex.quote(job_id)} to go on"
-                )
-            events = store.events(job_id)
+        with shift.heart:
+            while _status(events) == "open":  # more than one turn where a failure without effect is requeued
+                if shift.turn(job_id) is None:
+                    raise CommandError(
+                        f"job {job_id!r} is kept as it is: {shift.backlog.left[job_id]}. Make sure that the disk has space and"
+                        f" that no process locks the file, then run the same command with --job {shlex.quote(job_id)} to go on"
+                    )
+                events = store.events(job_id)
         return _say_result(args, job_id, events)
 
 
@@ -60,27 +61,6 @@ def submit(args: argparse.Namespace) -> int:
     with opened(args.store) as store:
         _submit(store, args.job, plan)
     return COMPLETED
-
-
-def worker(args: argparse.Namespace) -> int:
-    """Run the open jobs of a store, those that a worker left when it crashed included."""
-    from .worker import Stop, work_forever, work_once, work_until_idle
-
-    if not args.poll > 0:
-        raise CommandError(f"--poll {args.poll}: give a number of seconds above 0")
-    registry = registry_of(args.tools)
-    left: dict[str, str] = {}
-    with opened(args.store) as store:
-        _log_to_stderr()
-        stop = Stop()
-        stop.on_signals()
-        if args.once:
-            left = work_once(store, registry)
-        elif args.until_idle:
-            left = work_until_idle(store, registry, stop=stop)
-        else:
-            work_forever(store, registry, stop, args.poll)
-    return BAD_INPUT if left else COMPLETED
 
 
 def resolve(args: argparse.Namespace) -> int:
@@ -98,7 +78,7 @@ def resolve(args: argparse.Namespace) -> int:
         asked = question(args.job, events_of(store, args.job, args.store), args.step)
         write(store, asked, Answer(happened, args.by, args.evidence, result, args.external_id))
     print(f"job {plain(args.job)}: step {plain(asked.step)} resolved as {args.answer}; the job is open again")
-    print(f"  next: crashwindow worker --store {shlex.quote(args.store)} --until-idle")
+    print(f"  next: crashwindow worker --store {shlex.quote(without_password(args.store))} --until-idle")
     return COMPLETED
 
 
@@ -121,7 +101,7 @@ def jobs(args: argparse.Namespace) -> int:
         (row.job_id, row.status, row.version, row.epoch, moment(row.created_at), waits.get(row.job_id, ""))
         for row in rows
     ]
-    print_table(f"jobs in {args.store}", ("job", "status", "version", "epoch", "created", "waits for"), cells)
+    print_table(f"jobs in {without_password(args.store)}", ("job", "status", "version", "epoch", "created", "waits for"), cells)
     return COMPLETED
 
 
@@ -245,5 +225,6 @@ def _print_events(job_id: str, events: list[Event]) -> None:
 
 def _log_to_stderr() -> None:
     """What the worker has to say while it works."""
-    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.WARNING, stream=sys.stderr)
-    logging.getLogger(f"{__package__}.worker").setLevel(logging.INFO)
+    from .cli_worker import log_to_stderr
+
+    log_to_stderr("text")

@@ -70,7 +70,7 @@ def _client(args: argparse.Namespace) -> Iterator["Client"]:
 
 def _withdraw(client: "Client", job_id: str) -> None:
     """Nobody is to be asked any more about a job that has ended."""
-    from .worker import contracts_of
+    from .shift import contracts_of
 
     contracts = contracts_of(client.store)
     if contracts is not None and client.history(job_id).status == "cancelled":
@@ -91,7 +91,7 @@ def _say_status(args: argparse.Namespace, client: "Client") -> None:
 
 
 def _say_worker(args: argparse.Namespace) -> None:
-    print(f"  next: crashwindow worker --store {shlex.quote(args.store)} --until-idle")
+    print(f"  next: crashwindow worker --store {shlex.quote(without_password(args.store))} --until-idle")
 
 
 # What can be said to a job at rest.
@@ -181,4 +181,4 @@ def _reason(events: list[Event]) -> str:
 
 def _command(name: str, url: str, *given: str) -> str:
     """A command to be copied. The ids come first: one that begins with a dash has to be quoted by hand all the same."""
-    return plain(f"crashwindow {name} {shlex.join([*given, '--store', url])}")
+    return plain(f"crashwindow {name} {shlex.join([*given, '--store', without_password(url)])}")

@@ -12,10 +12,10 @@ from crashwindow.runtime.commands import Ports
 from crashwindow.runtime.llm import LlmAnswer, LlmError, LlmRequest, Provider
 from crashwindow.runtime.plan import submission
 from crashwindow.runtime.records import Event, Json, NewEvent
+from crashwindow.runtime.shift import contracts_of
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.tool import Tool, ToolContext
 from crashwindow.runtime.turn import End, Worker
-from crashwindow.runtime.worker import contracts_of
 
 JOB: Final = "job"
 Claim = Callable[["Stage"], Iterator[str]]

@@ -14,9 +14,9 @@ from crashwindow.runtime.drive import perform
 from crashwindow.runtime.history import History, Stored
 from crashwindow.runtime.records import NewEvent
 from crashwindow.runtime.resolve import Answer, question, resolve
+from crashwindow.runtime.shift import contracts_of
 from crashwindow.runtime.tool import NoEffectError, Tool
 from crashwindow.runtime.turn import End, Worker
-from crashwindow.runtime.worker import contracts_of
 
 from .one_step import House
 from .rehearsal import JOB, Stage, node

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crashwindow.model.contract import Status
-from crashwindow.runtime import drive, worker
+from crashwindow.runtime import drive
 from crashwindow.runtime.commands import Command, Execute, Ports
 from crashwindow.runtime.contracts import nodes, operations
 from crashwindow.runtime.contracts.commands import ContractPorts
@@ -25,6 +25,7 @@ from crashwindow.runtime.drive import StoppedError
 from crashwindow.runtime.registry import Registry
 from crashwindow.runtime.resolve import Answer, question, resolve
 from crashwindow.runtime.retry import RetryPolicy
+from crashwindow.runtime.shift import Shift, worker_with
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import StoreError
 from crashwindow.runtime.tool import NoEffectError, PartialEffectError, Tool, ToolContext, ToolResult
@@ -727,10 +728,10 @@ def test_a_worker_leaves_a_contracts_step_alone(house: House) -> None:
     """An ordinary worker knows nothing of consent: only the graph runner works the step of a contract."""
     in_flight(house)
     job = job_id("exec-001")
-    shift = worker.Shift(house.store, Registry(house.tools.values()))
+    shift = Shift(house.store, worker_with(Registry(house.tools.values()), "w"))
     tell_truth(house, "exec-001")
     assert shift.turn(job) is None
-    assert "execution contract" in shift.left[job]
+    assert "execution contract" in shift.backlog.left[job]
 
 
 def test_an_orphaned_request_is_suspended_again(house: House) -> None:

@@ -29,12 +29,12 @@ from crashwindow.runtime.job_records import read
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import submission
 from crashwindow.runtime.records import Json, NewEvent
+from crashwindow.runtime.shift import unrunnable
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import Store
 from crashwindow.runtime.tool import Tool
 from crashwindow.runtime.turn import End, Run, Worker
 from crashwindow.runtime.verify_job import verify
-from crashwindow.runtime.worker import unrunnable
 
 from .rehearsal import JOB, Died, Stage, node
 

@@ -21,9 +21,9 @@ from crashwindow.runtime.providers import ScriptedProvider
 from crashwindow.runtime.providers.scripted import ScriptOverError
 from crashwindow.runtime.registry import DuplicateProviderError, Registry
 from crashwindow.runtime.replay import replay
+from crashwindow.runtime.shift import Shift, worker_with
 from crashwindow.runtime.turn import Rest, Run, Writes
 from crashwindow.runtime.verify_job import verify
-from crashwindow.runtime.worker import Shift, worker_with
 from crashwindow.tests.rehearsal import JOB, Stage, Whim, node, rehearse_all, same
 
 ASK = {"id": "ask", "llm": "whim", "prompt": ["Which number?"], "model": "m", "temperature": 0.5, "depends_on": []}
@@ -434,12 +434,12 @@ def test_a_plan_names_a_provider_that_is_registered() -> None:
 def test_a_worker_without_the_provider_leaves_the_job(tmp_path: Path) -> None:
     """It is left open, and it is said which provider is missing."""
     told = stage(tmp_path)
-    shift = Shift(told.store, Registry(told.tools.values()))
+    shift = Shift(told.store, worker_with(Registry(told.tools.values()), "w"))
     assert shift.turn(JOB) is None
-    assert "providers that are not registered here: 'whim'" in shift.left[JOB]
+    assert "providers that are not registered here: 'whim'" in shift.backlog.left[JOB]
     registry = Registry(told.tools.values())
     registry.provider(told.whim)
-    assert Shift(told.store, registry).turn(JOB)
+    assert Shift(told.store, worker_with(registry, "w")).turn(JOB)
     assert worker_with(registry, "w").providers == {"whim": told.whim}
 
 

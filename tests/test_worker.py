@@ -10,13 +10,14 @@ from crashwindow.runtime import drive
 from crashwindow.runtime.commands import Command, Ports
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import parse_plan, submission, validate_plan
-from crashwindow.runtime.records import JobStatus, Json
+from crashwindow.runtime.records import JobStatus, Json, NewEvent
 from crashwindow.runtime.registry import Registry
+from crashwindow.runtime.shift import Shift, owner_id, unrunnable, worker_with
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import Store, StoreError, StoreUnusableError
 from crashwindow.runtime.tool import Tool, ToolContext
 from crashwindow.runtime.turn import Worker
-from crashwindow.runtime.worker import Shift, Stop, owner_id, unrunnable, work_forever, work_once, work_until_idle
+from crashwindow.runtime.worker import Stop, survey, work_once, work_until_idle
 
 
 class World:
@@ -48,7 +49,7 @@ def world() -> World:
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     """An empty store, and pauses that no test has to wait for."""
     monkeypatch.setattr(drive, "FIRST_PAUSE", 0.0)
-    monkeypatch.setattr("crashwindow.runtime.worker.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("crashwindow.runtime.backlog.FIRST_PAUSE", 0.001)
     return MemoryStore()
 
 
@@ -110,22 +111,6 @@ def test_a_job_without_its_tools_is_left_alone(store: Store, world: World, caplo
     assert store.jobs()[0].epoch == 0
 
 
-def test_a_job_without_its_tools_is_not_spun_on(store: Store, world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """A worker that runs for ever says it once as well, and waits."""
-    submit(store, "strange", tool="unheard")
-    waits: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        stop.requested = len(waits) == 5
-
-    stop = Stop(sleep)
-    with caplog.at_level(logging.WARNING):
-        work_forever(store, world.registry, stop, poll=0.001)
-    assert len(waits) == 5
-    assert len(caplog.messages) == 1
-
-
 def test_a_contract_that_changed_is_refused() -> None:
     """A plan that asks for what the tool no longer allows is not run: its effect could happen twice."""
     tools = {"touch": Tool("touch", World().touch, "")}
@@ -137,26 +122,44 @@ def test_a_contract_that_changed_is_refused() -> None:
 
 def test_a_job_that_was_let_go_is_taken_up_again(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that gives no answer ends the turn without a terminal event; later the job completes with one effect."""
-    monkeypatch.setattr("crashwindow.runtime.worker.FIRST_PAUSE", 60.0)
+    monkeypatch.setattr("crashwindow.runtime.backlog.FIRST_PAUSE", 60.0)
     submit(store, "a")
-    shift = Shift(store, world.registry, perform=Striking("append_finished", "a", drive.REPETITIONS + 1))
+    shift = Shift(
+        store, worker_with(world.registry, "w"), perform=Striking("append_finished", "a", drive.REPETITIONS + 1)
+    )
     assert shift.turn("a") is None
-    assert "append_finished" in shift.left["a"]
+    assert "append_finished" in shift.backlog.left["a"]
     assert statuses(store) == {"a": "open"}
-    assert shift.survey()[0] == []  # not at once
+    assert survey(shift)[0] == []  # not at once
     end = shift.turn("a")
     assert end is not None
-    assert (end.status, world.calls, shift.left) == ("completed", ["a"], {})
+    assert (end.status, world.calls, shift.backlog.left) == ("completed", ["a"], {})
 
 
 def test_a_job_that_was_let_go_is_released(store: Store, world: World) -> None:
     """Another worker may have it at once: the turn is over, so its lease is."""
     submit(store, "a")
-    shift = Shift(store, world.registry, perform=Striking("append_finished", "a", drive.REPETITIONS + 1))
+    shift = Shift(
+        store, worker_with(world.registry, "w"), perform=Striking("append_finished", "a", drive.REPETITIONS + 1)
+    )
     assert shift.turn("a") is None
     lease = store.claim("another", 30.0)
     assert lease is not None
     assert lease.epoch == 2
+
+
+def test_a_job_at_rest_is_released(store: Store, world: World) -> None:
+    """Its lease does not hold up whoever goes on when the job is queued again."""
+    submit(store, "a")
+
+    def fail() -> None:
+        raise TimeoutError("no answer")
+
+    world.during = fail
+    assert Shift(store, worker_with(world.registry, "w")).turn("a")
+    assert statuses(store) == {"a": "parked"}
+    store.append("a", len(store.events("a")), [NewEvent("q", "job_requeued", None, {})], None)
+    assert store.claim("another", 30.0) is not None
 
 
 def test_a_newer_lease_is_not_released(world: World) -> None:
@@ -172,22 +175,25 @@ def test_a_newer_lease_is_not_released(world: World) -> None:
         store.fence_effects("a", lease.epoch)
 
     world.during = overtake
-    shift = Shift(store, world.registry)
+    shift = Shift(store, worker_with(world.registry, "w"))
     assert shift.turn("a") is None
-    assert "epoch 1 is over" in shift.left["a"]
+    assert "epoch 1 is over" in shift.backlog.left["a"]
     assert store.claim("a third", 30.0) is None
 
 
 def test_a_job_in_trouble_keeps_no_other_waiting(store: Store, world: World) -> None:
     """The jobs after it are run before it is tried again, and pauses grow."""
     submit(store, "ill", "well")
-    shift = Shift(store, world.registry, perform=Striking("finished", "ill", float("inf")))
-    for job in shift.survey()[0]:
+    shift = Shift(store, worker_with(world.registry, "w"), perform=Striking("finished", "ill", float("inf")))
+    for job in survey(shift)[0]:
         shift.turn(job)
     assert statuses(store) == {"ill": "open", "well": "completed"}
-    before = shift.paused["ill"]
+    before = shift.backlog.pause("ill")
     shift.turn("ill")
-    assert (before.times, shift.paused["ill"].times) == (1, 2)
+    after = shift.backlog.pause("ill")
+    assert before is not None
+    assert after is not None
+    assert (before.times, after.times) == (1, 2)
 
 
 def test_idle_ends_though_the_store_does_not_recover(store: Store, world: World) -> None:
@@ -203,9 +209,9 @@ def test_a_leased_job_is_not_taken(store: Store, world: World) -> None:
     """What another worker holds is left to it."""
     submit(store, "a")
     assert store.claim("another", 3600.0)
-    shift = Shift(store, world.registry)
+    shift = Shift(store, worker_with(world.registry, "w"))
     assert shift.turn("a") is None
-    assert shift.left == {"a": "another worker holds its lease"}
+    assert shift.backlog.left == {"a": "another worker holds its lease"}
     assert world.calls == []
 
 

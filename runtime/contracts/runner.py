@@ -16,11 +16,11 @@ from .. import drive
 from ..commands import Ports
 from ..drive import Perform, StoppedError
 from ..records import Lease
+from ..shift import owner_id
 from ..store import StaleEpoch, StoreError, VersionConflict
 from ..tool import Tool
 from ..turn import Worker
 from ..verifier import Confirmation, Mode
-from ..worker import owner_id
 from .approvals import job_of
 from .commands import ContractPorts, Load, Snapshot, Write
 from .graph import FIRST

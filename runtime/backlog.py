@@ -1,0 +1,104 @@
+"""What the workers of a process know of open jobs that they had to leave: with which reason, and when to try again."""
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from .records import OpenJob
+from .store import Store
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds until a job is tried again that was let go of; each further time waits twice as long."""
+LONGEST_PAUSE: Final = 60.0
+PAGE: Final = 100
+"""How many open jobs are read at a time."""
+
+
+class Pause(NamedTuple):
+    """A job that was let go of: how often in a row, and when to try again (monotonic seconds)."""
+
+    times: int
+    until: float
+
+
+@dataclass
+class _Left:
+    """A job that was left: why, the pause (None where it cannot be run here at all), and the round that saw it last."""
+
+    why: str
+    pause: Pause | None
+    round: int
+
+
+class Backlog:
+    """The open jobs of a store, read in rounds: page by page, oldest first, each job once a round (T-WORKER).
+
+    So a job that cannot be run here, or is in trouble, keeps no other waiting, however many there are of them. Safe between
+    threads. What is kept is bounded by the open jobs in trouble: what two rounds have not seen is forgotten.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._left: dict[str, _Left] = {}
+        self._round = 0
+        self._after = 0
+
+    @property
+    def left(self) -> dict[str, str]:
+        """The jobs that are left open, each with the reason."""
+        with self._lock:
+            return {job_id: left.why for job_id, left in self._left.items()}
+
+    @property
+    def amid(self) -> bool:
+        """Whether a round is under way: there may be jobs that it has not come to."""
+        return self._after > 0
+
+    def cannot_run(self, job_id: str, why: str) -> None:
+        """Leave a job alone, for as long as this process lives: plans and tools do not change meanwhile."""
+        with self._lock:
+            self._left[job_id] = _Left(why, None, self._round)
+
+    def try_later(self, job_id: str, why: str, growing: bool = True) -> None:
+        """Leave a job for a while; `growing`: twice as long each time in a row."""
+        with self._lock:
+            left = self._left.get(job_id)
+            times = left.pause.times + 1 if left and left.pause else 1
+            seconds = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (times - 1)) if growing else FIRST_PAUSE
+            self._left[job_id] = _Left(why, Pause(times, time.monotonic() + seconds), self._round)
+
+    def rests(self, job_id: str) -> None:
+        """A turn brought the job to rest: nothing is held against it."""
+        with self._lock:
+            self._left.pop(job_id, None)
+
+    def pause(self, job_id: str) -> Pause | None:
+        """The pause of a job: none left where it was not let go of; None where it cannot be run here."""
+        with self._lock:
+            left = self._left.get(job_id)
+            if left is None:
+                return Pause(0, 0.0)
+            left.round = self._round
+            return left.pause
+
+    def ready(self, job_id: str) -> bool:
+        """Whether a job may be tried now."""
+        pause = self.pause(job_id)
+        return pause is not None and pause.until <= time.monotonic()
+
+    def page(self) -> list[OpenJob]:
+        """The next page of this round. Raises StoreError; the page is to be read again then."""
+        return self._store.open_jobs(self._after, PAGE)
+
+    def passed(self, job: OpenJob) -> None:
+        """This round has dealt with a job, and comes to those after it next."""
+        self._after = job.seq
+
+    def next_round(self) -> None:
+        """The round has come to its end: the next begins with the oldest job."""
+        self._after = 0
+        with self._lock:
+            self._round += 1
+            self._left = {job_id: left for job_id, left in self._left.items() if left.round >= self._round - 1}

@@ -1,0 +1,147 @@
+"""The command that works: `crashwindow worker`. It takes the parsed arguments and returns the exit code."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Final, Literal
+
+from .cli_common import opened, registry_of
+from .errors import CommandError
+from .plain import plain
+from .store import Store, StoreError
+
+if TYPE_CHECKING:
+    from .registry import Registry
+    from .telemetry import Observer
+    from .telemetry_metrics import Metrics
+    from .worker import Stop
+    from .workers import Pace, Workers
+
+COMPLETED, ABANDONED, BAD_INPUT = 0, 1, 2
+LOGGERS: Final = ("shift", "worker", "workers", "heartbeat", "telemetry")
+
+
+def worker(args: argparse.Namespace) -> int:
+    """Run the open jobs of a store, those that a worker left when it crashed included."""
+    from .worker import Stop, work_once, work_until_idle
+
+    pace = _pace(args)
+    registry = registry_of(args.tools)
+    with opened(args.store) as store:
+        log_to_stderr(args.log)
+        stop = Stop()
+        stop.on_signals()
+        if args.once:
+            return BAD_INPUT if work_once(store, registry) else COMPLETED
+        if args.until_idle:
+            return BAD_INPUT if work_until_idle(store, registry, stop=stop) else COMPLETED
+        return _work(args, store, registry, stop, pace)
+
+
+def log_to_stderr(form: Literal["text", "json"]) -> None:
+    """What workers have to say while they work: words for people, or a line of JSON for each boundary as well."""
+    from .telemetry import JsonLines
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    for name in LOGGERS:
+        logging.getLogger(f"{__package__}.{name}").setLevel(logging.INFO)
+
+
+def _work(args: argparse.Namespace, store: Store, registry: "Registry", stop: "Stop", pace: "Pace") -> int:
+    """Work until asked to stop, with what was asked for beside it."""
+    from .workers import Workers
+
+    metrics = _metrics(args)
+    with ExitStack() as stack:
+        observer = stack.enter_context(_observer(args, metrics))
+        workers = Workers(store, registry, stop, pace, observer=observer)
+        stack.enter_context(_health(args, store, workers, metrics))
+        abandoned = workers.run()
+        if abandoned:
+            # Without closing anything: until this process is gone its requests may still be sent, and its locks say so.
+            names = ", ".join(map(plain, abandoned))
+            sys.stderr.write(f"crashwindow: the grace is over and tools still run: left as by a crash: {names}\n")
+            sys.stderr.flush()
+            os._exit(ABANDONED)
+    return COMPLETED
+
+
+def _pace(args: argparse.Namespace) -> "Pace":
+    """How to work; CommandError for what cannot be."""
+    from .workers import Pace
+
+    for option in ("poll", "ttl"):
+        if not getattr(args, option) > 0:
+            raise CommandError(f"--{option} {getattr(args, option)}: give a number of seconds above 0")
+    if not args.grace >= 0:
+        raise CommandError(f"--grace {args.grace}: give a number of seconds, 0 or more")
+    if args.concurrency < 1:
+        raise CommandError(f"--concurrency {args.concurrency}: give a number of threads, 1 or more")
+    served = [name for name in ("health", "metrics", "spans") if getattr(args, name)]
+    if (args.once or args.until_idle) and (args.concurrency > 1 or served):
+        raise CommandError("--once and --until-idle work alone: without --concurrency, --health, --metrics and --spans")
+    if args.metrics and not args.health:
+        raise CommandError("--metrics needs --health HOST:PORT: they are served there, at /metrics")
+    return Pace(args.concurrency, args.poll, args.ttl, args.grace)
+
+
+def _metrics(args: argparse.Namespace) -> "Metrics | None":
+    """The counters, if they were asked for; CommandError when the extra is not installed."""
+    if not args.metrics:
+        return None
+    try:
+        from .telemetry_metrics import Metrics
+    except ImportError as error:
+        raise CommandError(f"--metrics: {error}; install the extra: pip install 'crashwindow[metrics]'") from error
+    return Metrics()
+
+
+@contextmanager
+def _observer(args: argparse.Namespace, metrics: "Metrics | None") -> Iterator["Observer"]:
+    """Whoever was asked for, told of every turn and boundary."""
+    from .telemetry import BoundaryLog, Observers
+
+    observers: list[Observer] = [BoundaryLog()] if args.log == "json" else []
+    if metrics:
+        observers.append(metrics)
+    if not args.spans:
+        yield Observers(observers)
+        return
+    try:
+        from .telemetry_spans import Spans, exported
+    except ImportError as error:
+        raise CommandError(f"--spans: {error}; install the extra: pip install 'crashwindow[otel]'") from error
+    with exported() as provider:
+        yield Observers([*observers, Spans(provider)])
+
+
+@contextmanager
+def _health(args: argparse.Namespace, store: Store, workers: "Workers", metrics: "Metrics | None") -> Iterator[None]:
+    """The health endpoint, if it was asked for; CommandError for an address that cannot be taken."""
+    if args.health is None:
+        yield
+        return
+    from .health import Health, address_of
+
+    def ready() -> str | None:
+        if workers.stopping:
+            return "stopping"
+        try:
+            store.open_jobs(0, 1)
+        except StoreError as error:
+            return f"the store gives no answer: {error}"
+        return None
+
+    if metrics:
+        metrics.watch(lambda: workers.queued, lambda: len(workers.backlog.left))
+    try:
+        health = Health(address_of(args.health), lambda: workers.heart.alive, ready, metrics.text if metrics else None)
+    except (ValueError, OSError) as error:
+        raise CommandError(f"--health {args.health}: {error}") from error
+    with health:
+        yield

@@ -1,0 +1,175 @@
+"""A shift: one worker's turns, one after the other, whatever became of earlier workers.
+
+A job that it cannot run (its tools are not registered) is left alone, unclaimed. A job that it had to let go of, because
+the store gave no definite answer or a newer lease exists, is tried again later, after ever longer pauses. Neither keeps
+the other jobs waiting.
+"""
+
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from . import drive
+from .backlog import Backlog
+from .commands import Ports
+from .compensation import undoing_tool
+from .drive import Perform, StoppedError
+from .heartbeat import Heartbeat
+from .history import History
+from .hold import Hold
+from .records import Json
+from .registry import Registry
+from .sqlite_store import SqliteStore
+from .store import Store, StoreError
+from .telemetry import Observer, Unobserved, observed
+from .turn import End, Worker, tool_of
+
+if TYPE_CHECKING:
+    from .contracts.store import ContractStore
+
+log = logging.getLogger(__name__)
+
+
+class Shift:
+    """One worker, under a name of its own, and what it shares with the others of its process: heartbeat and backlog.
+
+    sleep: how its turns wait for a backoff. observer: who is told of its turns and boundaries.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        worker: Worker,
+        backlog: Backlog | None = None,
+        heart: Heartbeat | None = None,
+        perform: Perform = drive.perform,
+        sleep: Callable[[float], None] = time.sleep,
+        observer: Observer | None = None,
+    ) -> None:
+        self.worker = worker
+        self.observer = observer or Unobserved()
+        self.perform = observed(perform, self.observer)
+        self.ports = Ports(store, sleep, contracts_of(store))
+        self.backlog = backlog or Backlog(store)
+        self.heart = heart or Heartbeat(self.ports, worker.ttl, self.perform)
+
+    def turn(self, job_id: str) -> End | None:
+        """Bring a job to rest; None when that is not possible now, and the backlog says why."""
+        hold = Hold()
+        try:
+            problem = unrunnable(History(self.ports.store.events(job_id)).plan, self.worker, self.ports.contracts)
+            if problem:
+                self.backlog.cannot_run(job_id, problem)
+                self._say_left(job_id, problem)
+                return None
+            with self.heart.watching(hold):
+                end = self.observer.turn(job_id, self.worker.owner, lambda: self._run(job_id, hold))
+        except (StoppedError, StoreError) as error:
+            self._release(hold)
+            self.backlog.try_later(job_id, str(error))
+            self._say_left(job_id, str(error))
+            return None
+        except Exception as error:
+            # A defect, of ours or of a tool's registration, must not keep the other jobs waiting.
+            log.exception("job %s: unforeseen", job_id, extra=self._about(job_id))
+            self.backlog.try_later(job_id, f"{type(error).__name__}: {error}")
+            return None
+        return self._ended(job_id, end, hold)
+
+    def _run(self, job_id: str, hold: Hold) -> End:
+        return drive.run(self.worker, self.ports, job_id, self.perform, hold)
+
+    def _ended(self, job_id: str, end: End, hold: Hold) -> End | None:
+        if end.status == "idle":
+            why = "another worker holds its lease"
+            self.backlog.try_later(job_id, why, growing=False)
+            log.info("job %s: %s", job_id, why, extra=self._about(job_id))
+            return None
+        self._release(hold)
+        self.backlog.rests(job_id)
+        said = f"{end.status}: {end.reason}" if end.reason else end.status
+        log.info("job %s: %s", job_id, said, extra=self._about(job_id))
+        return end
+
+    def _release(self, hold: Hold) -> None:
+        """Drop the lease of a turn that is over: nothing is being sent any more. A newer holder's is not touched.
+
+        A job that was queued again, or let go of, must not wait for the lease to expire before another worker may have it.
+        """
+        if hold.lease is not None:
+            with suppress(StoreError):  # then it expires by itself, and this owner may claim it before
+                self.ports.store.release(hold.lease)
+
+    def _say_left(self, job_id: str, why: str) -> None:
+        log.warning("job %s: left open: %s", job_id, why, extra=self._about(job_id))
+
+    def _about(self, job_id: str) -> dict[str, Json]:
+        return {"job": job_id, "owner": self.worker.owner}
+
+
+def worker_with(registry: Registry, owner: str, ttl: float = Worker.ttl) -> Worker:
+    """A worker with all that is registered; `ttl`: seconds that its leases last without a heartbeat."""
+    return Worker(owner, registry.tools, ttl, confirmation=registry.confirmation, providers=registry.providers)
+
+
+def owner_id() -> str:
+    """A name that no other worker bears: host, process, and a random part, since process numbers come again.
+
+    Two workers of one process have different ones, since an owner may take over what it holds itself.
+    """
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def become_worker(store: Store) -> None:
+    """Check that the store is durable, and make this process its only worker. Raises StoreUnusableError."""
+    if isinstance(store, SqliteStore):  # the memory store belongs to one process anyway
+        store.worker_lock()
+
+
+def contracts_of(store: Store) -> "ContractStore | None":
+    """Where approval nodes ask a person: in the same file; None for a store that ends with its process."""
+    if not isinstance(store, SqliteStore):
+        return None
+    from .contracts.sqlite_contracts import SqliteContractStore
+
+    return SqliteContractStore(store)
+
+
+def unrunnable(plan: dict[str, Json], worker: Worker, contracts: "ContractStore | None") -> str | None:
+    """Why this worker cannot run a stored plan, and the remedy; None when it can. contracts: where approval nodes ask."""
+    if contracts is None and any("approve" in entry for entry in plan["nodes"]):
+        return "its plan asks a person for approval, who answers in another process; use a store sqlite:///FILE"
+    if any("contract_key" in entry for entry in plan["nodes"]):
+        return "it is the step of an execution contract, which its graph runner works: advance the contract's session"
+    for kind, key, registered in (("tools", "tool", worker.tools), ("providers", "llm", worker.providers)):
+        missing = sorted({entry[key] for entry in plan["nodes"] if key in entry} - registered.keys())
+        if missing:
+            names = ", ".join(map(repr, missing))
+            return f"its plan needs {kind} that are not registered here: {names}; start the worker with --tools FILE"
+    try:
+        for entry in plan["nodes"]:
+            if "tool" in entry:
+                tool = tool_of(entry, worker.tools)
+                if "undoes" in entry:
+                    undoing_tool(tool)
+    except ValueError as error:
+        return f"its plan does not agree with a tool's contract: {error}; change the tool's declaration back"
+    return None
+
+
+def relay(ports: Ports, perform: Perform = drive.perform) -> None:
+    """Queue jobs again whose request for approval was answered, where whoever answered did not come to that."""
+    if ports.contracts is None:
+        return
+    from .contracts import approvals
+    from .contracts.store import ContractError
+
+    try:
+        approvals.relay(ports, perform)
+    except ContractError as error:
+        log.warning("requests for approval are left as they are: %s", error)

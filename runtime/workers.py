@@ -1,0 +1,230 @@
+"""The workers of one process: threads, each a worker under a name of its own, over one bounded queue of jobs that are ready.
+
+One thread reads the open jobs, in rounds and by the page, and fills the queue; it reads on only when there is room, and rests
+when a round is over. A queued job is not claimed yet: the worker that takes it from the queue claims it, and where another
+process was first it is left to that.
+"""
+
+import logging
+import queue
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from . import drive
+from .backlog import Backlog
+from .commands import Ports
+from .drive import Perform
+from .heartbeat import Heartbeat
+from .registry import Registry
+from .shift import Shift, become_worker, contracts_of, owner_id, relay, worker_with
+from .store import Store, StoreError
+from .telemetry import Observer, Unobserved, observed
+from .turn import Worker
+from .worker import Stop
+
+QUEUED: Final = 2
+"""How many jobs are queued for each thread: one at hand, and one while the next page is read."""
+LETTING_GO: Final = 5.0
+"""Seconds that turns have to write what they know, once they were asked to let go."""
+LOOK: Final = 0.1
+"""Seconds between two looks whether a signal has asked to stop: a signal's handler may not wake a thread that waits."""
+RELAY: Final = 5.0
+"""Seconds between two looks for answered requests that nobody has queued: a safety net, since who answers does it himself."""
+
+log = logging.getLogger(__name__)
+
+
+class Wakes(Protocol):
+    """Whoever hears of jobs that were submitted or queued again, by any process."""
+
+    def wait(self, seconds: float) -> None:
+        """Return when there may be something to do, at the latest after so many seconds. Raises StoreError."""
+        ...
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the workers of a process work. Times are in seconds.
+
+    concurrency: threads. poll: between two rounds through the open jobs, where nothing wakes the process before. ttl: of a lease.
+    grace: how long a stop waits for turns to end by themselves.
+    """
+
+    concurrency: int = 1
+    poll: float = 1.0
+    ttl: float = 30.0
+    grace: float = 30.0
+
+
+class Workers:
+    """The threads of one process, from `run` to its end."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        stop: Stop,
+        pace: Pace | None = None,
+        perform: Perform = drive.perform,
+        observer: Observer | None = None,
+        wakes: Wakes | None = None,
+    ) -> None:
+        self.pace = pace or Pace()
+        self._store, self._stop, self._wakes = store, stop, wakes
+        self._queue: queue.Queue[str | None] = queue.Queue(QUEUED * self.pace.concurrency)
+        self._in_hand: set[str] = set()
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._round_due = self._relay_due = 0.0
+        self._grace_over = threading.Event()
+        self._failed: BaseException | None = None
+        observer = observer or Unobserved()
+        self._ports = Ports(store, self._sleep, contracts_of(store))
+        self._perform = observed(perform, observer)
+        self.backlog = Backlog(store)
+        self.heart = Heartbeat(self._ports, self.pace.ttl, self._perform)
+        self._shifts = [
+            Shift(store, self._worker(registry), self.backlog, self.heart, perform, self._sleep, observer)
+            for _ in range(self.pace.concurrency)
+        ]
+
+    @property
+    def queued(self) -> int:
+        """How many jobs are queued or in a turn."""
+        with self._lock:
+            return len(self._in_hand)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether no further job is taken."""
+        return self._stop.requested
+
+    def run(self) -> list[str]:
+        """Work until asked to stop; the jobs whose turns have not ended though the grace has: their tools still run.
+
+        The caller has to end the process then, without closing the store: until a process ends its requests may be sent, and
+        what locks it holds say that it lives. Raises StoreUnusableError.
+        """
+        become_worker(self._store)
+        threads = [threading.Thread(target=self._serve, args=(shift,), daemon=True) for shift in self._shifts]
+        if self._wakes is not None:
+            threading.Thread(target=self._listen, args=(self._wakes,), name="wakes", daemon=True).start()
+        with self.heart:
+            for thread in threads:
+                thread.start()
+            try:
+                while not self._stop.requested:
+                    self._rest(self._feed())
+            finally:
+                self._end(threads)
+        if self._failed is not None:
+            raise self._failed
+        with self._lock:
+            return sorted(self._in_hand)
+
+    # The thread that feeds.
+
+    def _feed(self) -> float:
+        """Fill the queue, and say for how long to rest, where nothing happens before: in seconds."""
+        try:
+            self._relay()
+            while not self._queue.full():
+                if not self.backlog.amid and time.monotonic() < self._round_due:
+                    break
+                self._read_on()
+        except StoreError as error:
+            log.warning("the store gave no answer: %s", error)
+            return self.pace.poll
+        if self.backlog.amid or self._queue.full():
+            return self.pace.poll
+        return max(0.0, self._round_due - time.monotonic())
+
+    def _read_on(self) -> None:
+        """Queue what is ready of the next page, as far as there is room."""
+        page, now = self.backlog.page(), self._store.now()
+        for job in page:
+            if self._queue.full():
+                return
+            if job.free_at <= now and self.backlog.ready(job.job_id):
+                self._put(job.job_id)
+            self.backlog.passed(job)
+        if not page:
+            self.backlog.next_round()
+            self._round_due = time.monotonic() + self.pace.poll
+
+    def _put(self, job_id: str) -> None:
+        """Queue a job that is not in hand already. Only this thread puts, so there is room."""
+        with self._lock:
+            if job_id in self._in_hand:
+                return
+            self._in_hand.add(job_id)
+        self._queue.put_nowait(job_id)
+
+    def _relay(self) -> None:
+        if time.monotonic() >= self._relay_due:
+            self._relay_due = time.monotonic() + RELAY
+            relay(self._ports, self._perform)
+
+    def _rest(self, seconds: float) -> None:
+        """Wait for news: a turn that ended, jobs that were announced, a stop; or until it is time."""
+        give_up = time.monotonic() + seconds
+        while not self._stop.requested and (left := give_up - time.monotonic()) > 0:
+            if self._news.wait(min(LOOK, left)):
+                break
+        self._news.clear()
+
+    def _end(self, threads: list[threading.Thread]) -> None:
+        """Take no further job; wait for the turns at hand, then ask them to let go, then leave those whose tools still run."""
+        while not self._queue.empty():
+            with self._lock:
+                self._in_hand.discard(self._queue.get_nowait() or "")
+        for _ in threads:
+            self._queue.put_nowait(None)
+        if not _ended(threads, self.pace.grace):
+            log.warning("the grace of %s s is over: turns are asked to let go of their jobs", self.pace.grace)
+            self.heart.let_go()
+            self._grace_over.set()
+            _ended(threads, LETTING_GO)
+
+    # The threads that work.
+
+    def _serve(self, shift: Shift) -> None:
+        """Turns, until there is nothing more to take from the queue."""
+        try:
+            while (job_id := self._queue.get()) is not None:
+                shift.turn(job_id)
+                with self._lock:
+                    self._in_hand.discard(job_id)
+                self._news.set()
+        except BaseException as error:
+            # A tool asked for the end of the process: it must not lose a thread in silence instead.
+            self._failed = error
+            self._stop.requested = True
+
+    def _listen(self, wakes: Wakes) -> None:
+        """Begin a round at once where jobs are announced."""
+        while not self._stop.requested:
+            try:
+                wakes.wait(self.pace.poll)
+            except StoreError as error:
+                log.warning("nobody tells of new jobs, they are looked for every %s s: %s", self.pace.poll, error)
+                self._stop.wait(self.pace.poll)
+            self._round_due = 0.0
+            self._news.set()
+
+    def _sleep(self, seconds: float) -> None:
+        """A backoff, which the end of the grace cuts short: the turn then lets go before it begins anything."""
+        self._grace_over.wait(seconds)
+
+    def _worker(self, registry: Registry) -> Worker:
+        return worker_with(registry, owner_id(), self.pace.ttl)
+
+
+def _ended(threads: list[threading.Thread], seconds: float) -> bool:
+    """Whether all threads end within so many seconds."""
+    give_up = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, give_up - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)

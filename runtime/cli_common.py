@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from .address import without_password
 from .errors import CommandError
 from .plain import plain
 from .records import Event, Json
@@ -27,7 +28,7 @@ def opened(url: str, existing: bool = False) -> Iterator[Store]:
     if existing and url == "memory:":
         raise CommandError("the store 'memory:' ends with its process, so there is nothing to see; use sqlite:///FILE")
     try:
-        store = open_store(url)
+        store = open_store(url, make=not existing)
     except ValueError as error:
         raise CommandError(f"--store: {error}") from error
     try:
@@ -46,7 +47,7 @@ def events_of(store: Store, job_id: str, url: str) -> list[Event]:
 
 def no_such_job(job_id: str, url: str) -> CommandError:
     """What is said about a job that was never submitted."""
-    return CommandError(f"there is no job {job_id!r} in {url}; `crashwindow jobs` lists them")
+    return CommandError(f"there is no job {job_id!r} in {without_password(url)}; `crashwindow jobs` lists them")
 
 
 def parsed(option: str, text: str) -> Json:

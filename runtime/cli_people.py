@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from .address import without_password
 from .cli_common import compact, events_of, no_such_job, opened, parsed, registry_of
 from .plain import plain
 from .records import Event

@@ -53,6 +53,12 @@ _SETTINGS: Final = (
 )
 
 
+_FORM: Final = (
+    "the PostgreSQL address cannot be read; its form is postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with special characters in"
+    " user and password percent-encoded (@ is %40, / is %2F), and parameters of libpq after a question mark"
+)
+
+
 class Address(NamedTuple):
     """Where a database is: what to connect with, and what may be printed of it."""
 
@@ -65,13 +71,18 @@ def address(url: str) -> Address:
     try:
         given = conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:
-        raise ValueError(
-            "the PostgreSQL address cannot be read; its form is postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with special"
-            " characters in user and password percent-encoded (@ is %40), and parameters of libpq after a question mark"
-        ) from None
+        raise ValueError(_FORM) from None
+    # What stands before an @ that was not encoded would be taken for a host, a port or a database, and be printed.
+    if any("@" in str(part) for part in (given.get("host"), given.get("dbname"))) or not _is_port(given.get("port")):
+        raise ValueError(_FORM)
     host, port = given.get("host") or given.get("hostaddr") or "localhost", given.get("port") or 5432
     name = f"postgresql://{host}:{port}/{given.get('dbname') or given.get('user') or ''}"
     return Address(conninfo.make_conninfo(**{**_NETWORK, **given}), name)
+
+
+def _is_port(given: object) -> bool:
+    """Whether this is a port, several hosts' ports, or none."""
+    return given is None or all(port.isdecimal() for port in str(given).split(",") if port)
 
 
 class Session:

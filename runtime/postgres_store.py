@@ -12,6 +12,7 @@ from psycopg.errors import UniqueViolation
 from . import postgres_statements as sql
 from .event_chain import chained
 from .postgres_clock import LEAD, counter
+from .postgres_notify import PostgresWakes
 from .postgres_schema import prepare
 from .postgres_session import CONNECTIONS, Connection, Session
 from .records import (
@@ -41,6 +42,7 @@ from .store_rules import (
     stale,
     status_after,
 )
+from .wakes import Wakes
 
 _NO_EPOCH: Final = 2**63 - 1
 """Compared with a fence in place of the epoch that events of people and clients do not have."""
@@ -77,6 +79,10 @@ class PostgresStore:
     def session(self) -> Session:
         """The connections, for what else lies in the database."""
         return self._session
+
+    def wakes(self) -> Wakes:
+        """Announcements of claimable jobs: see `Wakes`."""
+        return PostgresWakes(self._session)
 
     def check_durability(self) -> None:
         """Raise StoreUnusableError unless acknowledged writes outlive a power loss, as the server is configured now."""

@@ -80,6 +80,12 @@ LIBRARIES = (
         "stores, tools, a verifier of rows, readers of raw files",
     ),
     Library(
+        "psycopg",
+        "psycopg",
+        ("runtime/postgres*", "runtime/contracts/postgres*"),
+        "the PostgreSQL store, which no other command loads",
+    ),
+    Library(
         "httpx",
         "httpx",
         ("runtime/tools*", "runtime/verifiers*", "runtime/providers*", "runtime/inputs_http.py"),

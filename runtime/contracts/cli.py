@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from ...model.contract import Status
+from ..address import without_password
 from ..canonical import NotCanonicalError
 from ..cli_common import compact, opened, parsed, print_table, registry_of
 from ..errors import CommandError
@@ -58,7 +59,11 @@ def contract_list(args: argparse.Namespace) -> int:
         )
         for each in sorted(found, key=lambda each: ORDER.index(each.status))
     ]
-    print_table(f"contracts in {args.store}", ("id", "session", "action", "status", "since", "waits for"), rows)
+    print_table(
+        f"contracts in {without_password(args.store)}",
+        ("id", "session", "action", "status", "since", "waits for"),
+        rows,
+    )
     return 0
 
 
@@ -76,7 +81,7 @@ def contract_show(args: argparse.Namespace) -> int:
                 (moment(m.timestamp), m.from_, m.trigger, m.to, m.actor, m.metadata.get("by", "")) for m in history
             ]
             print_table(f"history: {len(history)} transitions, chain verified", columns, moves)
-        say_question(args.store, ports, contract)
+        say_question(without_password(args.store), ports, contract)
     return 0
 
 
@@ -190,7 +195,7 @@ def _desk(args: argparse.Namespace) -> Iterator[ContractPorts]:
             raise CommandError(f"{name} {value!a} is not UTF-8 text; nothing was changed")
     with opened(args.store, existing=True) as store:
         if not isinstance(store, SqliteStore):
-            raise CommandError(f"--store {args.store}: contracts lie in sqlite:///FILE")
+            raise CommandError(f"--store {without_password(args.store)}: contracts lie in sqlite:///FILE")
         try:
             yield ContractPorts(store, time.sleep, SqliteContractStore(store))
         except NotCanonicalError as error:
@@ -285,4 +290,4 @@ def _say_next(args: argparse.Namespace, session_id: str) -> None:
     if job_of(session_id) is None:
         print(f"  nothing executes here: GraphRunner.advance({session_id!r}) of the application goes on")
     else:
-        print(f"  next: crashwindow worker --store {shlex.quote(args.store)} --until-idle")
+        print(f"  next: crashwindow worker --store {shlex.quote(without_password(args.store))} --until-idle")

@@ -181,7 +181,7 @@ class EmbeddedPostgres:
         password = self._directory / "password"
         password.write_text(self.password, encoding="utf-8")
         self._own(password)
-        command = [self._binaries / "initdb", "-D", self._data, "-U", USER, "--auth=scram-sha-256", "--no-sync"]
+        command: list[str | Path] = [self._binaries / "initdb", "-D", self._data, "-U", USER, "--auth=scram-sha-256", "--no-sync"]
         made = self._spawn(
             [*command, "--encoding=UTF8", "--no-locale", f"--pwfile={password}"],
             stdout=subprocess.PIPE,

@@ -69,7 +69,7 @@ class Address(NamedTuple):
 def address(url: str) -> Address:
     """The parts of a `postgresql://` address. ValueError, which does not repeat it (a password may be in it), for a bad one."""
     try:
-        given = conninfo.conninfo_to_dict(url)
+        given: dict[str, Any] = conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         raise ValueError(_FORM) from None
     # What stands before an @ that was not encoded would be taken for a host, a port or a database, and be printed.

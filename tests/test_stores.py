@@ -683,8 +683,10 @@ def test_an_address_of_another_form_is_refused(url: str) -> None:
         open_store(url)
 
 
-def test_postgresql_is_not_there_yet() -> None:
-    """A PostgreSQL address is told apart from nonsense, and its password is not repeated."""
-    with pytest.raises(ValueError, match="not available in this version") as refusal:
-        open_store("postgresql://user:secret@host/db")
-    assert "secret" not in str(refusal.value)
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_a_database_is_opened_by_its_address(postgres_url: str, clock: Clock, scheme: str) -> None:
+    """Both schemes that libpq knows lead to the PostgreSQL store, on the given clock."""
+    opened = open_store(postgres_url.replace("postgresql", scheme), clock)
+    assert opened.submit(JOB, CREATED)
+    assert opened.now() == clock.time
+    opened.close()

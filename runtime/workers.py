@@ -9,8 +9,9 @@ import logging
 import queue
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from . import drive
 from .backlog import Backlog
@@ -19,9 +20,10 @@ from .drive import Perform
 from .heartbeat import Heartbeat
 from .registry import Registry
 from .shift import Shift, become_worker, contracts_of, owner_id, relay, worker_with
-from .store import Store, StoreError
+from .store import Store, StoreError, StoreUnusableError
 from .telemetry import Observer, Unobserved, observed
 from .turn import Worker
+from .wakes import Wakes, wakes_of
 from .worker import Stop
 
 QUEUED: Final = 2
@@ -34,14 +36,6 @@ RELAY: Final = 5.0
 """Seconds between two looks for answered requests that nobody has queued: a safety net, since who answers does it himself."""
 
 log = logging.getLogger(__name__)
-
-
-class Wakes(Protocol):
-    """Whoever hears of jobs that were submitted or queued again, by any process."""
-
-    def wait(self, seconds: float) -> None:
-        """Return when there may be something to do, at the latest after so many seconds. Raises StoreError."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -69,10 +63,9 @@ class Workers:
         pace: Pace | None = None,
         perform: Perform = drive.perform,
         observer: Observer | None = None,
-        wakes: Wakes | None = None,
     ) -> None:
         self.pace = pace or Pace()
-        self._store, self._stop, self._wakes = store, stop, wakes
+        self._store, self._stop = store, stop
         self._queue: queue.Queue[str | None] = queue.Queue(QUEUED * self.pace.concurrency)
         self._in_hand: set[str] = set()
         self._lock = threading.Lock()
@@ -109,8 +102,8 @@ class Workers:
         """
         become_worker(self._store)
         threads = [threading.Thread(target=self._serve, args=(shift,), daemon=True) for shift in self._shifts]
-        if self._wakes is not None:
-            threading.Thread(target=self._listen, args=(self._wakes,), name="wakes", daemon=True).start()
+        if (wakes := wakes_of(self._store)) is not None:
+            threading.Thread(target=self._listen, args=(wakes,), name="wakes", daemon=True).start()
         with self.heart:
             for thread in threads:
                 thread.start()
@@ -177,9 +170,10 @@ class Workers:
 
     def _end(self, threads: list[threading.Thread]) -> None:
         """Take no further job; wait for the turns at hand, then ask them to let go, then leave those whose tools still run."""
-        while not self._queue.empty():
-            with self._lock:
-                self._in_hand.discard(self._queue.get_nowait() or "")
+        with suppress(queue.Empty):
+            while dropped := self._queue.get_nowait():
+                with self._lock:
+                    self._in_hand.discard(dropped)
         for _ in threads:
             self._queue.put_nowait(None)
         if not _ended(threads, self.pace.grace):
@@ -194,25 +188,29 @@ class Workers:
         """Turns, until there is nothing more to take from the queue."""
         try:
             while (job_id := self._queue.get()) is not None:
-                shift.turn(job_id)
+                self._news.set()  # there is room
+                if not self._stop.requested:
+                    shift.turn(job_id)
                 with self._lock:
                     self._in_hand.discard(job_id)
-                self._news.set()
         except BaseException as error:
             # A tool asked for the end of the process: it must not lose a thread in silence instead.
             self._failed = error
             self._stop.requested = True
 
     def _listen(self, wakes: Wakes) -> None:
-        """Begin a round at once where jobs are announced."""
+        """Begin a round at once where jobs are announced. Nobody waits for this thread: a stop may find it in a long wait."""
         while not self._stop.requested:
             try:
                 wakes.wait(self.pace.poll)
+            except StoreUnusableError:  # closed meanwhile; if it is more than that, the reading thread says so
+                break
             except StoreError as error:
-                log.warning("nobody tells of new jobs, they are looked for every %s s: %s", self.pace.poll, error)
+                log.warning("new jobs are not announced now, but looked for: %s", error)
                 self._stop.wait(self.pace.poll)
             self._round_due = 0.0
             self._news.set()
+        wakes.close()
 
     def _sleep(self, seconds: float) -> None:
         """A backoff, which the end of the grace cuts short: the turn then lets go before it begins anything."""

@@ -1,0 +1,265 @@
+"""The proof for any number of workers: the one-worker invariant, read in the fleet, and the coupling are inductive (T-PROP).
+
+What is assumed of the state before: each clause and each property of the one-worker machine, through the projection of
+`model/fleet_properties.py`; the coupling; the epochs. What is shown: every start satisfies it, every row of the fleet keeps it,
+whoever acts; a worker changes a store only where it stands (P5); and no row takes back what only grows, or writes after the end
+(P7). Beside it the proof's health, as for one worker.
+"""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import z3
+
+from ..model.fleet import OWN, Fleet, FleetRule, stands
+from ..model.fleet_properties import Lifted, coupling, durable, lift
+from ..model.invariant import Clause
+from ..model.machine import Actor
+from ..model.properties import Property
+from .evidence import Verdict
+from .prove import judge
+from .prove_encode import conj, disj, in_domain, neg
+from .prove_fleet_encode import ACTOR, LEADER, LOGIC, NAMED, SOME, After, State, enabled, epoch_facts
+from .prove_obligations import strengthen
+from .prove_solve import BUDGET, Answer, Obligation, Progress, Result
+
+P5 = "P5"
+
+
+@dataclass(frozen=True)
+class FleetProof:
+    """Everything that was asked and answered about one fleet."""
+
+    fleet: Fleet
+    properties: tuple[Property, ...]
+    results: tuple[Result, ...]
+    known: tuple[str, ...]
+    seconds: float
+
+    def rests_on(self, identifier: str) -> list[Result]:
+        """The answers that the proof of one property rests on: the whole induction, and its own obligations."""
+        return [r for r in self.results if r.obligation.property in ("", identifier)]
+
+    def verdict(self, identifier: str) -> Verdict:
+        """PROVED; ERROR without an answer, or where the proof says nothing; NOT CHECKED where the induction fails."""
+        return judge(self.rests_on(identifier))
+
+    @property
+    def holds(self) -> bool:
+        """Whether P5 and every property of the one-worker machine is proved."""
+        return all(self.verdict(name) is Verdict.PROVED for name in (P5, *(p.id for p in self.properties)))
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """The obligations that are not met."""
+        return tuple(r.obligation.name for r in self.results if not r.met)
+
+    @property
+    def unreachable(self) -> tuple[str, ...]:
+        """The rows that cannot fire in any state of the invariant."""
+        return tuple(r.obligation.rule for r in self.results if r.obligation.kind == "fires" and r.answer == "unsat")
+
+
+class Obligations:
+    """The questions, over one invariant."""
+
+    def __init__(self, fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause]) -> None:
+        self.fleet, self.properties = fleet, properties
+        self.state = State(fleet)
+        self.lifted = [each for c in strengthen(properties, clauses) for each in lift(fleet, c.name, c.never)]
+        self.coupling = coupling(fleet)
+
+    def known(self) -> list[str]:
+        """The invariant, a line per clause, for the named workers."""
+        state = self.state
+        fixed = [g for g in self.fleet.machine.impossible]
+        lines = [f"(assert {neg(state.guard(g))}) ; configuration ruled out" for g in fixed]
+        lines += [f"(assert {neg(state.lifted(c, NAMED))}) ; {c.name}" for c in self.lifted]
+        lines += [f"(assert {neg(state.broken(c, x))}) ; {c.name}: {x}" for c in self.coupling for x in NAMED]
+        for x in NAMED:
+            for y in NAMED:
+                lines += [f"(assert {fact}) ; {name}: {x}, {y}" for name, fact in epoch_facts(state, x, y)]
+        return list(dict.fromkeys(lines))
+
+    def all(self) -> Iterator[Obligation]:
+        """Every question, in a fixed order."""
+        yield Obligation(
+            "a start satisfies the invariant",
+            "initial",
+            "unsat",
+            conj([self.initial(), self.breaks(self.state, None)]),
+            free=True,
+        )
+        for rule in self.fleet.rules:
+            goal = conj([enabled(self.state, rule), self.breaks(After(self.state, rule), rule)])
+            yield Obligation(f"{rule.name} keeps the invariant", "rule", "unsat", goal, rule=rule.name)
+        yield from self.fenced()
+        for p in self.properties:
+            yield from self.grows(p)
+        yield Obligation("whoever leads can be overtaken", "rule", "unsat", self.blocked())
+        yield from self.health()
+
+    def initial(self) -> str:
+        """A run may begin here: nobody has claimed."""
+        state = self.state
+        terms = [in_domain(f, state.shared(f.name), f.starts) for f in self.fleet.shared]
+        terms += [neg(state.guard(g)) for g in self.fleet.machine.impossible]
+        terms += [in_domain(f, state.own(f.name, x), f.values[:1]) for x in NAMED for f in self.fleet.own]
+        terms += [f"(= {state.epoch(x)} 0)" for x in NAMED]
+        return conj([*terms, "(= top 0)", *(f"(= {state.fence(s)} 0)" for s in ("events", "ledger", "effects"))])
+
+    def breaks(self, after: State, rule: FleetRule | None) -> str:
+        """Some clause does not hold any more."""
+        written = set() if rule is None else {n.removeprefix(OWN) for n in rule.writes}
+        led = rule is None or rule.raises == "effects" or rule.claims or rule.bars
+        clauses = [c for c in self.lifted if rule is None or led or self.touches(c, written)]
+        one, other = SOME
+        terms = [after.lifted(c, SOME) for c in clauses]
+        terms += [after.broken(c, one) for c in self.coupling]
+        terms += [neg(fact) for _, fact in epoch_facts(after, one, other)]
+        return disj(terms)
+
+    def touches(self, clause: Lifted, written: set[str]) -> bool:
+        names = {*clause.shared, *(n.removeprefix(OWN) for n in clause.leader or ())}
+        names |= {"at", "landed"} if clause.led else set()
+        names |= {"at", self.fleet.shape.request, "barred"} if clause.senders else set()
+        return not names.isdisjoint(written)
+
+    def fenced(self) -> Iterator[Obligation]:
+        """P5: a worker changes a store only where no newer one has read it."""
+        for rule in self.fleet.rules:
+            stores = {self.fleet.shape.stores[n] for n in rule.writes if n in self.fleet.shape.stores}
+            if rule.actor is Actor.WORKER and stores:
+                below = disj(self.state.guard({stands(s): frozenset({"no"})}) for s in stores)
+                yield Obligation(
+                    f"{rule.name} is fenced", "grows", "unsat", conj([enabled(self.state, rule), below]), rule.name, P5
+                )
+        for store in sorted(set(self.fleet.shape.stores.values())):
+            goal = disj(conj([enabled(self.state, r), self.state.guard({stands(store): frozenset({"no"})})])
+                        for r in self.fleet.rules if r.name == f"refused by {store}")  # fmt: skip
+            yield Obligation(f"a write can be refused by {store}", "occurs", "sat", goal, property=P5)
+
+    def grows(self, p: Property) -> Iterator[Obligation]:
+        """What only grows, and what absorbs."""
+        fields = {f.name: f for f in self.fleet.shared}
+        for rule in self.fleet.rules:
+            after = After(self.state, rule)
+            terms = []
+            for name in p.grows:
+                before, then, f = self.state.shared(name), after.shared(name), fields[name]
+                if before != then:
+                    terms.append(
+                        f"(< {then} {before})"
+                        if f.count
+                        else conj([in_domain(f, before, f.values[1:]), neg(f"(= {then} {before})")])
+                    )
+            changed = [
+                neg(f"(= {self.state.shared(n)} {after.shared(n)})")
+                for n in durable(self.fleet)
+                if after.shared(n) != self.state.shared(n)
+            ]
+            terms += [conj([self.state.guard(g), disj(changed)]) for g in p.absorbing]
+            goal = conj([enabled(self.state, rule), disj(terms)])
+            if goal != "false":
+                yield Obligation(f"{rule.name} keeps {p.id}", "grows", "unsat", goal, rule=rule.name, property=p.id)
+
+    def blocked(self) -> str:
+        """Somebody leads, and no row of F3 says what it means to overtake it."""
+        rows = [r for r in self.fleet.rules if r.overtakes]
+        led = [{n: v for n, v in r.guards.items() if n.startswith("l.") or "." not in n} for r in rows]
+        busy = {f"{OWN}at": self.fleet.working, stands("effects"): frozenset({"yes"})}
+        return conj([self.state.guard(busy, LEADER), *(neg(self.state.guard(g)) for g in led)])
+
+    def health(self) -> Iterator[Obligation]:
+        """The invariant can hold, with several workers; a run can begin; what the properties speak of can occur; rows can fire."""
+        state = self.state
+        yield Obligation(
+            "the invariant can hold, of workers that differ", "consistent", "sat", f"(distinct {' '.join(NAMED)})"
+        )
+        yield Obligation("a run can begin", "starts", "sat", self.initial())
+        crowd = conj([state.leads(LEADER), f"(distinct {' '.join(NAMED)})", *(state.sends(x) for x in SOME)])
+        if self.fleet.shape.request:
+            yield Obligation("one leads while two that were overtaken may still send", "occurs", "sat", crowd)
+        for p in self.properties:
+            for n, g in enumerate(p.occurs, 1):
+                seen = disj(state.lifted(c, NAMED) for c in lift(self.fleet, p.id, g))
+                yield Obligation(f"{p.id} can occur, {n}", "occurs", "sat", seen, property=p.id)
+        for rule in self.fleet.rules:
+            yield Obligation(f"{rule.name} can fire", "fires", "sat", enabled(state, rule), rule=rule.name)
+
+
+def prove_fleet(
+    fleet: Fleet,
+    properties: Sequence[Property],
+    clauses: Sequence[Clause],
+    progress: Progress | None = None,
+    budget: int = BUDGET,
+) -> FleetProof:
+    """Prove `properties` and P5 for any number of workers, by induction over the one-worker machine's clauses and the coupling."""
+    started = time.perf_counter()
+    asked = Obligations(fleet, properties, clauses)
+    known = asked.known()
+    results = tuple(_solve(asked.state, known, list(asked.all()), budget, progress))
+    return FleetProof(fleet, tuple(properties), results, tuple(known), time.perf_counter() - started)
+
+
+def _solve(
+    state: State, known: list[str], obligations: list[Obligation], budget: int, progress: Progress | None
+) -> Iterator[Result]:
+    """Answer each obligation, in order; everything is read in one go, into a context of its own."""
+    context = z3.Context()
+    lines = [*state.declarations(), *known]
+    goals = [f"(assert {o.goal})" for o in obligations]
+    terms = list(z3.parse_smt2_string("\n".join([*lines, *goals]), ctx=context))
+    split = len(terms) - len(goals)
+    domains = split - len(known)
+    free, bound = _solver(context, terms[:domains], budget), _solver(context, terms[:split], budget)
+    for done, (obligation, goal) in enumerate(zip(obligations, terms[split:], strict=True), 1):
+        clock = time.perf_counter()
+        solver = free if obligation.free else bound
+        solver.push()
+        solver.add(goal)
+        outcome = solver.check()
+        answer: Answer = "sat" if outcome == z3.sat else "unsat" if outcome == z3.unsat else "unknown"
+        if answer == "unknown" and solver.reason_unknown().startswith("interrupted"):
+            raise KeyboardInterrupt
+        model = _model(solver.model(), state, context) if answer == "sat" != obligation.expected else {}
+        solver.pop()
+        yield Result(obligation, answer, 0, time.perf_counter() - clock, model)
+        if progress is not None:
+            progress(done, len(obligations))
+
+
+def _solver(context: z3.Context, terms: Sequence[z3.BoolRef], budget: int) -> z3.Solver:
+    solver = z3.SolverFor(LOGIC, ctx=context)
+    solver.set("rlimit", budget)
+    solver.add(*terms)
+    return solver
+
+
+def _model(model: z3.ModelRef, state: State, context: z3.Context) -> dict[str, str]:
+    """The state in which an obligation fails: shared fields, fences, and the fields of each named worker."""
+    values = {d.name(): d for d in model.decls()}
+    sort = z3.DeclareSort("Worker", context)
+    found = {}
+
+    def value(term: z3.ExprRef) -> int:
+        return int(model.eval(term, model_completion=True).as_long())  # type: ignore[attr-defined]
+
+    for f in state.fleet.shared:
+        number = value(z3.Int(f.name, context))
+        found[f.name] = str(number) if f.count else f.values[number]
+    for store in ("events", "ledger", "effects"):
+        found[f"fence {store}"] = str(value(z3.Int(f"fence {store}", context)))
+    for x in NAMED:
+        worker = z3.Const(x, sort)
+        name = str(model.eval(worker, model_completion=True))
+        found[x] = name
+        found[f"{x}.epoch"] = str(value(z3.Function("epoch", sort, z3.IntSort(context))(worker)))
+        for f in state.fleet.own:
+            number = value(z3.Function(f"its {f.name}", sort, z3.IntSort(context))(worker))
+            found[f"{x}.{f.name}"] = str(number) if f.count else f.values[number]
+    return found if values else {}

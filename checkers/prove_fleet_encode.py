@@ -1,0 +1,250 @@
+"""The fleet as SMT-LIB 2 text: workers are an uninterpreted sort, their fields functions of it, epochs numbers.
+
+Why a few named workers are enough. Every assumption is universal (it says something of each worker, or of each pair), what an
+obligation asks for is existential (the worker that acts, the one that leads, and one or two for whom something fails), and no
+function yields a worker. So if the assumptions and the goal hold in some fleet, of whatever size, they hold in the part of it that
+consists of the named workers; the assumptions are therefore written out for these alone, which changes no answer. Nothing says
+that the named workers differ.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+
+from ..model.fleet import LED, OWN, Fleet, FleetRule, stands
+from ..model.fleet_properties import Agree, Lifted, Never, leading, sending
+from ..model.fleet_shape import STORES
+from ..model.machine import Field, Guard
+from .prove_encode import conj, disj, in_domain, neg, symbol
+
+LOGIC = "QF_UFLIA"
+ACTOR, LEADER = "w", "leader"
+SOME = ("u", "v")
+NAMED = (ACTOR, LEADER, *SOME)
+"""Who acts, who passed F3 last, and two more, for whom something may fail."""
+
+
+def fence(store: str) -> str:
+    """A store's fence: the highest epoch that it was told."""
+    return symbol(f"fence {store}")
+
+
+def ite(condition: str, yes: str, no: str) -> str:
+    """If, then, else."""
+    return yes if condition == "true" or yes == no else no if condition == "false" else f"(ite {condition} {yes} {no})"
+
+
+def same(one: str, other: str) -> str:
+    """Whether two terms name the same worker."""
+    return "true" if one == other else f"(= {one} {other})"
+
+
+class State:
+    """The state before a rule: each of the questions that the invariant asks of a state, as terms."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+
+    @property
+    def leader(self) -> str:
+        """Who passed F3 last, of those who stood there."""
+        return LEADER
+
+    def shared(self, name: str) -> str:
+        """A shared field."""
+        return symbol(name)
+
+    def own(self, name: str, worker: str) -> str:
+        """A field of a worker."""
+        return f"({symbol('its ' + name)} {worker})"
+
+    def epoch(self, worker: str) -> str:
+        """A worker's epoch; 0 for one that never claimed."""
+        return f"(epoch {worker})"
+
+    def top(self) -> str:
+        """The highest epoch that was ever given."""
+        return "top"
+
+    def fence(self, store: str) -> str:
+        """A store's fence."""
+        return fence(store)
+
+    def stands(self, store: str, worker: str) -> str:
+        """The worker's epoch is not below the store's fence."""
+        return f"(>= {self.epoch(worker)} {self.fence(store)})"
+
+    def literal(self, name: str, values: frozenset[str], workers: dict[str, str]) -> str:
+        """One literal of a guard; `workers` says who is meant by `w.` and `l.`."""
+        who, dot, rest = name.partition(".")
+        if not dot:
+            return in_domain(self.fields[name], self.shared(name), values)
+        worker = workers[f"{who}."]
+        if rest.startswith("stands_"):
+            term = self.stands(rest.removeprefix("stands_"), worker)
+            return "true" if len(values) > 1 else term if "yes" in values else neg(term)
+        return in_domain(self.own_fields[rest], self.own(rest, worker), values)
+
+    def guard(self, literals: Guard, worker: str = ACTOR) -> str:
+        """A guard, of a worker where it speaks of one."""
+        workers = {OWN: worker, LED: self.leader}
+        return conj(self.literal(n, v, workers) for n, v in literals.items())
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """The shared fields, by name."""
+        return {f.name: f for f in self.fleet.shared}
+
+    @cached_property
+    def own_fields(self) -> dict[str, Field]:
+        """The fields of a worker, by name."""
+        return {f.name: f for f in self.fleet.own}
+
+    def leads(self, worker: str) -> str:
+        """The worker leads."""
+        return disj(self.guard(g, worker) for g in leading(self.fleet))
+
+    def sends(self, worker: str) -> str:
+        """The worker was overtaken, and may still act on the world."""
+        return disj(self.guard(g, worker) for g in sending(self.fleet))
+
+    def lifted(self, clause: Lifted, workers: tuple[str, ...]) -> str:
+        """The clause is broken, and the senders that it speaks of are among these workers."""
+        parts = [self.guard(clause.shared)]
+        if clause.led:
+            parts.append(conj([self.leads(self.leader), self.guard(clause.leader, self.leader)]) if clause.leader is not None
+                         else neg(self.leads(self.leader)))  # fmt: skip
+        if clause.senders == 1:
+            parts.append(disj(self.sends(x) for x in workers))
+        if clause.senders == 2:
+            pairs = combinations(workers, 2)
+            parts.append(disj(conj([neg(same(x, y)), self.sends(x), self.sends(y)]) for x, y in pairs))
+        return conj(parts)
+
+    def broken(self, clause: Never | Agree, worker: str) -> str:
+        """The clause is broken by a worker."""
+        if isinstance(clause, Never):
+            return self.guard(clause.never, worker)
+        differs = (neg(f"(= {self.own('known_' + n, worker)} {self.shared(n)})") for n in clause.fields)
+        return conj([self.guard(clause.where, worker), disj(differs)])
+
+    def declarations(self) -> list[str]:
+        """The sort, the functions and constants, with the values behind the codes; and their domains, for the named workers."""
+        lines = ["(declare-sort Worker 0)", *(f"(declare-const {x} Worker)" for x in NAMED)]
+        lines += ["(declare-fun epoch (Worker) Int)", "(declare-const top Int)"]
+        lines += [f"(declare-const {fence(store)} Int)" for store in STORES]
+        lines += [f"(declare-const {symbol(f.name)} Int) ; {_codes(f)}" for f in self.fleet.shared]
+        lines += [f"(declare-fun {symbol('its ' + f.name)} (Worker) Int) ; {_codes(f)}" for f in self.fleet.own]
+        lines += [f"(assert {_bound(f, symbol(f.name))})" for f in self.fleet.shared]
+        lines += [f"(assert {_bound(f, self.own(f.name, x))})" for x, f in product(NAMED, self.fleet.own)]
+        return lines
+
+
+def _codes(f: Field) -> str:
+    return "a natural number" if f.count else " ".join(f"{code}={value}" for code, value in enumerate(f.values))
+
+
+def _bound(f: Field, term: str) -> str:
+    return f"(>= {term} 0)" if f.count else f"(and (>= {term} 0) (< {term} {len(f.values)}))"
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A value that a rule writes, as a term over the state before."""
+
+    before: State
+    field: Field
+    old: str
+    write: str
+
+    @property
+    def term(self) -> str:
+        if self.write in ("+1", "-1"):
+            return f"({self.write[0]} {self.old} 1)"
+        if self.write.startswith("="):
+            who, dot, rest = self.write[1:].partition(".")
+            return self.before.own(rest, ACTOR) if dot else self.before.shared(who)
+        return self.write if self.field.count else str(self.field.values.index(self.write))
+
+
+class After(State):
+    """The state that a rule leads to, written out over the state before."""
+
+    def __init__(self, before: State, rule: FleetRule) -> None:
+        super().__init__(before.fleet)
+        self.before, self.rule = before, rule
+
+    @property
+    def leader(self) -> str:
+        return ACTOR if self.rule.raises == "effects" else LEADER
+
+    def shared(self, name: str) -> str:
+        write = self.rule.writes.get(name)
+        old = self.before.shared(name)
+        return old if write is None else _Written(self.before, self.fields[name], old, write).term
+
+    def own(self, name: str, worker: str) -> str:
+        old = self.before.own(name, worker)
+        others = old
+        if name == "current" and self.rule.appends:
+            others = str(self.own_fields[name].values.index("no"))
+        if name == "barred" and self.rule.bars:
+            older = f"(< {self.before.epoch(worker)} {self.before.epoch(ACTOR)})"
+            others = ite(older, str(self.own_fields[name].values.index("yes")), old)
+        if not self.rule.acts:
+            return others
+        write = self.rule.writes.get(f"{OWN}{name}")
+        mine = (
+            old
+            if write is None
+            else _Written(self.before, self.own_fields[name], self.before.own(name, ACTOR), write).term
+        )
+        return ite(same(worker, ACTOR), mine, others)
+
+    def epoch(self, worker: str) -> str:
+        old = self.before.epoch(worker)
+        return ite(same(worker, ACTOR), "(+ top 1)", old) if self.rule.claims else old
+
+    def top(self) -> str:
+        return "(+ top 1)" if self.rule.claims else "top"
+
+    def fence(self, store: str) -> str:
+        old = self.before.fence(store)
+        raised = self.before.epoch(ACTOR)
+        return ite(f"(>= {raised} {old})", raised, old) if self.rule.raises == store else old
+
+
+def enabled(state: State, rule: FleetRule) -> str:
+    """The rule may fire: its guards hold, none of those before it, and what no worker may satisfy none of the named ones does."""
+    terms = [state.guard(rule.guards), *(neg(state.guard(g)) for g in rule.unless)]
+    terms += [neg(state.guard(g, x)) for x, g in product(NAMED, rule.nobody)]
+    if rule.alone:
+        busy = {f"{OWN}at": state.fleet.working, stands("effects"): frozenset({"yes"})}
+        terms += [disj([same(x, ACTOR), neg(state.guard(busy, x))]) for x in NAMED]
+    if rule.overtakes:
+        terms += [neg(same(LEADER, ACTOR)), state.guard({f"{LED}at": state.fleet.working})]
+    return conj(terms)
+
+
+def epoch_facts(state: State, one: str, other: str) -> Iterator[tuple[str, str]]:
+    """What is true of the epochs of a worker, and of two: name, and the term that must hold."""
+    e, places = state.epoch(one), state.own_fields["at"]
+
+    def at(*names: str) -> str:
+        return in_domain(places, state.own("at", one), names)
+
+    f = {store: state.fence(store) for store in STORES}
+    yield (
+        "fences follow one another",
+        conj([f"(>= {f['effects']} 0)", f"(>= {f['ledger']} {f['effects']})", f"(>= {f['events']} {f['ledger']})"]),
+    )
+    yield "no fence above the epochs given", f"(>= {state.top()} {f['events']})"
+    yield "no epoch above the epochs given", f"(and (>= {e} 0) (>= {state.top()} {e}))"
+    yield "an epoch is given once", disj([same(one, other), neg(f"(= {e} {state.epoch(other)})"), f"(= {e} 0)"])
+    yield "who has begun has an epoch", disj([at("idle"), f"(> {e} 0)"])
+    yield "who reads the ledger has fenced the events", disj([neg(at("fence_ledger")), f"(<= {e} {f['events']})"])
+    yield "who reads the effects has fenced the ledger", disj([neg(at("fence_effects")), f"(<= {e} {f['ledger']})"])
+    working = at(*sorted(state.fleet.working))
+    yield "who works has fenced the effects", disj([neg(working), f"(<= {e} {f['effects']})"])
+    yield "one leads", disj([neg(working), neg(state.stands("effects", one)), same(one, state.leader)])

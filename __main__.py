@@ -375,6 +375,10 @@ def replay(args: argparse.Namespace) -> int:
         from .checkers.cli import replay_crash
 
         return replay_crash(args.key)
+    if args.key.startswith("power:"):
+        from .checkers.cli import replay_power
+
+        return replay_power(args.key)
     if args.key.startswith("text:"):
         return replay_sentence(args.key)
     try:

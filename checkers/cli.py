@@ -150,6 +150,20 @@ def replay_crash(key: str) -> int:
     return 1 if record.error or record.violations else 0
 
 
+def replay_power(key: str) -> int:
+    """One power loss: what was acknowledged, what is left, how the job ends; 1 if it breaks something."""
+    from .power import replay
+
+    console = Console()
+    try:
+        verdict = replay(key, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    for problem in verdict.problems:
+        console.print(problem, style="bold red", markup=False, highlight=False, soft_wrap=True)
+    return 1 if verdict.problems else 0
+
+
 def bench(args: argparse.Namespace) -> int:
     """The benchmark cases of the checkout, by pytest-benchmark; the machine's figures, and ratios within the run."""
     folder = Path(__file__).parent.parent / "tests" / "benchmarks"

@@ -22,6 +22,7 @@ from .crash import Campaign, sweep
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
 from .machines import described
+from .power_stage import POWER
 from .search import check, complete, examine
 from .seed_text import SEED_TEXT
 from .semantics_crash_stage import SEMANTICS_CRASHES
@@ -309,6 +310,7 @@ STAGES = (
     SEED_TEXT,
     VERIFY_JOB,
     *SEMANTICS_STAGES,
+    POWER,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     SEMANTICS_CRASHES,
     CONTRACT_CRASHES,

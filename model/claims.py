@@ -11,6 +11,7 @@ from typing import Final
 from .claim_types import FORMAL, Assumption, Citation, Claim, Kind, Variant
 from .contract_claims import CONTRACT_ASSUMPTIONS, CONTRACT_CLAIMS
 from .contract_claims import REASONS as CONTRACT_REASONS
+from .power_claims import POWER_ASSUMPTIONS, POWER_CLAIMS
 from .seed_claims import SEED_CLAIMS, SEED_REASONS
 from .semantics_claims import SEMANTICS_ASSUMPTIONS, SEMANTICS_CLAIMS
 
@@ -50,6 +51,7 @@ ASSUMPTIONS: Final = {
                    "being the rules named `elsewhere`.", "runtime.protocol; the monitor replays every step of every run"),
         *CONTRACT_ASSUMPTIONS,
         *SEMANTICS_ASSUMPTIONS,
+        *POWER_ASSUMPTIONS,
     )
 }  # fmt: skip
 
@@ -128,6 +130,7 @@ CLAIMS: Final = (
     *SEED_CLAIMS,
     *CONTRACT_CLAIMS,
     *SEMANTICS_CLAIMS,
+    *POWER_CLAIMS,
 )  # fmt: skip
 REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS}
 """Why a claim is not checked."""
@@ -135,7 +138,8 @@ CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
 NOT_CHECKED: Final = (
     "Many workers on one job, zombies and fencing (P5), and liveness under fairness (P15).",
-    "PostgreSQL; power loss (unsynced writes dropped) and clock jumps.",
+    "PostgreSQL, and power loss under it; clock jumps.",
+    "A second power loss while the first is recovered from; disks on which a sync that has returned is not durable.",
     "Audit (P13); verify-job is tested, not proved.",
     "Whether each trace of the runtime's gates, compensations and recorded values is one of their models: P9, P10 and P12 are proved of the "
     "models, and crashed on the runtime; A-GATED, A-COMPENSATED and A-INJECTED are assumed.",

@@ -56,7 +56,7 @@ COMMAND_LINE = ("__main__.py", "*/cli*")
 INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
 RAW_READERS = (
     "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",
-    "checkers/contract_abstraction*", "checkers/semantics_judge*", "checkers/semantics_records*",
+    "checkers/contract_abstraction*", "checkers/semantics_judge*", "checkers/semantics_records*", "checkers/power*",
 )  # fmt: skip
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
@@ -98,6 +98,7 @@ LIBRARIES = (
     Library(
         "aiosmtpd", "aiosmtpd", ("checkers/crash_mail_server*",), "the worked example's mail server, a process apart"
     ),
+    Library("apsw", "apsw", ("checkers/power_record.py",), "the recorder of disk operations alone needs a VFS"),
     Library("networkx", "networkx", INPUT, "graphs come in with plans and go out in reports"),
     Library("pydantic", "pydantic", INPUT, "data is validated where it comes in"),
     Library("yaml", "PyYAML", ("runtime/plan*", "scenarios/*", *COMMAND_LINE), "YAML is read where people hand it in"),

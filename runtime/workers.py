@@ -107,6 +107,7 @@ class Workers:
         with self.heart:
             for thread in threads:
                 thread.start()
+            log.info("at work: %s at the same time", self.pace.concurrency)
             try:
                 while not self._stop.requested:
                     self._rest(self._feed())

@@ -32,15 +32,17 @@ class ServerClock:
         self._ahead: float | None = None  # the server's time at the sending of a request, at most, minus the counter's
         self._noted = 0.0
 
-    def note(self, sent: float, server: float) -> None:
+    def note(self, sent: float, server: float) -> bool:
         """Take an answer: `server` was the server's time, in reply to a request sent when the counter stood at `sent`.
 
-        One that took longer than LEAD is not used. So the counter has to be read at the sending, and this called at the reply.
+        To be called at the reply. False when that took longer than LEAD: such an answer is not used.
         """
         received = counter()
-        if received - sent <= LEAD:
-            with self._lock:
-                self._ahead, self._noted = server - sent, received
+        if received - sent > LEAD:
+            return False
+        with self._lock:
+            self._ahead, self._noted = server - sent, received
+        return True
 
     @property
     def fresh(self) -> bool:

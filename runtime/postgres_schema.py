@@ -68,8 +68,11 @@ def prepare(session: Session, make: bool) -> None:
 
 def _version(connection: Connection) -> int:
     """How many migrations the database has; 0 when it has none of our tables."""
-    (there,) = connection.execute("SELECT to_regclass('crashwindow.schema_version') IS NOT NULL").fetchone() or (False,)
-    if not there:
+    # Not to_regclass, which answers from a cache: in a transaction that waited for the lock, from before the wait.
+    there = connection.execute(
+        "SELECT FROM pg_tables WHERE schemaname = 'crashwindow' AND tablename = 'schema_version'"
+    )
+    if there.fetchone() is None:
         return 0
     (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM crashwindow.schema_version").fetchone() or (
         0,

@@ -156,7 +156,7 @@ class Session:
         row = connection.execute(_PROBE).fetchone()
         assert row is not None
         synchronous, fsync, full_pages, encoding, standby, time = row
-        self.clock.note(sent, time)
+        in_time = self.clock.note(sent, time)
         if synchronous not in _DURABLE or (fsync, full_pages) != ("on", "on"):
             raise StoreUnusableError(
                 f"{self.name}: synchronous_commit={synchronous}, fsync={fsync}, full_page_writes={full_pages}; the store needs"
@@ -170,7 +170,7 @@ class Session:
             )
         if encoding != "UTF8":
             raise StoreUnusableError(f"{self.name}: the database is in {encoding}: make one in UTF8 (createdb -E UTF8)")
-        if not self.clock.fresh:
+        if not in_time:
             raise StoreError(f"{self.name}: the server took longer than {LEAD:g} s to tell the time")
 
     def _check_usable(self) -> None:

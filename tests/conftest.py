@@ -12,7 +12,10 @@ from crashwindow.runtime.postgres_store import PostgresStore
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[EmbeddedPostgres]:
-    """A running server, for this test process. Where there are no binaries the tests are skipped, except in CI."""
+    """A running server with the store's tables, for this test process. Tests may stop and kill it.
+
+    Where there are no binaries the tests are skipped, except in CI.
+    """
     try:
         binaries()
     except EmbeddedPostgresError as error:
@@ -20,23 +23,18 @@ def postgres_server() -> Iterator[EmbeddedPostgres]:
             raise
         pytest.skip(str(error))
     with EmbeddedPostgres() as server:
+        PostgresStore(server.url).close()
         yield server
 
 
-@pytest.fixture(scope="session")
-def postgres_tables(postgres_server: EmbeddedPostgres) -> Iterator[psycopg.Connection[tuple[str]]]:
-    """A connection to the server's first database, which has the store's tables."""
-    PostgresStore(postgres_server.url).close()
-    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
-        yield connection
-
-
 @pytest.fixture
-def postgres_url(postgres_server: EmbeddedPostgres, postgres_tables: psycopg.Connection[tuple[str]]) -> str:
-    """The address of a database with the store's tables and nothing in them."""
-    tables = postgres_tables.execute(
-        "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = 'crashwindow'"
-        " AND tablename <> 'schema_version'"
-    )
-    postgres_tables.execute("; ".join(f"DELETE FROM {table}" for (table,) in tables.fetchall()))
+def postgres_url(postgres_server: EmbeddedPostgres) -> str:
+    """The address of a database with the store's tables and nothing in them, on a server that runs."""
+    postgres_server.start()
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        tables = connection.execute(
+            "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables"
+            " WHERE schemaname = 'crashwindow' AND tablename <> 'schema_version'"
+        )
+        connection.execute("; ".join(f"DELETE FROM {table}" for (table,) in tables.fetchall()).encode())
     return postgres_server.url

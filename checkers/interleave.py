@@ -1,0 +1,116 @@
+"""Every interleaving of two or three workers on one job, within a case's bounds: breadth first, each state once.
+
+What moves is the shipped code: `drive.run`, the protocol core and the store. A schedule is the list of the moves' words, and is its
+own replay key: `crashwindow replay 'interleave:CASE[@MUTANT]:word;word;…'`. The first schedule found to a problem is a shortest one.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from .interleave_case import Case
+from .interleave_floor import Floor, State
+from .interleave_judge import Judge
+from .interleave_mutants import SHIPPED, Mutant
+
+
+@dataclass
+class Graph:
+    """What was found: counts, and for each property the first schedule that breaks it. words: how often each was a move."""
+
+    case: Case
+    mutant: Mutant
+    floor: Floor
+    states: int = 0
+    transitions: int = 0
+    seconds: float = 0.0
+    depth: int = 0
+    broken: dict[str, tuple[str, str]] = field(default_factory=dict)  # property -> problem, replay key
+    ends: dict[str, int] = field(default_factory=dict)
+    words: dict[str, int] = field(default_factory=dict)
+    parents: list[tuple[int, str]] = field(default_factory=list)
+
+    def schedule(self, number: int) -> list[str]:
+        """The words that lead to a state."""
+        words = []
+        while number:
+            number, word = self.parents[number]
+            words.append(word)
+        return words[::-1]
+
+
+def key_of(case: Case, mutant: Mutant, schedule: list[str]) -> str:
+    """The replay key of a schedule."""
+    return f"interleave:{case.name}{f'@{mutant.name}' if mutant.name else ''}:{';'.join(schedule)}"
+
+
+def interleave(case: Case, mutant: Mutant = SHIPPED) -> Graph:
+    """Every state that a schedule within the case's bounds reaches, judged."""
+    clock = time.perf_counter()
+    floor = Floor(case, mutant)
+    graph, judge = Graph(case, mutant, floor, parents=[(0, "")]), Judge(floor)
+    numbers: dict[State, int] = {floor.first: 0}
+    layer = [floor.first]
+    while layer:
+        following = []
+        for state in layer:
+            number = numbers[state]
+            still = True
+            for word, after, problems in floor.moves(state):
+                graph.transitions += 1
+                still = False
+                kind = _kind(word)
+                graph.words[kind] = graph.words.get(kind, 0) + 1
+                if problems:
+                    _note(graph, number, word, problems)
+                if after not in numbers:
+                    numbers[after] = len(graph.parents)
+                    graph.parents.append((number, word))
+                    following.append(after)
+                    if wrong := judge.problems(after):
+                        _note(graph, number, word, wrong)
+            if still:
+                end = judge.ended(state)
+                graph.ends[end] = graph.ends.get(end, 0) + 1
+        graph.depth += bool(following)
+        layer = following
+    graph.states, graph.seconds = len(graph.parents), time.perf_counter() - clock
+    return graph
+
+
+def _kind(word: str) -> str:
+    """A word without its worker or request."""
+    who, _, what = word.partition(":")
+    return what if who.startswith("worker") else word.rpartition(":")[0] if what.startswith("serve") else word
+
+
+def _note(graph: Graph, number: int, word: str, problems: tuple[str, ...]) -> None:
+    """Keep the first schedule to each property's violation."""
+    for problem in problems:
+        name = problem.partition(":")[0]
+        if name not in graph.broken:
+            schedule = [*graph.schedule(number), word]
+            graph.broken[name] = (problem, key_of(graph.case, graph.mutant, schedule))
+
+
+def _contracts(suffix: str, workers: int, claims: int, faults: int = 0, cancels: int = 0) -> Iterator[Case]:
+    """The five contracts of a tool, under the same bounds."""
+    rest = {"workers": workers, "claims": claims, "faults": faults, "cancels": cancels}
+    yield Case(f"park{suffix}", "park", **rest)
+    yield Case(f"fail{suffix}", "fail", **rest)
+    yield Case(f"query-fence{suffix}", "query", "fence", **rest)
+    yield Case(f"query-quiet{suffix}", "query", "quiet", **rest)
+    yield Case(f"reexecute{suffix}", "reexecute", idempotent=True, **rest)
+
+
+CASES: Final = {
+    case.name: case
+    for case in (
+        *_contracts("-2", workers=2, claims=2),
+        *_contracts("-2-cancel", workers=2, claims=2, cancels=1),
+        *_contracts("-2-faults", workers=2, claims=2, faults=1),
+        *_contracts("-2-again", workers=2, claims=3),
+        *_contracts("-3", workers=3, claims=3),
+    )
+}

@@ -98,6 +98,18 @@ LIBRARIES = (
     Library(
         "aiosmtpd", "aiosmtpd", ("checkers/crash_mail_server*",), "the worked example's mail server, a process apart"
     ),
+    Library(
+        "prometheus_client",
+        "prometheus-client",
+        ("runtime/telemetry_metrics.py",),
+        "an extra, loaded when it is asked for",
+    ),
+    Library(
+        "opentelemetry",
+        "opentelemetry-exporter-otlp-proto-http",
+        ("runtime/telemetry_spans.py",),
+        "an extra, loaded when it is asked for; the SDK comes with its exporter",
+    ),
     Library("apsw", "apsw", ("checkers/power_record.py",), "the recorder of disk operations alone needs a VFS"),
     Library("networkx", "networkx", INPUT, "graphs come in with plans and go out in reports"),
     Library("pydantic", "pydantic", INPUT, "data is validated where it comes in"),
@@ -237,9 +249,11 @@ def test_every_room_is_seen() -> None:
 
 
 def test_libraries_are_the_declared_dependencies() -> None:
-    """Each dependency in pyproject.toml has a row that says who may import it, and each row is a dependency."""
+    """Each dependency in pyproject.toml, those of optional extras too, has a row that says who may import it, and each row is one."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {re.split(r"[^\w.-]", requirement)[0] for requirement in project["dependencies"]}
+    extras = project["optional-dependencies"]
+    requirements = [*project["dependencies"], *extras["metrics"], *extras["otel"]]
+    declared = {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
     assert {library.distribution for library in LIBRARIES} - {""} == declared
 
 

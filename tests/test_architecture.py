@@ -249,7 +249,7 @@ def test_every_room_is_seen() -> None:
 
 
 def test_libraries_are_the_declared_dependencies() -> None:
-    """Each dependency in pyproject.toml, optional ones too, has a row that says who may import it, and each row is a dependency."""
+    """Each dependency in pyproject.toml, optional or not, has a row that says who may import it, and each row is a dependency."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     requirements = [*project["dependencies"], *extras["metrics"], *extras["otel"]]

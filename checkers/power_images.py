@@ -36,13 +36,17 @@ SECTOR: Final = 512
 
 @dataclass(frozen=True)
 class Bounds:
-    """How many of the legal images are tried. between: only such losses as happen between two calls of the store."""
+    """How many of the legal images are tried.
+
+    between: only such losses as happen between two calls of the store. since: none before this call.
+    """
 
     exhaustive: int
     shapes: int
     tears: int
     any_torn: bool = False
     between: bool = False
+    since: str = ""
 
 
 class Tear(NamedTuple):
@@ -231,9 +235,12 @@ def torn(operation: Operation, tear: Tear) -> Operation:
 def images(entries: Sequence[Entry], bounds: Bounds) -> Iterator[Image]:
     """Every image of a recording within bounds: files, with what was acknowledged and what the world saw, none twice."""
     disk, seen = Disk(), set()
+    first = next(number for number, entry in enumerate(entries) if bounds.since in ("", entry.label))
     for number, entry in enumerate(entries):
         disk.take(number, entry)
-        for survival in disk.survivals(bounds) if entry.operation is None or not bounds.between else ():
+        if number < first or (bounds.between and entry.operation is not None):
+            continue
+        for survival in disk.survivals(bounds):
             key = (disk.identity(survival), entry.acknowledged, entry.sizes)
             if key not in seen:
                 seen.add(key)

@@ -149,8 +149,14 @@ class Recording:
 def contents(connection: Any) -> Contents:
     """Every row of every table that has some: all that the store holds."""
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name")]
-    tables = ((name, tuple(map(tuple, connection.execute(f'SELECT * FROM "{name}"').fetchall()))) for name in names)
-    return tuple((name, rows) for name, rows in tables if rows)
+    if not names:
+        return ()
+    filled = connection.execute(f"SELECT {','.join(f'EXISTS(SELECT 1 FROM {name})' for name in names)}").fetchone()
+    return tuple(
+        (name, tuple(map(tuple, connection.execute(f"SELECT * FROM {name}").fetchall())))
+        for name, some in zip(names, filled, strict=True)
+        if some
+    )
 
 
 class Cursor:

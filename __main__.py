@@ -94,7 +94,11 @@ EVIDENCE_FILE = argument(
 )
 CLAIM = argument("claim", metavar="CLAIM", nargs="?", help="one claim's id")
 A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
-KEY = argument("key", metavar="KEY", help="model:POLICY:0/1/2, crash:CASE[@POLICY]:FAULT;FAULT or text:CLAIM")
+KEY = argument(
+    "key",
+    metavar="KEY",
+    help="model:POLICY:0/1/2, crash:CASE[@POLICY]:FAULT;FAULT, text:CLAIM or interleave:CASE[@MUTANT]:WORD;WORD",
+)
 AT = argument("--at", metavar="BOUNDARY:WHEN", help="one fault instead of the sweep, as in append_started:after")
 DO = argument("action", choices=("list", "run", "validate"), help="what to do")
 CRASH_EVERYWHERE = argument(
@@ -375,6 +379,10 @@ def replay(args: argparse.Namespace) -> int:
         from .checkers.cli import replay_crash
 
         return replay_crash(args.key)
+    if args.key.startswith("interleave:"):
+        from .checkers.cli import replay_interleaving
+
+        return replay_interleaving(args.key)
     if args.key.startswith("power:"):
         from .checkers.cli import replay_power
 

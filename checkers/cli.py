@@ -164,6 +164,23 @@ def replay_power(key: str) -> int:
     return 1 if verdict.problems else 0
 
 
+def replay_interleaving(key: str) -> int:
+    """A schedule of several workers, word by word, with what each changes; 1 if it breaks a property."""
+    from .interleave_replay import replay
+
+    console, broken = Console(), False
+    try:
+        for number, (at, word, changed, problems) in enumerate(replay(key), 1):
+            line = f"{number:3}  {at:7.1f} s  {word:36}{changed}".rstrip()
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            for problem in problems:
+                broken = True
+                console.print(f"     {problem}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    return 1 if broken else 0
+
+
 def bench(args: argparse.Namespace) -> int:
     """The benchmark cases of the checkout, by pytest-benchmark; the machine's figures, and ratios within the run."""
     folder = Path(__file__).parent.parent / "tests" / "benchmarks"

@@ -1,18 +1,21 @@
 """Every interleaving of two or three workers on one job, within a case's bounds: breadth first, each state once.
 
-What moves is the shipped code: `drive.run`, the protocol core and the store. A schedule is the list of the moves' words, and is its
-own replay key: `crashwindow replay 'interleave:CASE[@MUTANT]:word;word;…'`. The first schedule found to a problem is a shortest one.
+What moves is the shipped code: `drive.run`, the protocol core and the store. A schedule is the list of the moves' words, and is
+its own replay key: `crashwindow replay 'interleave:CASE[@MUTANT]:word;word;…'`. The first one found to a problem is a shortest.
 """
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .interleave_case import Case
-from .interleave_floor import Floor, State
+from .interleave_case import Bounds, Case
+from .interleave_floor import Floor, Move, State
 from .interleave_judge import Judge
-from .interleave_mutants import SHIPPED, Mutant
+from .interleave_mutants import MUTANTS, SHIPPED, Mutant
+
+KEY: Final = re.compile(r"interleave:([^:;@]+)(?:@([^:;@]+))?:(.*)")
 
 
 @dataclass
@@ -43,6 +46,30 @@ class Graph:
 def key_of(case: Case, mutant: Mutant, schedule: list[str]) -> str:
     """The replay key of a schedule."""
     return f"interleave:{case.name}{f'@{mutant.name}' if mutant.name else ''}:{';'.join(schedule)}"
+
+
+def parse(key: str) -> tuple[Case, Mutant, list[str]]:
+    """The case, the mutant and the schedule of a replay key; raises ValueError with the known names."""
+    match = KEY.fullmatch(key)
+    if match is None:
+        raise ValueError(f"{key!r} is no schedule; write interleave:CASE:WORD;WORD or interleave:CASE@MUTANT:WORD;WORD")
+    case, mutant, words = match.groups()
+    if case not in CASES:
+        raise ValueError(f"there is no case {case!r}; there are {', '.join(CASES)}")
+    if mutant is not None and mutant not in MUTANTS:
+        raise ValueError(f"there is no mutant {mutant!r}; there are {', '.join(MUTANTS)}")
+    return CASES[case], MUTANTS[mutant] if mutant else SHIPPED, words.split(";") if words else []
+
+
+def follow(floor: Floor, schedule: Sequence[str]) -> Iterator[tuple[State, Move]]:
+    """Each move of a schedule, with the state before it; raises ValueError where a word is not possible, with those that are."""
+    state = floor.first
+    for word in schedule:
+        possible = {move.word: move for move in floor.moves(state)}
+        if word not in possible:
+            raise ValueError(f"{word!r} is not possible here; possible are {', '.join(possible)}")
+        yield state, possible[word]
+        state = possible[word].state
 
 
 def interleave(case: Case, mutant: Mutant = SHIPPED) -> Graph:
@@ -94,23 +121,23 @@ def _note(graph: Graph, number: int, word: str, problems: tuple[str, ...]) -> No
             graph.broken[name] = (problem, key_of(graph.case, graph.mutant, schedule))
 
 
-def _contracts(suffix: str, workers: int, claims: int, faults: int = 0, cancels: int = 0) -> Iterator[Case]:
+def _contracts(suffix: str, bounds: Bounds) -> Iterator[Case]:
     """The five contracts of a tool, under the same bounds."""
-    rest = {"workers": workers, "claims": claims, "faults": faults, "cancels": cancels}
-    yield Case(f"park{suffix}", "park", **rest)
-    yield Case(f"fail{suffix}", "fail", **rest)
-    yield Case(f"query-fence{suffix}", "query", "fence", **rest)
-    yield Case(f"query-quiet{suffix}", "query", "quiet", **rest)
-    yield Case(f"reexecute{suffix}", "reexecute", idempotent=True, **rest)
+    yield Case(f"park{suffix}", bounds, "park")
+    yield Case(f"fail{suffix}", bounds, "fail")
+    yield Case(f"query-fence{suffix}", bounds, "query", "fence")
+    yield Case(f"query-quiet{suffix}", bounds, "query", "quiet")
+    yield Case(f"reexecute{suffix}", bounds, "reexecute", idempotent=True)
 
 
 CASES: Final = {
     case.name: case
     for case in (
-        *_contracts("-2", workers=2, claims=2),
-        *_contracts("-2-cancel", workers=2, claims=2, cancels=1),
-        *_contracts("-2-faults", workers=2, claims=2, faults=1),
-        *_contracts("-2-again", workers=2, claims=3),
-        *_contracts("-3", workers=3, claims=3),
+        *_contracts("-2", Bounds(workers=2, claims=2, expiries=1)),
+        *_contracts("-2-renewed", Bounds(workers=2, claims=2, expiries=2)),
+        *_contracts("-2-cancel", Bounds(workers=2, claims=2, expiries=1, cancels=1)),
+        *_contracts("-2-faults", Bounds(workers=2, claims=2, expiries=1, faults=1)),
+        *_contracts("-2-again", Bounds(workers=2, claims=3, expiries=2)),
+        *_contracts("-3", Bounds(workers=3, claims=3, expiries=2)),
     )
 }

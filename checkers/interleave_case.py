@@ -25,29 +25,36 @@ RETRY: Final = RetryPolicy(max_retries=1)
 
 
 @dataclass(frozen=True)
-class Case:
-    """A contract and its bounds: workers alive at a time, claims and store faults of a whole schedule, requests to cancel.
+class Bounds:
+    """What bounds a schedule: workers alive at a time, claims, how often a lease runs out, store faults, requests to cancel.
 
-    Within them everything is tried: how often a worker stops, when leases run out, what the world answers and how late.
+    Within them everything is tried: how often a worker stops, what the world answers and how late.
     """
 
-    name: str
-    on_unknown: OnUnknown
-    look: Look = "none"
-    idempotent: bool = False
-    workers: int = 2
-    claims: int = 2
-    expiries: int = 1
+    workers: int
+    claims: int
+    expiries: int
     faults: int = 0
     cancels: int = 0
 
-    @property
-    def bounds(self) -> str:
-        """The bounds, in words."""
-        words = [f"{self.workers} workers", f"{self.claims} claims"]
-        words += [f"{self.faults} store fault{'s' * (self.faults > 1)}"] if self.faults else []
-        words += ["1 cancel"] if self.cancels else []
+    def __str__(self) -> str:
+        every = ((self.workers, "worker"), (self.claims, "claim"), (self.expiries, "expiry"), (self.faults, "store fault"),
+                 (self.cancels, "cancel"))  # fmt: skip
+        words = [
+            f"{number} {name}{'s' * (number > 1)}".replace("expirys", "expiries") for number, name in every if number
+        ]
         return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class Case:
+    """The contract that a tool declares, under some bounds."""
+
+    name: str
+    bounds: Bounds
+    on_unknown: OnUnknown
+    look: Look = "none"
+    idempotent: bool = False
 
 
 def submission() -> list[NewEvent]:

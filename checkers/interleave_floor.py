@@ -14,7 +14,7 @@
 | person:resolve, person:cancel  | a person says truthfully what became of a parked step; asks for the job's end       |
 
 A worker that is never moved again is one that crashed there, or is paused for ever; `crash` frees its place for another.
-Worker N made the N-th claim first, so workers that have claimed nothing are interchangeable, and are counted once.
+A worker has no name before its first claim, so workers that have claimed nothing are interchangeable, and are counted once.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,10 +22,23 @@ from typing import Any, Final, NamedTuple
 
 from ..runtime import drive
 from ..runtime.clients import Client, ClientError
-from ..runtime.commands import Acquire, Append, Claim, Command, Execute, Fence, Pause, Ports, PutEffect, Query, Renew, Settle
+from ..runtime.commands import (
+    Acquire,
+    Append,
+    Claim,
+    Command,
+    Execute,
+    Fence,
+    Pause,
+    Ports,
+    PutEffect,
+    Query,
+    Renew,
+    Settle,
+)
 from ..runtime.records import Lease
 from ..runtime.resolve import Answer as Word
-from ..runtime.resolve import Resolve, question
+from ..runtime.resolve import Resolve, ResolveError, question
 from ..runtime.store import StaleEpoch, StoreError, VersionConflict
 from .interleave_case import BEGINNING, JOB, QUIET, Case
 from .interleave_mutants import SHIPPED, Mutant, Phase, allowed, refused_writes
@@ -80,12 +93,15 @@ class Floor:
     def __init__(self, case: Case, mutant: Mutant = SHIPPED) -> None:
         self.case, self.mutant = case, mutant
         self.site, self.shelf = Site(case), Shelf()
-        self.turns = Turns(self.site.tool)
+        self.turns = Turns(self.site.tool, looks=not mutant.unlooked)
         self.ports = Ports(self.shelf.store, lambda seconds: None)
         self.worlds: list[World] = []
         self._worlds: dict[World, int] = {}
         self.performed: dict[Any, Done] = {}
-        self.first = State(self.shelf.first, self._world(World()), BEGINNING, (), case.expiries, case.faults, case.cancels)
+        bounds = case.bounds
+        self.first = State(
+            self.shelf.first, self._world(World()), BEGINNING, (), bounds.expiries, bounds.faults, bounds.cancels
+        )
 
     def moves(self, state: State) -> Iterator[Move]:
         """Everything that can happen next; what changes nothing is left out."""
@@ -106,10 +122,11 @@ class Floor:
 
     def _newcomer(self, state: State) -> Iterator[Move]:
         """A worker that has claimed nothing yet; where no place is free, one of the others may be gone."""
-        if self._epoch(state) >= self.case.claims:
+        if self._epoch(state) >= self.case.bounds.claims:
             return
-        if len(state.actors) < self.case.workers:
-            yield from self._claim(state, self._epoch(state) + 1, None)
+        if len(state.actors) < self.case.bounds.workers:
+            owner = max([self._epoch(state), *map(self._owner, state.actors)]) + 1
+            yield from self._claim(state, owner, None)
         else:
             for actor in dict.fromkeys(state.actors):
                 yield Move(f"worker-{self._owner(actor)}:crash", self._next_state(state, actor, None))
@@ -139,7 +156,7 @@ class Floor:
         """A command other than an execution, with what a store may do to it."""
         command = self.turns[turn].command
         assert command is not None
-        if isinstance(command, Claim) and self._epoch(state) >= self.case.claims:
+        if isinstance(command, Claim) and self._epoch(state) >= self.case.bounds.claims:
             return
         word = f"worker-{self.turns[turn].owner}:{command.boundary}"
         phase = actor[1] if actor is not None else ""
@@ -174,6 +191,10 @@ class Floor:
             yield Move(f"{word}:checked", self._next_state(state, actor, (turn, "checked")))
         else:
             yield Move(word, self._told(state, actor, self.turns.told(turn, answer, state.at)))
+
+    def answer(self, state: State, turn: int) -> Answer:
+        """What a turn's command is answered in a state."""
+        return self._done(state, turn, "")[0]
 
     def _done(self, state: State, turn: int, phase: Phase) -> Done:
         """A turn's command, performed on what its stores hold; remembered."""
@@ -262,7 +283,11 @@ class Floor:
         at = min((moment for moment in moments if moment > state.at), default=None)
         if at is not None and (at != lease.expires_at or state.expiries):
             # A-QUIET: a worker that has passed its last look sends within D after its lease, or never.
-            left = tuple(actor for actor in state.actors if not (self._sending(actor) and self._until(self.turns[actor[0]]) <= at))
+            left = tuple(
+                actor
+                for actor in state.actors
+                if not (self._sending(actor) and self._until(self.turns[actor[0]]) <= at)
+            )
             over = at == lease.expires_at
             world = self._world(self.worlds[state.world].at(at))
             after = state._replace(at=at, world=world, actors=left, expiries=state.expiries - over)
@@ -276,11 +301,16 @@ class Floor:
 
     def _resolve(self, state: State) -> bool:
         """The truth about the step, as soon as it is final."""
-        asked = question(JOB, self.shelf.store.events(JOB))
+        try:
+            asked = question(JOB, self.shelf.store.events(JOB))
+        except ResolveError:  # under a mutant: a job can be parked with nothing to be answered
+            return False
         effects = self.worlds[state.world].effects
         if not effects and state.at < asked.quiet_until:
             return False
-        told = Word(True, "person", "the world", result(1), "effect-1") if effects else Word(False, "person", "the world")
+        told = (
+            Word(True, "person", "the world", result(1), "effect-1") if effects else Word(False, "person", "the world")
+        )
         drive.persist(Resolve(asked, told), self.ports, drive.perform)
         return True
 

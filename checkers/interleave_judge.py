@@ -6,7 +6,7 @@ Nothing of the runtime's logic is asked: rows are read as they are stored, effec
 from ..runtime.store_rules import encode
 from .crash_judge import AT_REST, ENDS, Durable, beyond_the_end, broken_at_rest, broken_now
 from .interleave_floor import Floor, State
-from .interleave_store import Effects, Ledger, Stream
+from .interleave_store import NAMES, Effects, Ledger, Stream
 
 
 class Judge:
@@ -30,9 +30,9 @@ class Judge:
 
     def durable(self, state: State) -> Durable:
         """The contents as rows."""
+        contents = self._floor.shelf.contents
         stream, ledger, effects = (
-            self._floor.shelf.contents[name][number]
-            for name, number in zip(("stream", "ledger", "effects"), state.stores[:3], strict=True)  # type: ignore[index]
+            contents[name][number] for name, number in zip(NAMES[:3], state.stores[:3], strict=True)
         )
         assert isinstance(stream, Stream)
         assert isinstance(ledger, Ledger)

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from ..runtime.commands import Acquire, Append, Command, PutEffect, Settle
 from ..runtime.records import Lease
 from ..runtime.store import StaleEpoch, VersionConflict
-from .interleave_store import Effects, Ledger, Name, Shelf, Stream
+from .interleave_store import Effects, Ledger, Name, Shelf, Stream, timeless
 
 Phase = Literal["", "sent", "checked"]
 """Of a worker's command: not begun; a request that is sent; a write that was allowed and is not made yet."""
@@ -18,8 +18,9 @@ class Mutant:
     """A store without one of its protections. `words` says what it does instead.
 
     unfenced: stores that take a write of any epoch. unconditional: an append lands at the end, whatever was expected. unchecked:
-    a started append that is refused is taken for done. parted: whether a write is allowed is found out in one step, and written in
-    another: of B1; or of every write, and then nothing but the lease is looked at.
+    a started append that is refused is taken for done. parted: whether a write is allowed is found out in one step, and it is
+    made in another: of B1; or of every write, and then nothing but the lease is looked at. unlooked: the worker never looks at the clock,
+    so it neither renews its lease nor stops before B3 when that is over.
     """
 
     name: str = ""
@@ -28,6 +29,7 @@ class Mutant:
     unconditional: bool = False
     unchecked: bool = False
     parted: Literal["", "acquire", "lease alone"] = ""
+    unlooked: bool = False
 
     def looks_first(self, command: Command) -> bool:
         """Whether this write is made in two steps."""
@@ -89,10 +91,12 @@ def refused_writes(command: Command, before: Any, after: Any) -> list[str]:
         found.append(f"P5: {command.boundary} of epoch {epoch} has changed a store that is fenced at {before.fence}")
     match before, after:
         case Stream(_, _, old), Stream(_, _, new):
-            if new[: len(old)] != old:
+            if list(map(timeless, new[: len(old)])) != list(map(timeless, old)):
                 found.append("P7: an event is gone or altered")
             if isinstance(command, Append) and len(new) > len(old) and command.expected != len(old):
-                found.append(f"T-ORDER: {command.boundary} expected version {command.expected}, and landed after {len(old)}")
+                found.append(
+                    f"T-ORDER: {command.boundary} expected version {command.expected}, and landed after {len(old)}"
+                )
         case Ledger(_, old), Ledger(_, new):
             if any(record.status == "COMMITTED" and record not in new for record in old):
                 found.append("P7: a committed record has changed")
@@ -114,18 +118,25 @@ def epoch_of(command: Command) -> int | None:
             return lease.epoch if isinstance(lease, Lease) else None
 
 
+_EVERY: Final[tuple[Name, ...]] = ("stream", "ledger", "effects")
 MUTANTS: Final = {
     mutant.name: mutant
     for mutant in (
         Mutant("events-unfenced", "the event stream takes a write of any epoch", ("stream",)),
         Mutant("ledger-unfenced", "the ledger takes a write of any epoch", ("ledger",)),
         Mutant("effects-unfenced", "the effect store takes a write of any epoch", ("effects",)),
-        Mutant("started-unchecked", "a started append that is refused is taken for done", unchecked=True),
         Mutant("append-unconditional", "an append lands at the end, whatever was expected", unconditional=True),
         Mutant("acquire-not-atomic", "B1 reads whether it may, and writes in another step", parted="acquire"),
+        Mutant("started-unchecked", "a started append that is refused is taken for done", unchecked=True),
+        Mutant("unlooked", "nobody looks at the lease before B3", unlooked=True),
+        Mutant("started-unchecked-unlooked", "both", unchecked=True, unlooked=True),
         Mutant(
-            "lease-alone", "no fence and no condition: a writer looks whether it holds the lease, and writes in another step",
-            ("stream", "ledger", "effects"), True, False, "lease alone",
+            "lease-alone", "no fence, no condition: a writer looks whether it holds the lease, and writes in another step",
+            _EVERY, unconditional=True, parted="lease alone",
+        ),
+        Mutant(
+            "lease-alone-unlooked", "the same, and nobody looks at the lease before B3",
+            _EVERY, unconditional=True, parted="lease alone", unlooked=True,
         ),
     )
 }  # fmt: skip

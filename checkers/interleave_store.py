@@ -43,7 +43,7 @@ Numbers = tuple[int, int, int, int]
 """The contents of stream, ledger, effects and lease."""
 
 
-def _timeless(event: ChainedEvent) -> tuple[object, ...]:
+def timeless(event: ChainedEvent) -> tuple[object, ...]:
     """An event without its time, and so without its link, unless the time is read: when a step was parked."""
     return (event.id, event.step, event.epoch, event.data, event.at if event.type == "job_parked" else None)
 
@@ -69,7 +69,7 @@ class Shelf:
         content = self._content(name)
         match content:
             case Stream():
-                key: Any = (content.status, content.fence, tuple(map(_timeless, content.events)))
+                key: Any = (content.status, content.fence, tuple(map(timeless, content.events)))
             case _:
                 key = repr(content)
         if (name, key) not in self._numbers:
@@ -120,8 +120,10 @@ class Shelf:
         every = zip(NAMES, (store._streams, store._ledgers, store._effects, store._leases), strict=True)
         return {name for name, content in every if content}
 
-    def within(self, names: tuple[Name, ...], numbers: Numbers, now: float, act: Callable[[], Any]) -> tuple[Any, Numbers]:
-        """Do something with these stores alone; its answer and what they hold then. Raises AssertionError when it touches another."""
+    def within(
+        self, names: tuple[Name, ...], numbers: Numbers, now: float, act: Callable[[], Any]
+    ) -> tuple[Any, Numbers]:
+        """Do something with these stores alone; its answer, and what they hold then. AssertionError when it touches another."""
         self.time = now
         self.put(*(self.contents[name][numbers[NAMES.index(name)]] for name in names))
         answer = act()

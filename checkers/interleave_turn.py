@@ -74,6 +74,7 @@ class _Given:
     def __init__(self, given: list[tuple[Answer, float]], started: float) -> None:
         self._given, self._next, self._time = given, 0, started
         self.lease: Lease | None = None
+        self.stands = False
 
     def now(self) -> float:
         """The time at which the driver went on after the last answer."""
@@ -83,7 +84,8 @@ class _Given:
         """The next answer."""
         if self._next == len(self._given):
             raise _Reached(command)
-        answer, self._time = self._given[self._next]
+        answer, time = self._given[self._next]
+        self._time = self._time if self.stands else time
         self._next += 1
         if isinstance(answer.value, Lease):
             self.lease = answer.value
@@ -91,9 +93,10 @@ class _Given:
 
 
 class Turns:
-    """Every turn that was reached, by number."""
+    """Every turn that was reached, by number. looks: False stops the drivers' clocks (a mutant)."""
 
-    def __init__(self, tool: Tool) -> None:
+    def __init__(self, tool: Tool, looks: bool = True) -> None:
+        self._looks = looks
         self._tools: Final[Mapping[str, Tool]] = {TOOL: tool}
         self._reached: dict[tuple[int, int, str, tuple[bool, bool]], int] = {}
         self._numbers: dict[tuple[int, int, str, str], int] = {}
@@ -145,6 +148,7 @@ class Turns:
                 given.append((turn.answer, turn.at))
             first = turn.before
         replay = _Given(given[::-1], started)
+        replay.stands = not self._looks
         ports = Ports(cast("Store", replay), lambda seconds: None)
         worker = Worker(f"worker-{owner}", self._tools, TTL)
         command, stopped = None, False

@@ -1,9 +1,11 @@
 """The command that works: `crashwindow worker`. It takes the parsed arguments and returns the exit code."""
 
 import argparse
+import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Literal
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from .workers import Pace, Workers
 
 COMPLETED, ABANDONED, BAD_INPUT = 0, 1, 2
+log = logging.getLogger(__name__)
 LOGGERS: Final = ("shift", "worker", "workers", "heartbeat", "telemetry")
 
 
@@ -33,7 +36,7 @@ def worker(args: argparse.Namespace) -> int:
     with opened(args.store) as store:
         log_to_stderr(args.log)
         stop = Stop()
-        stop.on_signals()
+        stop.on_signals(*([_json_line] if args.log == "json" else []))
         if args.once:
             return BAD_INPUT if work_once(store, registry) else COMPLETED
         if args.until_idle:
@@ -52,6 +55,11 @@ def log_to_stderr(form: Literal["text", "json"]) -> None:
         logging.getLogger(f"{__package__}.{name}").setLevel(logging.INFO)
 
 
+def _json_line(words: str) -> str:
+    """What is said outside of logging, as the log's own lines are."""
+    return json.dumps({"at": time.time(), "level": "WARNING", "message": words}) + "\n"
+
+
 def _work(args: argparse.Namespace, store: Store, registry: "Registry", stop: "Stop", pace: "Pace") -> int:
     """Work until asked to stop, with what was asked for beside it."""
     from .workers import Workers
@@ -65,8 +73,8 @@ def _work(args: argparse.Namespace, store: Store, registry: "Registry", stop: "S
         if abandoned:
             # Without closing anything: until this process is gone its requests may still be sent, and its locks say so.
             names = ", ".join(map(plain, abandoned))
-            sys.stderr.write(f"crashwindow: the grace is over and tools still run: left as by a crash: {names}\n")
-            sys.stderr.flush()
+            log.error("the grace is over and tools still run; left as by a crash: %s", names)
+            logging.shutdown()
             os._exit(ABANDONED)
     return COMPLETED
 

@@ -23,15 +23,18 @@ class Stop:
         self.requested = False
         self._sleep = sleep
 
-    def on_signals(self) -> None:
-        """Let the first SIGTERM or SIGINT ask; a second one ends the process at once, which recovery has to bear anyway."""
+    def on_signals(self, line: Callable[[str], str] = "crashwindow: {}\n".format) -> None:
+        """Let the first SIGTERM or SIGINT ask; a second one ends the process at once, which recovery has to bear anyway.
+
+        line: makes of the words that are said then a line for standard error.
+        """
 
         def ask(number: int, frame: object) -> None:
             self.requested = True
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             # Not print: a signal may arrive while print itself is at work.
-            os.write(2, b"crashwindow: finishing the current turn, then stopping; a second signal stops at once\n")
+            os.write(2, line("finishing the current turn, then stopping; a second signal stops at once").encode())
 
         signal.signal(signal.SIGTERM, ask)
         signal.signal(signal.SIGINT, ask)

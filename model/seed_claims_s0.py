@@ -71,6 +71,6 @@ S0_CLAIMS: Final = (
 
 S0_REASONS: Final = {
     "S0-1-CONFIRMED": "It is an option of the text; this version marks nothing, because no later check would be spared by it.",
-    "S0-1-POSTGRES": "It concerns the configuration of the source project; this version has no PostgreSQL store.",
+    "S0-1-POSTGRES": "It concerns the configuration of the source project; here one address names all four stores.",
 }
 """Why a claim is not checked."""

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from psycopg.errors import UniqueViolation
 
+from . import postgres_reads as reads
 from . import postgres_statements as sql
 from .event_chain import chained
 from .postgres_clock import LEAD, counter
 from .postgres_notify import PostgresWakes
 from .postgres_schema import prepare
-from .postgres_session import CONNECTIONS, Connection, Session
+from .postgres_session import CONNECTIONS, Session
 from .records import (
     ChainedEvent,
     EffectRecord,
@@ -28,16 +29,14 @@ from .records import (
     OpenJob,
 )
 from .store import StaleEpoch, StoreError
-from .store_rows import effect_of_row, event_of_row, invocation_of_row
+from .store_rows import invocation_of_row
 from .store_rules import (
     check_inflight,
     check_same_job,
     check_settled,
-    conflict,
     encode,
     id_taken,
     no_job,
-    no_record,
     refused_acquire,
     stale,
     status_after,
@@ -140,23 +139,23 @@ class PostgresStore:
         """F1: see Store.fence_events. KeyError when there is no such job."""
         with self._session.connection() as connection:
             if not connection.execute(sql.FENCE_EVENTS, {"job": job_id, "epoch": epoch}).rowcount:
-                _, fence, _ = _job(connection, job_id)
+                _, fence, _ = reads.job(connection, job_id)
                 raise stale(job_id, "the event stream", epoch, fence)
-            return _events(connection, job_id, 0)
+            return reads.events_after(connection, job_id, 0)
 
     def fence_ledger(self, job_id: str, epoch: int) -> dict[str, Invocation]:
         """F2: see Store.fence_ledger."""
         with self._session.connection() as connection:
             if not connection.execute(sql.FENCE_LEDGER, {"job": job_id, "epoch": epoch}).rowcount:
-                _check_ledger_fence(connection, job_id, epoch)
-            return _ledger(connection, job_id)
+                reads.check_ledger_fence(connection, job_id, epoch)
+            return reads.ledger_of(connection, job_id)
 
     def fence_effects(self, job_id: str, epoch: int) -> dict[str, EffectRecord]:
         """F3: see Store.fence_effects."""
         with self._session.connection() as connection:
             if not connection.execute(sql.FENCE_EFFECTS, {"job": job_id, "epoch": epoch}).rowcount:
-                _check_effect_fence(connection, job_id, epoch)
-            return _effects(connection, job_id)
+                reads.check_effect_fence(connection, job_id, epoch)
+            return reads.effects_of(connection, job_id)
 
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
         """One batch: see Store.append. KeyError when there is no such job."""
@@ -167,18 +166,18 @@ class PostgresStore:
         with self._session.connection() as connection:
             # Events never change, so the link that the batch follows may be read before: it is the last one's if the
             # version is still the expected one, and otherwise nothing is written.
-            previous = _link(connection, job_id, expected)
+            previous = reads.link(connection, job_id, expected)
             batch = _columns(job_id, chained(job_id, expected, previous, events, epoch, self.now()))
             values = {"expected": expected, "version": version, "status": status, "fence": fence, **batch}
             try:
                 if connection.execute(statement, values).rowcount:
                     return version
             except UniqueViolation:
-                own = _own_version(connection, job_id, events)
+                own = reads.own_version(connection, job_id, events)
                 if own is None:
                     raise id_taken(job_id, events) from None
                 return own
-            return _own_or_refused(connection, job_id, expected, events, fence)
+            return reads.own_or_refused(connection, job_id, expected, events, fence)
 
     def acquire(self, record: Invocation) -> Invocation:
         """B1: see Store.acquire."""
@@ -197,8 +196,8 @@ class PostgresStore:
             row = connection.execute(sql.ACQUIRE, values).fetchone()
             if row is not None:
                 return invocation_of_row(row)
-            _check_ledger_fence(connection, record.job_id, record.epoch)
-            return refused_acquire(_held(connection, record.job_id, record.idempotency_key), record)
+            reads.check_ledger_fence(connection, record.job_id, record.epoch)
+            return refused_acquire(reads.held(connection, record.job_id, record.idempotency_key), record)
 
     def settle(
         self,
@@ -223,8 +222,8 @@ class PostgresStore:
             row = connection.execute(sql.SETTLE, values).fetchone()
             if row is not None:
                 return invocation_of_row(row)
-            _check_ledger_fence(connection, job_id, epoch)
-            held = _held(connection, job_id, key)
+            reads.check_ledger_fence(connection, job_id, epoch)
+            held = reads.held(connection, job_id, key)
         if not held.committed:
             raise StoreError(f"{self.name}: job {job_id!r}: the record under {key!r} was being written; repeat")
         return held
@@ -246,12 +245,12 @@ class PostgresStore:
         }
         with self._session.connection() as connection:
             if not connection.execute(sql.PUT_EFFECT, values).rowcount:
-                _check_effect_fence(connection, record.job_id, epoch)
+                reads.check_effect_fence(connection, record.job_id, epoch)
 
     def events(self, job_id: str) -> list[Event]:
         """The job's stream: see Store.events."""
         with self._session.connection() as connection:
-            events = _events(connection, job_id, 0)
+            events = reads.events_after(connection, job_id, 0)
         if not events:
             raise no_job(job_id)
         return events
@@ -261,18 +260,18 @@ class PostgresStore:
         with self._session.connection() as connection:
             found = [ChainedEvent(*row) for row in connection.execute(sql.CHAIN, (job_id,))]
             if not found:
-                _job(connection, job_id)
+                reads.job(connection, job_id)
         return found
 
     def ledger(self, job_id: str) -> dict[str, Invocation]:
         """The job's invocation records: see Store.ledger."""
         with self._session.connection() as connection:
-            return _ledger(connection, job_id)
+            return reads.ledger_of(connection, job_id)
 
     def effects(self, job_id: str) -> dict[str, EffectRecord]:
         """The job's effect records: see Store.effects."""
         with self._session.connection() as connection:
-            return _effects(connection, job_id)
+            return reads.effects_of(connection, job_id)
 
     def open_jobs(self, after: int, limit: int) -> list[OpenJob]:
         """One page of the open jobs: see Store.open_jobs."""
@@ -307,73 +306,3 @@ def _columns(job_id: str, batch: Sequence[ChainedEvent]) -> dict[str, Any]:
     """A batch as one array per column."""
     names = ("versions", "ids", "types", "steps", "epochs", "ats", "datas", "links")
     return {"job": job_id, **dict(zip(names, map(list, zip(*batch, strict=True)), strict=True))}
-
-
-def _job(connection: Connection, job_id: str) -> Any:
-    """Version, fence and status of a job; KeyError when there is none."""
-    row = connection.execute(sql.JOB, (job_id,)).fetchone()
-    if row is None:
-        raise no_job(job_id)
-    return row
-
-
-def _link(connection: Connection, job_id: str, version: int) -> str | None:
-    """The link of an event; None where it is not there (yet)."""
-    row = connection.execute(sql.LINK, (job_id, version)).fetchone()
-    return None if row is None else row[0]
-
-
-def _own_version(connection: Connection, job_id: str, events: Sequence[NewEvent]) -> int | None:
-    """The version after this batch, when its first event is in the stream (T-WRITE)."""
-    row = connection.execute(sql.VERSION_OF_ID, (job_id, events[0].id)).fetchone()
-    return None if row is None else row[0] + len(events) - 1
-
-
-def _own_or_refused(connection: Connection, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int) -> int:
-    """What `append` answers when the stream did not advance: the version after the caller's own batch, or why not."""
-    version, fence, status = _job(connection, job_id)
-    if epoch < fence:
-        raise stale(job_id, "the event stream", epoch, fence)
-    own = _own_version(connection, job_id, events)
-    if own is None:
-        raise conflict(job_id, expected, version, status, _events(connection, job_id, expected))
-    return own
-
-
-def _check_ledger_fence(connection: Connection, job_id: str, epoch: int) -> None:
-    """Raise StaleEpoch when the ledger is fenced above the epoch."""
-    row = connection.execute(sql.LEDGER_FENCE, (job_id,)).fetchone()
-    if row is not None and epoch < row[0]:
-        raise stale(job_id, "the ledger", epoch, row[0])
-
-
-def _check_effect_fence(connection: Connection, job_id: str, epoch: int) -> None:
-    """Raise StaleEpoch when the effect store is fenced above the epoch."""
-    row = connection.execute(sql.EFFECT_FENCE, (job_id,)).fetchone()
-    if row is not None and epoch < row[0]:
-        raise stale(job_id, "the effect store", epoch, row[0])
-
-
-def _held(connection: Connection, job_id: str, key: str) -> Invocation:
-    """The ledger's record under a key; KeyError when there is none."""
-    row = connection.execute(sql.RECORD, (job_id, key)).fetchone()
-    if row is None:
-        raise no_record(job_id, key)
-    return invocation_of_row(row)
-
-
-def _events(connection: Connection, job_id: str, after: int) -> list[Event]:
-    """The events after a version."""
-    return [event_of_row(row) for row in connection.execute(sql.EVENTS_AFTER, (job_id, after))]
-
-
-def _ledger(connection: Connection, job_id: str) -> dict[str, Invocation]:
-    """The job's ledger records, by idempotency key."""
-    records = [invocation_of_row(row) for row in connection.execute(sql.LEDGER, (job_id,))]
-    return {record.idempotency_key: record for record in records}
-
-
-def _effects(connection: Connection, job_id: str) -> dict[str, EffectRecord]:
-    """The job's effect records, by idempotency key."""
-    records = [effect_of_row(row) for row in connection.execute(sql.EFFECTS, (job_id,))]
-    return {record.idempotency_key: record for record in records}

@@ -112,6 +112,7 @@ class Workers:
                 while not self._stop.requested:
                     self._rest(self._feed())
             finally:
+                self._stop.requested = True  # also where the store turned out to be unusable
                 self._end(threads)
         if self._failed is not None:
             raise self._failed

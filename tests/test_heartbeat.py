@@ -2,10 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from crashwindow.runtime import drive
 from crashwindow.runtime.commands import Command, Execute, Ports, Renew
 from crashwindow.runtime.drive import StoppedError, perform, run
 from crashwindow.runtime.heartbeat import Heartbeat
@@ -104,6 +106,37 @@ def test_a_woken_worker_asks_first_and_stops(house: House, boundary: str) -> Non
     # Before B3 it does not even ask: the lease is over by the store's clock.
     assert house.after_waking == ([] if boundary == "append_started" else ["heartbeat"])
     assert house.sent == before + (boundary != "append_started")
+
+
+def test_without_the_look_a_woken_worker_writes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check above can fail: a driver that only looks before B1 and B3 writes on after waking, in a job that is another's."""
+
+    def careless(lease: Lease, *_: object) -> Lease:
+        return lease
+
+    monkeypatch.setattr(drive, "tend", careless)
+    house.during = house.overtaken
+    with suppress(StoppedError):
+        house.run()
+    assert house.after_waking is not None
+    assert house.after_waking[:2] == ["put_effect", "append_finished"]
+
+
+def test_a_heartbeat_that_is_not_heard_is_no_protection(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for what the heartbeat has learned: a turn that does not ask its hold goes on writing."""
+    monkeypatch.setattr(Hold, "current", lambda hold: hold.lease)
+
+    def lose() -> None:
+        house.overtaken()
+        house.heart.beat()
+        house.time -= TTL + 1
+        house.after_waking = []
+
+    house.during = lose
+    with suppress(StoppedError):
+        house.run()
+    assert house.after_waking is not None
+    assert "put_effect" in house.after_waking
 
 
 def test_a_woken_worker_that_nobody_overtook_goes_on(house: House) -> None:

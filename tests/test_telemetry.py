@@ -2,12 +2,14 @@
 
 import json
 import logging
+import re
 import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,6 +115,17 @@ def test_metrics_count_what_happened() -> None:
         "crashwindow_jobs_left 2.0",
     ):
         assert line in lines
+
+
+def test_the_metrics_are_documented() -> None:
+    """docs/workers.md lists each metric by its name, and no other."""
+    metrics = Metrics()
+    metrics.watch(lambda: 0, lambda: 0)
+    worked(metrics)
+    kinds = re.findall(r"# TYPE (\w+) (\w+)", metrics.text().decode())
+    shown = {name for name, _ in kinds if not name.endswith("_created")}
+    page = (Path(__file__).parent.parent / "docs/workers.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(crashwindow_\w+)`", page, re.MULTILINE)) == shown
 
 
 def test_spans_tell_of_turns_and_boundaries() -> None:

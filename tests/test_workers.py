@@ -15,7 +15,7 @@ from crashwindow.runtime.plan import parse_plan, submission, validate_plan
 from crashwindow.runtime.records import Json, NewEvent, OpenJob
 from crashwindow.runtime.registry import Registry
 from crashwindow.runtime.retry import RetryPolicy
-from crashwindow.runtime.store import Store, StoreError
+from crashwindow.runtime.store import Store, StoreError, StoreUnusableError
 from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
 from crashwindow.runtime.wakes import Wakes
 from crashwindow.runtime.worker import Stop
@@ -274,6 +274,16 @@ def test_a_store_without_an_answer_is_asked_again(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.WARNING), house.working():
         eventually(lambda: house.completed("a"))
     assert "the store gave no answer" in caplog.text
+
+
+def test_a_store_that_cannot_be_used_ends_the_workers(house: House) -> None:
+    """Its error is raised, with every thread ended: nobody polls a store that is gone."""
+    with house.working() as made:
+        eventually(lambda: made.heart.alive)
+        house.store.close()
+        eventually(lambda: bool(house.raised))
+    assert isinstance(house.raised[0], StoreUnusableError)
+    assert made.stopping
 
 
 def test_a_thread_is_not_lost_in_silence(house: House) -> None:

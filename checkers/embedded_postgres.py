@@ -112,6 +112,13 @@ class EmbeddedPostgres:
         """Whether the server's first process lives."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """The server's first process, for who sends it signals. EmbeddedPostgresError when the server does not run."""
+        if self._process is None:
+            raise EmbeddedPostgresError("the server does not run")
+        return self._process.pid
+
     def start(self) -> None:
         """Start the server and wait until it answers: after a kill that includes recovery from its log."""
         if self.running:

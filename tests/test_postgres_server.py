@@ -23,7 +23,7 @@ shutil.which = lambda name: None
 embedded_postgres.DEBIAN = pathlib.Path(sys.argv[1])
 server = embedded_postgres.EmbeddedPostgres()
 server.start()
-print(json.dumps([server.url, str(server._directory), server._process.pid]), flush=True)
+print(json.dumps([server.url, str(server._directory), server.pid]), flush=True)
 time.sleep(600)
 """
 

@@ -1,6 +1,7 @@
 """What is the PostgreSQL store's own: durability, the server's clock, lost connections, migrations, announcements, addresses."""
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +10,7 @@ import psycopg
 import pytest
 
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres
-from crashwindow.runtime import postgres_clock, postgres_schema, postgres_session
+from crashwindow.runtime import postgres_clock, postgres_schema, postgres_session, postgres_statements
 from crashwindow.runtime.address import without_password
 from crashwindow.runtime.postgres_clock import LEAD, ServerClock
 from crashwindow.runtime.postgres_errors import translated
@@ -44,6 +45,32 @@ def admin(postgres_url: str) -> Iterator[Admin]:
 def event(name: str, kind: str = "state_changed") -> NewEvent:
     """An event to append."""
     return NewEvent(name, kind, None, {})
+
+
+# What a statement touches.
+
+STORES = {
+    "jobs": "events",
+    "events": "events",
+    "leases": "leases",
+    "ledger": "ledger",
+    "ledger_fences": "ledger",
+    "effects": "effects",
+    "effect_fences": "effects",
+}
+
+
+def test_no_statement_writes_into_two_stores() -> None:
+    """Each statement is a transaction by itself, and writes into one of the four stores alone (S1 §1)."""
+    write = re.compile(r"(?:INSERT INTO|(?<!DO )(?<!FOR )UPDATE) (\w+)")
+    written = {
+        name: {STORES[table] for table in write.findall(text)}
+        for name, text in vars(postgres_statements).items()
+        if isinstance(text, str) and " " in text and not name.startswith("_")
+    }
+    assert {name: stores for name, stores in written.items() if len(stores) > 1} == {}
+    assert set().union(*written.values()) == set(STORES.values())
+    assert written["SUBMIT"] == {"events"}
 
 
 # Durability.

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from .crash_cases import CASES
 from .crash_run import memory_directory
 from .power_images import Bounds, Image, Survival, image_at, images, parse_survival
-from .power_judge import Court, Ends, Verdict
+from .power_judge import Court, Ends, Judged
 from .power_run import MODES, Run, record
 
 _KEY: Final = re.compile(r"power:([a-z0-9-]+)@([a-z-]+):([a-z_#0-9]+\+[0-9]+):(.+)")
@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     key: str
     lost: int
     entries: int
-    verdict: Verdict
+    verdict: Judged
 
     def has(self, word: str) -> bool:
         """Whether one of its problems begins with a word, or a property's name."""
@@ -96,7 +96,7 @@ def parse_key(key: str) -> tuple[str, str, str, Survival]:
     return case, mode, moment, parse_survival(survival)
 
 
-def replay(key: str, tell: Callable[[str], None] = lambda line: None) -> Verdict:
+def replay(key: str, tell: Callable[[str], None] = lambda line: None) -> Judged:
     """One image again: recorded anew, built, recovered, judged. `tell` hears what happens, line by line. Raises ValueError."""
     case, mode, moment, survival = parse_key(key)
     run = record(case, mode)

@@ -30,7 +30,7 @@ REST: Final = "REST"
 """The job does not come to rest."""
 
 
-class Verdict(NamedTuple):
+class Judged(NamedTuple):
     """What was wrong, and how the job ended. Each problem begins with one of the words above, or with a property's name."""
 
     problems: tuple[str, ...]
@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
 
 
 Key = tuple[Contents, tuple[int, ...], float, int]
-Ends = dict[Key, Verdict]
+Ends = dict[Key, Judged]
 """What the worker made of a content, by that content, the world, the time, and what was acknowledged."""
 
 
@@ -52,7 +52,7 @@ class Court:
         self.worked = 0
         self._number = 0
 
-    def judge(self, image: Image) -> Verdict:
+    def judge(self, image: Image) -> Judged:
         """Recover an image, and work its job to rest."""
         entry = self.run.entries[image.at]
         files = {**image.files, **self.witnessed(entry.sizes)}
@@ -63,7 +63,7 @@ class Court:
             life = Incarnation(self.subject, POLICY, directory, files, 1, begin)
         except StoreUnusableError as error:
             shutil.rmtree(directory)
-            return Verdict((f"{UNUSABLE}: {str(error).partition(': ')[2]}",), "unusable")
+            return Judged((f"{UNUSABLE}: {str(error).partition(': ')[2]}",), "unusable")
         try:
             return self.recovered(life, image.at)
         finally:
@@ -78,7 +78,7 @@ class Court:
         """The world's files as they were."""
         return {name: self.run.witness[name][:size] for name, size in zip(FILES, sizes, strict=True) if size}
 
-    def recovered(self, life: Incarnation, at: int) -> Verdict:
+    def recovered(self, life: Incarnation, at: int) -> Judged:
         """What a file that could be opened holds, and what becomes of it."""
         entry = self.run.entries[at]
         try:
@@ -86,7 +86,7 @@ class Court:
             ((whole,), *_) = connection.execute("PRAGMA integrity_check(1)").fetchall()
             there = contents(connection)
         except sqlite3.DatabaseError as error:
-            return Verdict((f"{UNUSABLE}: damaged: {error}",), "unusable")
+            return Judged((f"{UNUSABLE}: damaged: {error}",), "unusable")
         damage = () if whole == "ok" else (f"{UNUSABLE}: damaged: {whole}",)
         key = there, entry.sizes, life.clock.now(), entry.acknowledged
         if self.ends is None or key not in self.ends:
@@ -97,7 +97,7 @@ class Court:
         end = self.ends[key]
         return end._replace(problems=(*damage, *end.problems))
 
-    def worked_to_rest(self, life: Incarnation, there: Contents, acknowledged: int) -> Verdict:
+    def worked_to_rest(self, life: Incarnation, there: Contents, acknowledged: int) -> Judged:
         """Compare, and let the next worker live."""
         self.worked += 1
         problems = self.compared(there, acknowledged)
@@ -106,7 +106,7 @@ class Court:
         judgement.last = submitted
         if "jobs" not in dict(there):
             if submitted:
-                return Verdict((*problems, f"{REST}: the job is gone"), "gone")
+                return Judged((*problems, f"{REST}: the job is gone"), "gone")
             self.subject.begin(life.store)  # nobody has told the client that the job is there: it submits again
         else:
             judgement.crashed(*life.state())
@@ -115,8 +115,8 @@ class Court:
             life.serve(striker, lambda: judgement.parked(*life.state()))
             outcome = judgement.ended(*life.state())
         except Exception as error:  # whatever a damaged record leads to: it is never a pass
-            return Verdict((*problems, *judgement.violations(), f"{REST}: {type(error).__name__}: {error}"), "no rest")
-        return Verdict((*problems, *judgement.violations()), outcome)
+            return Judged((*problems, *judgement.violations(), f"{REST}: {type(error).__name__}: {error}"), "no rest")
+        return Judged((*problems, *judgement.violations()), outcome)
 
     def compared(self, there: Contents, acknowledged: int) -> tuple[str, ...]:
         """Whether a file holds what was acknowledged, with or without the call under way."""

@@ -152,7 +152,10 @@ class _Recorder:
 
 
 def record(case: str, mode: str) -> Run:
-    """A case of the crash campaign, run once without a fault, in a mode."""
+    """A case of the crash campaign, run once without a fault, in a mode.
+
+    While it lasts no other thread of this process may open a store: every store would be recorded.
+    """
     directory = memory_directory()
     recorder = _Recorder(CASES[case], MODES[mode], directory)
     recording = recorder.recording

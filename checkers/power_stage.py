@@ -73,8 +73,8 @@ def survived(sweeps: Sequence[Sweep]) -> Item:
         command = f"crashwindow replay '{first.key}'"
         return Item(checker="crash", verdict=Verdict.REFUTED, statement=said, figures=figures, command=command)
     said = (
-        f"in each of {count} images within the bounds of checkers/power_images.py every acknowledged write is there, the file is"
-        " whole, and the shipped worker brings the job to its rest without a broken property"
+        f"in each of {count} images of {len(sweeps)} recorded runs, within the bounds of checkers/power_images.py, every acknowledged"
+        " write is there, the file is whole, and the shipped worker brings the job to its rest without a broken property"
     )
     verdict = Verdict.EXHAUSTED if count else Verdict.NOT_CHECKED
     return Item(checker="crash", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")
@@ -102,6 +102,7 @@ def belied(claim: str, sweeps: Sequence[Sweep]) -> Item:
 def figures_of(sweeps: Sequence[Sweep]) -> dict[str, int | float | str]:
     """What was counted."""
     return {
+        "runs": ", ".join(f"{each.run.case}@{each.run.mode}" for each in sweeps),
         "images": sum(each.images for each in sweeps),
         "worked to rest": sum(each.worked for each in sweeps),
         "recorded operations": sum(len(each.run.entries) for each in sweeps),

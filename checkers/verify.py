@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Profile = Literal["quick", "deep"]
 ROOT = Path(__file__).parent.parent
 ROOMS = ("model", "runtime", "checkers", "scenarios", "reports")
-PACKAGES = ("hypothesis", "httpx", "networkx", "pydantic", "rfc8785", "rich", "z3-solver")
+PACKAGES = ("apsw", "hypothesis", "httpx", "networkx", "pydantic", "rfc8785", "rich", "z3-solver")
 
 
 class Found(BaseModel):

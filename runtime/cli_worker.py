@@ -74,7 +74,6 @@ def _work(args: argparse.Namespace, store: Store, registry: "Registry", stop: "S
             # Without closing anything: until this process is gone its requests may still be sent, and its locks say so.
             names = ", ".join(map(plain, abandoned))
             log.error("the grace is over and tools still run; left as by a crash: %s", names)
-            logging.shutdown()
             os._exit(ABANDONED)
     return COMPLETED
 

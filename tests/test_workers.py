@@ -1,20 +1,25 @@
 """The workers of one process: each job once, nobody starves, nothing spins, and a stop loses nothing."""
 
 import logging
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crashwindow.runtime import backlog, workers
+from crashwindow.__main__ import main
+from crashwindow.runtime import backlog, cli_worker, workers
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import parse_plan, submission, validate_plan
 from crashwindow.runtime.records import Json, NewEvent, OpenJob
 from crashwindow.runtime.registry import Registry
 from crashwindow.runtime.retry import RetryPolicy
+from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import Store, StoreError, StoreUnusableError
 from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
 from crashwindow.runtime.wakes import Wakes
@@ -297,3 +302,40 @@ def test_a_thread_is_not_lost_in_silence(house: House) -> None:
     with house.working():
         eventually(lambda: bool(house.raised))
     assert isinstance(house.raised[0], KeyboardInterrupt)
+
+
+def test_a_process_whose_tools_outlive_the_grace_ends_as_by_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The store is not closed, so its locks say that the process lives until it is gone; the job is named, the code is 1."""
+    go = threading.Event()
+    ended: list[int] = []
+
+    def send(args: Json, context: ToolContext) -> Json:
+        signal.raise_signal(signal.SIGTERM)  # whoever looks after the process, while the tool sends
+        go.wait(SOON)
+
+    def end(code: int) -> None:
+        with pytest.raises(StoreUnusableError, match="another worker"):
+            SqliteStore(file).worker_lock()
+        ended.append(code)
+
+    file = tmp_path / "jobs.db"
+    registry = Registry([Tool("touch", send, "")])
+    store = SqliteStore(file)
+    plan = validate_plan(parse_plan({"version": 1, "nodes": [{"id": "step", "tool": "touch"}]}), registry)
+    store.submit("j", submission("j", plan))
+    store.close()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    monkeypatch.setattr(cli_worker, "registry_of", lambda source: registry)
+    monkeypatch.setattr(workers, "LETTING_GO", 0.05)
+    monkeypatch.setattr(os, "_exit", end)
+    try:
+        with caplog.at_level(logging.ERROR):
+            main(("worker", "--store", f"sqlite:///{file}", "--grace", "0"))
+    finally:
+        go.set()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert ended == [1]
+    assert "left as by a crash: j" in caplog.text

@@ -72,14 +72,14 @@ def follow(floor: Floor, schedule: Sequence[str]) -> Iterator[tuple[State, Move]
         state = possible[word].state
 
 
-def interleave(case: Case, mutant: Mutant = SHIPPED) -> Graph:
-    """Every state that a schedule within the case's bounds reaches, judged."""
+def interleave(case: Case, mutant: Mutant = SHIPPED, until: str = "") -> Graph:
+    """Every state that a schedule within the case's bounds reaches, judged; only up to the first that breaks property `until`."""
     clock = time.perf_counter()
     floor = Floor(case, mutant)
     graph, judge = Graph(case, mutant, floor, parents=[(0, "")]), Judge(floor)
     numbers: dict[State, int] = {floor.first: 0}
     layer = [floor.first]
-    while layer:
+    while layer and until not in graph.broken:
         following = []
         for state in layer:
             number = numbers[state]

@@ -17,10 +17,10 @@ Phase = Literal["", "sent", "checked"]
 class Mutant:
     """A store without one of its protections. `words` says what it does instead.
 
-    unfenced: stores that take a write of any epoch. unconditional: an append lands at the end, whatever was expected. unchecked:
-    a started append that is refused is taken for done. parted: whether a write is allowed is found out in one step, and it is
-    made in another: of B1; or of every write, and then nothing but the lease is looked at. unlooked: the worker never looks at the clock,
-    so it neither renews its lease nor stops before B3 when that is over.
+    unfenced: stores that take a write of any epoch. unconditional: an append lands at the end, whatever was expected.
+    unchecked: a started append that is refused is taken for done. parted: whether a write is allowed is found out in one step,
+    and it is made in another: of B1; or of every write, and then nothing but the lease is looked at. unlooked: the worker never
+    looks at the clock, so it neither renews its lease nor stops before B3 when that is over.
     """
 
     name: str = ""

@@ -21,6 +21,7 @@ from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
+from .interleave_stage import INTERLEAVINGS
 from .machines import described
 from .power_stage import POWER
 from .search import check, complete, examine
@@ -310,6 +311,7 @@ STAGES = (
     SEED_TEXT,
     VERIFY_JOB,
     *SEMANTICS_STAGES,
+    INTERLEAVINGS,
     POWER,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     SEMANTICS_CRASHES,

@@ -1,0 +1,143 @@
+"""The stage of `crashwindow verify` that interleaves workers: every schedule within bounds, planted defects, whole stores."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from ..runtime.memory_store import MemoryStore
+from ..runtime.sqlite_store import SqliteStore
+from ..runtime.store import Store
+from .evidence import Item, MutantResult, Verdict
+from .interleave import CASES, Graph, interleave
+from .interleave_floor import Floor
+from .interleave_mutants import MUTANTS
+from .interleave_replay import differences, sample
+from .verify import Context, Found, Stage
+
+_CONTRACTS: Final = ("park", "fail", "query-fence", "query-quiet", "reexecute")
+QUICK: Final = tuple(f"{name}-2" for name in _CONTRACTS)
+DEEP: Final = tuple(CASES)
+SAMPLED: Final = {"quick": 4, "deep": 100}
+"""How many schedules of each case are run on whole stores, by profile."""
+
+CLAIMED: Final = {
+    "P1": ("P1",),
+    "P2": ("P2",),
+    "P3": ("P3",),
+    "P6": ("P6",),
+    "P7": ("P7", "P5", "T-ORDER"),
+    "P11": ("P11",),
+    "P14": ("P14",),
+}
+"""Beside which claim the evidence stands, and the properties whose violation refutes it there. P5, a write below a fence, and
+T-ORDER, an append elsewhere than its writer expected, are shown as what they would be: a log that does not only grow.
+"""
+
+KILLS: Final = {
+    "events-unfenced": ("park-2", "P5"),
+    "ledger-unfenced": ("park-2", "P2"),
+    "effects-unfenced": ("park-2", "P3"),
+    "append-unconditional": ("park-2-cancel", "T-ORDER"),
+    "acquire-not-atomic": ("park-2", "P7"),
+    "started-unchecked-unlooked": ("park-2", "P1"),
+    "unlooked": ("query-quiet-2", "P1"),
+    "lease-alone": ("park-2", "P3"),
+    "lease-alone-unlooked": ("park-2", "P1"),
+}
+"""Each mutant, in which case it is let loose, and the property that the search has to see fall.
+
+`started-unchecked` is not among them: while the driver looks at its lease before B3, nothing breaks (docs/decisions/021).
+"""
+
+
+def interleavings(context: Context) -> Found:
+    """Every case of the profile, the mutants, and a sample on whole stores."""
+    graphs = []
+    for name in QUICK if context.profile == "quick" else DEEP:
+        graphs.append(interleave(CASES[name]))
+        context.tell(f"interleavings: {name}, {graphs[-1].states} states")
+    found = Found()
+    for claim, properties in CLAIMED.items():
+        found.add(claim, exhausted(claim, properties, graphs))
+    alike = on_whole_stores(context, [graph.floor for graph in graphs])
+    for claim in CLAIMED:
+        found.add(claim, alike)
+    for name in KILLS:
+        found.mutants.append(planted(name))
+        context.tell(f"interleavings: {name}")
+    return found
+
+
+def exhausted(claim: str, properties: Sequence[str], graphs: Sequence[Graph]) -> Item:
+    """Whether a claim held in every state of these graphs, and in every step."""
+    figures: dict[str, int | float | str] = {
+        "states": sum(graph.states for graph in graphs),
+        "transitions": sum(graph.transitions for graph in graphs),
+        "cases": len(graphs),
+        "seconds": round(sum(graph.seconds for graph in graphs), 1),
+    }
+    broken = [graph.broken[name] for graph in graphs for name in properties if name in graph.broken]
+    if broken:
+        problem, key = min(broken, key=lambda each: each[1].count(";"))
+        said = f"a schedule of several workers breaks it: {problem}"
+        command = f"crashwindow replay '{key}'"
+        return Item(checker="enumerate", verdict=Verdict.REFUTED, statement=said, figures=figures, command=command)
+    bounds = "; ".join(dict.fromkeys(str(graph.case.bounds) for graph in graphs))
+    said = (
+        f"{claim} held in each of {figures['states']} states and {figures['transitions']} steps of the shipped driver, protocol"
+        " core and store: all interleavings at boundary granularity of one step's job, under each contract of a tool, within"
+        f" {bounds}"
+    )
+    verdict = Verdict.EXHAUSTED if graphs else Verdict.NOT_CHECKED
+    return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")
+
+
+def on_whole_stores(context: Context, floors: Sequence[Floor]) -> Item:
+    """Schedules drawn at random, word by word on a whole memory store and on SQLite: each is to answer as the search's store."""
+    schedules = words = 0
+    wrong: list[str] = []
+    with tempfile.TemporaryDirectory(dir=context.directory) as directory:
+
+        def on_sqlite(now: Callable[[], float]) -> Store:
+            return SqliteStore(Path(directory) / f"{schedules}.db", now=now)
+
+        for floor in floors:
+            for schedule in sample(floor, SAMPLED[context.profile], context.seed):
+                schedules += 1
+                words += len(schedule)
+                for made in (MemoryStore, on_sqlite):
+                    wrong += [f"{floor.case.name}: {each}" for each in differences(floor, schedule, made)]
+        context.tell(f"interleavings: {schedules} schedules on whole stores")
+    figures: dict[str, int | float | str] = {"schedules": schedules, "words": words, "differences": len(wrong)}
+    if wrong:
+        said = f"a whole store answers otherwise than the one that was searched: {wrong[0]}"
+        return Item(
+            checker="enumerate", verdict=Verdict.ERROR, statement=said, figures=figures, command="crashwindow verify"
+        )
+    said = (
+        f"{schedules} schedules of several workers, drawn with seed {context.seed}, were answered by a whole memory store and by"
+        f" SQLite, in each of {words} words, as by the store that was searched"
+    )
+    return Item(
+        checker="enumerate", verdict=Verdict.TESTED, statement=said, figures=figures, command="crashwindow verify"
+    )
+
+
+def planted(name: str) -> MutantResult:
+    """A protection taken away: the search goes on until it sees the property fall that this one has to keep."""
+    case, kept = KILLS[name]
+    graph = interleave(CASES[case], MUTANTS[name], until=kept)
+    title = f"interleavings: {name}: {MUTANTS[name].words}"
+    if kept not in graph.broken:
+        return MutantResult(name=title, killed_by=None, words=f"{kept} holds in {graph.states} states")
+    problem, key = graph.broken[kept]
+    steps = key.count(";") + 1
+    return MutantResult(
+        name=title, killed_by="enumerate", words=f"{problem}, after {steps} words: crashwindow replay '{key}'"
+    )
+
+
+INTERLEAVINGS: Final = Stage(
+    "interleavings", "interleavings of several workers", interleavings, tuple(CLAIMED), "enumerate"
+)

@@ -1,0 +1,168 @@
+"""Several workers on one job: every schedule within bounds keeps the properties, and a protection taken away is seen to fall."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers.cli import replay_interleaving
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.interleave import CASES, Graph, follow, interleave, key_of, parse
+from crashwindow.checkers.interleave_floor import Floor
+from crashwindow.checkers.interleave_mutants import MUTANTS, SHIPPED
+from crashwindow.checkers.interleave_replay import differences, replay, sample
+from crashwindow.checkers.interleave_stage import CLAIMED, KILLS, QUICK, exhausted, planted
+from crashwindow.model.boundaries import BY_NAME
+from crashwindow.runtime.errors import CommandError
+from crashwindow.runtime.memory_store import MemoryStore
+from crashwindow.runtime.records import Lease
+from crashwindow.runtime.sqlite_store import SqliteStore
+
+ZOMBIE = (
+    "worker-1:claim;worker-1:fence_events;worker-1:fence_ledger;worker-1:fence_effects;worker-1:acquire;clock:expire;"
+    "worker-2:claim;worker-2:fence_events;worker-2:fence_ledger;worker-1:append_started"
+)
+"""A worker is paused before B2 while another takes over, and then goes on."""
+
+
+@cache
+def graph(name: str) -> Graph:
+    """A case's graph, searched once."""
+    return interleave(CASES[name])
+
+
+@pytest.mark.parametrize(("name", "states", "transitions"), [("fail-2", 2507, 4975), ("park-2", 4563, 7591)])
+def test_every_interleaving_keeps_every_property(name: str, states: int, transitions: int) -> None:
+    """Two workers, two claims: no schedule breaks a property, and the counts are what they were."""
+    found = graph(name)
+    assert (found.broken, found.states, found.transitions) == ({}, states, transitions)
+
+
+def test_the_workers_go_where_they_have_to() -> None:
+    """The search is not vacuous: both ends occur, each boundary of these contracts is a move, and so are late effects."""
+    found = graph("park-2")
+    assert {"completed/1", "failed/0", "open still/1"} <= found.ends.keys()
+    assert {"execute", "answer", "refused", "timeout", "look", "heartbeat", "park", "catch_up_effect", "catch_up_commit",
+            "person:resolve", "clock:expire", "world:serve"} <= found.words.keys()  # fmt: skip
+    other = {"answer", "refused", "timeout", "look", "crash", "release", "pause"}
+    assert {word for word in found.words if ":" not in word} - other <= BY_NAME.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in KILLS if KILLS[name][0] == "park-2"])
+def test_a_protection_taken_away_is_seen(name: str) -> None:
+    """Each mutant dies by the property that its protection keeps, and its schedule shows the same when it is replayed."""
+    case, kept = KILLS[name]
+    result = planted(name)
+    assert result.killed_by == "enumerate"
+    key = result.words.partition("replay '")[2].rstrip("'")
+    *_, last = replay(key)
+    assert any(problem.startswith(kept) for problem in last.problems)
+    assert parse(key)[:2] == (CASES[case], MUTANTS[name])
+
+
+def test_a_started_append_that_is_not_checked_doubles_the_effect() -> None:
+    """The take-over of window 1b rests on the checked started event: 17 words without it, and without the look before B3."""
+    result = planted("started-unchecked-unlooked")
+    assert result.words.startswith("P1: 2 effects")
+    assert "after 17 words" in result.words
+
+
+def test_the_look_before_b3_is_a_second_protection() -> None:
+    """With the look alone, or the check alone, the effect is not doubled under `park`: both have to be taken away."""
+    assert interleave(CASES["fail-2"], MUTANTS["started-unchecked"]).broken == {}
+    assert interleave(CASES["fail-2"], MUTANTS["unlooked"]).broken == {}
+
+
+def test_a_zombie_is_refused() -> None:
+    """The same schedule on the shipped store: the paused worker's write changes nothing, and its turn is over."""
+    floor = Floor(CASES["park-2"])
+    *_, (before, move) = follow(floor, ZOMBIE.split(";"))
+    assert move.state.stores == before.stores
+    assert [floor.turns[turn].owner for turn, _ in move.state.actors] == [2]
+
+
+class Unfenced(MemoryStore):
+    """A whole store whose fences do not hold."""
+
+    def append(self, *given: Any) -> int:
+        """An append of any epoch."""
+        self._streams["job"].fence = 0
+        return super().append(*given)
+
+
+def on_sqlite(path: Path) -> Callable[[Callable[[], float]], SqliteStore]:
+    """SQLite, a new file for each schedule."""
+    files = iter(range(100))
+    return lambda now: SqliteStore(path / f"{next(files)}.db", now=now)
+
+
+@pytest.mark.parametrize("name", ["park-2-cancel", "query-quiet-2-faults", "reexecute-3"])
+def test_a_whole_store_answers_as_the_one_that_is_searched(name: str, tmp_path: Path) -> None:
+    """Performed on one store at a time, remembered, merged: what is searched is what memory and SQLite do, word by word."""
+    floor, sqlite = Floor(CASES[name]), on_sqlite(tmp_path)
+    for schedule in sample(floor, 2, seed=7):
+        assert differences(floor, schedule, MemoryStore) == []
+        assert differences(floor, schedule, sqlite) == []
+
+
+def test_a_store_that_differs_is_found() -> None:
+    """The comparison can fail: a store without a fence answers the zombie otherwise."""
+    (first, *_) = differences(Floor(CASES["park-2"]), ZOMBIE.split(";"), Unfenced)
+    assert first.startswith("worker-1:append_started: answered")
+
+
+def test_a_driver_tells_from_the_clock_only_whether_its_lease_lasts() -> None:
+    """Turns that differ in times alone are taken for one: at every time the driver goes on as at the one that stands for it."""
+    turns = graph("fail-2").floor.turns
+    leased = [n for n in range(len(turns)) if turns[n].before >= 0 and turns[n].lease is not None][::20]
+    for number in leased:
+        turn = turns[number]
+        for at in (1000.0, 1001.0, 1014.0, 1030.0, 1040.0, 1060.0):
+            anew = turns._run(turn.owner, turn.before, turn.answer, at)
+            same = turns[turns.looking(number, at)]
+            assert (anew.command, anew.stopped) == (same.command, same.stopped)
+
+
+def test_a_violation_refutes_the_claim() -> None:
+    """The evidence is not a constant: one broken case turns it, with the key that replays it; no case is no evidence."""
+    broken = interleave(CASES["park-2"], MUTANTS["events-unfenced"], until="P5")
+    item = exhausted("P7", CLAIMED["P7"], [graph("fail-2"), broken])
+    assert item.verdict is Verdict.REFUTED
+    assert "interleave:park-2@events-unfenced:" in item.command
+    assert exhausted("P7", CLAIMED["P7"], [graph("fail-2")]).verdict is Verdict.EXHAUSTED
+    assert exhausted("P7", CLAIMED["P7"], []).verdict is Verdict.NOT_CHECKED
+
+
+def test_a_schedule_is_its_own_key(capsys: pytest.CaptureFixture[str]) -> None:
+    """A key is read back, replayed word by word, and says by its exit code whether a property broke."""
+    key = key_of(CASES["park-2"], SHIPPED, ZOMBIE.split(";"))
+    assert parse(key) == (CASES["park-2"], SHIPPED, ZOMBIE.split(";"))
+    assert replay_interleaving(key) == 0
+    assert "lease 2 of worker-2 until 1060" in capsys.readouterr().out
+    assert replay_interleaving(key.replace("park-2", "park-2@events-unfenced", 1)) == 1
+    assert "P5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("interleave:none:", "there is no case 'none'"),
+        ("interleave:park-2@none:", "there is no mutant 'none'"),
+        ("interleave:park-2", "is no schedule"),
+        ("interleave:park-2:worker-1:park", "possible are worker-1:claim"),
+    ],
+)
+def test_a_key_that_names_no_schedule_is_refused(key: str, words: str) -> None:
+    """With the names that would do."""
+    with pytest.raises(CommandError, match=words):
+        replay_interleaving(key)
+
+
+def test_a_case_is_there_for_each_contract_and_bound() -> None:
+    """What the quick profile searches is a part of what the deep one does, and a lease is a lease."""
+    assert set(QUICK) <= CASES.keys()
+    assert len({(case.on_unknown, case.look) for case in CASES.values()}) == 5
+    lease = graph("fail-2").floor.shelf.contents["lease"][1]
+    assert isinstance(lease, Lease)

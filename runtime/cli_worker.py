@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
 from .cli_common import opened, registry_of
@@ -16,10 +16,8 @@ from .plain import plain
 from .store import Store, StoreError
 
 if TYPE_CHECKING:
-    from .registry import Registry
     from .telemetry import Observer
     from .telemetry_metrics import Metrics
-    from .worker import Stop
     from .workers import Pace, Workers
 
 COMPLETED, ABANDONED, BAD_INPUT = 0, 1, 2
@@ -30,6 +28,7 @@ LOGGERS: Final = ("shift", "worker", "workers", "heartbeat", "telemetry")
 def worker(args: argparse.Namespace) -> int:
     """Run the open jobs of a store, those that a worker left when it crashed included."""
     from .worker import Stop, work_once, work_until_idle
+    from .workers import Workers
 
     pace = _pace(args)
     registry = registry_of(args.tools)
@@ -37,11 +36,16 @@ def worker(args: argparse.Namespace) -> int:
         log_to_stderr(args.log)
         stop = Stop()
         stop.on_signals(*([_json_line] if args.log == "json" else []))
-        if args.once:
-            return BAD_INPUT if work_once(store, registry) else COMPLETED
-        if args.until_idle:
-            return BAD_INPUT if work_until_idle(store, registry, stop=stop) else COMPLETED
-        return _work(args, store, registry, stop, pace)
+        metrics = _metrics(args)
+        with _observer(args, metrics) as observer:
+            if args.once:
+                return BAD_INPUT if work_once(store, registry, ttl=args.ttl, observer=observer) else COMPLETED
+            if args.until_idle:
+                left = work_until_idle(store, registry, stop=stop, ttl=args.ttl, observer=observer)
+                return BAD_INPUT if left else COMPLETED
+            workers = Workers(store, registry, stop, pace, observer=observer)
+            with _health(args, store, workers, metrics):
+                return _work(workers)
 
 
 def log_to_stderr(form: Literal["text", "json"]) -> None:
@@ -60,21 +64,13 @@ def _json_line(words: str) -> str:
     return json.dumps({"at": time.time(), "level": "WARNING", "message": words}) + "\n"
 
 
-def _work(args: argparse.Namespace, store: Store, registry: "Registry", stop: "Stop", pace: "Pace") -> int:
-    """Work until asked to stop, with what was asked for beside it."""
-    from .workers import Workers
-
-    metrics = _metrics(args)
-    with ExitStack() as stack:
-        observer = stack.enter_context(_observer(args, metrics))
-        workers = Workers(store, registry, stop, pace, observer=observer)
-        stack.enter_context(_health(args, store, workers, metrics))
-        abandoned = workers.run()
-        if abandoned:
-            # Without closing anything: until this process is gone its requests may still be sent, and its locks say so.
-            names = ", ".join(map(plain, abandoned))
-            log.error("the grace is over and tools still run; left as by a crash: %s", names)
-            os._exit(ABANDONED)
+def _work(workers: "Workers") -> int:
+    """Work until asked to stop."""
+    abandoned = workers.run()
+    if abandoned:
+        # Without closing anything: until this process is gone its requests may still be sent, and its locks say so.
+        log.error("the grace is over and tools still run; left as by a crash: %s", ", ".join(map(plain, abandoned)))
+        os._exit(ABANDONED)
     return COMPLETED
 
 
@@ -89,9 +85,8 @@ def _pace(args: argparse.Namespace) -> "Pace":
         raise CommandError(f"--grace {args.grace}: give a number of seconds, 0 or more")
     if args.concurrency < 1:
         raise CommandError(f"--concurrency {args.concurrency}: give a number of threads, 1 or more")
-    served = [name for name in ("health", "metrics", "spans") if getattr(args, name)]
-    if (args.once or args.until_idle) and (args.concurrency > 1 or served):
-        raise CommandError("--once and --until-idle work alone: without --concurrency, --health, --metrics and --spans")
+    if (args.once or args.until_idle) and (args.concurrency > 1 or args.health):
+        raise CommandError("--once and --until-idle work alone: without --concurrency and --health")
     if args.metrics and not args.health:
         raise CommandError("--metrics needs --health HOST:PORT: they are served there, at /metrics")
     return Pace(args.concurrency, args.poll, args.ttl, args.grace)

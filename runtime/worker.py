@@ -11,6 +11,8 @@ from .drive import Perform
 from .registry import Registry
 from .shift import Shift, become_worker, owner_id, relay, worker_with
 from .store import Store
+from .telemetry import Observer
+from .turn import Worker
 
 TRIES: Final = 5
 """How often `work_until_idle` tries a job that it has to let go of each time."""
@@ -52,10 +54,13 @@ def work_until_idle(
     owner: str | None = None,
     stop: Stop | None = None,
     perform: Perform = drive.perform,
+    ttl: float = Worker.ttl,
+    observer: Observer | None = None,
 ) -> dict[str, str]:
     """Run turns until no open job can be brought further; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift, stop = Shift(store, worker_with(registry, owner or owner_id()), perform=perform), stop or Stop()
+    worker, stop = worker_with(registry, owner or owner_id(), ttl), stop or Stop()
+    shift = Shift(store, worker, perform=perform, observer=observer)
     with shift.heart:
         while not stop.requested:
             ready, wait = survey(shift, TRIES)
@@ -68,10 +73,16 @@ def work_until_idle(
     return shift.backlog.left
 
 
-def work_once(store: Store, registry: Registry, owner: str | None = None) -> dict[str, str]:
+def work_once(
+    store: Store,
+    registry: Registry,
+    owner: str | None = None,
+    ttl: float = Worker.ttl,
+    observer: Observer | None = None,
+) -> dict[str, str]:
     """One turn, on the oldest open job that can be run; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift = Shift(store, worker_with(registry, owner or owner_id()))
+    shift = Shift(store, worker_with(registry, owner or owner_id(), ttl), observer=observer)
     with shift.heart:
         for job_id in survey(shift)[0]:
             if shift.turn(job_id) or shift.backlog.pause(job_id) is not None:

@@ -31,6 +31,7 @@ from crashwindow.runtime.telemetry import BoundaryLog, JsonLines, Observer, Obse
 from crashwindow.runtime.telemetry_metrics import Metrics
 from crashwindow.runtime.telemetry_spans import Spans
 from crashwindow.runtime.tool import Tool
+from crashwindow.runtime.worker import work_once, work_until_idle
 
 STEP = [
     "claim", "fence_events", "fence_ledger", "fence_effects", "acquire", "append_started", "execute", "put_effect",
@@ -201,6 +202,17 @@ def command(*options: str) -> int:
     return main(("worker", "--store", "memory:", *options))
 
 
+@pytest.mark.parametrize("work", [work_once, work_until_idle])
+def test_who_works_alone_tells_of_boundaries_too(work: Callable[..., object]) -> None:
+    """--once and --until-idle have the same observers as workers that run for ever."""
+    registry = Registry([Tool("touch", lambda args, context: None, "")])
+    store, metrics = MemoryStore(), Metrics()
+    plan = parse_plan({"version": 1, "nodes": [{"id": "step", "tool": "touch"}]})
+    store.submit("j", submission("j", validate_plan(plan, registry)))
+    work(store, registry, observer=metrics)
+    assert 'crashwindow_turns_total{end="completed"} 1.0' in metrics.text().decode()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -210,7 +222,7 @@ def command(*options: str) -> int:
         (("--grace", "-1"), "--grace -1"),
         (("--metrics",), "--metrics needs --health"),
         (("--once", "--concurrency", "2"), "work alone"),
-        (("--until-idle", "--spans"), "work alone"),
+        (("--until-idle", "--health", "127.0.0.1:0"), "work alone"),
         (("--health", "nowhere"), "--health nowhere: give HOST:PORT"),
     ],
 )

@@ -73,8 +73,8 @@ def survived(sweeps: Sequence[Sweep]) -> Item:
         command = f"crashwindow replay '{first.key}'"
         return Item(checker="crash", verdict=Verdict.REFUTED, statement=said, figures=figures, command=command)
     said = (
-        f"in each of {count} images of {len(sweeps)} recorded runs, within the bounds of checkers/power_images.py, every acknowledged"
-        " write is there, the file is whole, and the shipped worker brings the job to its rest without a broken property"
+        f"in each of {count} images of {len(sweeps)} recorded runs, within the bounds of checkers/power_images.py, every"
+        " acknowledged write is there, the file is whole, and the shipped worker brings the job to its rest without a broken property"
     )
     verdict = Verdict.EXHAUSTED if count else Verdict.NOT_CHECKED
     return Item(checker="crash", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")

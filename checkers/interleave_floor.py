@@ -8,7 +8,7 @@
 | worker-N:BOUNDARY:checked      | (a mutant) the write is found to be allowed, and not made yet                       |
 | worker-N:answer, :refused, :timeout | the tool returns; it says that nothing happened; nobody waits for it any longer |
 | worker-N:look                  | the driver looked at the clock only now, not before it was paused                   |
-| worker-N:release, :crash       | the shift drops the lease of a turn that let go; the process is gone                |
+| worker-N:release, :crash       | the shift drops the lease of a turn that has ended; the process is gone             |
 | world:serve:E.A                | the request of lease epoch E, attempt A, has its effect, be its sender dead or alive |
 | clock:expire, clock:quiet      | time passes, until the newest lease is over, or a quiet time is                     |
 | person:resolve, person:cancel  | a person says truthfully what became of a parked step; asks for the job's end       |
@@ -36,7 +36,7 @@ from ..runtime.commands import (
     Renew,
     Settle,
 )
-from ..runtime.records import Lease
+from ..runtime.records import TERMINAL, Lease
 from ..runtime.resolve import Answer as Word
 from ..runtime.resolve import Resolve, ResolveError, question
 from ..runtime.store import StaleEpoch, StoreError, VersionConflict
@@ -246,7 +246,7 @@ class Floor:
             yield Move(f"worker-{turn.owner}:{word}", self._told(state, actor, told, after))
 
     def _release(self, state: State, actor: Actor) -> Iterator[Move]:
-        """The shift drops the lease of a turn that let go."""
+        """The shift drops the lease of a turn that has ended, or let go."""
         turn = self.turns[actor[0]]
         assert turn.lease is not None
         _, stores = self._released(state, turn.lease)
@@ -263,7 +263,7 @@ class Floor:
         world = self.worlds[state.world]
         for request in world.pending:
             if not request.effect and request.until:
-                number = self._world(world.served(request, self.case.idempotent))
+                number = self._world(world.served(request, self.case.idempotent, self.mutant.token_alone))
                 yield Move(f"world:serve:{request.epoch}.{request.attempt}", state._replace(world=number))
         yield from self._tick(state)
         stream = self._stream(state)
@@ -328,8 +328,10 @@ class Floor:
         now = self.turns[turn]
         new: Actor = (turn, "")
         if now.command is None:
-            released = self._released(state, now.lease)[1] if now.stopped and now.lease else state.stores
-            new = (-now.owner, "") if released == state.stores else new
+            # The lease of a job that has ended decides nothing any more.
+            lease = None if self._stream(state).status in TERMINAL else now.lease
+            kept = lease is None or self._released(state, lease)[1] == state.stores
+            new = (-now.owner, "") if kept else new
         return self._next_state(state._replace(faults=state.faults - faults), actor, new, world)
 
     def _next_state(self, state: State, old: Actor | None, new: Actor | None, world: World | None = None) -> State:
@@ -380,5 +382,7 @@ class Floor:
 
     def _quiet_until(self, state: State) -> float:
         """When a person may say that a parked step did not happen; 0 where none waits."""
-        last = self._stream(state).events[-1]
-        return last.at + QUIET if last.type == "job_parked" else 0.0
+        stream = self._stream(state)
+        if stream.status != "parked":
+            return 0.0
+        return next(event.at for event in reversed(stream.events) if event.type == "job_parked") + QUIET

@@ -20,7 +20,8 @@ class Mutant:
     unfenced: stores that take a write of any epoch. unconditional: an append lands at the end, whatever was expected.
     unchecked: a started append that is refused is taken for done. parted: whether a write is allowed is found out in one step,
     and it is made in another: of B1; or of every write, and then nothing but the lease is looked at. unlooked: the worker never
-    looks at the clock, so it neither renews its lease nor stops before B3 when that is over.
+    looks at the clock, so it neither renews its lease nor stops before B3 when that is over. token_alone: a fencing look
+    at the tool refuses the requests of older epochs only.
     """
 
     name: str = ""
@@ -30,6 +31,7 @@ class Mutant:
     unchecked: bool = False
     parted: Literal["", "acquire", "lease alone"] = ""
     unlooked: bool = False
+    token_alone: bool = False
 
     def looks_first(self, command: Command) -> bool:
         """Whether this write is made in two steps."""
@@ -129,6 +131,7 @@ MUTANTS: Final = {
         Mutant("acquire-not-atomic", "B1 reads whether it may, and writes in another step", parted="acquire"),
         Mutant("started-unchecked", "a started append that is refused is taken for done", unchecked=True),
         Mutant("unlooked", "nobody looks at the lease before B3", unlooked=True),
+        Mutant("look-by-token", "a fencing look lets the asker's own earlier request pass", token_alone=True),
         Mutant("started-unchecked-unlooked", "both", unchecked=True, unlooked=True),
         Mutant(
             "lease-alone", "no fence, no condition: a writer looks whether it holds the lease, and writes in another step",

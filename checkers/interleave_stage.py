@@ -41,6 +41,7 @@ KILLS: Final = {
     "append-unconditional": ("park-2-cancel", "T-ORDER"),
     "acquire-not-atomic": ("park-2", "P7"),
     "started-unchecked-unlooked": ("park-2", "P1"),
+    "look-by-token": ("query-fence-2", "P1"),
     "unlooked": ("query-quiet-2", "P1"),
     "lease-alone": ("park-2", "P3"),
     "lease-alone-unlooked": ("park-2", "P1"),

@@ -53,7 +53,7 @@ class _Reached(BaseException):
 
 class Turn(NamedTuple):
     """A worker's turn so far. owner: its number. before: the turn one answer earlier. command: what it performs next; None when
-    it has ended. lease: the one that it holds; stopped: it let go of the job, so its shift releases the lease.
+    it has ended. lease: the one that it holds; its shift releases it. stopped: it let go of the job.
 
     at: when its driver looked at the clock after the last answer, the first time that it was reached. Of turns that differ in
     such times alone there is one, since all that the driver makes of them is which command comes next.

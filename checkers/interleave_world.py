@@ -52,9 +52,13 @@ class World(NamedTuple):
         keep = new is not None and (new.awaited or not new.effect)
         return self._replace(pending=tuple(sorted([*rest, new] if new is not None and keep else rest)))
 
-    def served(self, request: Request, idempotent: bool) -> "World":
-        """The request arrives. A fence refuses it without an answer; an idempotent tool acts once per key."""
-        if (request.epoch, request.attempt) <= self.fence:
+    def served(self, request: Request, idempotent: bool, token_alone: bool = False) -> "World":
+        """The request arrives. A fence refuses it without an answer; an idempotent tool acts once per key.
+
+        token_alone: (a mutant) the fence asks for an older epoch, and lets the asker's own earlier request pass.
+        """
+        late = request.epoch < self.fence[0] if token_alone else (request.epoch, request.attempt) <= self.fence
+        if late:
             return self._with(request, request._replace(until=0.0) if request.awaited else None)
         same = [number for number, (key, _) in enumerate(self.effects, 1) if key == request.key]
         if idempotent and same:

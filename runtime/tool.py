@@ -150,7 +150,8 @@ class Tool:
     idempotent: a repeat with the same external key returns the first call's result and changes nothing.
     irreversible: None when the author did not say (listed by `crashwindow tools`).
     look: what an "absent" of `query` is worth: nothing to ask, final only `quiet_seconds` (D) after the last possible sending, or
-    final because the look itself fences off late requests.
+    final because the look itself fences off late requests: those of an older `fencing_token`, and those of the same token whose
+    `attempt` is not above the asked one (the worker that asks may have a request of its own on the wire).
     on_unknown: what an ambiguous attempt leads to. retry: when it is executed again after it had no effect.
     compensation: what undoes the effect; no_compensation: why there is none. An irreversible tool of a plan declares one of them.
     timeout_seconds: how long the runtime waits for an async tool; afterwards the outcome is unknown. A sync tool bounds itself.

@@ -33,7 +33,7 @@ def graph(name: str) -> Graph:
     return interleave(CASES[name])
 
 
-@pytest.mark.parametrize(("name", "states", "transitions"), [("fail-2", 2507, 4975), ("park-2", 4563, 7591)])
+@pytest.mark.parametrize(("name", "states", "transitions"), [("fail-2", 2507, 4975), ("park-2", 7465, 12703)])
 def test_every_interleaving_keeps_every_property(name: str, states: int, transitions: int) -> None:
     """Two workers, two claims: no schedule breaks a property, and the counts are what they were."""
     found = graph(name)
@@ -65,8 +65,14 @@ def test_a_protection_taken_away_is_seen(name: str) -> None:
 def test_a_started_append_that_is_not_checked_doubles_the_effect() -> None:
     """The take-over of window 1b rests on the checked started event: 17 words without it, and without the look before B3."""
     result = planted("started-unchecked-unlooked")
-    assert result.words.startswith("P1: 2 effects")
-    assert "after 17 words" in result.words
+    assert result.words.startswith("P1: 2 effects (step a), after 17 words")
+
+
+def test_a_fencing_look_has_to_refuse_the_askers_own_request() -> None:
+    """A tool that fences by the token alone doubles the effect with one worker: its own lost request is of the same token."""
+    result = planted("look-by-token")
+    assert result.words.startswith("P1: 2 effects (step a), after 19 words")
+    assert "worker-2" not in result.words
 
 
 def test_the_look_before_b3_is_a_second_protection() -> None:

@@ -54,7 +54,7 @@ def power_loss(context: Context) -> Found:
     found = Found()
     found.add("POWER-FULL", survived(swept["POWER-FULL"]))
     for claim in ("POWER-NORMAL", "POWER-OFF"):
-        found.add(claim, belied(claim, swept[claim]))
+        found.add(claim, belied(swept[claim]))
     return found
 
 
@@ -74,13 +74,14 @@ def survived(sweeps: Sequence[Sweep]) -> Item:
         return Item(checker="crash", verdict=Verdict.REFUTED, statement=said, figures=figures, command=command)
     said = (
         f"in each of {count} images of {len(sweeps)} recorded runs, within the bounds of checkers/power_images.py, every"
-        " acknowledged write is there, the file is whole, and the shipped worker brings the job to its rest without a broken property"
+        " acknowledged write is there, the file is whole, and the shipped worker brings the job to its rest without a broken"
+        " property"
     )
     verdict = Verdict.EXHAUSTED if count else Verdict.NOT_CHECKED
     return Item(checker="crash", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")
 
 
-def belied(claim: str, sweeps: Sequence[Sweep]) -> Item:
+def belied(sweeps: Sequence[Sweep]) -> Item:
     """The smallest loss that doubles an effect; without one there is no refutation."""
     doubled = [finding for each in sweeps if (finding := each.shortest("P1"))]
     figures, count = figures_of(sweeps), sum(each.images for each in sweeps)

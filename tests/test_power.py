@@ -415,8 +415,8 @@ def test_the_claims_come_out_as_registered(
         "POWER-NORMAL": Verdict.REFUTED,
         "POWER-OFF": Verdict.REFUTED,
     }
-    shown = power_stage.belied("POWER-NORMAL", [normal])
+    shown = power_stage.belied([normal])
     assert "2 effects" in shown.statement
     assert shown.command.startswith("crashwindow replay 'power:ok-park@normal:")
     assert power_stage.survived([normal]).verdict is Verdict.REFUTED
-    assert power_stage.belied("POWER-NORMAL", [normal._replace(findings=[])]).verdict is Verdict.TESTED
+    assert power_stage.belied([normal._replace(findings=[])]).verdict is Verdict.TESTED

@@ -1,0 +1,105 @@
+"""The worker processes of a chaos campaign: forked from a small warm parent, armed, killed, stopped, let on, forked again."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
+from typing import Any, Final
+
+from .chaos_faults import Fault
+from .chaos_worker import Moment, Reached, Setting, main
+
+_PRELOADED: Final = f"{__package__}.chaos_worker"
+
+
+class Slot:
+    """A place for one worker process at a time. `number` names its proxy, too."""
+
+    def __init__(self, number: int, setting: Setting, context: ForkServerContext) -> None:
+        self.number = number
+        self._setting, self._context = setting, context
+        self.armed: dict[Moment, Fault] = {}
+        self.armed_at = 0.0
+        self.stopped = False
+        self.starts = 0
+        self.process: BaseProcess
+        self.pipe: Connection[Any, Any]
+        self.start()
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        assert self.process.pid is not None
+        return self.process.pid
+
+    def start(self) -> None:
+        """Fork a worker process."""
+        self.armed, self.stopped = {}, False
+        self.pipe, theirs = self._context.Pipe()
+        self.process = self._context.Process(target=main, args=(theirs, self._setting), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.starts += 1
+        self.started_at = time.monotonic()
+
+    def arm(self, faults: list[Fault]) -> None:
+        """Wait for whichever of these moments the process comes to first."""
+        self.armed = {fault.moment: fault for fault in faults}
+        self.armed_at = time.monotonic()
+        self.say("arm", frozenset(self.armed))
+
+    def say(self, *order: Any) -> None:
+        """Give an order; a process that is gone hears none."""
+        with suppress(OSError):
+            self.pipe.send(order if len(order) > 1 else order[0])
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until the process is gone."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Stop the process, or let it go on."""
+        os.kill(self.pid, number)
+        self.stopped = number == signal.SIGSTOP
+
+    def memory(self) -> int:
+        """The process's resident memory, in bytes; 0 when it is gone."""
+        try:
+            with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, IndexError):
+            return 0
+
+
+class Fleet:
+    """All slots. `news` says what their processes report, and which of them ended by themselves."""
+
+    def __init__(self, setting: Setting, addresses: list[str]) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([_PRELOADED])
+        self.slots = [Slot(number, replace(setting, url=url), context) for number, url in enumerate(addresses)]
+
+    def news(self, seconds: float) -> Iterator[tuple[Slot, Reached | int]]:
+        """Of each process with something to tell: what it reached, or the exit code where it ended by itself."""
+        by_pipe = {slot.pipe: slot for slot in self.slots}
+        for ready in wait(list(by_pipe), seconds):
+            slot = by_pipe[ready]  # type: ignore[index]
+            try:
+                yield slot, slot.pipe.recv()
+            except (EOFError, OSError):
+                slot.process.join()
+                slot.pipe.close()
+                yield slot, slot.process.exitcode or 0
+
+    def close(self) -> None:
+        """End every process."""
+        for slot in self.slots:
+            slot.kill()

@@ -80,20 +80,22 @@ def recording(ports: Ports, perform: Perform, lease: Callable[[], Lease | None])
     lease that ran out meanwhile: what the tool is not told it sends no request with, so the expiry bounds the last one (T-QUIET).
     """
 
-    def in_force(command: Append) -> Lease | None:
-        held = lease()
-        if held is not None and held.expires_at <= ports.store.now():
-            raise StoppedError(f"let go at {command.boundary}: the lease ran out while the tool ran", held)
-        return held
+    def ran_out(held: Lease | None) -> bool:
+        return held is not None and held.expires_at <= ports.store.now()
 
     def record(command: Append) -> int:
         held: Lease | None = None
         try:
-            held = in_force(command)
+            held = lease()
+            if held is not None and ran_out(held):
+                # No write under a lease that is another's: the store refuses this once a newer one was given. It extends nothing.
+                persist(Renew(held, 0.0), ports, perform)
             version: int = persist(command, ports, perform)
-            in_force(command)
+            held = lease()
         except (StaleEpoch, StoreError) as error:
             raise StoppedError(f"let go at {command.boundary}: {error}", held) from error
+        if ran_out(held):
+            raise StoppedError(f"let go at {command.boundary}: the lease ran out while the tool ran", held)
         return version
 
     return replace(ports, record=record)

@@ -33,6 +33,7 @@ class House:
         self.store.submit(JOB, submission(JOB, PLAN))
         self.during: Callable[[], None] = lambda: None
         self.sent = 0
+        self.asks = False
         self.ports = Ports(self.store, lambda _: None)
         self.heart = Heartbeat(self.ports, TTL)
         self.hold = Hold()
@@ -42,6 +43,8 @@ class House:
         """What the worker executes."""
         self.sent += 1
         self.during()
+        if self.asks:
+            context.random()
         return "done"
 
     def sleep_through(self) -> None:
@@ -106,6 +109,14 @@ def test_a_woken_worker_asks_first_and_stops(house: House, boundary: str) -> Non
     # Before B3 it does not even ask: the lease is over by the store's clock.
     assert house.after_waking == ([] if boundary == "append_started" else ["heartbeat"])
     assert house.sent == before + (boundary != "append_started")
+
+
+def test_a_woken_tool_is_told_nothing_and_nothing_is_recorded(house: House) -> None:
+    """What a tool asks for after waking in a job that is another's is not recorded: the store is asked for the lease first."""
+    house.asks, house.during = True, house.overtaken
+    with pytest.raises(StoppedError, match="a newer one was given"):
+        house.run()
+    assert house.after_waking == ["heartbeat"]
 
 
 def test_without_the_look_a_woken_worker_writes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,39 @@ _FIRST: Final = (
     " previous_expiry float8 NOT NULL)",
 )
 
-MIGRATIONS: Final = (_FIRST,)
+# The contract store: columns are fields of runtime/contracts/records.py. `action`: the key without its occurrence.
+_CONTRACTS: Final = (
+    "CREATE TABLE contracts (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, execution_id word NOT NULL UNIQUE,"
+    " session_id word NOT NULL, action_type word NOT NULL, action_detail word NOT NULL, occurrence word NOT NULL,"
+    " irreversible boolean NOT NULL, idempotency_key word, timeout_seconds float8, needs_consent boolean NOT NULL,"
+    " defers word UNIQUE, again_of word, status word NOT NULL, version bigint NOT NULL, consent word NOT NULL,"
+    " consent_used boolean NOT NULL, result word NOT NULL, error_message word, metadata word NOT NULL,"
+    " created_at float8 NOT NULL, updated_at float8 NOT NULL, pruned boolean NOT NULL, action_digest word NOT NULL,"
+    " action word, link word NOT NULL, reopened_by word, reopened_at float8)",
+    # C-ONCE, held by the database itself: one contract per key that is not over without effect, and not reopened.
+    "CREATE UNIQUE INDEX contract_keys ON contracts (idempotency_key)"
+    " WHERE irreversible AND status NOT IN ('failed', 'cancelled') AND reopened_at IS NULL",
+    "CREATE INDEX contract_attempts ON contracts (idempotency_key)",
+    "CREATE INDEX contract_actions ON contracts (action) WHERE action IS NOT NULL",
+    "CREATE INDEX contract_sessions ON contracts (session_id)",
+    "CREATE INDEX contract_deadlines ON contracts ((updated_at + timeout_seconds)) WHERE status IN ('running', 'waiting')",
+    "CREATE TABLE contract_transitions (execution_id word, position bigint, before word NOT NULL, after word NOT NULL,"
+    " trigger word NOT NULL, at float8 NOT NULL, actor word NOT NULL, metadata word NOT NULL, outcome word NOT NULL,"
+    " link word NOT NULL, PRIMARY KEY (execution_id, position))",
+    "CREATE TABLE contract_answers (execution_id word, version bigint, decision word NOT NULL, by word NOT NULL,"
+    " at float8 NOT NULL, digest word, data word NOT NULL, again_of word, retries boolean NOT NULL,"
+    " PRIMARY KEY (execution_id, version))",
+    "CREATE TABLE contract_writes (id word PRIMARY KEY, boundary word NOT NULL, session_id word NOT NULL,"
+    " content word NOT NULL, at float8 NOT NULL)",
+    "CREATE TABLE execution_trace (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session_id word NOT NULL,"
+    " execution_id word NOT NULL, node_id word NOT NULL, at float8 NOT NULL, action word NOT NULL, result word NOT NULL,"
+    " metadata word NOT NULL)",
+    "CREATE INDEX trace_sessions ON execution_trace (session_id)",
+    "CREATE TABLE graph_checkpoints (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session_id word NOT NULL,"
+    " version bigint NOT NULL, at float8 NOT NULL, state word NOT NULL, UNIQUE (session_id, version))",
+)
+
+MIGRATIONS: Final = (_FIRST, _CONTRACTS)
 """Version n is the database after the first n of these. A release adds at the end, and never changes what is there."""
 
 _LOCK: Final = 0x63727769

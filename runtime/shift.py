@@ -22,6 +22,7 @@ from .drive import Perform, StoppedError
 from .heartbeat import Heartbeat
 from .history import History
 from .hold import Hold
+from .memory_store import MemoryStore
 from .records import Json
 from .registry import Registry
 from .sqlite_store import SqliteStore
@@ -132,18 +133,26 @@ def become_worker(store: Store) -> None:
 
 
 def contracts_of(store: Store) -> "ContractStore | None":
-    """Where approval nodes ask a person: in the same file; None for a store that ends with its process."""
-    if not isinstance(store, SqliteStore):
+    """The contracts that lie beside the jobs of a store, where approval nodes ask a person; None for the memory store."""
+    if isinstance(store, MemoryStore):
         return None
-    from .contracts.sqlite_contracts import SqliteContractStore
+    if isinstance(store, SqliteStore):
+        from .contracts.sqlite_contracts import SqliteContractStore
 
-    return SqliteContractStore(store)
+        return SqliteContractStore(store)
+    from .postgres_store import PostgresStore  # the driver takes a while to load
+
+    if not isinstance(store, PostgresStore):
+        return None
+    from .contracts.postgres_contracts import PostgresContractStore
+
+    return PostgresContractStore(store)
 
 
 def unrunnable(plan: dict[str, Json], worker: Worker, contracts: "ContractStore | None") -> str | None:
     """Why this worker cannot run a stored plan, and the remedy; None when it can. contracts: where approval nodes ask."""
     if contracts is None and any("approve" in entry for entry in plan["nodes"]):
-        return "its plan asks a person for approval, who answers in another process; use a store sqlite:///FILE"
+        return "its plan asks a person for approval, who answers in another process; use a store sqlite:///FILE or postgresql://…"
     if any("contract_key" in entry for entry in plan["nodes"]):
         return "it is the step of an execution contract, which its graph runner works: advance the contract's session"
     for kind, key, registered in (("tools", "tool", worker.tools), ("providers", "llm", worker.providers)):

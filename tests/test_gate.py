@@ -299,7 +299,7 @@ def test_an_approval_of_another_action_does_not_open_the_gate(tmp_path: Path) ->
 def test_without_a_store_that_others_see_nobody_can_approve() -> None:
     """A plan with an approval node is left alone by a worker of a memory store, with the remedy."""
     worker = Worker("worker", {"act": Tool("act", lambda args, context: None, "")})
-    assert "use a store sqlite:///FILE" in str(unrunnable({"nodes": APPROVED}, worker, None))
+    assert "use a store sqlite:///FILE or postgresql://" in str(unrunnable({"nodes": APPROVED}, worker, None))
 
 
 # Crashes.

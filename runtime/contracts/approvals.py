@@ -178,5 +178,7 @@ def _write(ports: ContractPorts, request: ExecutionContract, boundary: str, *mov
 def _desk(ports: Ports) -> ContractStore:
     """The contract store; ContractError where there is none."""
     if ports.contracts is None:
-        raise ContractError("requests for approval lie in a store sqlite:///FILE, and there is none here")
+        raise ContractError(
+            "requests for approval lie in a store sqlite:///FILE or postgresql://…, and there is none here"
+        )
     return ports.contracts

@@ -18,14 +18,13 @@ from ..cli_common import compact, opened, parsed, print_table, registry_of
 from ..errors import CommandError
 from ..plain import plain
 from ..resolve import Answer, moment
-from ..sqlite_store import SqliteStore
+from ..shift import contracts_of
 from . import operations
 from .approvals import job_of, relay
 from .cli_questions import DIGEST_CHARACTERS, action_of, cell, say_question
 from .commands import ContractPorts
 from .form import form
 from .records import ExecutionContract
-from .sqlite_contracts import SqliteContractStore
 from .store import Conflict, GivenAnswer
 from .unattended import take_answer
 from .views import view
@@ -194,10 +193,13 @@ def _desk(args: argparse.Namespace) -> Iterator[ContractPorts]:
         if name not in PATHS and isinstance(value, str) and not _is_text(value):
             raise CommandError(f"{name} {value!a} is not UTF-8 text; nothing was changed")
     with opened(args.store, existing=True) as store:
-        if not isinstance(store, SqliteStore):
-            raise CommandError(f"--store {without_password(args.store)}: contracts lie in sqlite:///FILE")
+        contracts = contracts_of(store)
+        if contracts is None:
+            raise CommandError(
+                f"--store {without_password(args.store)}: contracts lie in sqlite:///FILE or postgresql://…"
+            )
         try:
-            yield ContractPorts(store, time.sleep, SqliteContractStore(store))
+            yield ContractPorts(store, time.sleep, contracts)
         except NotCanonicalError as error:
             raise CommandError(f"this cannot be stored: {error}; nothing was changed") from error
 

@@ -1,38 +1,32 @@
-"""The statements of the SQLite contract store, and how records become columns and columns records."""
+"""The statements of the SQLite contract store. Those of the PostgreSQL one bear the same names and take the same values."""
 
-from typing import Any, Final
+from typing import Final
 
 from ...model.contract import TERMINAL, Status
-from ..store_rules import decode, encode
-from .chain import Moved, outcome
-from .records import ExecutionContract, ExecutionStep, Transition
-from .rules import action_key
-from .store import GivenAnswer
+from .columns import FIELDS
 
-_FIELDS: Final = tuple(
-    name for name in ExecutionContract.model_fields if name not in ("transitions", "spilled", "pruned")
-)
-_JSON: Final = frozenset({"action_detail", "consent", "result", "metadata"})
-_FLAGS: Final = frozenset({"irreversible", "needs_consent", "consent_used"})
-_COLUMNS: Final = ", ".join(_FIELDS)
+_COLUMNS: Final = ", ".join(FIELDS)
 _OVER: Final = ", ".join(f"'{status}'" for status in Status if status in TERMINAL)
 
 # Contracts. Which of them hold their keys is what the index `contract_keys` says, word for word.
 
 CREATE: Final = (
     f"INSERT INTO contracts ({_COLUMNS}, pruned, action_digest, action, link)"
-    f" VALUES ({', '.join('?' * len(_FIELDS))}, 0, ?, ?, ?)"
+    f" VALUES ({', '.join('?' * len(FIELDS))}, 0, ?, ?, ?)"
 )
 MOVE: Final = (
-    "UPDATE contracts SET status = ?2, version = ?3, consent = ?4, consent_used = ?5, result = ?6, error_message = ?7,"
-    " updated_at = ?8, link = ?9 WHERE execution_id = ?1"
+    "UPDATE contracts SET status = ?, version = ?, consent = ?, consent_used = ?, result = ?, error_message = ?,"
+    " updated_at = ?, link = ? WHERE execution_id = ?"
 )
-CONSENT: Final = "UPDATE contracts SET consent = ?2, consent_used = 0 WHERE execution_id = ?1"
-REOPEN: Final = "UPDATE contracts SET reopened_by = ?2, reopened_at = ?3 WHERE execution_id = ?1"
+CONSENT: Final = "UPDATE contracts SET consent = ?, consent_used = 0 WHERE execution_id = ?"
+REOPEN: Final = "UPDATE contracts SET reopened_by = ?, reopened_at = ? WHERE execution_id = ?"
 LINK: Final = "SELECT link FROM contracts WHERE execution_id = ?"
 _SELECT: Final = f"SELECT {_COLUMNS}, iif(pruned, action_digest, NULL) FROM contracts"
 CONTRACT: Final = f"{_SELECT} WHERE execution_id = ?"
-CONTRACTS: Final = f"{_SELECT} WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR status = ?2) ORDER BY seq"
+CONTRACTS: Final = (
+    f"{_SELECT} WHERE (:session IS NULL OR session_id = :session)"
+    " AND (:status IS NULL OR status = :status) ORDER BY seq"
+)
 HOLDER: Final = (
     f"{_SELECT} WHERE idempotency_key = ?"
     " AND irreversible AND status NOT IN('failed','cancelled')AND reopened_at IS NULL"
@@ -88,70 +82,3 @@ PRUNE_STATES: Final = (
     " AND version < (SELECT max(version) FROM graph_checkpoints WHERE session_id = g.session_id)"
     f" AND NOT EXISTS (SELECT 1 FROM contracts WHERE session_id = g.session_id AND status NOT IN ({_OVER}))"
 )
-
-
-def new_row(contract: ExecutionContract, link: str) -> tuple[Any, ...]:
-    """The values of CREATE."""
-    fields = contract.model_dump(mode="json")
-    values = (encode(fields[name]) if name in _JSON else fields[name] for name in _FIELDS)
-    return (*values, contract.action_digest, action_key(contract), link)
-
-
-def moved_row(contract: ExecutionContract, link: str) -> tuple[Any, ...]:
-    """The values of MOVE."""
-    consent = encode(contract.consent.model_dump() if contract.consent else None)
-    ended = encode(contract.result), contract.error_message
-    marks = contract.status, contract.version, consent, contract.consent_used
-    return (contract.execution_id, *marks, *ended, contract.updated_at, link)
-
-
-def contract_of(row: Any) -> ExecutionContract:
-    """A contract from its row, its transitions still in their own table."""
-    fields = dict(zip((*_FIELDS, "pruned"), row, strict=True))
-    for name in _JSON:
-        fields[name] = decode(fields[name])
-    for name in _FLAGS:
-        fields[name] = bool(fields[name])
-    fields["status"] = Status(fields["status"])
-    return ExecutionContract.model_validate({**fields, "spilled": fields["version"]})
-
-
-def transition_row(contract: ExecutionContract, transition: Transition, link: str) -> tuple[Any, ...]:
-    """The values of ADD_TRANSITION, for the newest transition of a contract."""
-    step = transition
-    what = step.from_, step.to, step.trigger, step.timestamp, step.actor, encode(step.metadata)
-    return (contract.execution_id, contract.version, *what, outcome(contract), link)
-
-
-def moved_of(row: Any) -> Moved:
-    """A transition from its row."""
-    before, after, trigger, at, actor, metadata, result, link = row
-    step = {"from": Status(before), "to": Status(after), "trigger": trigger, "timestamp": at, "actor": actor}
-    transition = Transition.model_validate({**step, "metadata": decode(metadata)})
-    return Moved(transition, result, link)
-
-
-def answer_row(answer: GivenAnswer) -> tuple[Any, ...]:
-    """The values of ADD_ANSWER."""
-    who = answer.execution_id, answer.version, answer.decision, answer.by, answer.at
-    return (*who, answer.digest, encode(answer.data), answer.again_of, answer.retries)
-
-
-def answer_of(row: Any) -> GivenAnswer | None:
-    """An answer from its row; None when there is none."""
-    if row is None:
-        return None
-    execution_id, version, decision, by, at, digest, data, again_of, retries = row
-    return GivenAnswer(execution_id, version, decision, by, at, digest, decode(data), again_of, bool(retries))
-
-
-def step_row(session_id: str, execution_id: str, step: ExecutionStep) -> tuple[Any, ...]:
-    """The values of ADD_STEP."""
-    what = step.node_id, step.timestamp, step.action, encode(step.result), encode(step.metadata)
-    return (session_id, execution_id, *what)
-
-
-def step_of(row: Any) -> ExecutionStep:
-    """An entry of the trace from its row."""
-    node, at, action, result, metadata = row
-    return ExecutionStep(node_id=node, timestamp=at, action=action, result=decode(result), metadata=decode(metadata))

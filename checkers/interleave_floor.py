@@ -255,6 +255,7 @@ class Floor:
         )
 
     def _released(self, state: State, lease: Lease) -> tuple[Any, Numbers]:
+        """The stores once this lease is released."""
         return self.shelf.within(("lease",), state.stores, state.at, lambda: self.shelf.store.release(lease))
 
     # The world, the clock, people.

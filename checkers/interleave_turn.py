@@ -101,6 +101,7 @@ class Turns:
         self._reached: dict[tuple[int, int, str, tuple[bool, bool]], int] = {}
         self._numbers: dict[tuple[int, int, str, str], int] = {}
         self._turns: list[Turn] = []
+        self._looked: dict[tuple[int, float], int] = {}
 
     def __getitem__(self, number: int) -> Turn:
         return self._turns[number]
@@ -118,8 +119,10 @@ class Turns:
 
     def looking(self, turn: int, at: float) -> int:
         """The same turn, if its driver goes on after the last answer at this time instead."""
-        now = self._turns[turn]
-        return turn if now.answer is None else self.told(now.before, now.answer, at)
+        if (turn, at) not in self._looked:
+            now = self._turns[turn]
+            self._looked[turn, at] = turn if now.answer is None else self.told(now.before, now.answer, at)
+        return self._looked[turn, at]
 
     def _reach(self, owner: int, before: int, answer: Answer | None, at: float) -> int:
         name = answer.name if answer else ""

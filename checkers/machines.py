@@ -4,15 +4,17 @@ import hashlib
 from typing import Final
 
 from ..model.contract_machine import build_contract
+from ..model.fleet_rows import fleet_machine
 from ..model.machine import Machine, show
 from ..model.step import build
 from ..scenarios.contract_policies import CONTRACT_POLICIES
+from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
 from ..scenarios.policies import POLICIES
 from ..scenarios.semantics_policies import SEMANTICS_POLICIES
 from .evidence import Machine as Described
 from .explore import Space
 
-NAMES: Final = (*POLICIES, *CONTRACT_POLICIES, *SEMANTICS_POLICIES)
+NAMES: Final = (*POLICIES, *CONTRACT_POLICIES, *SEMANTICS_POLICIES, *FLEET_POLICIES)
 """Every policy that has a machine."""
 
 
@@ -23,6 +25,8 @@ def machine_of(policy: str) -> Machine:
     if policy in SEMANTICS_POLICIES:
         make, rules = SEMANTICS_POLICIES[policy]
         return make(rules)
+    if policy in FLEET_POLICIES:
+        return fleet_machine(searched_fleet(FLEET_POLICIES[policy]))
     return build(POLICIES[policy])
 
 

@@ -6,10 +6,9 @@ whoever acts; a worker changes a store only where it stands (P5); and no row tak
 (P7). Beside it the proof's health, as for one worker.
 """
 
-import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import z3
@@ -19,24 +18,24 @@ from ..model.fleet_properties import Lifted, coupling, durable, lift
 from ..model.invariant import Clause
 from ..model.machine import Actor
 from ..model.properties import Property
-from .evidence import Verdict
-from .prove import judge
+from .evidence import Item, Verdict
+from .prove import COMMAND, judge
 from .prove_encode import conj, disj, in_domain, neg
-from .prove_fleet_encode import ACTOR, LEADER, LOGIC, NAMED, SOME, After, State, enabled, epoch_facts
+from .prove_fleet_encode import LEADER, LOGIC, NAMED, SOME, After, State, enabled, epoch_facts
 from .prove_obligations import strengthen
-from .prove_solve import BUDGET, Answer, Obligation, Progress, Result
+from .prove_solve import BUDGET, SOLVER, Answer, Obligation, Progress, Result
 
 P5 = "P5"
 
 
 @dataclass(frozen=True)
 class FleetProof:
-    """Everything that was asked and answered about one fleet."""
+    """Everything that was asked and answered about one fleet; `text`: all of it, as one SMT-LIB 2 file."""
 
     fleet: Fleet
     properties: tuple[Property, ...]
     results: tuple[Result, ...]
-    known: tuple[str, ...]
+    text: str
     seconds: float
 
     def rests_on(self, identifier: str) -> list[Result]:
@@ -75,7 +74,7 @@ class Obligations:
     def known(self) -> list[str]:
         """The invariant, a line per clause, for the named workers."""
         state = self.state
-        fixed = [g for g in self.fleet.machine.impossible]
+        fixed = self.fleet.machine.impossible
         lines = [f"(assert {neg(state.guard(g))}) ; configuration ruled out" for g in fixed]
         lines += [f"(assert {neg(state.lifted(c, NAMED))}) ; {c.name}" for c in self.lifted]
         lines += [f"(assert {neg(state.broken(c, x))}) ; {c.name}: {x}" for c in self.coupling for x in NAMED]
@@ -174,7 +173,7 @@ class Obligations:
         return conj([self.state.guard(busy, LEADER), *(neg(self.state.guard(g)) for g in led)])
 
     def health(self) -> Iterator[Obligation]:
-        """The invariant can hold, with several workers; a run can begin; what the properties speak of can occur; rows can fire."""
+        """The invariant can hold, with several workers; a run can begin; what is spoken of can occur; rows can fire."""
         state = self.state
         yield Obligation(
             "the invariant can hold, of workers that differ", "consistent", "sat", f"(distinct {' '.join(NAMED)})"
@@ -198,12 +197,59 @@ def prove_fleet(
     progress: Progress | None = None,
     budget: int = BUDGET,
 ) -> FleetProof:
-    """Prove `properties` and P5 for any number of workers, by induction over the one-worker machine's clauses and the coupling."""
+    """Prove `properties` and P5 for any number of workers, by induction over one worker's clauses and the coupling."""
     started = time.perf_counter()
     asked = Obligations(fleet, properties, clauses)
     known = asked.known()
-    results = tuple(_solve(asked.state, known, list(asked.all()), budget, progress))
-    return FleetProof(fleet, tuple(properties), results, tuple(known), time.perf_counter() - started)
+    obligations = list(asked.all())
+    results = tuple(_solve(asked.state, known, obligations, budget, progress))
+    text = _document(asked.state, known, results)
+    return FleetProof(fleet, tuple(properties), results, text, time.perf_counter() - started)
+
+
+def _document(state: State, known: Sequence[str], results: Sequence[Result]) -> str:
+    """A self-contained file with every question, and the answer that the proof needs before each (a row that can fire: Z3's)."""
+    lines = [f"; {state.fleet.name}: any number of workers", "(set-info :smt-lib-version 2.6)", f"(set-logic {LOGIC})"]
+    lines += state.declarations()
+    for free in (True, False):
+        lines += [] if free else known
+        for asked, answer in ((r.obligation, r.answer) for r in results if r.obligation.free is free):
+            status = answer if asked.kind == "fires" else asked.expected
+            lines += [
+                "(push 1)",
+                f"; {asked.name}",
+                f"(set-info :status {status})",
+                f"(assert {asked.goal})",
+                "(check-sat)",
+                "(pop 1)",
+            ]
+    return "\n".join([*lines, ""])
+
+
+def export_fleet(proof: FleetProof, file: Path) -> None:
+    """Write the proof's questions as one SMT-LIB 2 file, the same bytes in every run. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(proof.text, encoding="utf-8")
+
+
+def to_items(proof: FleetProof) -> dict[str, Item]:
+    """The proof as evidence, by property."""
+    return {name: _item(proof, name) for name in (P5, *(p.id for p in proof.properties))}
+
+
+def _item(proof: FleetProof, name: str) -> Item:
+    results, verdict = proof.rests_on(name), proof.verdict(name)
+    figures: dict[str, int | float | str] = {
+        "obligations": len(results),
+        "rows": len(proof.fleet.rules),
+        "seconds": round(sum(r.seconds for r in results), 3),
+        "solver": SOLVER,
+    }
+    unmet = "; ".join(f"{r.obligation.name}: {r.answer}" for r in results if not r.met)
+    said = f"{name} holds in every reachable state, for any number of workers, claims and crashes, by induction."
+    if verdict is not Verdict.PROVED:
+        said = f"{name}: no inductive proof for any number of workers: {unmet}."
+    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=COMMAND)
 
 
 def _solve(
@@ -247,7 +293,7 @@ def _model(model: z3.ModelRef, state: State, context: z3.Context) -> dict[str, s
     found = {}
 
     def value(term: z3.ExprRef) -> int:
-        return int(model.eval(term, model_completion=True).as_long())  # type: ignore[attr-defined]
+        return int(model.eval(term, model_completion=True).as_long())
 
     for f in state.fleet.shared:
         number = value(z3.Int(f.name, context))

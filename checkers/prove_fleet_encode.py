@@ -2,9 +2,9 @@
 
 Why a few named workers are enough. Every assumption is universal (it says something of each worker, or of each pair), what an
 obligation asks for is existential (the worker that acts, the one that leads, and one or two for whom something fails), and no
-function yields a worker. So if the assumptions and the goal hold in some fleet, of whatever size, they hold in the part of it that
-consists of the named workers; the assumptions are therefore written out for these alone, which changes no answer. Nothing says
-that the named workers differ.
+function yields a worker. So if the assumptions and the goal hold in some fleet, of whatever size, they hold in the part of it
+that consists of the named workers; the assumptions are therefore written out for these alone, which changes no answer.
+Nothing says that the named workers differ.
 """
 
 from collections.abc import Iterator

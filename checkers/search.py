@@ -16,8 +16,10 @@ from ..model.properties import Property
 from ..model.recorded import HARDENED_RECORDED
 from ..model.step import FIELDS
 from ..model.windows import AMBIGUOUS
+from ..scenarios.fleet_policies import FLEET_POLICIES
 from .evidence import Item, Trace, Verdict
 from .explore import Engine, Space, explore, predecessors, reaching
+from .fleet_search import nearest
 from .machines import machine_of
 from .traces import trace_to
 
@@ -99,7 +101,7 @@ def examine(claim: Claim, spaces: dict[str, Space]) -> list[Item]:
             return [_ambiguity(claim, complete(claim.policy, spaces))]
         case "rest":
             return [_rest(claim, complete(claim.policy, spaces))]
-        case "table" | "rows" | "keys" | "refines" | "salted" | "shown" | "belied" | "unchecked":
+        case "table" | "rows" | "keys" | "refines" | "salted" | "shown" | "belied" | "fleet" | "unchecked":
             return []
 
 
@@ -134,7 +136,10 @@ def shortest(policy: str, guards: tuple[Guard, ...], searched: Space | None = No
 
 def _refute(claim: Claim, property_id: str, searched: Space | None) -> Item:
     prop = PROPERTY_BY_ID[property_id]
-    space, state = shortest(claim.policy, prop.never, searched)
+    if claim.policy in FLEET_POLICIES:
+        space, state = nearest(claim.policy, prop)
+    else:
+        space, state = shortest(claim.policy, prop.never, searched)
     if state is None:
         return _item(claim, Verdict.EXHAUSTED, f"{property_id} holds: no counterexample in the whole space", space)
     trace = trace_to(space, state)

@@ -21,6 +21,7 @@ from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
+from .fleet_stages import FLEET_STAGES
 from .interleave_stage import INTERLEAVINGS
 from .machines import described
 from .power_stage import POWER
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .prove import Proof
 
 PROVED = tuple(p.id for p in PROPERTIES)
-STEP_CLAIMS = tuple(claim for claim in CLAIMS if claim.policy in POLICIES)
+STEP_CLAIMS = tuple(claim for claim in CLAIMS if claim.policy in POLICIES and not claim.id.endswith("-ANY"))
 """The claims about the tool step; those about contracts have stages of their own."""
 SEARCHED = tuple(claim for claim in STEP_CLAIMS if "explore" in claim.methods)
 
@@ -311,6 +312,7 @@ STAGES = (
     SEED_TEXT,
     VERIFY_JOB,
     *SEMANTICS_STAGES,
+    *FLEET_STAGES,
     INTERLEAVINGS,
     POWER,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),

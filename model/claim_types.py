@@ -10,14 +10,17 @@ from .semantics_properties import SEMANTICS_BY_ID
 Variant = Literal["hardened", "as_written"]
 Kind = Literal[
     "holds", "refuted", "occurs", "table", "rows", "ambiguity", "rest", "keys", "refines", "salted", "shown", "belied",
-    "unchecked",
+    "fleet", "unchecked",
 ]  # fmt: skip
 """How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
 table equals the stated one, or some rows of it; two windows leave the same durable state; every state can come to rest; keys
 differ; contract and step refine both models; a key formula gives two processes one key; the runtime shows it, or the opposite;
-nothing here checks it."""
+its properties hold for any number of workers; nothing here checks it."""
 
-PROPERTY_BY_ID: Final[dict[str, Property]] = {**BY_ID, **CONTRACT_BY_ID, **SEMANTICS_BY_ID}
+P5: Final = Property("P5", "A write below a store's fence changes nothing in that store.")
+"""What is said of each write by each worker, rather than of a state: `checkers/prove_fleet.py` writes it out."""
+
+PROPERTY_BY_ID: Final[dict[str, Property]] = {**BY_ID, P5.id: P5, **CONTRACT_BY_ID, **SEMANTICS_BY_ID}
 """Every property that a claim may name: the tool step's, the contract's, and those of gate, compensation and recorded value."""
 
 
@@ -60,8 +63,8 @@ class Claim:
     @property
     def formal(self) -> str:
         """What is checked, in words of the model."""
-        if self.kind in ("holds", "refuted"):
-            verb = "holds" if self.kind == "holds" else "fails"
+        if self.kind in ("holds", "fleet", "refuted"):
+            verb = {"holds": "holds", "fleet": "holds for any number of workers", "refuted": "fails"}[self.kind]
             return f"under policy {self.policy!r}, {verb}: " + "; ".join(
                 f"{p} ({PROPERTY_BY_ID[p].title})" for p in self.properties
             )

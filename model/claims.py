@@ -11,6 +11,7 @@ from typing import Final
 from .claim_types import FORMAL, Assumption, Citation, Claim, Kind, Variant
 from .contract_claims import CONTRACT_ASSUMPTIONS, CONTRACT_CLAIMS
 from .contract_claims import REASONS as CONTRACT_REASONS
+from .fleet_claims import FLEET_ASSUMPTIONS, FLEET_REASONS, fleet_claims
 from .power_claims import POWER_ASSUMPTIONS, POWER_CLAIMS
 from .seed_claims import SEED_CLAIMS, SEED_REASONS
 from .semantics_claims import SEMANTICS_ASSUMPTIONS, SEMANTICS_CLAIMS
@@ -35,7 +36,7 @@ ASSUMPTIONS: Final = {
         Assumption("A-CAS", "Each store performs one write atomically, and refuses a stale epoch or version in the same step.",
                    "the store; tested in tests/test_stores.py"),
         Assumption("A-ONE-WORKER", "One worker at a time works on a job: a former one is dead when the next claims it.",
-                   "the embedded store's worker lock; many workers are not covered by this version"),
+                   "the embedded store's worker lock; the claims that end in -ANY need it not"),
         Assumption("A-QUIET", "No request is served later than D after its sender stopped waiting, was killed, or lost its lease.",
                    "whoever sets quiet_seconds of a tool"),
         Assumption("A-IDEMPOTENT", "A tool declared idempotent answers a repeated external key with the first result and changes nothing.",
@@ -52,6 +53,7 @@ ASSUMPTIONS: Final = {
         *CONTRACT_ASSUMPTIONS,
         *SEMANTICS_ASSUMPTIONS,
         *POWER_ASSUMPTIONS,
+        *FLEET_ASSUMPTIONS,
     )
 }  # fmt: skip
 
@@ -66,7 +68,7 @@ def _hardened(name: str, sentence: str, requirement: str, assumptions: tuple[str
     )
 
 
-CLAIMS: Final = (
+_CLAIMS: Final = (
     _hardened("P1", "Whatever crashes, however often, again during recovery: for one logical step the world changes at most once.",
               "T-PROP P1", _STORE + _TOOL, Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259"), Citation("S2", "", (44, 44), "07e27689aa655e73989f49e5e0d0a1c373bf0d316bbe712603e01150dad3b35b"), Citation("S4", "6", (101, 101), "9e0e359459ae14ee96424934bb9a42c0fb7f8518c74577fc68228f4d310b9f4d")),
     _hardened("P2", "A step recorded as committed happened exactly once; one recorded as without effect did not happen; anything else "
@@ -132,12 +134,13 @@ CLAIMS: Final = (
     *SEMANTICS_CLAIMS,
     *POWER_CLAIMS,
 )  # fmt: skip
-REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS}
+CLAIMS: Final = (*_CLAIMS, *fleet_claims(_CLAIMS))
+REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **FLEET_REASONS}
 """Why a claim is not checked."""
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
 NOT_CHECKED: Final = (
-    "Many workers on one job, zombies and fencing (P5), and liveness under fairness (P15).",
+    "Gates (P9) and compensations (P10) with many workers; liveness under fairness (P15).",
     "PostgreSQL, and power loss under it; clock jumps.",
     "A second power loss while the first is recovered from; disks on which a sync that has returned is not durable.",
     "Audit (P13); verify-job is tested, not proved.",

@@ -1,20 +1,21 @@
 """Any number of workers on one job: a row machine, made into rows for a fleet, mechanically (T-FENCE, T-WRITE, T-WORKER).
 
-How to read it. A row machine (`step.py`, `recorded.py`) was written for one worker at a time. Here the same rows are taken apart:
-what a worker has in memory, its own request and *a copy of each durable field* become fields of each worker (`w.at`,
-`w.known_ledger`); a worker decides by its copies, which it fills at F1 to F3 and keeps up with its own writes alone, so one that was
-overtaken goes on deciding by what it read long ago. What is durable, the world and the clock are shared.
+How to read it. A row machine (`step.py`, `recorded.py`) was written for one worker at a time. Here the same rows are taken
+apart: what a worker has in memory, its own request and *a copy of each durable field* become fields of each worker (`w.at`,
+`w.known_ledger`); a worker decides by its copies, which it fills at F1 to F3 and keeps up with its own writes alone, so one
+that was overtaken goes on deciding by what it read long ago. What is durable, the world and the clock are shared.
 
-Epochs are numbers that only grow. `w.stands_events` says that the worker's epoch is not below the event stream's fence; likewise for
-the ledger and the effect store. A claim may come at any time while the job is open: nothing bounds expiries (a lease protects
-nothing here). F1 to F3 raise a fence each and read. A write to a store where its worker does not stand is refused, and the worker
-lets go; an append is refused, and recovery run again, where somebody else's event came in between (`w.current`), events of clients
-alone being rebased over. A worker *leads* if it has passed F3 and stands in the effect store: nobody has passed F3 after it.
+Epochs are numbers that only grow. `w.stands_events` says that the worker's epoch is not below the event stream's fence;
+likewise for the ledger and the effect store. A claim may come at any time while the job is open: nothing bounds expiries (a
+lease protects nothing here). F1 to F3 raise a fence each and read. A write to a store where its worker does not stand is
+refused, and the worker lets go; an append is refused, and recovery run again, where somebody else's event came in between
+(`w.current`), events of clients alone being rebased over. A worker *leads* if it has passed F3 and stands in the effect
+store: nobody has passed F3 after it.
 
 People and clients do not see where workers are: of their rows only what is durable is kept. Time that proves a request dead
-(T-QUIET) passes while no worker has a request on the wire or is about to send one. A look that raises a fence at the tool bars every
-worker with an older token. What only properties read (ghosts) is written by the worker that leads: the crash of one that was overtaken
-excuses nothing; what the leader's crash would excuse is excused when it is overtaken.
+(T-QUIET) passes while no worker has a request on the wire or is about to send one. A look that raises a fence at the tool
+bars every worker with an older token. What only properties read (ghosts) is written by the worker that leads: the crash of
+one that was overtaken excuses nothing; what the leader's crash would excuse is excused when it is overtaken.
 
 A row has one acting worker, `w.`, and at F3 the one that led until then, `l.`. Two readers follow the rows: `fleet_rows.py`
 makes a machine of some named workers, which is searched; `checkers/prove_fleet*.py` takes workers of an uninterpreted sort.
@@ -92,8 +93,8 @@ class Fleet:
 
     @property
     def name(self) -> str:
-        """The machine and the policy."""
-        return f"{self.policy.name}-{self.machine.name}"
+        """The policy's name: a policy belongs to one machine."""
+        return self.policy.name
 
     @property
     def working(self) -> frozenset[str]:
@@ -138,7 +139,7 @@ class _Builder:
         ]
         fields += [
             Field("current", Scope.VOLATILE, ("yes", "no"), "no event but neutral ones came since the worker read the stream"),
-            Field("barred", Scope.VOLATILE, NO_YES, "the tool refuses the worker's requests: a look with a newer token fenced it"),
+            Field("barred", Scope.VOLATILE, NO_YES, "the tool refuses its requests: a look with a newer token fenced it"),
         ]  # fmt: skip
         return tuple(fields)
 
@@ -184,11 +185,10 @@ class _Builder:
         copies = {f.name for f in self.copied}
         writes = {}
         for name, value in rule.writes.items():
-            if value.startswith("="):
-                value = f"={self.name_of(value[1:], copies, OWN)}"
-            writes[f"{OWN}{name}" if name in self.personal else name] = value
+            put = f"={self.name_of(value[1:], copies, OWN)}" if value.startswith("=") else value
+            writes[f"{OWN}{name}" if name in self.personal else name] = put
             if name in copies:
-                writes[f"{OWN}{known(name)}"] = value
+                writes[f"{OWN}{known(name)}"] = put
         if rule.name.removesuffix(" (answer lost)") in self.shape.possible:
             writes["quiet"] = "no"
         return writes
@@ -248,8 +248,10 @@ class _Builder:
             read[f"{OWN}current"] = "yes"
         guards = {**self.seen(rule.sees), **self.fenced(store)}
         reading = self.row(rule, guards, {**read, **own}, raises=store)
-        if rule.sees["at"] != {place}:  # a worker at work that reads again
-            yield reading
+        if rule.sees["at"] != {
+            place
+        }:  # a worker at work that reads again: what is not neutral would have it begin anew
+            yield replace(reading, guards={**guards, f"{OWN}current": frozenset({"yes"})})
         elif store == "events":
             yield replace(reading, guards={**guards, **OPEN})
             ((name, values),) = OPEN.items()
@@ -277,8 +279,9 @@ class _Builder:
         begins = [r for r in self.machine.rules if r.boundary == "claim"]
         yield self.claim(replace(begins[0], name="claim", unless=()))
         for place, after in (("fence_events", "fence_ledger"), ("fence_ledger", "fence_effects")):
-            yield from self.fence(Rule(place.replace("_", " "), Actor.WORKER, guard(at=place), writes={"at": after}, boundary=place,
-                                       source="T-FENCE"), FENCES[place])  # fmt: skip
+            sees, writes, name = guard(at=place), {"at": after}, place.replace("_", " ")
+            reads = Rule(name, Actor.WORKER, sees, writes=writes, boundary=place, source="T-FENCE")
+            yield from self.fence(reads, FENCES[place])
         for begin in begins:
             name = "fence effects" if len(begins) == 1 else f"fence effects, {begin.name}"
             sees = {n: v for n, v in begin.sees.items() if n not in OPEN}
@@ -357,10 +360,14 @@ class _Builder:
         """
         shared = {n: v for n, v in rule.guards.items() if n not in self.personal}
         leads, free = guard(**{stands("effects"): "yes"}), guard(**{f"{OWN}barred": "no"})
-        nobody = [
-            {f"{OWN}at": self.shape.sending, **free},
-            {f"{OWN}{self.shape.request}": self.shape.sent, **free},
-        ] if self.shape.request else []  # fmt: skip
+        nobody: list[Guard] = []
+        if self.shape.request:
+            nobody += [
+                {f"{OWN}at": self.shape.sending, **free},
+                {f"{OWN}{self.shape.request}": self.shape.sent, **free},
+            ]
+        if self.shape.possible:  # who finds that its started event is there may send at once
+            nobody.append({**guard(**{f"{OWN}at": STARTED, f"{OWN}landed": "yes"}), **self.fenced("events")})
         for name, values in rule.guards.items():
             if name not in self.personal:
                 continue
@@ -373,7 +380,7 @@ class _Builder:
     # Refusals.
 
     def refusals(self) -> Iterator[FleetRule]:
-        """A write below a fence is refused and changes nothing; its worker lets go (P5), which is a crash to whoever comes next."""
+        """A write below a fence is refused and changes nothing; its worker lets go (P5): a crash, to whoever comes next."""
         for store in STORES:
             places = {
                 p
@@ -409,8 +416,8 @@ class _Builder:
 
     def conflicts(self) -> Iterator[FleetRule]:
         """An append after somebody else's event: recovery is run again, under the same lease."""
-        places = {p for r in self.machine.rules if r.actor is Actor.WORKER and self.store_of(r) == "events" and r.boundary not in FENCES
-                  for p in r.sees["at"]}  # fmt: skip
+        appends = [r for r in self.machine.rules if r.actor is Actor.WORKER and self.store_of(r) == "events"]
+        places = {p for r in appends if r.boundary not in FENCES for p in r.sees["at"]}
         if "conditional" in self.policy.on:
             guards = {f"{OWN}at": frozenset(places), f"{OWN}current": frozenset({"no"}), **self.fenced("events")}
             if "landed" in self.personal:

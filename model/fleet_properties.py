@@ -1,12 +1,14 @@
-"""What is true of one worker's machine, read in a fleet; and the coupling: why the fleet does nothing that one worker could not do.
+"""What is true of one worker's machine, read in a fleet; and the coupling: why the fleet does nothing that one worker could not
+do.
 
-Projection. The fleet is seen as the one-worker machine is: its worker is the one that *leads* (it has passed F3, nobody has after it, and
-the last write of its turn has not landed); where nobody leads there is no worker. Who was overtaken counts as crashed, and one that may still send,
-or waits for the answer to what it has sent, counts as a request that nobody waits for (`late`). A clause or property of the
-one-worker machine is a list of guards that never hold; `lift` reads each through the projection.
+Projection. The fleet is seen as the one-worker machine is: its worker is the one that *leads* (it has passed F3, nobody has
+after it, and the last write of its turn has not landed); where nobody leads there is no worker. Who was overtaken counts as
+crashed, and one that may still send, or waits for the answer to what it has sent, counts as a request that nobody waits for
+(`late`). A clause or property of the one-worker machine is a list of guards that never hold; `lift` reads each through the
+projection.
 
-Coupling. What has to be true beside that so that the projection never leaves the one-worker machine: written by hand, for every worker.
-The epochs' own part, which compares numbers, is in `checkers/prove_fleet_epochs.py`.
+Coupling. What has to be true beside that so that the projection never leaves the one-worker machine: written by hand, for
+every worker. What compares epochs, which are numbers, is `epoch_facts` in `checkers/prove_fleet_encode.py`.
 """
 
 from collections.abc import Iterator
@@ -106,11 +108,18 @@ def _clean(fleet: Fleet) -> Iterator[Never]:
             rest = frozenset(f.values) - {f.values[0]}
             yield Never(f"nothing in {f.name}", {f"{OWN}at": away, f"{OWN}{f.name}": rest}, "who lets go forgets")
     if fleet.shape.request:
-        yield Never("who stands is not barred", guard(**{stands("effects"): "yes", f"{OWN}barred": "yes", f"{OWN}at": "|".join(sorted(fleet.working | set(FENCES)))}),
-                    "a look bars workers that were overtaken")  # fmt: skip
-        waits = next(f for f in fleet.own if f.name == fleet.shape.request)
-        yield Never("who waits has sent", {f"{OWN}at": fleet.working - _waiting(fleet), f"{OWN}{waits.name}": frozenset(waits.values) - {"none"}},
-                    "a request has one who waits for it")  # fmt: skip
+        name = fleet.shape.request
+        claimed = {f"{OWN}at": fleet.working | set(FENCES), **guard(**{stands("effects"): "yes"})}
+        yield Never(
+            "who stands is not barred", {**claimed, f"{OWN}barred": frozenset({"yes"})}, "a look bars who was overtaken"
+        )
+        elsewhere = {f"{OWN}at": fleet.working - _waiting(fleet)}
+        some = frozenset(_own_values(fleet, name)) - {"none"}
+        yield Never("who waits has sent", {**elsewhere, f"{OWN}{name}": some}, "a request has one who waits for it")
+
+
+def _own_values(fleet: Fleet, name: str) -> tuple[str, ...]:
+    return next(f.values for f in fleet.own if f.name == name)
 
 
 def _waiting(fleet: Fleet) -> frozenset[str]:

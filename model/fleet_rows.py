@@ -1,7 +1,7 @@
 """The fleet of some named workers as a row machine: what is searched, shown and replayed.
 
-Epochs are not written down: what matters of them is who claimed after whom (`order`, oldest first) and whether each worker stands in
-each store, which is finite without a bound on claims. `tests/test_fleet.py` compares that with plain numbers.
+Epochs are not written down: what matters of them is who claimed after whom (`order`, oldest first) and whether each worker
+stands in each store, which is finite without a bound on claims.
 """
 
 from collections.abc import Iterator, Mapping

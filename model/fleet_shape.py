@@ -47,12 +47,12 @@ FENCED: Final = FleetPolicy("fleet")
 class Shape:
     """What is said of a machine so that it can be worked by many.
 
-    stores: the store of each durable field. neutral: durable fields that only clients write, and whose events are rebased over
-    (T-WRITE); a worker has no copy of them. request: the world's field that belongs to one worker, its own request; sent: the value
-    of it while the world may still act. sending: places from which a request leaves. late: the count of requests that nobody waits
-    for. possible: rules after which a request may leave at any time, so that no quiet time can have passed. bars: rules that look
-    at the tool and have it refuse every request with an older token.
-    begin: for a machine without rows of its own for F1 to F3, the rules named `claim…` begin the work once all stores are read.
+    stores: the store of each durable field. neutral: durable fields that only clients write, and whose events are rebased
+    over (T-WRITE); a worker has no copy of them. request: the world's field that belongs to one worker, its own request;
+    sent: the value of it while the world may still act. sending: places from which a request leaves. late: the count of
+    requests that nobody waits for. possible: rules after which a request may leave at any time, so that no quiet time can
+    have passed. bars: rules that look at the tool and have it refuse every request with an older token. begin: for a
+    machine without rows of its own for F1 to F3, the rules named `claim…` begin the work once all stores are read.
     """
 
     stores: Mapping[str, str]

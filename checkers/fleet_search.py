@@ -1,0 +1,158 @@
+"""Explicit search of a fleet of some named workers: every reachable state, or the nearest one in which a property fails.
+
+The engine is `explore.py`'s, with a group of rules for each place of each worker. Two reductions may be switched on.
+*Overtaken*: a worker that was overtaken and cannot send any more is set back to idle at once; nothing that it may still do
+reaches a store or the world. *Symmetry*: which of the workers has which name does not matter. That they change no verdict is
+tested on the fleets that are small enough to be searched without (`tests/test_fleet_search.py`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import permutations, product
+from typing import Final
+
+from ..model.fleet import OWN, Fleet, stands
+from ..model.fleet_properties import Agree, Lifted, Never, leading, lift, sending
+from ..model.fleet_rows import ORDER, WORKERS, fleet_machine, named
+from ..model.fleet_shape import STORES
+from ..model.machine import Guard, Machine
+from ..model.properties import Property
+from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
+from .explore import Delta, Engine, Group, Packing, Space
+
+Reduce = Callable[[int], int]
+LETTER: Final = OWN[0]
+
+
+class FleetEngine(Engine):
+    """The successor function, by the places of every worker."""
+
+    def __init__(self, machine: Machine, workers: Sequence[str]) -> None:
+        super().__init__(machine)
+        numbered = list(enumerate(machine.rules))
+        placed = [f"{x}.at" for x in workers]
+        owner = {i: next((n for n in placed if n in rule.sees), "") for i, rule in numbered}
+        self.tables: list[tuple[int, int, list[Group]]] = []
+        for name in placed:
+            values = machine.by_name[name].values
+            groups = [self._group([i for i, r in numbered if owner[i] == name and v in r.sees[name]]) for v in values]
+            self.tables.append((self.packing.shift[name], (1 << self.packing.width[name]) - 1, groups))
+        self.rest = self._group([i for i, _ in numbered if not owner[i]])
+
+    def steps(self, packed: int) -> Iterator[Delta]:
+        """Every step from a state."""
+        groups = [self.rest, *(groups[(packed >> shift) & mask] for shift, mask, groups in self.tables)]
+        for mask, indices, memo in groups:
+            found = memo.get(packed & mask)
+            if found is None:
+                found = memo[packed & mask] = self.deltas(indices, packed)
+            yield from found
+
+
+def search(
+    fleet: Fleet, workers: tuple[str, ...] = WORKERS, *, reduced: bool = False, stop: Sequence[Guard] = ()
+) -> Space:
+    """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds."""
+    machine = fleet_machine(fleet, workers)
+    engine = FleetEngine(machine, workers)
+    reduce_to = reduction(fleet, engine.packing, workers) if reduced else None
+    matchers = [engine.packing.matcher(g) for g in stop]
+    starts = [engine.packing.pack(s) for s in machine.initial_states()]
+    parents: dict[int, Delta] = {reduce_to(s) if reduce_to else s: (0, -1) for s in starts}
+    frontier, transitions, fired = list(parents), 0, set[int]()
+    while frontier:
+        later: list[int] = []
+        for state in frontier:
+            for delta, index in engine.steps(state):
+                transitions += 1
+                fired.add(index)
+                after = reduce_to(state ^ delta) if reduce_to else state ^ delta
+                if after not in parents:
+                    parents[after] = (state, index)
+                    later.append(after)
+        if any(match(state) for match in matchers for state in later):
+            break
+        frontier = later
+    return Space(machine, engine.packing, parents, transitions, {machine.rules[i].name for i in fired})
+
+
+def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduce:
+    """Both reductions, as a function of states."""
+    fields = [f.name for f in fleet.own] + [stands(s, "") for s in STORES]
+    start = {f"{x}.{f.name}": f.values[0] for x in workers for f in fleet.own}
+    start |= {f"{x}.{stands(s, '')}": "yes" for x in workers for s in STORES}
+    blocks = {x: packing.mask(f"{x}.{n}" for n in fields) for x in workers}
+    idle = {
+        x: sum(packing.codes[f"{x}.{n}"][start[f"{x}.{n}"]] << packing.shift[f"{x}.{n}"] for n in fields)
+        for x in workers
+    }
+    low = {x: packing.shift[f"{x}.{fields[0]}"] for x in workers}
+    at_rest = {x: packing.matcher({f"{x}.at": frozenset({"idle"})}) for x in workers}
+    overtaken = {x: packing.matcher({f"{x}.stands_effects": frozenset({"no"})}) for x in workers}
+    sends = {x: [packing.matcher(named(g, {LETTER: x})) for g in sending(fleet)] for x in workers}
+    orders = packing.machine.by_name[ORDER].values
+    shift, mask = packing.shift[ORDER], packing.mask([ORDER])
+
+    def canonical(state: int) -> int:
+        for x in workers:
+            if at_rest[x](state) or (overtaken[x](state) and not any(match(state) for match in sends[x])):
+                state = (state & ~blocks[x]) | idle[x]
+        # Idle workers come first, oldest last; then the names are given anew by age.
+        order = orders[(state & mask) >> shift]
+        ranked = sorted(order, key=lambda x: (not at_rest[x](state), order.index(x)))
+        held = [(state & blocks[x]) >> low[x] for x in ranked]
+        state &= ~sum(blocks.values()) & ~mask
+        for x, block in zip(workers, held, strict=True):
+            state |= block << low[x]
+        return state | (orders.index("".join(workers)) << shift)
+
+    return canonical
+
+
+def broken(fleet: Fleet, clause: Lifted | Never, workers: tuple[str, ...] = WORKERS) -> Iterator[Guard]:
+    """The guards of named workers in which a clause is broken."""
+    if isinstance(clause, Never):
+        yield from (named(clause.never, {LETTER: x}) for x in workers)
+        return
+    for led in workers if clause.led and clause.leader is not None else ("",):
+        others = [x for x in workers if x != led]
+        leaders: list[Guard] = [named(g, {LETTER: led}) for g in leading(fleet)] if led else [{}]
+        for senders in permutations(others, clause.senders):
+            ways = product(leaders, *([named(g, {LETTER: x}) for g in sending(fleet)] for x in senders))
+            for way in ways:
+                parts = [clause.shared, named(clause.leader or {}, {LETTER: led}), *way]
+                guard = _both(parts)
+                if guard is not None and (clause.leader is not None or not clause.led):
+                    yield guard
+
+
+def _both(parts: Sequence[Guard]) -> Guard | None:
+    """All of some guards; None where they contradict each other."""
+    guard: dict[str, frozenset[str]] = {}
+    for part in parts:
+        for name, values in part.items():
+            guard[name] = guard.get(name, values) & values
+    return guard if all(guard.values()) else None
+
+
+def forbidden(fleet: Fleet, prop: Property, workers: tuple[str, ...] = WORKERS) -> list[Guard]:
+    """The states of the fleet of named workers that a property forbids."""
+    return [g for never in prop.never for c in lift(fleet, prop.id, never) for g in broken(fleet, c, workers)]
+
+
+def nearest(policy: str, prop: Property) -> tuple[Space, int | None]:
+    """The nearest state in which a property fails with two workers, under a policy of a fleet; None where it never does."""
+    fleet = searched_fleet(FLEET_POLICIES[policy])
+    guards = forbidden(fleet, prop)
+    space = search(fleet, stop=guards)
+    found = [state for g in guards if (state := space.find(g)) is not None]
+    return space, min(found, key=lambda state: len(space.path(state)), default=None)
+
+
+def disagreeing(fleet: Fleet, clause: Agree, packing: Packing, state: int, workers: tuple[str, ...] = WORKERS) -> bool:
+    """Whether a worker that should know what the stores hold does not."""
+    for x in workers:
+        if packing.matcher(named(clause.where, {LETTER: x}))(state):
+            view = packing.machine.view(packing.unpack(state))
+            if any(view[f"{x}.known_{n}"] != view[n] for n in clause.fields):
+                return True
+    return False

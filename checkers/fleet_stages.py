@@ -1,0 +1,98 @@
+"""The stages of `crashwindow verify` that speak of any number of workers: proof, search of two, protections missed."""
+
+import time
+from typing import Final
+
+from ..model.claims import CLAIMS
+from ..model.fleet_claims import FLEET, FLEET_REASONS, RECORDED, STEP
+from ..model.fleet_shape import FENCED
+from ..model.invariant import INVARIANT
+from ..model.properties import BY_ID, PROPERTIES
+from ..model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES
+from ..scenarios.fleet_policies import FLEET_POLICIES, TOOL, recorded_fleet, searched_fleet, step_fleet
+from .evidence import Item, Verdict
+from .explore import Space
+from .fleet_search import forbidden, search
+from .machines import described
+from .search import examine
+from .verify import Context, Found, Stage
+
+FLEET_CLAIMS: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES)
+PROVED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "fleet")
+REFUTED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "refuted")
+QUICK: Final = (TOOL,)
+DEEP: Final = (
+    TOOL,
+    {"idempotent": "no", "on_unknown": "fail", "look": "none"},
+    {"idempotent": "no", "on_unknown": "query", "look": "quiet"},
+    {"idempotent": "no", "on_unknown": "query", "look": "fence"},
+    {"idempotent": "yes", "on_unknown": "reexecute", "look": "none"},
+)
+"""The kinds of tool with which two workers are searched."""
+
+
+def fleet_proof(context: Context) -> Found:
+    """The properties for any number of workers, and again without conditional appends; each question in a file."""
+    from .prove_fleet import export_fleet, prove_fleet, to_items
+
+    found = Found()
+    told: dict[str, dict[str, Item]] = {}
+    for fleet, properties, clauses in (
+        (step_fleet(), PROPERTIES, INVARIANT),
+        (recorded_fleet(), RECORDED_PROPERTIES, RECORDED_INVARIANT),
+        (step_fleet(FLEET_POLICIES["fleet-without-conditional"]), PROPERTIES, INVARIANT),
+    ):
+        proof = prove_fleet(fleet, properties, clauses)
+        if fleet.policy.on == FENCED.on:  # the others ask the same questions
+            export_fleet(proof, context.directory / "smt2" / f"{fleet.name}.smt2")
+        told[fleet.name] = to_items(proof)
+        context.tell(f"proof: {fleet.name}")
+    items = {FLEET: {**told["fleet-recorded"], **told[FLEET]}}
+    for claim in PROVED:
+        found.add(claim.id, *((items.get(claim.policy) or told[claim.policy])[name] for name in claim.properties))
+    return found
+
+
+def fleet_search(context: Context) -> Found:
+    """Two workers: what is proved holds in every state that is searched; what a protection guards from is reached without it."""
+    found = Found()
+    for config in QUICK if context.profile == "quick" else DEEP:
+        clock = time.perf_counter()
+        fleet = searched_fleet(FENCED, config)
+        space = search(fleet, reduced=True)
+        found.machines.append(described(space, time.perf_counter() - clock))
+        for name in STEP:
+            if BY_ID[name].never:
+                tool = ", ".join(f"{field} {value}" for field, value in config.items())
+                failing = [g for g in forbidden(fleet, BY_ID[name]) if space.find(g) is not None]
+                found.add(f"{name}-ANY", exhausted(name, space, tool, bool(failing)))
+        context.tell(f"search: two workers, {config['on_unknown']}")
+    fleet = recorded_fleet()
+    space = search(fleet)
+    broken = [p.id for p in RECORDED_PROPERTIES if any(space.find(g) is not None for g in forbidden(fleet, p))]
+    found.add("P12-ANY", *(exhausted(name, space, "recorded values, not reduced", name in broken) for name in RECORDED))
+    for claim in REFUTED:
+        found.add(claim.id, *examine(claim, context.spaces))
+        context.tell(f"search: {claim.id}")
+    for name, why in FLEET_REASONS.items():
+        found.add(
+            name,
+            Item(checker="explore", verdict=Verdict.NOT_CHECKED, statement=why, command=f"crashwindow claims {name}"),
+        )
+    return found
+
+
+def exhausted(name: str, space: Space, what: str, fails: bool) -> Item:
+    """What the search of two workers says of a property."""
+    figures: dict[str, int | float | str] = {"workers": 2, "states": len(space), "transitions": space.transitions}
+    how = "fails in a" if fails else "holds in every"
+    said = f"{name} {how} reachable state of two workers ({what}), with any number of claims and crashes"
+    verdict = Verdict.REFUTED if fails else Verdict.EXHAUSTED
+    return Item(checker="explore", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")
+
+
+FLEET_STAGES: Final = (
+    Stage("fleet_proof", "any number of workers: inductive proof", fleet_proof, tuple(c.id for c in PROVED), "prove"),
+    Stage("fleet_search", "two workers: explicit search, and each protection missed", fleet_search,
+          (*(f"{n}-ANY" for n in STEP if BY_ID[n].never), "P12-ANY", *(c.id for c in REFUTED), *FLEET_REASONS), "explore"),
+)  # fmt: skip

@@ -1,0 +1,51 @@
+"""Fleets: the hardened machines worked by any number of workers, and by fewer protections; objects for checkers.
+
+A fleet with a protection less, and the hardened one as it is replayed, stand for two workers and one kind of tool: not
+idempotent, parked when its outcome is unknown. The proofs are not restricted so.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from ..model.fleet import Fleet, build_fleet
+from ..model.fleet_shape import FENCED, PROTECTIONS, RECORDED_SHAPE, STEP_SHAPE, FleetPolicy
+from ..model.policy import Policy
+from ..model.recorded import build_recorded
+from ..model.step import build
+
+TOOL: Final = {"idempotent": "no", "on_unknown": "park", "look": "none"}
+STEP_ALONE: Final = Policy("step-alone", "step alone")
+
+RECORDED: Final = FleetPolicy("fleet-recorded")
+
+FLEET_POLICIES: Final = {
+    policy.name: policy
+    for policy in (
+        FENCED,
+        FleetPolicy("fleet-lease-alone", frozenset()),
+        FleetPolicy("fleet-condition-alone", frozenset({"conditional", "checked"})),
+        *(FleetPolicy(f"fleet-without-{name}", frozenset(PROTECTIONS) - {name}) for name in PROTECTIONS),
+    )
+}
+"""Every policy of a fleet: all protections, none but the lease, the lease and conditional appends, and each protection missed."""
+
+
+def only(fleet: Fleet, config: dict[str, str]) -> Fleet:
+    """The fleet under one configuration of the tool."""
+    shared = tuple(replace(f, initial=(config[f.name],)) if f.name in config else f for f in fleet.shared)
+    return replace(fleet, shared=shared)
+
+
+def step_fleet(policy: FleetPolicy = FENCED) -> Fleet:
+    """The whole tool step, for any number of workers."""
+    return build_fleet(build(), STEP_SHAPE, policy)
+
+
+def recorded_fleet(policy: FleetPolicy = RECORDED) -> Fleet:
+    """A recorded value, for any number of workers."""
+    return build_fleet(build_recorded(), RECORDED_SHAPE, policy)
+
+
+def searched_fleet(policy: FleetPolicy = FENCED, config: dict[str, str] = TOOL) -> Fleet:
+    """The tool step's own execution, under one configuration: what is searched."""
+    return only(build_fleet(build(STEP_ALONE), STEP_SHAPE, policy), config)

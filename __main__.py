@@ -168,6 +168,39 @@ CONTRACT_COMMANDS = (
     Command("serve", CONTRACTS, "serve the approval page on this machine's loopback address", (STORE, HOST, PORT)),
 )
 
+CAMPAIGNS = ".checkers.cli_campaign"
+WHERE = OneOf(
+    True,
+    (
+        argument("--store", metavar="URL", help="postgresql://USER@HOST/DATABASE or sqlite:///FILE"),
+        argument("--embedded-postgres", action="store_true", help="a server of the campaign's own, which it may stop"),
+    ),
+)
+MINUTES = argument("--minutes", metavar="M", type=float, default=10.0, help="for how long faults strike (10)")
+PROCESSES = argument("--workers", metavar="N", type=int, default=3, help="worker processes (3); SQLite has one")
+THREADS = argument("--concurrency", metavar="N", type=int, default=2, help="threads of each worker process (2)")
+A_SEED = argument("--seed", metavar="N", type=int, help="of plans and faults; else one is drawn, and printed")
+WITHOUT = argument(
+    "--without",
+    metavar="PROTECTION",
+    action="append",
+    help="take a protection away in the campaign's workers and steer the faults to where that shows; may be repeated",
+)
+CAMPAIGN_COMMANDS = (
+    Command(
+        "chaos",
+        CAMPAIGNS,
+        "strike real worker processes and their server at every boundary; exit 0 if nothing is doubled, lost or wrong",
+        (WHERE, MINUTES, PROCESSES, THREADS, A_SEED, WITHOUT, JSON),
+    ),
+    Command(
+        "soak",
+        CAMPAIGNS,
+        "the same for longer, with the memory of a worker that is never killed",
+        (WHERE, MINUTES, PROCESSES, THREADS, A_SEED, JSON),
+    ),
+)
+
 PEOPLE = ".runtime.cli_people"
 HERE = ""
 COMMANDS = (
@@ -182,6 +215,7 @@ COMMANDS = (
     Command("replay", HERE, "re-run a counterexample or a crash schedule by its key, step by step", (KEY,)),
     Command("crash", ".checkers.cli", "crash your own plan at every boundary, or at one", (PLAN, AT, TOOLS)),
     Command("scenario", ".checkers.cli", "list, run or validate scenarios", (DO, NAMES, CRASH_EVERYWHERE)),
+    Command("campaign", CAMPAIGNS, "faults on real processes, for minutes or hours", commands=CAMPAIGN_COMMANDS),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),
     Command("submit", ".runtime.cli", "submit a plan, for a worker to run", (PLAN, STORE, JOB_ID, TOOLS)),

@@ -55,7 +55,6 @@ class Steer(NamedTuple):
     until: tuple[Until, ...]
 
 
-_ENDED: Final[tuple[Until, ...]] = ("completed", "failed")
 _STARTED: Final = Steer(("ask", "park", "fenced"), (("append_started", "before"),), ("taken over", "completed"))
 STEERING: Final[dict[Protection, Steer]] = {
     "fence_events": Steer(
@@ -67,10 +66,10 @@ STEERING: Final[dict[Protection, Steer]] = {
         ("taken over", "parked", "completed"),
     ),
     "fence_ledger": Steer(("refused-lost",), (("ledger_no_effect", "before"),), ("parked",)),
-    "fence_effects": Steer(("fail",), (("put_effect", "before"),), _ENDED),
+    "fence_effects": Steer(("fail",), (("put_effect", "before"),), ("failed",)),
     "checked_started": _STARTED,
     "conditional_append": Steer(
-        ("ask", "park", "flaky"),
+        ("ask", "park", "flaky", "slow"),
         (("append_started", "before"), ("append_finished", "before"), ("append_no_effect", "before")),
         ("taken over", "parked", "completed"),
     ),

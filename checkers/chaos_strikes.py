@@ -1,0 +1,196 @@
+"""Strikes: which process is armed with which faults, what happens when it comes to one, and who goes on when."""
+
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+from ..runtime.store import StoreError
+from .chaos_faults import MOMENTS, Fault, FaultKind, Plan, faults_of, steered
+from .chaos_fleet import Fleet, Slot
+from .chaos_proxy import Cut, Order
+from .chaos_result import Options, Result
+from .chaos_site import EmbeddedSite, PostgresSite, Site
+from .chaos_worker import Reached
+
+BATCH: Final = 12
+"""How many moments are armed in a process at the same time."""
+PATIENCE: Final = 3.0
+"""Seconds that a process has to come to one of them."""
+BREATH: Final = 0.2
+"""Seconds between a fault and the next one in the same process."""
+HOURS: Final = (-5.0, -1.0, 1.0, 5.0)
+"""How far a worker's wall clock jumps."""
+DOWN: Final = 0.2
+"""Seconds that a server is down, at most, before it is started again."""
+FULL: Final = (0.2, 0.8)
+"""Seconds that a disk is full, at least and at most."""
+
+
+BOUND: Final = 0.75
+"""The part of the quiet time D that a process is stopped for, at most: the rest is for a machine that is busy (A-QUIET)."""
+LATER: Final = 2.0
+"""Seconds that others have to finish a job, beyond lease and quiet time, where a protection is missing."""
+
+
+@dataclass
+class Paused:
+    """A process that is stopped at a moment, until others have done what it waits for, or for too long."""
+
+    slot: Slot
+    fault: Fault
+    job_id: str
+    epoch: int
+    since: float
+
+
+class Strikes:
+    """The faults of a campaign, from its plan to their counts."""
+
+    def __init__(self, site: Site, fleet: Fleet, options: Options, chance: random.Random) -> None:
+        self._site, self._fleet, self._options, self._chance = site, fleet, options, chance
+        self.kinds = {"kill", "pause", *site.faults}
+        self._plan = Plan(chance, steered(options.without) if options.without else faults_of(self.kinds))
+        self._struck: Counter[Fault] = Counter()
+        self._paused: list[Paused] = []
+        self._later: list[tuple[float, Callable[[], None]]] = []
+        self._taken_over = 0
+        self._longest = 0.0
+
+    def __len__(self) -> int:
+        return self._struck.total()
+
+    @property
+    def every_kind(self) -> bool:
+        """Whether each kind of fault has struck."""
+        return self.kinds <= {fault.kind for fault in self._struck}
+
+    def arm(self) -> None:
+        """Give each process that has had some rest a few moments to be struck at."""
+        now = time.monotonic()
+        for slot in self._fleet.slots:
+            if slot.stopped or now - slot.armed_at < (PATIENCE if slot.armed else BREATH):
+                continue
+            faults = self._plan.take(BATCH)
+            if self._options.soak and slot.number == 0:
+                faults = [fault for fault in faults if fault.kind != "kill"]
+            slot.arm(faults)
+
+    def strike(self, slot: Slot, reached: Reached) -> None:
+        """A process stands at an armed moment."""
+        fault = slot.armed.pop(reached.moment, None)
+        self._plan.give_back(list(slot.armed.values()))
+        slot.armed, slot.armed_at = {}, time.monotonic()
+        if fault is None or (fault.kind == "pause" and not self._may_stop(slot)):
+            slot.say("go")
+            return
+        self._struck[fault] += 1
+        match fault.kind:
+            case "kill":
+                slot.kill()
+                slot.start()
+                return
+            case "pause":
+                self._pause(slot, fault, reached)
+            case "server immediate" | "server kill":
+                self._restart(slot, fault)
+                return
+            case "cut request" | "cut reply":
+                cut: Cut = "request" if fault.kind == "cut request" else "reply"
+                order = Order(cut, reached.job_id, fault.moment[0] == "heartbeat")
+                cast(PostgresSite, self._site).cut(slot.number, order)
+            case "clock":
+                slot.say("clock", 3600 * self._chance.choice(HOURS))
+            case "disk full":
+                self._fill(slot)
+        slot.say("go")  # a process that is stopped hears it when it goes on
+
+    def due(self) -> None:
+        """Do what is due by now: give room back, let processes go on."""
+        now = time.monotonic()
+        for entry in [entry for entry in self._later if entry[0] <= now]:
+            self._later.remove(entry)
+            entry[1]()
+        options = self._options
+        limit = options.ttl + 2 * options.quiet + LATER if options.without else BOUND * options.quiet
+        for paused in list(self._paused):
+            stopped = now - paused.since
+            over = self._over(paused)
+            alone = self._site.processes == 1 and stopped > 1.25 * options.ttl
+            if over or alone or stopped > limit:
+                self._let_on(paused)
+                self._taken_over += over
+
+    def end(self) -> None:
+        """No fault strikes any more; whoever is stopped goes on, to do what it was about to do."""
+        for _, act in self._later:
+            act()
+        self._later = []
+        for paused in list(self._paused):
+            self._let_on(paused)
+        for slot in self._fleet.slots:
+            slot.arm([])
+
+    def count(self, result: Result) -> None:
+        """Note what struck, and what never did."""
+        for fault, times in self._struck.items():
+            row = result.struck.setdefault(fault.kind, {})
+            moment = ":".join(fault.moment)
+            row[moment] = row.get(moment, 0) + times
+        for kind in sorted(self.kinds) if not self._options.without else ():
+            moments = [":".join(moment) for moment in MOMENTS[cast(FaultKind, kind)]]
+            never = [moment for moment in moments if moment not in result.struck.get(kind, {})]
+            if never:
+                result.gaps[kind] = never
+        result.taken_over, result.longest_pause = self._taken_over, round(self._longest, 2)
+        if isinstance(self._site, EmbeddedSite):
+            result.disk_refusals = self._site.refusals()
+
+    def _may_stop(self, slot: Slot) -> bool:
+        """Whether somebody is left to take over; where there is one process alone, nobody is."""
+        others = [other for other in self._fleet.slots if other is not slot and not other.stopped]
+        return bool(others) or self._site.processes == 1
+
+    def _pause(self, slot: Slot, fault: Fault, reached: Reached) -> None:
+        slot.signal(signal.SIGSTOP)
+        try:
+            epoch = reached.epoch or self._site.lease(reached.job_id).epoch
+        except StoreError:
+            epoch = 0
+        self._paused.append(Paused(slot, fault, reached.job_id, epoch, time.monotonic()))
+
+    def _restart(self, slot: Slot, fault: Fault) -> None:
+        """The server ends; the write that was held goes nowhere; the server comes back."""
+        site = cast(EmbeddedSite, self._site)
+        site.stop("kill" if fault.kind == "server kill" else "immediate")
+        slot.say("go")
+        time.sleep(self._chance.uniform(0, DOWN))
+        site.start()
+
+    def _fill(self, slot: Slot) -> None:
+        """No room for a while."""
+        until = time.monotonic() + self._chance.uniform(*FULL)
+        if isinstance(self._site, EmbeddedSite):
+            self._site.fill()
+            self._later.append((until, self._site.free))
+        else:
+            slot.say("pages", 0)
+            self._later.append((until, lambda: slot.say("pages", None)))
+
+    def _let_on(self, paused: Paused) -> None:
+        paused.slot.signal(signal.SIGCONT)
+        paused.slot.armed_at = time.monotonic()
+        self._paused.remove(paused)
+        self._longest = max(self._longest, time.monotonic() - paused.since)
+
+    def _over(self, paused: Paused) -> bool:
+        """Whether others have done what is waited for."""
+        try:
+            if paused.fault.until == "taken over":
+                return self._site.lease(paused.job_id).epoch > paused.epoch
+            return self._site.statuses([paused.job_id]).get(paused.job_id) == paused.fault.until
+        except StoreError:
+            return False

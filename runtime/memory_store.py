@@ -22,6 +22,7 @@ from .records import (
     LedgerStatus,
     NewEvent,
     OpenJob,
+    WaitingJob,
 )
 from .store import StaleEpoch, StoreUnusableError
 from .store_rules import (
@@ -242,9 +243,18 @@ class MemoryStore:
         with self._alone():
             numbered = enumerate(self._streams.items(), 1)
             found = (
-                OpenJob(seq, name, self._leases[name].expires_at if name in self._leases else 0.0)
+                OpenJob(seq, name, self._leases[name].expires_at if name in self._leases else 0.0, len(stream.events))
                 for seq, (name, stream) in numbered
                 if seq > after and stream.status == "open"
+            )
+            return list(islice(found, limit))
+
+    def waiting_jobs(self, after: int, limit: int) -> list[WaitingJob]:
+        """One page of the waiting jobs: see Store.waiting_jobs."""
+        with self._alone():
+            numbered = enumerate(self._streams.items(), 1)
+            found = (
+                WaitingJob(seq, name) for seq, (name, stream) in numbered if seq > after and stream.status == "waiting"
             )
             return list(islice(found, limit))
 

@@ -63,7 +63,9 @@ _CONTRACTS: Final = (
     " version bigint NOT NULL, at float8 NOT NULL, state word NOT NULL, UNIQUE (session_id, version))",
 )
 
-MIGRATIONS: Final = (_FIRST, _CONTRACTS)
+_WAITING: Final = ("CREATE INDEX jobs_waiting ON jobs (seq) WHERE status = 'waiting'",)
+
+MIGRATIONS: Final = (_FIRST, _CONTRACTS, _WAITING)
 """Version n is the database after the first n of these. A release adds at the end, and never changes what is there."""
 
 _LOCK: Final = 0x63727769

@@ -10,7 +10,7 @@ from typing import Final
 from .records import TERMINAL
 
 WAKE_CHANNEL: Final = "crashwindow_open_job"
-"""Notified in the transaction that makes a job claimable."""
+"""Notified in the transaction that makes a job claimable, or asks for its end."""
 
 _TERMINAL: Final = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
 _WAKE: Final = f"pg_notify('{WAKE_CHANNEL}', '')"
@@ -80,9 +80,10 @@ RELEASE: Final = (
     " WHERE job_id = %(job)s AND epoch = %(epoch)s"
 )
 OPEN_JOBS: Final = (
-    "SELECT j.seq, j.job_id, coalesce(l.expires_at, 0) FROM jobs AS j LEFT JOIN leases AS l ON l.job_id = j.job_id"
+    "SELECT j.seq, j.job_id, coalesce(l.expires_at, 0), j.version FROM jobs AS j LEFT JOIN leases AS l ON l.job_id = j.job_id"
     " WHERE j.status = 'open' AND j.seq > %s ORDER BY j.seq LIMIT %s"
 )
+WAITING_JOBS: Final = "SELECT seq, job_id FROM jobs WHERE status = 'waiting' AND seq > %s ORDER BY seq LIMIT %s"
 
 # Ledger. A write takes the lock of its fence's row by writing the row as it is; where there is none, 0 fences nobody out.
 

@@ -27,6 +27,7 @@ from .records import (
     LedgerStatus,
     NewEvent,
     OpenJob,
+    WaitingJob,
 )
 from .store import StaleEpoch, StoreError
 from .store_rows import invocation_of_row
@@ -162,7 +163,8 @@ class PostgresStore:
         status = status_after(events)
         version = expected + len(events)
         fence = _NO_EPOCH if epoch is None else epoch
-        statement = sql.APPEND_AND_WAKE if status == "open" else sql.APPEND
+        wakes = status == "open" or any(event.type == "cancel_requested" for event in events)
+        statement = sql.APPEND_AND_WAKE if wakes else sql.APPEND
         with self._session.connection() as connection:
             # Events never change, so the link that the batch follows may be read before: it is the last one's if the
             # version is still the expected one, and otherwise nothing is written.
@@ -277,6 +279,11 @@ class PostgresStore:
         """One page of the open jobs: see Store.open_jobs."""
         with self._session.connection() as connection:
             return [OpenJob(*row) for row in connection.execute(sql.OPEN_JOBS, (after, limit))]
+
+    def waiting_jobs(self, after: int, limit: int) -> list[WaitingJob]:
+        """One page of the waiting jobs: see Store.waiting_jobs."""
+        with self._session.connection() as connection:
+            return [WaitingJob(*row) for row in connection.execute(sql.WAITING_JOBS, (after, limit))]
 
     def jobs(self) -> list[JobRow]:
         """Every job, oldest first."""

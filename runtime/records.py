@@ -112,11 +112,22 @@ class Lease(NamedTuple):
 
 
 class OpenJob(NamedTuple):
-    """An open job in the queue: `seq` is its place, which never changes; `free_at` is when its lease ends (0.0 without one)."""
+    """An open job in the queue: `seq` is its place, which never changes; `free_at` is when its lease ends (0.0 without one).
+
+    version: of its stream. It grows with everything that anybody says about the job.
+    """
 
     seq: int
     job_id: str
     free_at: float
+    version: int
+
+
+class WaitingJob(NamedTuple):
+    """A job that waits for somebody to speak: `seq` is its place, which never changes."""
+
+    seq: int
+    job_id: str
 
 
 class JobRow(NamedTuple):

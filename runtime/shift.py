@@ -171,14 +171,18 @@ def unrunnable(plan: dict[str, Json], worker: Worker, contracts: "ContractStore 
     return None
 
 
-def relay(ports: Ports, perform: Perform = drive.perform) -> None:
-    """Queue jobs again whose request for approval was answered, where whoever answered did not come to that."""
+def relay(ports: Ports, perform: Perform = drive.perform, after: int = 0) -> int:
+    """Queue jobs again whose request for approval was answered, where whoever answered did not come to that.
+
+    One page of the waiting jobs, from the place `after`; where the next begins, 0 after the last.
+    """
     if ports.contracts is None:
-        return
+        return 0
     from .contracts import approvals
     from .contracts.store import ContractError
 
     try:
-        approvals.relay(ports, perform)
+        return approvals.relay_page(ports, perform, after)
     except ContractError as error:
         log.warning("requests for approval are left as they are: %s", error)
+        return 0

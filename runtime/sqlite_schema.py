@@ -10,7 +10,7 @@ from .store import StoreUnusableError
 
 APPLICATION_ID: Final = 0x63727769
 """'crwi', in the file's header: the file is a crashwindow store."""
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Raised by every change of the tables below."""
 
 SET_SYNCHRONOUS: Final = "PRAGMA synchronous=FULL"
@@ -23,6 +23,7 @@ TABLES: Final = (
     "CREATE TABLE jobs(seq INTEGER PRIMARY KEY,job_id TEXT NOT NULL UNIQUE,status TEXT NOT NULL,"
     "version INTEGER NOT NULL,fence INTEGER NOT NULL,created_at REAL NOT NULL)STRICT",
     "CREATE INDEX jobs_open ON jobs(status)WHERE status='open'",
+    "CREATE INDEX jobs_waiting ON jobs(status)WHERE status='waiting'",
     "CREATE TABLE events(job_id TEXT,version INTEGER,id TEXT NOT NULL,type TEXT NOT NULL,step TEXT,epoch INTEGER,"
     "at REAL NOT NULL,data TEXT NOT NULL,link TEXT NOT NULL,PRIMARY KEY(job_id,version),UNIQUE(job_id,id))"
     "STRICT,WITHOUT ROWID",

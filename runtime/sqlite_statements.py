@@ -57,10 +57,11 @@ RENEW: Final = (
 RELEASE: Final = "UPDATE leases SET expires_at = min(expires_at, ?3) WHERE job_id = ?1 AND epoch = ?2"
 
 OPEN_JOBS: Final = (
-    "SELECT j.seq, j.job_id, CASE WHEN l.epoch IS NULL OR l.tenure <> ?3 THEN 0.0 ELSE l.expires_at END"
+    "SELECT j.seq, j.job_id, CASE WHEN l.epoch IS NULL OR l.tenure <> ?3 THEN 0.0 ELSE l.expires_at END, j.version"
     " FROM jobs AS j LEFT JOIN leases AS l ON l.job_id = j.job_id"
     " WHERE j.status = 'open' AND j.seq > ?1 ORDER BY j.seq LIMIT ?2"
 )
+WAITING_JOBS: Final = "SELECT seq, job_id FROM jobs WHERE status = 'waiting' AND seq > ? ORDER BY seq LIMIT ?"
 
 # Ledger.
 

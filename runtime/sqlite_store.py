@@ -24,6 +24,7 @@ from .records import (
     LedgerStatus,
     NewEvent,
     OpenJob,
+    WaitingJob,
 )
 from .sqlite_schema import open_file
 from .sqlite_session import Session, refuse_inherited
@@ -275,6 +276,11 @@ class SqliteStore:
         tenure = self._worker_lock.tenure if self._worker_lock else None
         with self._session as connection:
             return [OpenJob(*row) for row in connection.execute(sql.OPEN_JOBS, (after, limit, tenure))]
+
+    def waiting_jobs(self, after: int, limit: int) -> list[WaitingJob]:
+        """One page of the waiting jobs: see Store.waiting_jobs."""
+        with self._session as connection:
+            return [WaitingJob(*row) for row in connection.execute(sql.WAITING_JOBS, (after, limit))]
 
     def jobs(self) -> list[JobRow]:
         """Every job, oldest first."""

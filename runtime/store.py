@@ -20,6 +20,7 @@ from .records import (
     LedgerStatus,
     NewEvent,
     OpenJob,
+    WaitingJob,
 )
 
 
@@ -139,6 +140,10 @@ class Store(Protocol):
 
         Leased ones are among them. The first page is `after` 0; what it costs does not grow with the jobs that have ended.
         """
+        ...
+
+    def waiting_jobs(self, after: int, limit: int) -> list[WaitingJob]:
+        """At most `limit` waiting jobs whose place is above `after`, oldest first: one page, as of `open_jobs`."""
         ...
 
     def jobs(self) -> list[JobRow]:

@@ -9,7 +9,7 @@ class Wakes(Protocol):
     """Announcements of claimable jobs, for one thread at a time. They may be lost: polling is what is relied on."""
 
     def wait(self, seconds: float) -> None:
-        """Return after `seconds`, or earlier when a job was submitted or opened again since the last call.
+        """Return after `seconds`, or earlier when a job was submitted, opened again, or is to be cancelled, since the last call.
 
         Raises StoreError when nothing can be heard now, StoreUnusableError when the store cannot be used any more.
         """

@@ -92,7 +92,9 @@ def work_once(
 
 def survey(shift: Shift, tries: float = float("inf")) -> tuple[list[str], float | None]:
     """The jobs that are ready for a turn, and the seconds until the next may be: None when none is left to try."""
-    relay(shift.ports, shift.perform)
+    after = relay(shift.ports, shift.perform)
+    while after:
+        after = relay(shift.ports, shift.perform, after)
     backlog, waiting = shift.backlog, {}
     backlog.next_round()
     while page := backlog.page():

@@ -71,6 +71,7 @@ class Workers:
         self._lock = threading.Lock()
         self._news = threading.Event()
         self._round_due = self._relay_due = 0.0
+        self._relayed = 0
         self._grace_over = threading.Event()
         self._failed: BaseException | None = None
         observer = observer or Unobserved()
@@ -160,7 +161,7 @@ class Workers:
     def _relay(self) -> None:
         if time.monotonic() >= self._relay_due:
             self._relay_due = time.monotonic() + RELAY
-            relay(self._ports, self._perform)
+            self._relayed = relay(self._ports, self._perform, self._relayed)
 
     def _rest(self, seconds: float) -> None:
         """Wait for news: a turn that ended, jobs that were announced, a stop; or until it is time."""

@@ -188,7 +188,7 @@ def test_another_schema_version_is_refused(file: Path, store: SqliteStore) -> No
     store.close()
     change(file, "PRAGMA user_version=99")
     content = file.read_bytes()
-    with pytest.raises(StoreUnusableError, match=r"store\.db: schema version 99, expected 2: use the release"):
+    with pytest.raises(StoreUnusableError, match=r"store\.db: schema version 99, expected 3: use the release"):
         SqliteStore(file)
     assert file.read_bytes() == content
 
@@ -740,6 +740,15 @@ def test_a_lock_that_cannot_be_opened_is_named(file: Path, store: SqliteStore) -
 
 
 # Speed.
+
+
+@pytest.mark.parametrize(("statement", "index"), [(sql.OPEN_JOBS, "jobs_open"), (sql.WAITING_JOBS, "jobs_waiting")])
+def test_a_page_uses_an_index(store: SqliteStore, statement: str, index: str) -> None:
+    """A page of open or waiting jobs is found by index and nothing is sorted: it costs the same after a million closed jobs."""
+    values = (0, 100, "tenure")[: statement.count("?")]
+    plan = [row[3] for row in store._session._connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+    assert f"USING INDEX {index}" in plan[0].replace("COVERING ", "")
+    assert not any("SCAN" in line or "B-TREE" in line for line in plan)
 
 
 @pytest.mark.parametrize(("statement", "values"), [(sql.CLAIM_OLDEST, 4), (sql.CLAIM_ONE, 5)])

@@ -457,6 +457,32 @@ def test_open_jobs_come_in_pages(store: Store, clock: Clock) -> None:
     assert store.open_jobs(0, 2)[1].free_at == clock.time
 
 
+def test_an_open_job_says_how_much_was_said_about_it(store: Store) -> None:
+    """Its version is its stream's: it grows with a client's words, too, which is how a job that rests is heard of."""
+    store.submit(JOB, CREATED)
+    (before,) = store.open_jobs(0, 9)
+    store.append(JOB, 2, [event("c", "cancel_requested")], None)
+    (after,) = store.open_jobs(0, 9)
+    assert (before.version, after.version) == (2, 3)
+
+
+def test_waiting_jobs_come_in_pages(store: Store) -> None:
+    """Oldest first, each once, in their places; what is open, parked or has ended is not among them."""
+    for name in "fedcba":
+        store.submit(name, CREATED)
+    for name, kind in (("f", "job_waiting"), ("d", "job_parked"), ("c", "job_waiting"), ("b", "job_failed")):
+        store.append(name, 2, [event("p", kind)], None)
+    store.append("a", 2, [event("p", "job_waiting")], None)
+    first = store.waiting_jobs(0, 2)
+    assert [job.job_id for job in first] == ["f", "c"]
+    second = store.waiting_jobs(first[-1].seq, 2)
+    assert [job.job_id for job in second] == ["a"]
+    assert store.waiting_jobs(second[-1].seq, 2) == []
+    assert store.open_jobs(0, 1)[0].seq == first[0].seq + 1
+    store.append("f", 3, [event("q", "job_requeued")], None)
+    assert [job.job_id for job in store.waiting_jobs(0, 9)] == ["c", "a"]
+
+
 def test_a_requeued_job_keeps_its_place(store: Store) -> None:
     """It does not queue behind those that came later."""
     store.submit("old", CREATED)

@@ -25,6 +25,8 @@ from .nodes import move
 from .records import ExecutionContract
 from .store import Batch, Conflict, ContractError, ContractStore, Move, NoContract
 
+PAGE: Final = 100
+"""How many waiting jobs are looked at for each page."""
 _PREFIX: Final = "job:"
 _BATCH: Final = TypeAdapter(Batch)
 
@@ -108,18 +110,36 @@ def take(ports: ContractPorts, job_id: str, perform: Perform = drive.perform) ->
 
 def relay(ports: Ports, perform: Perform = drive.perform) -> None:
     """Do what a crash has left undone of answers, and withdraw the requests of jobs that have ended."""
+    after = relay_page(ports, perform)
+    while after:
+        after = relay_page(ports, perform, after)
+
+
+def relay_page(ports: Ports, perform: Perform = drive.perform, after: int = 0) -> int:
+    """The same by the page of waiting jobs, for whoever has other work between; where the next page begins, 0 after the last.
+
+    The first page begins with the requests that are open, of which there are as many as people have questions.
+    """
     if ports.contracts is None:
-        return
-    status = {row.job_id: row.status for row in ports.store.jobs()}
+        return 0
     desk = ContractPorts(ports.store, ports.sleep, ports.contracts)
+    if not after:
+        _requests(desk, perform)
+    page = ports.store.waiting_jobs(after, PAGE)
+    for job in page:
+        wake(desk, job.job_id, perform)
+    return page[-1].seq if page else 0
+
+
+def _requests(ports: ContractPorts, perform: Perform) -> None:
+    """Take the answers that were given, and withdraw what nobody needs an answer to any more."""
     for request in ports.contracts.contracts(None, Status.WAITING):
         job_id = job_of(request.session_id)
         if job_id is not None:
-            _take(desk, request, perform)
-            if status.get(job_id) in TERMINAL:
-                withdraw(desk, job_id, perform)
-    for job_id in [name for name, now in status.items() if now == "waiting"]:
-        wake(desk, job_id, perform)
+            _take(ports, request, perform)
+            with suppress(KeyError):  # another program's session, named like a job's
+                if History(ports.store.events(job_id)).status in TERMINAL:
+                    withdraw(ports, job_id, perform)
 
 
 def wake(ports: ContractPorts, job_id: str, perform: Perform = drive.perform) -> bool:

@@ -1,21 +1,27 @@
 """The stages of `crashwindow verify` that speak of any number of workers: proof, search of two, protections missed."""
 
 import time
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from ..model.claims import CLAIMS
+from ..model.fleet import OWN
 from ..model.fleet_claims import FLEET, FLEET_REASONS, RECORDED, STEP
-from ..model.fleet_shape import FENCED
+from ..model.fleet_shape import FENCED, PROTECTIONS
 from ..model.invariant import INVARIANT
 from ..model.properties import BY_ID, PROPERTIES
 from ..model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES
 from ..scenarios.fleet_policies import FLEET_POLICIES, TOOL, recorded_fleet, searched_fleet, step_fleet
-from .evidence import Item, Verdict
+from .evidence import Item, MutantResult, Verdict
 from .explore import Space
 from .fleet_search import forbidden, search
 from .machines import described
 from .search import examine
 from .verify import Context, Found, Stage
+
+if TYPE_CHECKING:
+    from .prove_fleet import FleetProof
 
 FLEET_CLAIMS: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES)
 PROVED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "fleet")
@@ -91,8 +97,40 @@ def exhausted(name: str, space: Space, what: str, fails: bool) -> Item:
     return Item(checker="explore", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")
 
 
+CANARIES: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
+    "the events' fence is read and not raised": ("fence events", {"raises": ""}),
+    "the effect store's fence is not raised": ("fence effects, nobody leads", {"raises": ""}),
+    "a claim gives no new epoch": ("claim", {"claims": False}),
+    "a claimer begins before it has read": ("claim", {"writes": {f"{OWN}at": "replay"}}),
+}
+"""Plausible defects of the fences, planted in the smallest fleet: row, and what is changed of it."""
+
+
+def fleet_canaries(context: Context) -> Found:
+    """Plant a few defects; a proof that lets one live is broken. Beside them, in the deep profile, each protection missed."""
+    from .prove_fleet import prove_fleet
+
+    found, fleet = Found(), recorded_fleet()
+    for name, (rule, change) in CANARIES.items():
+        rules = tuple(replace(r, **change) if r.name == rule else r for r in fleet.rules)  # type: ignore[arg-type]
+        proof = prove_fleet(replace(fleet, rules=rules), RECORDED_PROPERTIES, RECORDED_INVARIANT)
+        found.mutants.append(mutant(name, proof))
+    for missed in PROTECTIONS if context.profile == "deep" else ():
+        if missed != "conditional":  # FENCES-SUFFICE
+            proof = prove_fleet(step_fleet(FLEET_POLICIES[f"fleet-without-{missed}"]), PROPERTIES, INVARIANT)
+            found.mutants.append(mutant(f"{PROTECTIONS[missed]}: not so", proof))
+    return found
+
+
+def mutant(name: str, proof: "FleetProof") -> MutantResult:
+    """What the proof says of a planted defect."""
+    words = f"proof: stops at {proof.unmet[0]}" if proof.unmet else "proof: found nothing"
+    return MutantResult(name=f"fleet: {name}", killed_by=None if proof.holds else "prove", words=words)
+
+
 FLEET_STAGES: Final = (
     Stage("fleet_proof", "any number of workers: inductive proof", fleet_proof, tuple(c.id for c in PROVED), "prove"),
     Stage("fleet_search", "two workers: explicit search, and each protection missed", fleet_search,
           (*(f"{n}-ANY" for n in STEP if BY_ID[n].never), "P12-ANY", *(c.id for c in REFUTED), *FLEET_REASONS), "explore"),
+    Stage("fleet_canaries", "any number of workers: defects planted in the fences", fleet_canaries, ("P5", "P12-ANY"), "prove"),
 )  # fmt: skip

@@ -92,14 +92,17 @@ class Obligations:
             conj([self.initial(), self.breaks(self.state, None)]),
             free=True,
         )
-        for rule in self.fleet.rules:
-            goal = conj([enabled(self.state, rule), self.breaks(After(self.state, rule), rule)])
-            yield Obligation(f"{rule.name} keeps the invariant", "rule", "unsat", goal, rule=rule.name)
+        yield from map(self.keeps, self.fleet.rules)
         yield from self.fenced()
         for p in self.properties:
             yield from self.grows(p)
         yield Obligation("whoever leads can be overtaken", "rule", "unsat", self.blocked())
         yield from self.health()
+
+    def keeps(self, rule: FleetRule) -> Obligation:
+        """A row keeps the invariant."""
+        goal = conj([enabled(self.state, rule), self.breaks(After(self.state, rule), rule)])
+        return Obligation(f"{rule.name} keeps the invariant", "rule", "unsat", goal, rule=rule.name)
 
     def initial(self) -> str:
         """A run may begin here: nobody has claimed."""
@@ -250,6 +253,11 @@ def _item(proof: FleetProof, name: str) -> Item:
     if verdict is not Verdict.PROVED:
         said = f"{name}: no inductive proof for any number of workers: {unmet}."
     return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=COMMAND)
+
+
+def answers(asked: Obligations, obligations: Sequence[Obligation], budget: int = BUDGET) -> tuple[Result, ...]:
+    """The answers to some of the questions, of which `asked` is the author."""
+    return tuple(_solve(asked.state, asked.known(), list(obligations), budget, None))
 
 
 def _solve(

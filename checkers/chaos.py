@@ -33,8 +33,8 @@ LOOK: Final = 0.25
 """Seconds between two looks at the open jobs."""
 TURN: Final = 0.05
 """Seconds that the supervisor waits for news before it does something else."""
-JOBS: Final = 2
-"""Open jobs for each thread of the workers: one at hand, one that waits."""
+JOBS: Final = 6
+"""Open jobs for each thread of the workers: most of them wait for a backoff, or for a lease of a dead process to run out."""
 SETTLE: Final = 1.0
 """Seconds in which processes that were let on do what they were about to do."""
 DRAIN: Final = 90.0
@@ -73,8 +73,11 @@ class Campaign:
 
     def run(self) -> Result:
         """The whole campaign."""
-        begun = time.monotonic()
         try:
+            give_up = time.monotonic() + DRAIN
+            while not all(slot.ready for slot in self._fleet.slots) and time.monotonic() < give_up:
+                self._turn()
+            begun = time.monotonic()
             give_up = begun + self._options.seconds
             while time.monotonic() < give_up and not self._enough():
                 self._submit()

@@ -13,9 +13,19 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from .chaos_faults import Fault
-from .chaos_worker import Moment, Reached, Setting, main
+from .chaos_worker import READY, Moment, Reached, Setting, main
 
-_PRELOADED: Final = f"{__package__}.chaos_worker"
+_ROOT: Final = __package__.rpartition(".")[0]
+_PRELOADED: Final = [
+    f"{_ROOT}.{module}"
+    for module in (
+        "checkers.chaos_worker",
+        "runtime.postgres_store",
+        "runtime.contracts.approvals",
+        "runtime.contracts.sqlite_contracts",
+    )
+]
+"""What the warm parent has loaded, so that a forked worker begins at once."""
 
 
 class Slot:
@@ -26,8 +36,7 @@ class Slot:
         self._setting, self._context = setting, context
         self.armed: dict[Moment, Fault] = {}
         self.armed_at = 0.0
-        self.stopped = False
-        self.starts = 0
+        self.stopped = self.ready = False
         self.process: BaseProcess
         self.pipe: Connection[Any, Any]
         self.start()
@@ -40,12 +49,11 @@ class Slot:
 
     def start(self) -> None:
         """Fork a worker process."""
-        self.armed, self.stopped = {}, False
+        self.armed, self.stopped, self.ready = {}, False, False
         self.pipe, theirs = self._context.Pipe()
         self.process = self._context.Process(target=main, args=(theirs, self._setting), daemon=True)
         self.process.start()
         theirs.close()
-        self.starts += 1
         self.started_at = time.monotonic()
 
     def arm(self, faults: list[Fault]) -> None:
@@ -84,7 +92,7 @@ class Fleet:
 
     def __init__(self, setting: Setting, addresses: list[str]) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([_PRELOADED])
+        context.set_forkserver_preload(_PRELOADED)
         self.slots = [Slot(number, replace(setting, url=url), context) for number, url in enumerate(addresses)]
 
     def news(self, seconds: float) -> Iterator[tuple[Slot, Reached | int]]:
@@ -93,11 +101,16 @@ class Fleet:
         for ready in wait(list(by_pipe), seconds):
             slot = by_pipe[ready]  # type: ignore[index]
             try:
-                yield slot, slot.pipe.recv()
+                said = slot.pipe.recv()
             except (EOFError, OSError):
                 slot.process.join()
                 slot.pipe.close()
                 yield slot, slot.process.exitcode or 0
+                continue
+            if said == READY:
+                slot.ready = True
+            else:
+                yield slot, said
 
     def close(self) -> None:
         """End every process."""

@@ -72,7 +72,7 @@ class Strikes:
         """Give each process that has had some rest a few moments to be struck at."""
         now = time.monotonic()
         for slot in self._fleet.slots:
-            if slot.stopped or now - slot.armed_at < (PATIENCE if slot.armed else BREATH):
+            if slot.stopped or not slot.ready or now - slot.armed_at < (PATIENCE if slot.armed else BREATH):
                 continue
             faults = self._plan.take(BATCH)
             if self._options.soak and slot.number == 0:

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, NamedTuple
 from ..runtime import drive
 from ..runtime.commands import Claim, Command, Ports
 from ..runtime.open_store import open_store
+from ..runtime.stop import Stop
 from ..runtime.store import Store, StoreError
-from ..runtime.worker import Stop
 from ..runtime.workers import Pace, Workers
 from .chaos_without import Protection, weaken
 from .chaos_world import World, tools
@@ -28,6 +28,8 @@ When = Literal["before", "inside", "after"]
 Moment = tuple[str, When]
 """A boundary, and on which side of it; `inside` a tool's call, between request and effect."""
 
+READY: Final = "ready"
+"""What a process says once it has the store open."""
 _PR_SET_PDEATHSIG: Final = 1
 _AGAIN: Final = 0.1
 """Seconds until a worker tries again to open a store that cannot be reached."""
@@ -135,6 +137,7 @@ def main(pipe: "Connection[Any, Any]", setting: Setting) -> None:
         time.time = orders.clock
     store = _opened(setting.url)
     orders.store = store
+    pipe.send(READY)
     perform = weaken(
         setting.without, store, orders.perform, lambda job, epoch: orders.at(("acquire", "inside"), job, epoch)
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .chaos_site import Site
 
 _STEERED = 1, 1.0, 2.0
-"""Of a campaign without a protection: threads, so that a process is stopped in one turn alone; lease and quiet time, in seconds."""
+"""Of a campaign without a protection: threads, so that a process is stopped in one turn alone; lease, quiet time (seconds)."""
 _MB = 1_000_000
 
 
@@ -125,7 +125,7 @@ def _show(console: Console, options: "Options", result: "Result") -> None:
 
 
 def _table(console: Console, result: "Result") -> None:
-    """Fault by boundary, how often before/inside/after it: what was struck least comes first. A blank is no moment of this kind."""
+    """Fault by boundary, how often before/inside/after it; gaps come first. A blank is no moment of this kind."""
     from .chaos_faults import BOUNDARIES, MOMENTS
 
     kinds = {kind: moments for kind, moments in MOMENTS.items() if kind in result.struck}

@@ -9,8 +9,10 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import httpx
 import pytest
 
 from crashwindow.__main__ import main
@@ -24,6 +26,7 @@ from crashwindow.runtime.contracts import sqlite_contract_statements as sqlite
 from crashwindow.runtime.contracts.commands import ContractPorts
 from crashwindow.runtime.contracts.postgres_contracts import PostgresContractStore
 from crashwindow.runtime.contracts.records import ExecutionContract, GraphState
+from crashwindow.runtime.contracts.serve import ApprovalServer
 from crashwindow.runtime.contracts.store import (
     Batch,
     Conflict,
@@ -165,6 +168,20 @@ def test_without_the_lock_the_rules_see_too_little(
     else:
         assert isinstance(said, ValueError)
         assert "unique constraint" in str(said)
+
+
+def test_a_writer_waits_within_bounds(store: PostgresStore, other: Connection) -> None:
+    """Who is held up for too long learns nothing definite, and the same batch is written when the way is free."""
+    contracts = PostgresContractStore(store)
+    other.execute(sql.LOCK)
+    with store.session.connection() as connection:  # the one that is used next
+        connection.execute("SET lock_timeout = '20ms'")
+    created = batch(creates=(tool(),))
+    with pytest.raises(StoreError, match="lock timeout"):
+        contracts.write(created)
+    other.commit()
+    contracts.write(created)
+    assert len(contracts.contracts()) == 1
 
 
 def test_readers_wait_for_nobody(store: PostgresStore, other: Connection) -> None:
@@ -406,7 +423,7 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def waiting(url: str, folder: Path, *extra: str) -> ExecutionContract:
+def waiting(url: str, folder: Path) -> ExecutionContract:
     """A job that waits for an approval, brought there by the worker command; its request."""
     plan = folder / "plan.yaml"
     plan.write_text(PLAN.replace("PATH", str(folder / "lines")), encoding="utf-8")
@@ -443,6 +460,26 @@ def test_a_person_approves_on_the_command_line(
     said = capsys.readouterr()
     assert "is completed: it waits for no answer" in said.err
     assert postgres_server.password not in said.out + said.err
+
+
+def test_the_approval_page_serves_it(postgres_url: str, tmp_path: Path) -> None:
+    """The page shows the question that waits; who answers it in another process ends it there, too."""
+    request = waiting(postgres_url, tmp_path)
+    with closing(PostgresStore(postgres_url)) as store:
+        contracts = contracts_of(store)
+        assert contracts is not None
+        ports = ContractPorts(store, lambda _: None, contracts)
+        server = ApprovalServer(ports)
+        thread = Thread(target=server.run)
+        thread.start()
+        try:
+            assert request.execution_id in httpx.get(server.url).text
+            words = ("--by", "Ann", "--digest", request.action_digest)
+            assert main(("contract", "approve", request.execution_id, *words, "--store", postgres_url)) == 0
+            assert request.execution_id not in httpx.get(server.url).text
+        finally:
+            server.stop()
+            thread.join()
 
 
 def relayed(url: str, folder: Path, at: int) -> list[str]:

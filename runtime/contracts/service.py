@@ -8,7 +8,7 @@
 | GET /ecs/events     | the stream: `ecs` with the form of a question, `unknown` with a doubt, `settled` when it waits no more |
 
 Events are read from the store, so the checkpoint is durable before the event is sent. The graph never polls; this stream does,
-since SQLite tells no other process of a write.
+since a store tells no other process of a contract's write.
 
 Answering twice, an action that is not the one that was shown, and continuing what has no answer, are 409 and change nothing.
 """

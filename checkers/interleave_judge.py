@@ -14,13 +14,13 @@ class Judge:
 
     def __init__(self, floor: Floor) -> None:
         self._floor = floor
-        self._judged: dict[tuple[object, ...], tuple[str, ...]] = {}
+        self._judged: dict[tuple[int, ...], tuple[str, ...]] = {}
 
     def problems(self, state: State) -> tuple[str, ...]:
         """What is wrong in this state, whatever the workers know."""
-        world = self._floor.worlds[state.world]
-        key = (*state.stores[:3], world.requests, world.effects)
+        key = (*state.stores[:3], self._floor.acts.judged[state.world])
         if key not in self._judged:
+            world = self._floor.worlds[state.world]
             durable = self.durable(state)
             rests = durable.status in AT_REST
             found = (broken_at_rest if rests else broken_now)(durable, world.witnessed)

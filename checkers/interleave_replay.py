@@ -8,16 +8,15 @@ from ..runtime import drive
 from ..runtime.clients import Client
 from ..runtime.commands import Claim, Command, Ports
 from ..runtime.records import Event, Lease
-from ..runtime.resolve import Answer as Word
 from ..runtime.resolve import Resolve, question
 from ..runtime.store import StaleEpoch, Store, VersionConflict
 from .crash_judge import Durable
 from .interleave import follow, parse
+from .interleave_acts import stores_of, truth
 from .interleave_case import JOB, TTL, submission
-from .interleave_floor import Floor, Move, State, stores_of
+from .interleave_floor import Floor, Move, State
 from .interleave_judge import Judge
 from .interleave_turn import Answer, answered, refused
-from .interleave_world import result
 
 
 class Replayed(NamedTuple):
@@ -113,8 +112,7 @@ def _spoken(floor: Floor, store: Store, before: State, what: str) -> None:
     if what == "cancel":
         Client(store, "person", lambda seconds: None).cancel(JOB, "no longer wanted")
         return
-    happened = bool(floor.worlds[before.world].effects)
-    told = Word(True, "person", "the world", result(1), "effect-1") if happened else Word(False, "person", "the world")
+    told = truth(bool(floor.worlds[before.world].effects))
     ports = Ports(store, lambda seconds: None)
     drive.persist(Resolve(question(JOB, store.events(JOB)), told), ports, drive.perform)
 

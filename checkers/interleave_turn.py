@@ -2,10 +2,11 @@
 
 The driver is a function of the answers it was given and of the times at which it looked at the clock. So its state is the list
 of these: to go on from it, the driver is started anew, given the list, and stopped where the list ends. A turn that was reached
-in two ways is one turn, and each is run up to once.
+in two ways is one turn, and each is run up to once. A driver that was brought so far is not stopped at once: it is given the
+answers that come next if nobody interferes, and the turns on this way are kept for whoever gets there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 from ..runtime import drive
@@ -44,16 +45,12 @@ def refused(error: Exception) -> Answer:
 
 
 class _Reached(BaseException):
-    """The answers are used up: the driver is to perform this next."""
-
-    def __init__(self, command: Command) -> None:
-        super().__init__(command.boundary)
-        self.command = command
+    """The answers are used up: the driver is to perform a command that nobody has answered."""
 
 
 class Turn(NamedTuple):
     """A worker's turn so far. owner: its number. before: the turn one answer earlier. command: what it performs next; None when
-    it has ended. lease: the one that it holds; its shift releases it. stopped: it let go of the job.
+    it has ended. asks: the command's number. lease: the one that it holds; its shift releases it. stopped: it let go of the job.
 
     at: when its driver looked at the clock after the last answer, the first time that it was reached. Of turns that differ in
     such times alone there is one, since all that the driver makes of them is which command comes next.
@@ -64,17 +61,28 @@ class Turn(NamedTuple):
     answer: Answer | None
     at: float
     command: Command | None
+    asks: int
     lease: Lease | None
     stopped: bool
 
 
-class _Given:
-    """The clock and the answers of a turn, handed to the driver one after the other."""
+Onward = Callable[[Turn], Answer | None]
+"""The likely answer to a turn's command; None where there is none. A guess saves runs of the driver, and decides nothing."""
 
-    def __init__(self, given: list[tuple[Answer, float]], started: float) -> None:
-        self._given, self._next, self._time = given, 0, started
+
+def unknown(turn: Turn) -> Answer | None:
+    """Nothing is guessed."""
+    return None
+
+
+class _Given:
+    """The clock and the answers of a turn, handed to the driver one after the other; then what it comes to, with guessed ones."""
+
+    def __init__(
+        self, given: list[tuple[Answer, float]], started: float, looks: bool, reached: Callable[[Command], Answer]
+    ) -> None:
+        self._given, self._next, self._time, self._looks, self._reached = given, 0, started, looks, reached
         self.lease: Lease | None = None
-        self.stands = False
 
     def now(self) -> float:
         """The time at which the driver went on after the last answer."""
@@ -83,10 +91,11 @@ class _Given:
     def perform(self, command: Command, ports: Ports) -> Any:
         """The next answer."""
         if self._next == len(self._given):
-            raise _Reached(command)
-        answer, time = self._given[self._next]
-        self._time = self._time if self.stands else time
-        self._next += 1
+            answer = self._reached(command)
+        else:
+            answer, time = self._given[self._next]
+            self._time = time if self._looks else self._time
+            self._next += 1
         if isinstance(answer.value, Lease):
             self.lease = answer.value
         return answer.given()
@@ -99,9 +108,10 @@ class Turns:
         self._looks = looks
         self._tools: Final[Mapping[str, Tool]] = {TOOL: tool}
         self._reached: dict[tuple[int, int, str, tuple[bool, bool]], int] = {}
-        self._numbers: dict[tuple[int, int, str, str], int] = {}
+        self._numbers: dict[tuple[int, int, str, int, bool], int] = {}
         self._turns: list[Turn] = []
         self._looked: dict[tuple[int, float], int] = {}
+        self._commands: dict[str, int] = {"": -1}
 
     def __getitem__(self, number: int) -> Turn:
         return self._turns[number]
@@ -109,27 +119,34 @@ class Turns:
     def __len__(self) -> int:
         return len(self._turns)
 
-    def begin(self, owner: int, at: float) -> int:
+    def begin(self, owner: int, at: float, onward: Onward = unknown) -> int:
         """A worker's turn before its claim."""
-        return self._reach(owner, -1, None, at)
+        return self._reach(owner, -1, None, at, onward)
 
-    def told(self, turn: int, answer: Answer, at: float) -> int:
+    def told(self, turn: int, answer: Answer, at: float, onward: Onward = unknown) -> int:
         """The turn after one more answer, where the driver looks at the clock at this time."""
-        return self._reach(self._turns[turn].owner, turn, answer, at)
+        return self._reach(self._turns[turn].owner, turn, answer, at, onward)
 
-    def looking(self, turn: int, at: float) -> int:
+    def looking(self, turn: int, at: float, onward: Onward = unknown) -> int:
         """The same turn, if its driver goes on after the last answer at this time instead."""
         if (turn, at) not in self._looked:
             now = self._turns[turn]
-            self._looked[turn, at] = turn if now.answer is None else self.told(now.before, now.answer, at)
+            self._looked[turn, at] = turn if now.answer is None else self.told(now.before, now.answer, at, onward)
         return self._looked[turn, at]
 
-    def _reach(self, owner: int, before: int, answer: Answer | None, at: float) -> int:
-        name = answer.name if answer else ""
-        key = (owner, before, name, self._seen(before, answer, at))
+    def _reach(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward) -> int:
+        key = (owner, before, answer.name if answer else "", self._seen(before, answer, at))
         if key not in self._reached:
-            turn = self._run(owner, before, answer, at)
-            same = (owner, before, name, f"{turn.command!r} {turn.stopped}")
+            for turn in self._run(owner, before, answer, at, onward):
+                before = self._keep(turn._replace(before=before))
+        return self._reached[key]
+
+    def _keep(self, turn: Turn) -> int:
+        """The number of a turn that a driver has come to."""
+        name = turn.answer.name if turn.answer else ""
+        key = (turn.owner, turn.before, name, self._seen(turn.before, turn.answer, turn.at))
+        if key not in self._reached:
+            same = (turn.owner, turn.before, name, turn.asks, turn.stopped)
             if same not in self._numbers:
                 self._numbers[same] = len(self._turns)
                 self._turns.append(turn)
@@ -142,23 +159,37 @@ class Turns:
         lease = given if isinstance(given, Lease) else self._turns[before].lease if before >= 0 else None
         return (lease is not None and lease.expires_at <= at, lease is not None and lease.expires_at - at < TTL / 2)
 
-    def _run(self, owner: int, before: int, answer: Answer | None, at: float) -> Turn:
-        given: list[tuple[Answer, float]] = [] if answer is None else [(answer, at)]
-        first, started = before, at
+    def _run(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward = unknown) -> list[Turn]:
+        """Run a driver up to this turn, and on from it by guessed answers: the turn, and those that followed."""
+        given, first, started = [(answer, at)] if answer else [], before, at
         while first >= 0 and (turn := self._turns[first]):
             started = turn.at
             if turn.answer is not None:
                 given.append((turn.answer, turn.at))
             first = turn.before
-        replay = _Given(given[::-1], started)
-        replay.stands = not self._looks
+        reached: list[Turn] = []
+        last = answer
+
+        def come_to(command: Command | None, stopped: bool = False) -> None:
+            asks = self._commands.setdefault(f"{command!r}" if command else "", len(self._commands))
+            reached.append(Turn(owner, before, last, at, command, asks, replay.lease, stopped))
+
+        def guessed(command: Command) -> Answer:
+            nonlocal last
+            come_to(command)
+            last = onward(reached[-1])
+            if last is None:
+                raise _Reached
+            return last
+
+        replay = _Given(given[::-1], started, self._looks, guessed)
         ports = Ports(cast("Store", replay), lambda seconds: None)
         worker = Worker(f"worker-{owner}", self._tools, TTL)
-        command, stopped = None, False
         try:
             drive.run(worker, ports, JOB, replay.perform)
-        except _Reached as reached:
-            command = reached.command
+            come_to(None)
+        except _Reached:
+            pass
         except StoppedError:
-            stopped = True
-        return Turn(owner, before, answer, at, command, replay.lease, stopped)
+            come_to(None, stopped=True)
+        return reached

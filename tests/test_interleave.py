@@ -130,7 +130,7 @@ def test_a_driver_tells_from_the_clock_only_whether_its_lease_lasts() -> None:
     for number in leased:
         turn = turns[number]
         for at in (1000.0, 1001.0, 1014.0, 1030.0, 1040.0, 1060.0):
-            anew = turns._run(turn.owner, turn.before, turn.answer, at)
+            (anew,) = turns._run(turn.owner, turn.before, turn.answer, at)
             same = turns[turns.looking(number, at)]
             assert (anew.command, anew.stopped) == (same.command, same.stopped)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import z3
 
 from ..model.fleet import OWN, Fleet, FleetRule, stands
-from ..model.fleet_properties import Lifted, coupling, durable, lift
+from ..model.fleet_properties import coupling, durable, lift
 from ..model.invariant import Clause
 from ..model.machine import Actor
 from ..model.properties import Property
@@ -89,7 +89,7 @@ class Obligations:
             "a start satisfies the invariant",
             "initial",
             "unsat",
-            conj([self.initial(), self.breaks(self.state, None)]),
+            conj([self.initial(), self.breaks(self.state)]),
             free=True,
         )
         yield from map(self.keeps, self.fleet.rules)
@@ -101,7 +101,7 @@ class Obligations:
 
     def keeps(self, rule: FleetRule) -> Obligation:
         """A row keeps the invariant."""
-        goal = conj([enabled(self.state, rule), self.breaks(After(self.state, rule), rule)])
+        goal = conj([enabled(self.state, rule), self.breaks(After(self.state, rule))])
         return Obligation(f"{rule.name} keeps the invariant", "rule", "unsat", goal, rule=rule.name)
 
     def initial(self) -> str:
@@ -113,22 +113,13 @@ class Obligations:
         terms += [f"(= {state.epoch(x)} 0)" for x in NAMED]
         return conj([*terms, "(= top 0)", *(f"(= {state.fence(s)} 0)" for s in ("events", "ledger", "effects"))])
 
-    def breaks(self, after: State, rule: FleetRule | None) -> str:
-        """Some clause does not hold any more."""
-        written = set() if rule is None else {n.removeprefix(OWN) for n in rule.writes}
-        led = rule is None or rule.raises == "effects" or rule.claims or rule.bars
-        clauses = [c for c in self.lifted if rule is None or led or self.touches(c, written)]
+    def breaks(self, after: State) -> str:
+        """Some clause does not hold any more, of the leader, of one worker, or of two."""
         one, other = SOME
-        terms = [after.lifted(c, SOME) for c in clauses]
+        terms = [after.lifted(c, SOME) for c in self.lifted]
         terms += [after.broken(c, one) for c in self.coupling]
         terms += [neg(fact) for _, fact in epoch_facts(after, one, other)]
         return disj(terms)
-
-    def touches(self, clause: Lifted, written: set[str]) -> bool:
-        names = {*clause.shared, *(n.removeprefix(OWN) for n in clause.leader or ())}
-        names |= {"at", "landed"} if clause.led else set()
-        names |= {"at", self.fleet.shape.request, "barred"} if clause.senders else set()
-        return not names.isdisjoint(written)
 
     def fenced(self) -> Iterator[Obligation]:
         """P5: a worker changes a store only where no newer one has read it."""

@@ -1,5 +1,6 @@
 """What the workers of a process know of open jobs that they had to leave: with which reason, and when to try again."""
 
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -22,6 +23,18 @@ class Pause(NamedTuple):
     until: float
 
 
+class Rest(NamedTuple):
+    """A job that waits for its next try, with nothing open.
+
+    until: seconds since the epoch, by the store's clock. version: what is known of its stream; when it has grown somebody has
+    spoken, and the job is looked at again. looked: see `commands.Pause`.
+    """
+
+    until: float
+    version: int
+    looked: int = 0
+
+
 @dataclass
 class _Left:
     """A job that was left: why, the pause (None where it cannot be run here at all), and the round that saw it last."""
@@ -29,6 +42,7 @@ class _Left:
     why: str
     pause: Pause | None
     round: int
+    rest: Rest | None = None
 
 
 class Backlog:
@@ -69,6 +83,17 @@ class Backlog:
             seconds = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (times - 1)) if growing else FIRST_PAUSE
             self._left[job_id] = _Left(why, Pause(times, time.monotonic() + seconds), self._round)
 
+    def resting(self, job_id: str, why: str, rest: Rest) -> None:
+        """Leave a job until its next try is due, or somebody speaks."""
+        with self._lock:
+            self._left[job_id] = _Left(why, Pause(0, 0.0), self._round, rest)
+
+    def rest(self, job_id: str) -> Rest | None:
+        """What a job waits for, if it was left for that."""
+        with self._lock:
+            left = self._left.get(job_id)
+            return left.rest if left else None
+
     def rests(self, job_id: str) -> None:
         """A turn brought the job to rest: nothing is held against it."""
         with self._lock:
@@ -83,10 +108,14 @@ class Backlog:
             left.round = self._round
             return left.pause
 
-    def ready(self, job_id: str) -> bool:
-        """Whether a job may be tried now."""
-        pause = self.pause(job_id)
-        return pause is not None and pause.until <= time.monotonic()
+    def wait(self, job: OpenJob, now: float) -> float:
+        """Seconds until a job may be tried, infinite where it cannot be run here; `now`: the store's clock."""
+        pause, rest = self.pause(job.job_id), self.rest(job.job_id)
+        if pause is None:
+            return math.inf
+        if rest is not None and rest.version == job.version:
+            return max(0.0, rest.until - now)
+        return max(0.0, pause.until - time.monotonic())
 
     def page(self) -> list[OpenJob]:
         """The next page of this round. Raises StoreError; the page is to be read again then."""

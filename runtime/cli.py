@@ -33,26 +33,29 @@ HIDDEN: Final = {"plan", "plan_hash", "invocation_id", "idempotency_key", "args_
 def run(args: argparse.Namespace) -> int:
     """Submit a plan, and work until that job is at rest."""
     from .shift import Shift, become_worker, owner_id, worker_with
-    from .worker import Stop
+    from .stop import Stop
+    from .worker import work_on
 
     registry = registry_of(args.tools)
     plan = _plan(args.plan, registry)
     with opened(args.store) as store:
         _log_to_stderr()
-        Stop().on_signals()
+        stop = Stop()
+        stop.on_signals()
         become_worker(store)
         job_id = _submit(store, args.job, plan)
-        shift = Shift(store, worker_with(registry, owner_id()))
-        events = store.events(job_id)
+        shift = Shift(store, worker_with(registry, owner_id()), stop=stop)
         with shift.heart:
-            while _status(events) == "open":  # more than one turn where a failure without effect is requeued
-                if shift.turn(job_id) is None:
-                    raise CommandError(
-                        f"job {job_id!r} is kept as it is: {shift.backlog.left[job_id]}. Make sure that the disk has space and"
-                        f" that no process locks the file, then run the same command with --job {shlex.quote(job_id)} to go on"
-                    )
-                events = store.events(job_id)
-        return _say_result(args, job_id, events)
+            why = work_on(shift, job_id, stop)
+        if why is not None:
+            remedy = (
+                "" if stop.requested else " Make sure that the disk has space and that no process locks the file, then"
+            )
+            raise CommandError(
+                f"job {job_id!r} is kept as it is: {why}.{remedy or ' To go on,'} run the same command with"
+                f" --job {shlex.quote(job_id)}"
+            )
+        return _say_result(args, job_id, store.events(job_id))
 
 
 def submit(args: argparse.Namespace) -> int:
@@ -101,7 +104,9 @@ def jobs(args: argparse.Namespace) -> int:
         (row.job_id, row.status, row.version, row.epoch, moment(row.created_at), waits.get(row.job_id, ""))
         for row in rows
     ]
-    print_table(f"jobs in {without_password(args.store)}", ("job", "status", "version", "epoch", "created", "waits for"), cells)
+    print_table(
+        f"jobs in {without_password(args.store)}", ("job", "status", "version", "epoch", "created", "waits for"), cells
+    )
     return COMPLETED
 
 

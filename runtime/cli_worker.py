@@ -27,7 +27,8 @@ LOGGERS: Final = ("shift", "worker", "workers", "heartbeat", "telemetry")
 
 def worker(args: argparse.Namespace) -> int:
     """Run the open jobs of a store, those that a worker left when it crashed included."""
-    from .worker import Stop, work_once, work_until_idle
+    from .stop import Stop
+    from .worker import work_once, work_until_idle
     from .workers import Workers
 
     pace = _pace(args)

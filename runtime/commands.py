@@ -33,12 +33,14 @@ def _undriven(command: "Append") -> int:
 class Ports:
     """What a driver performs commands on. contracts: where approval nodes ask; None where there is no such store.
 
+    sleep: how to wait before a write is repeated. rest: how to wait for a backoff, which a stop may cut short; None: as `sleep`.
     record: how an input is made durable while a tool runs; the driver's own.
     """
 
     store: Store
     sleep: Callable[[float], None]
     contracts: "ContractStore | None" = None
+    rest: Callable[[float], None] | None = field(default=None, kw_only=True)
     record: "Callable[[Append], int]" = field(default=_undriven, kw_only=True)
 
 
@@ -265,15 +267,23 @@ class CallModel:
 
 @dataclass(frozen=True)
 class Pause:
-    """Wait for a moment: a given time from now, or until a point in time. No boundary: it writes nothing."""
+    """Wait for a moment: a given time from now, or until a point in time. No boundary: it writes nothing.
+
+    looked: how many pauses an undetermined confirmation has asked for, this one included, where it is one of them.
+    """
 
     seconds: float = 0.0
     until: float = 0.0  # seconds since the epoch, by the store's clock
     boundary: str = "pause"
+    looked: int = 0
+
+    def left(self, now: float) -> float:
+        """Seconds to wait, if it begins now; 0.0 when the moment has passed."""
+        return max(0.0, self.seconds, self.until - now)
 
     def perform(self, ports: Ports) -> None:
         """Sleep; not at all when the moment has passed."""
-        ports.sleep(max(0.0, self.seconds, self.until - ports.store.now()))
+        (ports.rest or ports.sleep)(self.left(ports.store.now()))
 
 
 @dataclass(frozen=True)

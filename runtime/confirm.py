@@ -38,28 +38,33 @@ class Doubt:
 
 
 def confirm(
-    confirmation: Confirmation, changes: Sequence[Json], context: VerifyContext
+    confirmation: Confirmation, changes: Sequence[Json], context: VerifyContext, looked: int = 0
 ) -> Generator[Command, Any, list[Doubt]]:
-    """Look at every change, also after one that was not confirmed; those that were not."""
+    """Look at every change, also after one that was not confirmed; those that were not.
+
+    looked: how many pauses earlier turns have made, where this one goes on after a pause that was too long for a turn.
+    """
     doubts = []
     for change in changes if confirmation.verifiers else ():
-        answer = yield from _look(confirmation, change, context)
+        answer = yield from _look(confirmation, change, context, looked)
         if not isinstance(answer, Match):
             doubts.append(Doubt(change, answer))
     return doubts
 
 
-def _look(confirmation: Confirmation, change: Json, context: VerifyContext) -> Generator[Command, Any, Answer]:
+def _look(
+    confirmation: Confirmation, change: Json, context: VerifyContext, looked: int
+) -> Generator[Command, Any, Answer]:
     """One change; what is undetermined is looked at again, after ever longer pauses or when the other side says."""
     answer: Answer = yield Verify(confirmation, change, context)
-    for attempt in range(confirmation.retries):
+    for attempt in range(looked, confirmation.retries):
         if not isinstance(answer, Undetermined):
             break
         planned = confirmation.backoff_seconds * 2**attempt
         wait = planned if answer.retry_after is None else answer.retry_after
         if wait > LONGEST_PAUSE:
             break
-        yield Pause(seconds=wait)
+        yield Pause(seconds=wait, looked=attempt + 1)
         answer = yield Verify(confirmation, change, context)
     return answer
 

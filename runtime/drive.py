@@ -32,6 +32,18 @@ class StoppedError(Exception):
         self.lease = lease
 
 
+class PausedError(StoppedError):
+    """The worker let go of a job for a pause that is longer than its patience.
+
+    until: when the pause is over (seconds since the epoch, by the store's clock). version: what the turn knew of the job's
+    stream: somebody has spoken since if it has grown. looked: see `Pause`.
+    """
+
+    def __init__(self, lease: Lease | None, until: float, version: int, looked: int) -> None:
+        super().__init__("let go for a pause", lease)
+        self.until, self.version, self.looked = until, version, looked
+
+
 def perform(command: Command, ports: Ports) -> Any:
     """Perform a command once. Checkers wrap this function to strike at a boundary; production has no trigger."""
     return command.perform(ports)
@@ -42,9 +54,10 @@ def run(
 ) -> End:
     """One turn of a worker: claim a job and bring it to rest. Raises StoppedError when it had to let go.
 
-    hold: where a heartbeat renews the turn's lease, and where a stop asks it to let go; without one the turn is alone.
+    hold: where a heartbeat renews the turn's lease, where a stop asks it to let go, and which pause is too long to be made within
+    the turn; without one the turn is alone, and makes every pause.
     """
-    hold = hold or Hold()
+    hold, version = hold or Hold(), 0
     protocol, reply = work(worker, job_id), None
     ports = recording(ports, perform, hold.current)
     while True:
@@ -59,7 +72,9 @@ def run(
                 raise StoppedError(f"let go before {command.boundary}: the worker was asked to stop", lease)
             if lease is not None:
                 lease = hold.take(tend(lease, worker, command, ports, perform))
-            reply = persist(command, ports, perform)
+            if isinstance(command, Pause):
+                rest(command, ports, perform, hold, version)
+            reply = None if isinstance(command, Pause) else persist(command, ports, perform)
         except VersionConflict:
             # Somebody wrote what matters: what this turn knows is old. Read again, under the same lease.
             held = hold.lease
@@ -71,6 +86,24 @@ def run(
             raise StoppedError(f"let go at {command.boundary}: {error}", hold.lease) from error
         if isinstance(reply, Lease):
             hold.take(reply)
+        version = _version(command, reply, version)
+
+
+def _version(command: Command, reply: Any, before: int) -> int:
+    """What the turn knows of its job's stream after a command: the version up to which it wrote or read."""
+    if isinstance(command, Append):
+        return int(reply)
+    return len(reply) if command.boundary == "fence_events" else before
+
+
+def rest(pause: Pause, ports: Ports, perform: Perform, hold: Hold, version: int) -> None:
+    """Make a pause. Raises PausedError where it is too long for the turn, or was cut short by a stop."""
+    now = ports.store.now()
+    until = now + pause.left(now)
+    if until - now <= hold.patience():
+        persist(pause, ports, perform)
+    if until - ports.store.now() > hold.patience():
+        raise PausedError(hold.lease, until, version, pause.looked)
 
 
 def recording(ports: Ports, perform: Perform, lease: Callable[[], Lease | None]) -> Ports:

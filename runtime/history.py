@@ -219,6 +219,19 @@ class History:
         """What the nodes have given, as far as their results are committed."""
         return {name: past.committed.result for name, past in self.steps.items() if past.committed is not None}
 
+    @property
+    def ends_by_cancel(self) -> bool:
+        """Whether a cancel has been asked for and nothing is open, of any step: then it is honoured (T-WORKER)."""
+        return self.cancelled is not None and not any(past.in_doubt for past in self.steps.values())
+
+    @property
+    def not_before(self) -> float:
+        """When a scheduled retry may begin (seconds since the epoch); 0.0 where there is none, or a cancel ends the job first."""
+        if self.ends_by_cancel:
+            return 0.0
+        runs = [run for past in self.steps.values() for run in (past, past.undo) if run is not None]
+        return max((run.retry_at for run in runs if run.retry_scheduled and run.stored is None), default=0.0)
+
     def step(self, step_id: str) -> StepHistory:
         """One step's history; empty when nothing was written about it."""
         return self.steps.setdefault(step_id, StepHistory())

@@ -1,5 +1,6 @@
 """What a worker knows of the lease of one turn: shared by the turn, the heartbeat beside it, and whoever asks it to let go."""
 
+import math
 import threading
 from collections.abc import Callable
 
@@ -11,9 +12,11 @@ class Hold:
     """The lease of one turn, as far as its worker knows: never longer than the store has it (T-QUIET).
 
     Safe between threads. The turn takes the lease and looks at it; the heartbeat renews it; a stop asks the turn to let go.
+    patience: the longest pause that the turn makes with its lease held, in seconds; asked before a pause and after it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: Callable[[], float] = lambda: math.inf) -> None:
+        self.patience = patience
         self._lock = threading.Lock()
         self._renewing = threading.Lock()
         self._lease: Lease | None = None

@@ -244,7 +244,7 @@ class Step:
         if self.past.accepted:
             return None
         context = VerifyContext(self.job_id, self.node.id, self.context(self.past.attempts).external_key)
-        doubts: list[Doubt] = yield from confirm(confirmation, self.changes, context)
+        doubts: list[Doubt] = yield from confirm(confirmation, self.changes, context, self.run.worker.looked)
         try:
             decision = judged(confirmation.mode, doubts)
         except ReplayVerificationHumanRequired as reason:
@@ -322,9 +322,9 @@ class Step:
             yield from self.append("schedule_retry", "retry_scheduled", attempt=past.attempts + 1, **later)
             past.retry_scheduled = True
             if pause:
-                yield from self.run.wait(Pause(seconds=pause))
+                yield from self.run.wait(Pause(seconds=pause), self.cancellable)
         elif past.retry_at:
-            yield from self.run.wait(Pause(until=past.retry_at))
+            yield from self.run.wait(Pause(until=past.retry_at), self.cancellable)
         return True
 
     def ask(self) -> Generator[Command, Any, Need]:

@@ -12,20 +12,22 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import drive
-from .backlog import Backlog
+from .backlog import Backlog, Rest
 from .commands import Ports
 from .compensation import undoing_tool
-from .drive import Perform, StoppedError
-from .heartbeat import Heartbeat
+from .drive import PausedError, Perform, StoppedError
+from .heartbeat import BEATS, Heartbeat
 from .history import History
 from .hold import Hold
 from .memory_store import MemoryStore
 from .records import Json
 from .registry import Registry
 from .sqlite_store import SqliteStore
+from .stop import Stop
 from .store import Store, StoreError
 from .telemetry import Observer, Unobserved, observed
 from .turn import End, Worker, tool_of
@@ -39,7 +41,8 @@ log = logging.getLogger(__name__)
 class Shift:
     """One worker, under a name of its own, and what it shares with the others of its process: heartbeat and backlog.
 
-    sleep: how its turns wait for a backoff. observer: who is told of its turns and boundaries.
+    sleep: how its turns wait before a write is repeated. observer: who is told of its turns and boundaries. stop: what ends a
+    backoff; a backoff longer than a heartbeat's interval ends the turn (decision 025).
     """
 
     def __init__(
@@ -51,25 +54,28 @@ class Shift:
         perform: Perform = drive.perform,
         sleep: Callable[[float], None] = time.sleep,
         observer: Observer | None = None,
+        stop: Stop | None = None,
     ) -> None:
+        self._stop = stop
         self.worker = worker
         self.observer = observer or Unobserved()
         self.perform = observed(perform, self.observer)
-        self.ports = Ports(store, sleep, contracts_of(store))
+        self.ports = Ports(store, sleep, contracts_of(store), rest=stop.wait if stop else None)
         self.backlog = backlog or Backlog(store)
         self.heart = heart or Heartbeat(self.ports, worker.ttl, self.perform)
 
     def turn(self, job_id: str) -> End | None:
         """Bring a job to rest; None when that is not possible now, and the backlog says why."""
-        hold = Hold()
+        hold = Hold(self._patience)
         try:
-            problem = unrunnable(History(self.ports.store.events(job_id)).plan, self.worker, self.ports.contracts)
-            if problem:
-                self.backlog.cannot_run(job_id, problem)
-                self._say_left(job_id, problem)
+            if not self.due(job_id):
                 return None
             with self.heart.watching(hold):
                 end = self.observer.turn(job_id, self.worker.owner, lambda: self._run(job_id, hold))
+        except PausedError as pause:
+            self._release(hold)
+            self._rests(job_id, Rest(pause.until, pause.version, pause.looked))
+            return None
         except (StoppedError, StoreError) as error:
             self._release(hold)
             self.backlog.try_later(job_id, str(error))
@@ -82,8 +88,34 @@ class Shift:
             return None
         return self._ended(job_id, end, hold)
 
+    def due(self, job_id: str) -> bool:
+        """Whether a turn on a job is due, found without a claim; otherwise the backlog says why not. Raises StoreError."""
+        history = History(self.ports.store.events(job_id))
+        problem = unrunnable(history.plan, self.worker, self.ports.contracts)
+        if problem:
+            self.backlog.cannot_run(job_id, problem)
+            self._say_left(job_id, problem)
+            return False
+        if history.not_before - self.ports.store.now() > self._patience():
+            # Another worker has let go of it: it is not even claimed, so that workers do not take it in turns.
+            self._rests(job_id, Rest(history.not_before, history.version))
+            return False
+        return True
+
     def _run(self, job_id: str, hold: Hold) -> End:
-        return drive.run(self.worker, self.ports, job_id, self.perform, hold)
+        rest = self.backlog.rest(job_id)
+        worker = replace(self.worker, looked=rest.looked if rest else 0)
+        return drive.run(worker, self.ports, job_id, self.perform, hold)
+
+    def _patience(self) -> float:
+        """The longest pause within a turn, in seconds: what costs no heartbeat. None is made when a stop was asked for."""
+        return 0.0 if self._stop and self._stop.requested else self.worker.ttl / BEATS
+
+    def _rests(self, job_id: str, rest: Rest) -> None:
+        """Leave a job until its next try is due."""
+        seconds = max(0.0, rest.until - self.ports.store.now())
+        self.backlog.resting(job_id, "it waits for its next try", rest)
+        log.info("job %s: its next try is due in %.0f s", job_id, seconds, extra=self._about(job_id))
 
     def _ended(self, job_id: str, end: End, hold: Hold) -> End | None:
         if end.status == "idle":

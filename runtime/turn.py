@@ -51,6 +51,7 @@ class Worker:
     confirmation: who verifies records before they are injected, and what a mismatch leads to (T-CONFIRM).
     executes: False brings a job to rest without another execution, as a contract needs that is not running any more
     (C-UNKNOWN): what was recorded or can be asked is caught up; a step that nothing has begun ends without effect.
+    looked: how many pauses an undetermined confirmation has had in earlier turns on the job at hand.
     """
 
     owner: str
@@ -60,6 +61,7 @@ class Worker:
     executes: bool = True
     confirmation: Confirmation = field(default_factory=Confirmation)
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    looked: int = 0
 
 
 def tool_of(entry: dict[str, Json], tools: Mapping[str, Tool]) -> Tool:
@@ -159,7 +161,7 @@ class Run:
         """
         if self.overtaken:
             yield from self.listen()
-        return self.history.cancelled is not None and not any(past.in_doubt for past in self.history.steps.values())
+        return self.history.ends_by_cancel
 
     def listen(self) -> Writes:
         """Read what clients have appended since the turn began."""
@@ -170,8 +172,14 @@ class Run:
         heard = History(events)
         self.history.cancelled, self.history.signals = heard.cancelled, heard.signals
 
-    def wait(self, pause: Pause) -> Writes:
-        """Let a backoff pass; afterwards it is to be read whether somebody has cancelled meanwhile."""
+    def wait(self, pause: Pause, cancellable: bool = True) -> Writes:
+        """Let a backoff pass; afterwards it is to be read whether somebody has cancelled meanwhile.
+
+        cancellable: whether a cancel makes it pointless. One that has overtaken the turn is heard before: whoever lets go of the
+        job instead of waiting is woken by what comes later only.
+        """
+        if cancellable and (yield from self.heard()):
+            return
         yield pause
         self.overtaken = True
 

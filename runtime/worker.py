@@ -1,51 +1,21 @@
 """A worker alone: takes the open jobs of a store, oldest first, and brings each to rest, until there is nothing left to do."""
 
-import os
-import signal
-import time
-from collections.abc import Callable
 from typing import Final
 
 from . import drive
 from .drive import Perform
+from .history import History
 from .registry import Registry
 from .shift import Shift, become_worker, owner_id, relay, worker_with
+from .stop import Stop
 from .store import Store
 from .telemetry import Observer
 from .turn import Worker
 
 TRIES: Final = 5
 """How often `work_until_idle` tries a job that it has to let go of each time."""
-
-
-class Stop:
-    """Whether the worker has been asked to stop. It looks between two turns, so a turn is always finished."""
-
-    def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
-        self.requested = False
-        self._sleep = sleep
-
-    def on_signals(self, line: Callable[[str], str] = "crashwindow: {}\n".format) -> None:
-        """Let the first SIGTERM or SIGINT ask; a second one ends the process at once, which recovery has to bear anyway.
-
-        line: makes of the words that are said then a line for standard error.
-        """
-
-        def ask(number: int, frame: object) -> None:
-            self.requested = True
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            # Not print: a signal may arrive while print itself is at work.
-            os.write(2, line("finishing the current turn, then stopping; a second signal stops at once").encode())
-
-        signal.signal(signal.SIGTERM, ask)
-        signal.signal(signal.SIGINT, ask)
-
-    def wait(self, seconds: float) -> None:
-        """Sleep, but not much longer than until somebody asks: a signal handler alone does not end a sleep."""
-        give_up = time.monotonic() + seconds
-        while not self.requested and (left := give_up - time.monotonic()) > 0:
-            self._sleep(min(left, 0.1))
+LOOK: Final = 1.0
+"""Seconds between two looks whether somebody has spoken to a job that waits for its next try."""
 
 
 def work_until_idle(
@@ -60,13 +30,13 @@ def work_until_idle(
     """Run turns until no open job can be brought further; the jobs that are left open, each with the reason."""
     become_worker(store)
     worker, stop = worker_with(registry, owner or owner_id(), ttl), stop or Stop()
-    shift = Shift(store, worker, perform=perform, observer=observer)
+    shift = Shift(store, worker, perform=perform, observer=observer, stop=stop)
     with shift.heart:
         while not stop.requested:
             ready, wait = survey(shift, TRIES)
             if wait is None:
                 break
-            stop.wait(wait)
+            stop.wait(min(wait, LOOK))
             for job_id in ready:
                 if not stop.requested:
                     shift.turn(job_id)
@@ -85,7 +55,8 @@ def work_once(
     shift = Shift(store, worker_with(registry, owner or owner_id(), ttl), observer=observer)
     with shift.heart:
         for job_id in survey(shift)[0]:
-            if shift.turn(job_id) or shift.backlog.pause(job_id) is not None:
+            if shift.due(job_id):
+                shift.turn(job_id)
                 break
     return shift.backlog.left
 
@@ -95,13 +66,35 @@ def survey(shift: Shift, tries: float = float("inf")) -> tuple[list[str], float 
     after = relay(shift.ports, shift.perform)
     while after:
         after = relay(shift.ports, shift.perform, after)
-    backlog, waiting = shift.backlog, {}
+    backlog, waiting, now = shift.backlog, {}, shift.ports.store.now()
     backlog.next_round()
     while page := backlog.page():
         for job in page:
             pause = backlog.pause(job.job_id)
             if pause is not None and pause.times < tries:
-                waiting[job.job_id] = pause.until - time.monotonic()
+                waiting[job.job_id] = backlog.wait(job, now)
             backlog.passed(job)
-    ready = [job_id for job_id, seconds in waiting.items() if seconds <= 0]
-    return ready, max(0.0, min(waiting.values())) if waiting else None
+    ready = [job_id for job_id, seconds in waiting.items() if seconds == 0]
+    return ready, min(waiting.values()) if waiting else None
+
+
+def work_on(shift: Shift, job_id: str, stop: Stop) -> str | None:
+    """Turns on one job, until it is at rest; None then, and otherwise why it is left open."""
+    store = shift.ports.store
+    while (version := _open_at(store, job_id)) is not None:
+        rest = shift.backlog.rest(job_id)
+        if rest is not None and rest.version == version and rest.until > store.now():
+            if stop.requested:
+                break
+            stop.wait(min(rest.until - store.now(), LOOK))
+        elif shift.turn(job_id) is None and shift.backlog.rest(job_id) is None:
+            break
+    else:
+        return None
+    return shift.backlog.left[job_id]
+
+
+def _open_at(store: Store, job_id: str) -> int | None:
+    """The version of an open job's stream; None for a job that is at rest."""
+    history = History(store.events(job_id))
+    return history.version if history.status == "open" else None

@@ -20,11 +20,11 @@ from .drive import Perform
 from .heartbeat import Heartbeat
 from .registry import Registry
 from .shift import Shift, become_worker, contracts_of, owner_id, relay, worker_with
+from .stop import Stop
 from .store import Store, StoreError, StoreUnusableError
 from .telemetry import Observer, Unobserved, observed
 from .turn import Worker
 from .wakes import Wakes, wakes_of
-from .worker import Stop
 
 QUEUED: Final = 2
 """How many jobs are queued for each thread: one at hand, and one while the next page is read."""
@@ -80,7 +80,7 @@ class Workers:
         self.backlog = Backlog(store)
         self.heart = Heartbeat(self._ports, self.pace.ttl, self._perform)
         self._shifts = [
-            Shift(store, self._worker(registry), self.backlog, self.heart, perform, self._sleep, observer)
+            Shift(store, self._worker(registry), self.backlog, self.heart, perform, self._sleep, observer, stop)
             for _ in range(self.pace.concurrency)
         ]
 
@@ -143,7 +143,7 @@ class Workers:
         for job in page:
             if self._queue.full():
                 return
-            if job.free_at <= now and self.backlog.ready(job.job_id):
+            if job.free_at <= now and self.backlog.wait(job, now) == 0:
                 self._put(job.job_id)
             self.backlog.passed(job)
         if not page:
@@ -216,7 +216,7 @@ class Workers:
         wakes.close()
 
     def _sleep(self, seconds: float) -> None:
-        """A backoff, which the end of the grace cuts short: the turn then lets go before it begins anything."""
+        """Before a write is repeated. The end of the grace cuts it short: the turn then lets go before it begins anything."""
         self._grace_over.wait(seconds)
 
     def _worker(self, registry: Registry) -> Worker:

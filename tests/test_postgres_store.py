@@ -422,7 +422,7 @@ def test_a_later_release_adds_what_is_missing(blank: str, monkeypatch: pytest.Mo
 
 
 def test_what_opens_a_job_is_announced(store: PostgresStore, admin: Admin) -> None:
-    """Submitting and requeueing are, in their own transaction; other events, repeats and refusals are not."""
+    """Submitting, requeueing and asking for a cancel are, in their own transaction; other events, repeats, refusals are not."""
     admin.execute(f"LISTEN {WAKE_CHANNEL}".encode())
 
     def heard() -> int:
@@ -443,6 +443,7 @@ def test_what_opens_a_job_is_announced(store: PostgresStore, admin: Admin) -> No
     assert told(lambda: store.append(JOB, 1, [event("p", "job_parked")], None)) == 0
     assert told(lambda: store.append(JOB, 2, [event("s", "signal_received"), event("q", "job_requeued")], None)) == 1
     assert told(lambda: store.append(JOB, 4, [event("e")], 1)) == 0
+    assert told(lambda: store.append(JOB, 5, [event("c", "cancel_requested")], None)) == 1
 
 
 def test_a_worker_that_waits_is_woken(store: PostgresStore, admin: Admin) -> None:

@@ -14,10 +14,11 @@ from crashwindow.runtime.records import JobStatus, Json, NewEvent
 from crashwindow.runtime.registry import Registry
 from crashwindow.runtime.shift import Shift, owner_id, unrunnable, worker_with
 from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.runtime.stop import Stop
 from crashwindow.runtime.store import Store, StoreError, StoreUnusableError
 from crashwindow.runtime.tool import Tool, ToolContext
 from crashwindow.runtime.turn import Worker
-from crashwindow.runtime.worker import Stop, survey, work_once, work_until_idle
+from crashwindow.runtime.worker import survey, work_once, work_until_idle
 
 
 class World:

@@ -20,10 +20,10 @@ from crashwindow.runtime.records import Json, NewEvent, OpenJob
 from crashwindow.runtime.registry import Registry
 from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.runtime.stop import Stop
 from crashwindow.runtime.store import Store, StoreError, StoreUnusableError
 from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
 from crashwindow.runtime.wakes import Wakes
-from crashwindow.runtime.worker import Stop
 from crashwindow.runtime.workers import Pace, Workers
 
 SOON = 30.0

@@ -33,8 +33,8 @@ LOOK: Final = 0.25
 """Seconds between two looks at the open jobs."""
 TURN: Final = 0.05
 """Seconds that the supervisor waits for news before it does something else."""
-JOBS: Final = 6
-"""Open jobs for each thread of the workers: most of them wait for a backoff, or for a lease of a dead process to run out."""
+JOBS: Final = 4
+"""Open jobs for each thread of the workers, after a burst of new ones."""
 SETTLE: Final = 1.0
 """Seconds in which processes that were let on do what they were about to do."""
 DRAIN: Final = 90.0
@@ -146,9 +146,14 @@ class Campaign:
         return [job for job in self._jobs.values() if not job.ended]
 
     def _submit(self) -> None:
-        """Keep enough jobs open for every thread to have one and some to wait."""
+        """New jobs in bursts, once most of the last one are done.
+
+        Not one for one: workers come back to a job that was left only when they have come to the end of the open jobs, so a stream
+        of new ones that never ends would keep those of dead processes waiting.
+        """
         working = sum(job.status == "open" for job in self._jobs.values())
-        for _ in range(JOBS * len(self._fleet.slots) * self._options.concurrency - working):
+        burst = JOBS * len(self._fleet.slots) * self._options.concurrency
+        for _ in range(burst - working if working <= burst // 4 else 0):
             name = f"{self._prefix}-{len(self._jobs)}"
             plan = validate_plan(parse_plan(random_plan(self._chance, self._sorts)), self._registry)
             try:
@@ -177,6 +182,12 @@ class Campaign:
                     self._answer(job)
             else:
                 job.status = status
+        for name, until in list(self._strikes.watched.items()):
+            if (job := self._jobs[name]).ended:
+                self._judge.doubled(job)
+                self._judge.at_rest(job)
+            if until < time.monotonic():
+                del self._strikes.watched[name]
 
     def _answer(self, job: Job) -> None:
         """What an honest person does: wait for the quiet time, look at the world, say what is there."""

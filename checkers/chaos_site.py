@@ -4,6 +4,7 @@ What is read here is read with SQL of its own, on a connection of its own, past 
 """
 
 import os
+import secrets
 import shutil
 import sqlite3
 import subprocess
@@ -174,7 +175,7 @@ class PostgresSite(Site):
 
 
 class EmbeddedSite(PostgresSite):
-    """A server of the campaign's own, which may be stopped and killed, and whose disk may be full.
+    """A server that may be stopped and killed, and whose disk may be full: the campaign's own, or one that a test lends.
 
     The database lies in a tablespace of a small file system, which is filled up; its write-ahead log lies elsewhere.
     """
@@ -182,23 +183,29 @@ class EmbeddedSite(PostgresSite):
     faults = frozenset({*PostgresSite.faults, "server immediate", "server kill", "disk full"})
     missing: tuple[str, ...] = ()
 
-    def __init__(self) -> None:
-        self.server = EmbeddedPostgres()
+    def __init__(self, server: EmbeddedPostgres | None = None) -> None:
+        self._own = server is None
+        self.server = server or EmbeddedPostgres()
         self.server.start()
         self._disk: Path | None = None
-        database = "postgres"
+        self._name = f"chaos_{secrets.token_hex(4)}"
+        where = ""
         try:
             self._disk = _small_disk(self.server)
-            with psycopg.connect(self.server.url, autocommit=True) as connection:
-                connection.execute(f"CREATE TABLESPACE small LOCATION '{self._disk}/space'")
-                connection.execute("CREATE DATABASE chaos TABLESPACE small")
-            database = "chaos"
+            self._order(f"CREATE TABLESPACE {self._name} LOCATION '{self._disk}/space'")
+            where = f" TABLESPACE {self._name}"
         except (OSError, subprocess.CalledProcessError) as error:
             self.faults = self.faults - {"disk full"}
             self.missing = (
-                f"disk full: a small file system cannot be mounted here ({error}); it takes the rights of root",
+                f"disk full: a small file system cannot be mounted, which takes the rights of root ({error})",
             )
-        super().__init__(self.server.url_of(database))
+        self._order(f"CREATE DATABASE {self._name}{where}")
+        super().__init__(self.server.url_of(self._name))
+
+    def _order(self, statement: str) -> None:
+        """Something that is said to the server, not to a database."""
+        with psycopg.connect(self.server.url, autocommit=True) as connection:
+            connection.execute(statement.encode())
 
     def stop(self, how: Literal["immediate", "kill"]) -> None:
         """End the server without a word."""
@@ -225,10 +232,15 @@ class EmbeddedSite(PostgresSite):
         return self.server.log().count("No space left on device")
 
     def close(self) -> None:
-        """The server goes, and its disk."""
+        """The database goes, and its disk; the server, too, if it is the campaign's own."""
         super().close()
-        self.server.close()
+        if self._own:
+            self.server.close()
+        else:
+            self._order(f"DROP DATABASE {self._name} WITH (FORCE)")
         if self._disk is not None:
+            if not self._own:
+                self._order(f"DROP TABLESPACE {self._name}")
             subprocess.run(["umount", self._disk], check=False)
             shutil.rmtree(self._disk, ignore_errors=True)
 

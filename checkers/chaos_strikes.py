@@ -32,6 +32,8 @@ FULL: Final = (0.2, 0.8)
 
 BOUND: Final = 0.75
 """The part of the quiet time D that a process is stopped for, at most: the rest is for a machine that is busy (A-QUIET)."""
+WATCH: Final = 3.0
+"""Seconds that a job is judged again after a process was let on at it: whatever it still does must not matter."""
 LATER: Final = 2.0
 """Seconds that others have to finish a job, beyond lease and quiet time, where a protection is missing."""
 
@@ -57,6 +59,8 @@ class Strikes:
         self._struck: Counter[Fault] = Counter()
         self._paused: list[Paused] = []
         self._later: list[tuple[float, Callable[[], None]]] = []
+        self.watched: dict[str, float] = {}
+        """Jobs that a process was just let on at, though they may have ended, and until when they are to be watched."""
         self._taken_over = 0
         self._longest = 0.0
 
@@ -75,6 +79,8 @@ class Strikes:
             if slot.stopped or not slot.ready or now - slot.armed_at < (PATIENCE if slot.armed else BREATH):
                 continue
             faults = self._plan.take(BATCH)
+            if self._options.once:
+                faults = [fault for fault in faults if fault.kind not in {each.kind for each in self._struck}]
             if self._options.soak and slot.number == 0:
                 faults = [fault for fault in faults if fault.kind != "kill"]
             slot.arm(faults)
@@ -184,6 +190,7 @@ class Strikes:
         paused.slot.signal(signal.SIGCONT)
         paused.slot.armed_at = time.monotonic()
         self._paused.remove(paused)
+        self.watched[paused.job_id] = time.monotonic() + WATCH
         self._longest = max(self._longest, time.monotonic() - paused.since)
 
     def _over(self, paused: Paused) -> bool:

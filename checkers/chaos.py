@@ -148,7 +148,7 @@ class Campaign:
     def _submit(self) -> None:
         """New jobs in bursts, once most of the last one are done.
 
-        Not one for one: workers come back to a job that was left only when they have come to the end of the open jobs, so a stream
+        Not one for one: workers come back to a job that was left when they have come to the end of the open jobs, so a stream
         of new ones that never ends would keep those of dead processes waiting.
         """
         working = sum(job.status == "open" for job in self._jobs.values())

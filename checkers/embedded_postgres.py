@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -222,7 +223,9 @@ class EmbeddedPostgres:
         give_up = time.monotonic() + _SECONDS
         file = self._data / "postmaster.pid"
         while process.poll() is None and time.monotonic() < give_up:
-            lines = file.read_text(encoding="utf-8").split("\n") if file.exists() else []
+            lines: list[str] = []
+            with suppress(FileNotFoundError):  # a starting server removes a dead one's
+                lines = file.read_text(encoding="utf-8").split("\n")
             if lines[:1] == [str(process.pid)] and "ready" in (line.strip() for line in lines):
                 return
             time.sleep(_POLL_SECONDS)

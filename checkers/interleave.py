@@ -6,6 +6,7 @@ its own replay key: `crashwindow replay 'interleave:CASE[@MUTANT]:word;word;…'
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -79,16 +80,14 @@ def interleave(case: Case, mutant: Mutant = SHIPPED, until: str = "") -> Graph:
     graph, judge = Graph(case, mutant, floor, parents=[(0, "")]), Judge(floor)
     numbers: dict[State, int] = {floor.first: 0}
     layer = [floor.first]
+    words: Counter[str] = Counter()
     while layer and until not in graph.broken:
         following = []
         for state in layer:
             number = numbers[state]
-            still = True
-            for word, after, problems in floor.moves(state):
-                graph.transitions += 1
-                still = False
-                kind = _kind(word)
-                graph.words[kind] = graph.words.get(kind, 0) + 1
+            moves = list(floor.moves(state))
+            for word, after, problems in moves:
+                words[word] += 1
                 if problems:
                     _note(graph, number, word, problems)
                 if after not in numbers:
@@ -97,11 +96,14 @@ def interleave(case: Case, mutant: Mutant = SHIPPED, until: str = "") -> Graph:
                     following.append(after)
                     if wrong := judge.problems(after):
                         _note(graph, number, word, wrong)
-            if still:
+            if not moves:
                 end = judge.ended(state)
                 graph.ends[end] = graph.ends.get(end, 0) + 1
         graph.depth += bool(following)
         layer = following
+    for word, times in words.items():
+        graph.words[_kind(word)] = graph.words.get(_kind(word), 0) + times
+    graph.transitions = words.total()
     graph.states, graph.seconds = len(graph.parents), time.perf_counter() - clock
     return graph
 

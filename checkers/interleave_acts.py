@@ -88,15 +88,15 @@ class Acts:
         command = turn.command
         assert command is not None
         names = stores_of(command)
-        touched = tuple(stores[NAMES.index(name)] for name in names)
-        key = (turn.asks, phase, touched, at, () if names else world)
+        places = [NAMES.index(name) for name in names]
+        key = (turn.asks, phase, at, *[stores[place] for place in places], None if names else world)
         if key not in self._done:
             self._done[key] = self._perform_once(command, names, phase, stores, world, at)
         done = self._done[key]
         if not names:
             return done._replace(stores=stores)
-        kept = tuple(done.stores[n] if name in names else stores[n] for n, name in enumerate(NAMES))
-        return done._replace(stores=(kept[0], kept[1], kept[2], kept[3]), world=world)
+        a, b, c, d = (done.stores[n] if n in places else stores[n] for n in range(len(NAMES)))
+        return Done(done.answer, (a, b, c, d), world, done.problems)
 
     def _perform_once(
         self, command: Command, names: tuple[Name, ...], phase: Phase, stores: Numbers, world: int, at: float

@@ -20,18 +20,14 @@ A worker has no name before its first claim, so workers that have claimed nothin
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..runtime.commands import Claim, Execute
-from ..runtime.records import TERMINAL
-from ..runtime.store import StaleEpoch, StoreError
-from .interleave_acts import Acts, stores_of, until_of
+from ..runtime.commands import Execute
+from .interleave_acts import Acts, until_of
 from .interleave_case import BEGINNING, QUIET, Case
-from .interleave_mutants import SHIPPED, Mutant, Phase, allowed
+from .interleave_mutants import SHIPPED, Mutant
+from .interleave_steps import Actor, Step, Steps
 from .interleave_store import Numbers
-from .interleave_turn import Answer, Turns, refused
+from .interleave_turn import Answer
 from .interleave_world import World
-
-Actor = tuple[int, Phase]
-"""A worker: its turn, and how far its command is. -N: worker N between two turns, who may claim its own lease again."""
 
 
 class State(NamedTuple):
@@ -54,22 +50,6 @@ class Move(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class Step(NamedTuple):
-    """A word of one worker, whatever the others do: what it becomes, the contents then, the world, what is wrong, and how many
-    store faults it took.
-    """
-
-    word: str
-    actor: Actor
-    stores: Numbers
-    world: int
-    problems: tuple[str, ...] = ()
-    faults: int = 0
-
-
-LOST = refused(StoreError("no answer"))
-
-
 class Floor:
     """One case's workers, stores, world and clock, under a mutant or as shipped."""
 
@@ -77,8 +57,8 @@ class Floor:
         self.case, self.mutant = case, mutant
         self.acts = Acts(case, mutant)
         self.shelf, self.worlds = self.acts.shelf, self.acts.worlds
-        self.turns = Turns(self.acts.site.tool, looks=not mutant.unlooked)
-        self._steps: dict[tuple[Actor, Numbers, int, float], list[Step]] = {}
+        self.steps = Steps(self.acts)
+        self.turns = self.steps.turns
         self._moments: dict[tuple[int, int, float], float | None] = {}
         bounds = case.bounds
         self.first = State(
@@ -87,174 +67,58 @@ class Floor:
 
     def moves(self, state: State) -> Iterator[Move]:
         """Everything that can happen next; what changes nothing is left out."""
-        stores, world, at, actors, _, faults, _ = state
+        stores, world, at, actors, *_ = state
         yield from self._newcomer(state)
-        for actor in dict.fromkeys(actors):
-            claiming = actor[0] < 0
-            for step in self._steps_of(actor, stores, world, at):
-                if step.faults <= faults:
-                    after = self._moved(state, actor, step)
-                    if not claiming or after != state:
-                        yield Move(step.word, after, step.problems)
+        for place, actor in enumerate(actors):
+            if actor not in actors[:place]:
+                others = actors[:place] + actors[place + 1 :]
+                yield from self._moved(state, others, self.steps.of(actor, stores, world, at))
         yield from self._environment(state)
-
-    # Workers.
-
-    def _newcomer(self, state: State) -> Iterator[Move]:
-        """A worker that has claimed nothing yet; where no place is free, one of the others may be gone."""
-        epoch = self._epoch(state)
-        if epoch >= self.case.bounds.claims:
-            return
-        if len(state.actors) < self.case.bounds.workers:
-            owner = max([epoch, *map(self._owner, state.actors)]) + 1
-            turn = self.turns.begin(owner, state.at, self.acts.onward(state.stores, state.world, state.at))
-            for step in self._steps_of((turn, ""), state.stores, state.world, state.at):
-                if step.faults <= state.faults and (after := self._moved(state, None, step)) != state:
-                    yield Move(step.word, after, step.problems)
-        else:
-            for actor in dict.fromkeys(state.actors):
-                left = list(state.actors)
-                left.remove(actor)
-                yield Move(f"worker-{self._owner(actor)}:crash", self._normal(state._replace(actors=tuple(left))))
-
-    def _moved(self, state: State, old: Actor | None, step: Step) -> State:
-        """The state with one worker moved on."""
-        actors = list(state.actors)
-        if old is not None:
-            actors.remove(old)
-        actors.append(step.actor)
-        after = State(
-            step.stores, step.world, state.at, tuple(actors), state.expiries, state.faults - step.faults, state.cancels
-        )
-        return self._normal(after)
-
-    def _steps_of(self, actor: Actor, stores: Numbers, world: int, at: float) -> list[Step]:
-        """Everything that a worker can do next: found out once, whatever the other workers are about."""
-        key = (actor, stores, world, at)
-        if key not in self._steps:
-            turn, phase = actor
-            if turn < 0:
-                begun = self.turns.begin(-turn, at, self.acts.onward(stores, world, at))
-                steps = self._perform((begun, ""), stores, world, at)
-            elif phase == "sent":
-                steps = self._waiting(turn, stores, world, at)
-            elif self.turns[turn].command is None:
-                steps = self._release(turn, stores, world, at)
-            else:
-                steps = self._next(actor, stores, world, at)
-            self._steps[key] = list(steps)
-        return self._steps[key]
-
-    def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
-        """A worker's next command, at once, or after another look at the clock."""
-        number, phase = actor
-        turn = self.turns[number]
-        if phase == "":
-            looking = self.turns.looking(number, at, self.acts.onward(stores, world, at))
-            if self.turns[looking].asks != turn.asks:
-                yield self._come(f"worker-{turn.owner}:look", looking, stores, world, at)
-        if isinstance(turn.command, Execute):
-            yield Step(f"worker-{turn.owner}:execute", (number, "sent"), stores, self.acts.send(turn, world))
-        else:
-            yield from self._perform(actor, stores, world, at)
-
-    def _perform(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
-        """A command other than an execution, with what a store may do to it."""
-        number, phase = actor
-        turn = self.turns[number]
-        command = turn.command
-        assert command is not None
-        lease = self.acts.lease(stores)
-        if isinstance(command, Claim) and lease is not None and lease.epoch >= self.case.bounds.claims:
-            return
-        word = f"worker-{turn.owner}:{command.boundary}"
-        if self.mutant.looks_first(command) and phase == "":
-            yield self._check(number, word, stores, world, at)
-            return
-        answer, after, there, problems = self.acts.perform(turn, phase, stores, world, at)
-        told = self._told(number, answer, after, there, at)
-        yield self._come(word, told, after, there, at, problems)
-        if self.case.bounds.faults and stores_of(command):
-            again = self.turns.told(number, LOST, at, lambda _: LOST)
-            yield self._come(f"{word}:error", again, stores, world, at, faults=1)
-            if after != stores:
-                yield self._come(f"{word}:lost", again, after, there, at, problems, faults=1)
-            while self.turns[again].command is not None:
-                again = self.turns.told(again, LOST, at)
-            yield self._come(f"{word}:down", again, stores, world, at, faults=1)
-
-    def _check(self, number: int, word: str, stores: Numbers, world: int, at: float) -> Step:
-        """A mutant finds out whether it may write."""
-        turn = self.turns[number]
-        if self.mutant.parted == "lease alone":
-            may = allowed(self.acts.lease(stores), turn.lease, at)
-            answer = refused(StaleEpoch("the lease is over"))
-        else:
-            answer, after, _, _ = self.acts.perform(turn, "", stores, world, at)
-            may = after != stores
-        if may:
-            return Step(f"{word}:checked", (number, "checked"), stores, world)
-        return self._come(word, self._told(number, answer, stores, world, at), stores, world, at)
-
-    def _waiting(self, number: int, stores: Numbers, world: int, at: float) -> Iterator[Step]:
-        """A worker whose request is sent: it is answered, or waits no more."""
-        turn = self.turns[number]
-        assert isinstance(turn.command, Execute)
-        epoch, attempt = turn.command.context.fencing_token, turn.command.context.attempt
-        request = self.worlds[world].find(epoch, attempt)
-        acts = self.acts
-        ends = [
-            ("timeout", acts.turned(world, "timeout", epoch, attempt, at, into=lambda it: it.unawaited(request, at)))
-        ]
-        if request.effect or request.until:
-            heard = acts.turned(world, "heard", epoch, attempt, into=lambda it: it.answered(request))
-            ends.append(("answer" if request.effect else "refused", heard))
-        for word, after in ends:
-            told = self._told(number, acts.returned(turn, word, world), stores, after, at)
-            yield self._come(f"worker-{turn.owner}:{word}", told, stores, after, at)
-
-    def _release(self, number: int, stores: Numbers, world: int, at: float) -> Iterator[Step]:
-        """The shift drops the lease of a turn that has ended, or let go."""
-        turn = self.turns[number]
-        assert turn.lease is not None
-        yield Step(f"worker-{turn.owner}:release", (-turn.owner, ""), self.acts.release(turn.lease, stores, at), world)
-
-    def _told(self, number: int, answer: Answer, stores: Numbers, world: int, at: float) -> int:
-        """The turn once its command is answered; what it would do alone from there is foreseen."""
-        return self.turns.told(number, answer, at, self.acts.onward(stores, world, at))
-
-    def _come(
-        self,
-        word: str,
-        number: int,
-        stores: Numbers,
-        world: int,
-        at: float,
-        problems: tuple[str, ...] = (),
-        faults: int = 0,
-    ) -> Step:
-        """A worker has its answer; where its turn has ended, it is between two turns."""
-        turn = self.turns[number]
-        actor: Actor = (number, "")
-        if turn.command is None:
-            # The lease of a job that has ended decides nothing any more.
-            lease = None if self.acts.stream(stores).status in TERMINAL else turn.lease
-            if lease is None or self.acts.release(lease, stores, at) == stores:
-                actor = (-turn.owner, "")
-        return Step(word, actor, stores, world, problems, faults)
 
     def answer(self, state: State, turn: int) -> Answer:
         """What a turn's command is answered in a state."""
         return self.acts.perform(self.turns[turn], "", state.stores, state.world, state.at).answer
 
+    # Workers.
+
+    def _newcomer(self, state: State) -> Iterator[Move]:
+        """A worker that has claimed nothing yet; where no place is free, one of the others may be gone."""
+        stores, world, at, actors, *_ = state
+        epoch = self._epoch(stores)
+        if epoch >= self.case.bounds.claims:
+            return
+        if len(actors) < self.case.bounds.workers:
+            owner = max([epoch, *map(self._owner, actors)]) + 1
+            yield from self._moved(state, actors, self.steps.claim(owner, stores, world, at))
+        else:
+            for actor in dict.fromkeys(actors):
+                left = list(actors)
+                left.remove(actor)
+                kept = self._ordered(tuple(left), stores, at)
+                yield Move(f"worker-{self._owner(actor)}:crash", state._replace(actors=kept))
+
+    def _moved(self, state: State, others: tuple[Actor, ...], steps: list[Step]) -> Iterator[Move]:
+        """The states once one worker has moved on, and these others have not."""
+        at, expiries, left, cancels = state.at, state.expiries, state.faults, state.cancels
+        for word, actor, stores, world, problems, faults in steps:
+            if faults <= left:
+                kept = self._ordered((*others, actor), stores, at)
+                after = State(stores, world, at, kept, expiries, left - faults, cancels)
+                if after != state:
+                    yield Move(word, after, problems)
+
     # The world, the clock, people.
 
     def _environment(self, state: State) -> Iterator[Move]:
-        stores, world, at, *_ = state
+        """What nobody's turn has to do with."""
+        stores, world, at, actors, expiries, faults, cancels = state
         for request in self.worlds[world].pending:
             if not request.effect and request.until:
                 after = self.acts.serve(world, request.epoch, request.attempt)
-                yield Move(f"world:serve:{request.epoch}.{request.attempt}", state._replace(world=after))
+                yield Move(
+                    f"world:serve:{request.epoch}.{request.attempt}",
+                    State(stores, after, at, actors, expiries, faults, cancels),
+                )
         yield from self._tick(state)
         status = self.acts.stream(stores).status
         if status == "parked" and (told := self.acts.resolve(stores, world, at)):
@@ -278,8 +142,9 @@ class Floor:
                 actor for actor in state.actors if not (self._sending(actor) and until_of(self.turns[actor[0]]) <= at)
             )
             world = self.acts.turned(state.world, "at", at, into=lambda it: it.at(at))
-            after = state._replace(at=at, world=world, actors=left, expiries=state.expiries - over)
-            yield Move("clock:expire" if over else "clock:quiet", self._normal(after))
+            kept = self._ordered(left, state.stores, at)
+            after = state._replace(at=at, world=world, actors=kept, expiries=state.expiries - over)
+            yield Move("clock:expire" if over else "clock:quiet", after)
 
     def _moment(self, state: State) -> float | None:
         """When something is decided otherwise than now."""
@@ -293,20 +158,19 @@ class Floor:
 
     # What states are made of.
 
-    def _normal(self, state: State) -> State:
+    def _ordered(self, actors: tuple[Actor, ...], stores: Numbers, at: float) -> tuple[Actor, ...]:
         """Workers in one order. Between two turns only the holder of a lease that lasts is told from others."""
-        actors = state.actors
-        kept = sorted(actors)
-        if kept and kept[0][0] < 0:
-            lease = self.acts.lease(state.stores)
-            holder = lease.owner if lease is not None and lease.expires_at > state.at else None
-            kept = [actor for actor in kept if actor[0] >= 0 or f"worker-{-actor[0]}" == holder]
-        ordered = tuple(kept)
-        return state if ordered == actors else state._replace(actors=ordered)
+        if len(actors) > 1:
+            actors = tuple(sorted(actors))
+        if actors and actors[0][0] < 0:
+            lease = self.acts.lease(stores)
+            holder = lease.owner if lease is not None and lease.expires_at > at else None
+            return tuple(actor for actor in actors if actor[0] >= 0 or f"worker-{-actor[0]}" == holder)
+        return actors
 
-    def _epoch(self, state: State) -> int:
+    def _epoch(self, stores: Numbers) -> int:
         """How many claims there were."""
-        lease = self.acts.lease(state.stores)
+        lease = self.acts.lease(stores)
         return 0 if lease is None else lease.epoch
 
     def _owner(self, actor: Actor) -> int:

@@ -1,18 +1,13 @@
 """The stage of `crashwindow verify` that interleaves workers: every schedule within bounds, planted defects, whole stores."""
 
-import tempfile
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final
 
-from ..runtime.memory_store import MemoryStore
-from ..runtime.sqlite_store import SqliteStore
-from ..runtime.store import Store
 from .evidence import Item, MutantResult, Verdict
 from .interleave import CASES, Graph, interleave
 from .interleave_floor import Floor
 from .interleave_mutants import MUTANTS
-from .interleave_replay import differences, sample
+from .interleave_whole import compared
 from .verify import Context, Found, Stage
 
 _CONTRACTS: Final = ("park", "fail", "query-fence", "query-quiet", "reexecute")
@@ -20,9 +15,6 @@ QUICK: Final = tuple(f"{name}-2" for name in _CONTRACTS)
 LARGE: Final = tuple(f"query-quiet-{bounds}" for bounds in ("2-faults", "2-again", "3"))
 """Cases that no profile searches, for want of memory: under a quiet time every moment counts. They are sampled and replayed."""
 DEEP: Final = tuple(name for name in CASES if name not in LARGE)
-SAMPLED: Final = {"quick": 4, "deep": 100}
-"""How many schedules of each case are run on whole stores, by profile."""
-
 CLAIMED: Final = {
     "P1": ("P1",),
     "P2": ("P2",),
@@ -66,7 +58,7 @@ def interleavings(context: Context) -> Found:
     floors = [graph.floor for graph in graphs]
     if context.profile == "deep":
         floors += [Floor(CASES[name]) for name in LARGE]
-    alike = on_whole_stores(context, floors)
+    alike = compared(context, floors)
     for claim in CLAIMED:
         found.add(claim, alike)
     for name in KILLS:
@@ -97,37 +89,6 @@ def exhausted(claim: str, properties: Sequence[str], graphs: Sequence[Graph]) ->
     )
     verdict = Verdict.EXHAUSTED if graphs else Verdict.NOT_CHECKED
     return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")
-
-
-def on_whole_stores(context: Context, floors: Sequence[Floor]) -> Item:
-    """Schedules drawn at random, word by word on a whole memory store and on SQLite: each is to answer as the search's store."""
-    schedules = words = 0
-    wrong: list[str] = []
-    with tempfile.TemporaryDirectory(dir=context.directory) as directory:
-
-        def on_sqlite(now: Callable[[], float]) -> Store:
-            return SqliteStore(Path(directory) / f"{schedules}.db", now=now)
-
-        for floor in floors:
-            for schedule in sample(floor, SAMPLED[context.profile], context.seed):
-                schedules += 1
-                words += len(schedule)
-                for made in (MemoryStore, on_sqlite):
-                    wrong += [f"{floor.case.name}: {each}" for each in differences(floor, schedule, made)]
-        context.tell(f"interleavings: {schedules} schedules on whole stores")
-    figures: dict[str, int | float | str] = {"schedules": schedules, "words": words, "differences": len(wrong)}
-    if wrong:
-        said = f"a whole store answers otherwise than the one that was searched: {wrong[0]}"
-        return Item(
-            checker="enumerate", verdict=Verdict.ERROR, statement=said, figures=figures, command="crashwindow verify"
-        )
-    said = (
-        f"{schedules} schedules of several workers, drawn with seed {context.seed}, were answered by a whole memory store and by"
-        f" SQLite, in each of {words} words, as by the store that was searched"
-    )
-    return Item(
-        checker="enumerate", verdict=Verdict.TESTED, statement=said, figures=figures, command="crashwindow verify"
-    )
 
 
 def planted(name: str) -> MutantResult:

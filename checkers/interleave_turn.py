@@ -29,7 +29,7 @@ class Answer(NamedTuple):
     def given(self) -> Any:
         """The value, or raise the error."""
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)  # it is raised many times: the frames of earlier ones are not kept
         return self.value
 
 

@@ -1,6 +1,5 @@
 """Several workers on one job: every schedule within bounds keeps the properties, and a protection taken away is seen to fall."""
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.checkers.interleave_mutants import MUTANTS, SHIPPED
 from crashwindow.checkers.interleave_replay import differences, replay, sample
 from crashwindow.checkers.interleave_stage import CLAIMED, DEEP, KILLS, QUICK, exhausted, interleavings, planted
+from crashwindow.checkers.interleave_whole import on_postgres, on_sqlite
 from crashwindow.checkers.verify import Context
 from crashwindow.model.boundaries import BY_NAME
 from crashwindow.runtime.errors import CommandError
 from crashwindow.runtime.memory_store import MemoryStore
-from crashwindow.runtime.sqlite_store import SqliteStore
 
 ZOMBIE = (
     "worker-1:claim;worker-1:fence_events;worker-1:fence_ledger;worker-1:fence_effects;worker-1:acquire;clock:expire;"
@@ -102,12 +101,6 @@ class Unfenced(MemoryStore):
         return super().append(*given)
 
 
-def on_sqlite(path: Path) -> Callable[[Callable[[], float]], SqliteStore]:
-    """SQLite, a new file for each schedule."""
-    files = iter(range(100))
-    return lambda now: SqliteStore(path / f"{next(files)}.db", now=now)
-
-
 @pytest.mark.parametrize("name", ["park-2-cancel", "query-quiet-2-faults", "reexecute-3"])
 def test_a_whole_store_answers_as_the_one_that_is_searched(name: str, tmp_path: Path) -> None:
     """Performed on one store at a time, remembered, merged: what is searched is what memory and SQLite do, word by word."""
@@ -115,6 +108,22 @@ def test_a_whole_store_answers_as_the_one_that_is_searched(name: str, tmp_path: 
     for schedule in sample(floor, 2, seed=7):
         assert differences(floor, schedule, MemoryStore) == []
         assert differences(floor, schedule, sqlite) == []
+
+
+@pytest.mark.parametrize("name", ["park-2", "query-quiet-2-faults", "reexecute-3"])
+def test_so_does_a_postgresql_server(name: str, postgres_url: str) -> None:
+    """The same on a real server, whose clock is set by hand."""
+    floor = Floor(CASES[name])
+    (schedule,) = sample(floor, 1, seed=7)
+    assert differences(floor, schedule, on_postgres(postgres_url)) == []
+
+
+def test_a_zombie_is_refused_by_a_postgresql_server(postgres_url: str) -> None:
+    """Its fence answers as the others do; what a server without one answered would be told from it."""
+    made = on_postgres(postgres_url)
+    assert differences(Floor(CASES["park-2"]), ZOMBIE.split(";"), made) == []
+    (first, *_) = differences(Floor(CASES["park-2"], MUTANTS["events-unfenced"]), ZOMBIE.split(";"), made)
+    assert first.startswith("worker-1:append_started: answered ('StaleEpoch'")
 
 
 def test_a_store_that_differs_is_found() -> None:
@@ -179,7 +188,7 @@ def test_the_stage_speaks_of_each_claim(tmp_path: Path, monkeypatch: pytest.Monk
     for searched, sampled in found.items.values():
         assert (searched.verdict, searched.figures["states"]) == (Verdict.EXHAUSTED, 2507)
         assert "2 workers, 2 claims, 1 expiry" in searched.statement
-        assert (sampled.verdict, sampled.figures["schedules"]) == (Verdict.TESTED, 4)
+        assert (sampled.verdict, sampled.figures["SQLite"]) == (Verdict.TESTED, 4)
     assert [mutant.killed_by for mutant in found.mutants] == ["enumerate"]
 
 

@@ -1,0 +1,167 @@
+"""What one worker can do next, whatever the others are about: its command, what a store may do to it, and what follows."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+from ..runtime.commands import Claim, Execute
+from ..runtime.records import TERMINAL
+from ..runtime.store import StaleEpoch, StoreError
+from .interleave_acts import Acts, stores_of
+from .interleave_mutants import Phase, allowed
+from .interleave_store import NAMES, Numbers
+from .interleave_turn import Answer, Turns, refused
+
+Actor = tuple[int, Phase]
+"""A worker: its turn, and how far its command is. -N: worker N between two turns, who may claim its own lease again."""
+LOST = refused(StoreError("no answer"))
+
+
+class Step(NamedTuple):
+    """A word of one worker: what it becomes, the contents then, the world, what is wrong, how many store faults it took."""
+
+    word: str
+    actor: Actor
+    stores: Numbers
+    world: int
+    problems: tuple[str, ...] = ()
+    faults: int = 0
+
+
+class Steps:
+    """The workers' part of a floor."""
+
+    def __init__(self, acts: Acts) -> None:
+        self.acts = acts
+        self.turns = Turns(acts.site.tool, looks=not acts.mutant.unlooked)
+        self._alone: dict[int, int | None] = {}
+        self._kept: dict[Any, list[tuple[str, Actor, int, tuple[str, ...], int]]] = {}
+
+    def of(self, actor: Actor, stores: Numbers, world: int, at: float) -> list[Step]:
+        """Everything that a worker can do next. What depends on one store alone is found out once for its content."""
+        number = actor[0]
+        if number < 0:
+            return self.claim(-number, stores, world, at)
+        if number not in self._alone:
+            self._alone[number] = self._store_of(number)
+        store = self._alone[number]
+        if store is None:
+            return [self._rested(step, at) for step in self._next(actor, stores, world, at)]
+        key = (actor, stores[store], at)
+        if key not in self._kept:
+            self._kept[key] = [
+                (step.word, step.actor, step.stores[store], step.problems, step.faults)
+                for step in self._next(actor, stores, world, at)
+            ]
+        before, behind = stores[:store], stores[store + 1 :]
+        return [
+            self._rested(Step(word, told, cast("Numbers", (*before, content, *behind)), world, problems, faults), at)
+            for word, told, content, problems, faults in self._kept[key]
+        ]
+
+    def _rested(self, step: Step, at: float) -> Step:
+        """Where a worker's turn has ended, it is between two turns; unless it holds a lease that its shift has to release."""
+        number = step.actor[0]
+        if number < 0 or (turn := self.turns[number]).command is not None:
+            return step
+        # The lease of a job that has ended decides nothing any more.
+        lease = None if self.acts.stream(step.stores).status in TERMINAL else turn.lease
+        if lease is None or self.acts.release(lease, step.stores, at) == step.stores:
+            return step._replace(actor=(-turn.owner, ""))
+        return step
+
+    def _store_of(self, number: int) -> int | None:
+        """The one store on which all depends that this turn can do next."""
+        command = self.turns[number].command
+        if command is None or isinstance(command, Execute) or self.acts.mutant.looks_first(command):
+            return None
+        names = stores_of(command)
+        return NAMES.index(names[0]) if len(names) == 1 else None
+
+    def claim(self, owner: int, stores: Numbers, world: int, at: float) -> list[Step]:
+        """A turn begins, with its claim."""
+        begun = self.turns.begin(owner, at, self.acts.onward(stores, world, at))
+        return [self._rested(step, at) for step in self._perform((begun, ""), stores, world, at)]
+
+    def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
+        """What is next: at once, or after another look at the clock."""
+        number, phase = actor
+        turn = self.turns[number]
+        if phase == "" and turn.command is not None:
+            looking = self.turns.looking(number, at, self.acts.onward(stores, world, at))
+            if self.turns[looking].asks != turn.asks:
+                yield Step(f"worker-{turn.owner}:look", (looking, ""), stores, world)
+        if turn.command is None:
+            yield self._release(number, stores, world, at)
+        elif phase == "sent":
+            yield from self._waiting(number, stores, world, at)
+        elif isinstance(turn.command, Execute):
+            yield Step(f"worker-{turn.owner}:execute", (number, "sent"), stores, self.acts.send(turn, world))
+        else:
+            yield from self._perform(actor, stores, world, at)
+
+    def _perform(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
+        """A command other than an execution, with what a store may do to it."""
+        number, phase = actor
+        turn = self.turns[number]
+        command = turn.command
+        assert command is not None
+        lease = self.acts.lease(stores)
+        if isinstance(command, Claim) and lease is not None and lease.epoch >= self.acts.case.bounds.claims:
+            return
+        word = f"worker-{turn.owner}:{command.boundary}"
+        if self.acts.mutant.looks_first(command) and phase == "":
+            yield self._check(number, word, stores, world, at)
+            return
+        answer, after, there, problems = self.acts.perform(turn, phase, stores, world, at)
+        told = self._told(number, answer, after, there, at)
+        yield Step(word, (told, ""), after, there, problems)
+        if self.acts.case.bounds.faults and stores_of(command):
+            again = self.turns.told(number, LOST, at, lambda _: LOST)
+            yield Step(f"{word}:error", (again, ""), stores, world, faults=1)
+            if after != stores:
+                yield Step(f"{word}:lost", (again, ""), after, there, problems, faults=1)
+            while self.turns[again].command is not None:
+                again = self.turns.told(again, LOST, at)
+            yield Step(f"{word}:down", (again, ""), stores, world, faults=1)
+
+    def _check(self, number: int, word: str, stores: Numbers, world: int, at: float) -> Step:
+        """A mutant finds out whether it may write."""
+        turn = self.turns[number]
+        if self.acts.mutant.parted == "lease alone":
+            may = allowed(self.acts.lease(stores), turn.lease, at)
+            answer = refused(StaleEpoch("the lease is over"))
+        else:
+            answer, after, _, _ = self.acts.perform(turn, "", stores, world, at)
+            may = after != stores
+        if may:
+            return Step(f"{word}:checked", (number, "checked"), stores, world)
+        return Step(word, (self._told(number, answer, stores, world, at), ""), stores, world)
+
+    def _waiting(self, number: int, stores: Numbers, world: int, at: float) -> Iterator[Step]:
+        """A worker whose request is sent: it is answered, or waits no more."""
+        turn = self.turns[number]
+        assert isinstance(turn.command, Execute)
+        epoch, attempt = turn.command.context.fencing_token, turn.command.context.attempt
+        request = self.acts.worlds[world].find(epoch, attempt)
+        ends = [
+            (
+                "timeout",
+                self.acts.turned(world, "timeout", epoch, attempt, at, into=lambda it: it.unawaited(request, at)),
+            )
+        ]
+        if request.effect or request.until:
+            heard = self.acts.turned(world, "heard", epoch, attempt, into=lambda it: it.answered(request))
+            ends.append(("answer" if request.effect else "refused", heard))
+        for word, after in ends:
+            told = self._told(number, self.acts.returned(turn, word, world), stores, after, at)
+            yield Step(f"worker-{turn.owner}:{word}", (told, ""), stores, after)
+
+    def _release(self, number: int, stores: Numbers, world: int, at: float) -> Step:
+        """The shift drops the lease of a turn that has ended, or let go."""
+        turn = self.turns[number]
+        assert turn.lease is not None
+        return Step(f"worker-{turn.owner}:release", (-turn.owner, ""), self.acts.release(turn.lease, stores, at), world)
+
+    def _told(self, number: int, answer: Answer, stores: Numbers, world: int, at: float) -> int:
+        """The turn once its command is answered; what it would do alone from there is foreseen."""
+        return self.turns.told(number, answer, at, self.acts.onward(stores, world, at))

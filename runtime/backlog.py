@@ -58,6 +58,8 @@ class Backlog:
         self._left: dict[str, _Left] = {}
         self._round = 0
         self._after = 0
+        self._amid = False
+        self._lost = self._lost_before = 0
 
     @property
     def left(self) -> dict[str, str]:
@@ -68,7 +70,7 @@ class Backlog:
     @property
     def amid(self) -> bool:
         """Whether a round is under way: there may be jobs that it has not come to."""
-        return self._after > 0
+        return self._amid
 
     def cannot_run(self, job_id: str, why: str) -> None:
         """Leave a job alone, for as long as this process lives: plans and tools do not change meanwhile."""
@@ -82,6 +84,18 @@ class Backlog:
             times = left.pause.times + 1 if left and left.pause else 1
             seconds = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (times - 1)) if growing else FIRST_PAUSE
             self._left[job_id] = _Left(why, Pause(times, time.monotonic() + seconds), self._round)
+
+    def lost(self, job_id: str) -> None:
+        """Leave a job for a moment: another worker was quicker."""
+        self.try_later(job_id, "another worker holds its lease", growing=False)
+        with self._lock:
+            self._lost += 1
+
+    @property
+    def contended(self) -> bool:
+        """Whether jobs were lost to others in this round or the one before: they take the same jobs in the same order."""
+        with self._lock:
+            return self._lost + self._lost_before > 0
 
     def resting(self, job_id: str, why: str, rest: Rest) -> None:
         """Leave a job until its next try is due, or somebody speaks."""
@@ -119,7 +133,9 @@ class Backlog:
 
     def page(self) -> list[OpenJob]:
         """The next page of this round. Raises StoreError; the page is to be read again then."""
-        return self._store.open_jobs(self._after, PAGE)
+        page = self._store.open_jobs(self._after, PAGE)
+        self._amid = bool(page)
+        return page
 
     def passed(self, job: OpenJob) -> None:
         """This round has dealt with a job, and comes to those after it next."""
@@ -127,7 +143,8 @@ class Backlog:
 
     def next_round(self) -> None:
         """The round has come to its end: the next begins with the oldest job."""
-        self._after = 0
+        self._after, self._amid = 0, False
         with self._lock:
             self._round += 1
+            self._lost, self._lost_before = 0, self._lost
             self._left = {job_id: left for job_id, left in self._left.items() if left.round >= self._round - 1}

@@ -119,9 +119,8 @@ class Shift:
 
     def _ended(self, job_id: str, end: End, hold: Hold) -> End | None:
         if end.status == "idle":
-            why = "another worker holds its lease"
-            self.backlog.try_later(job_id, why, growing=False)
-            log.info("job %s: %s", job_id, why, extra=self._about(job_id))
+            self.backlog.lost(job_id)
+            log.info("job %s: another worker holds its lease", job_id, extra=self._about(job_id))
             return None
         self._release(hold)
         self.backlog.rests(job_id)

@@ -7,6 +7,7 @@ process was first it is left to that.
 
 import logging
 import queue
+import random
 import threading
 import time
 from contextlib import suppress
@@ -138,15 +139,18 @@ class Workers:
         return max(0.0, self._round_due - time.monotonic())
 
     def _read_on(self) -> None:
-        """Queue what is ready of the next page, as far as there is room."""
+        """Queue what is ready of the next page, as far as there is room: oldest first, unless other processes do the same."""
         page, now = self.backlog.page(), self._store.now()
-        for job in page:
+        ready = [job.job_id for job in page if job.free_at <= now and self.backlog.wait(job, now) == 0]
+        if self.backlog.contended:
+            random.shuffle(ready)
+        for job_id in ready:
             if self._queue.full():
-                return
-            if job.free_at <= now and self.backlog.wait(job, now) == 0:
-                self._put(job.job_id)
-            self.backlog.passed(job)
-        if not page:
+                return  # the rest of the page is read again, as it is then
+            self._put(job_id)
+        if page:
+            self.backlog.passed(page[-1])
+        else:
             self.backlog.next_round()
             self._round_due = time.monotonic() + self.pace.poll
 

@@ -197,7 +197,6 @@ def test_a_leased_job_is_left_until_its_lease_ends() -> None:
 
 def test_a_stop_finishes_turns_and_begins_none(house: House) -> None:
     """The job in a turn completes; those queued behind it stay as they were, unclaimed."""
-    house.submit("a", "b", "c")
 
     def ask(job: str) -> None:
         eventually(lambda: made.queued == 3)
@@ -205,6 +204,7 @@ def test_a_stop_finishes_turns_and_begins_none(house: House) -> None:
 
     house.during = ask
     with house.working() as made:
+        house.submit("a", "b", "c")
         eventually(lambda: house.stop.requested)
     assert house.statuses() == {"a": "completed", "b": "open", "c": "open"}
     assert [row.epoch for row in house.store.jobs()] == [1, 0, 0]
@@ -240,6 +240,23 @@ def test_when_the_grace_is_over_a_sending_tool_is_not_released(
     assert house.store.claim("another", 30.0) is None
     assert "asked to let go" in caplog.text
     go.set()
+
+
+def test_who_loses_claims_takes_another_order(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oldest first, until another process was quicker: then in an order of its own, until a round was lost to nobody."""
+    monkeypatch.setattr("random.shuffle", list.reverse)
+    jobs = ["a", "b", "c", "d", "e"]
+    house.submit(*jobs)
+    made = Workers(house.store, house.registry, house.stop, Pace(concurrency=5))
+    made._read_on()
+    assert [made._queue.get_nowait() for _ in jobs] == jobs
+    made._in_hand.clear()
+    made.backlog.lost("elsewhere")
+    made.backlog.next_round()
+    made._read_on()
+    assert [made._queue.get_nowait() for _ in jobs] == jobs[::-1]
+    made.backlog.next_round()
+    assert not made.backlog.contended
 
 
 def test_an_announcement_ends_the_wait(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -191,19 +192,18 @@ class Campaign:
 
     def _answer(self, job: Job) -> None:
         """What an honest person does: wait for the quiet time, look at the world, say what is there."""
-        asked = question(job.job_id, self._store.events(job.job_id))
-        if self._store.now() < asked.quiet_until + LOOK:
-            return
-        effects = [mark for mark in self._world.marks(job.job_id) if mark.kind == "effect" and mark.step == asked.step]
-        if effects:
-            said = Answer(True, "chaos", "the world has a line", effects[0].result, effects[0].external_id)
-        else:
-            said = Answer(False, "chaos", "the world has no line")
-        try:
+        with suppress(ResolveError):  # the job has moved on
+            asked = question(job.job_id, self._store.events(job.job_id))
+            if self._store.now() < asked.quiet_until + LOOK:
+                return
+            marks = self._world.marks(job.job_id)
+            effect = next((mark for mark in marks if mark.kind == "effect" and mark.step == asked.step), None)
+            if effect:
+                said = Answer(True, "chaos", "the world has a line", effect.result, effect.external_id)
+            else:
+                said = Answer(False, "chaos", "the world has no line")
             resolve(self._store, asked, said)
-        except ResolveError:  # the job has moved on
-            return
-        job.status = "open"
+            job.status = "open"
 
     def _sum_up(self) -> None:
         """The last judgement: everything again, now that no process is left."""

@@ -2,10 +2,10 @@
 
 How to read it. A value is asked of the world, which answers `first` or `other` as it likes, each time anew. The answer of a
 language model is recorded in two phases, effect record and `command_committed`, then its node is finished; an input has the one
-write `command_committed`. Then a tool step uses the value: the step's key, or what it sends, depends on it, so another value is
-another effect. Under one key the step's own protocol (`model/step.py`) keeps its effect at most once; that two keys are two
-effects nobody can mend. A worker may crash at any place, without limit, and loses what it has in memory (A-ONE-WORKER). A write
-whose answer was lost has landed.
+write `command_committed`, in the middle of its step. Then a tool step uses the value: the one that starts next, whose arguments
+may depend on it, or the one that asked for the input and is handed it. So another value is another effect. Under one key the
+step's own protocol (`model/step.py`) keeps its effect at most once; that two keys are two effects nobody can mend. A worker may
+crash at any place, without limit, and loses what it has in memory (A-ONE-WORKER). A write whose answer was lost has landed.
 
 What a rule changes when it is off. L-RECORD: the value is used first and recorded afterwards. L-INJECT: a replay asks again for
 what the events hold. L-CATCHUP: where the events hold nothing the effect record is not looked for. L-RETRY: after a lost answer
@@ -98,21 +98,23 @@ def _ask(on: frozenset[str]) -> Iterator[Rule]:
 
 
 def _write(on: frozenset[str]) -> Iterator[Rule]:
-    """The record, in T-ORDER. A write whose answer was lost has landed; the worker is where it was, or (L-RETRY) asks again."""
+    """The record, in T-ORDER. A write whose answer was lost has landed, and is made again; or (L-RETRY) the world is."""
     lost = "" if "L-RETRY" in on else " at:ask memory:none"
     used = "use" if "L-RECORD" in on else "append_terminal"
-    for value in VALUES:
+    for value, other in (VALUES, VALUES[::-1]):
         put, commit = f"at:put_effect memory:{value}", f"at:append_committed memory:{value}"
         yield row(f"put effect, {value}", Actor.WORKER, put, f"effect:{value} at:append_committed", boundary="put_effect",
                   source="T-ORDER B4")  # fmt: skip
         yield row(f"put effect, {value} (answer lost)", Actor.WORKER, put, f"effect:{value}{lost}", boundary="put_effect",
                   source="T-WRITE")  # fmt: skip
         for kind, boundary, leads in (("llm", "append_committed", "append_node"), ("input", "record_input", used)):
-            name, sees = f"append committed, {kind}, {value}", f"{commit} kind:{kind}"
+            name, sees = f"append committed, {kind}, {value}", f"{commit} kind:{kind} committed:none|{other}"
             yield row(name, Actor.WORKER, sees, f"committed:{value} at:{leads}", boundary=boundary,
                       emits=("command_committed",), source="T-ORDER B6, E-INPUTS")  # fmt: skip
             yield row(f"{name} (answer lost)", Actor.WORKER, sees, f"committed:{value}{lost}", boundary=boundary,
                       emits=("command_committed",), source="T-WRITE")  # fmt: skip
+            yield row(f"{name} (it has landed)", Actor.WORKER, f"{commit} kind:{kind} committed:{value}", f"at:{leads}",
+                      boundary=boundary, source="T-WRITE")  # fmt: skip
     yield row("append node finished", Actor.WORKER, "at:append_node", f"node:yes at:{used}", boundary="append_node_finished",
               emits=("node_finished",), source="T-ORDER B8")  # fmt: skip
 
@@ -120,8 +122,10 @@ def _write(on: frozenset[str]) -> Iterator[Rule]:
 def _use(on: frozenset[str]) -> Iterator[Rule]:
     """The step that uses the value: its started event, its effect, at most one per key; then the job ends."""
     for value in VALUES:
-        yield row(f"use the {value} value", Actor.WORKER, f"at:use memory:{value}", f"{value}_used:yes at:await",
+        yield row(f"use the {value} value", Actor.WORKER, f"at:use kind:llm memory:{value}", f"{value}_used:yes at:await",
                   boundary="append_started", emits=("tool_invocation_started",), source="L-RECORD")  # fmt: skip
+        yield row(f"hand the {value} value over", Actor.WORKER, f"at:use kind:input memory:{value}", f"{value}_used:yes at:await",
+                  source="L-RECORD")  # fmt: skip
         yield row(f"the step with the {value} value acts", Actor.WORLD, f"{value}_used:yes", f"{value}_done:yes effects:+1",
                   meets=f"{value}_done:no")  # fmt: skip
         for kind, write in (("llm", "put_effect"), ("input", "append_committed")):

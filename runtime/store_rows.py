@@ -12,8 +12,8 @@ _RESULT: Final = [field.name for field in fields(Invocation)].index("result")
 
 def event_of_row(row: Sequence[Any]) -> Event:
     """An event, whose data are the last column."""
-    *columns, data = row
-    return Event(*columns, decode(data))
+    columns = (*row[:-1], decode(row[-1]))
+    return Event(*columns)
 
 
 def invocation_of_row(row: Sequence[Any]) -> Invocation:

@@ -59,11 +59,21 @@ class Frame(Base):
     changed: dict[str, str]
 
 
+LOOP = "*"
+"""In a replay key: from here on the run is repeated for ever."""
+
+
 class Trace(Base):
     """A run of the model: a witness or a counterexample. `key` replays it: `crashwindow replay KEY`."""
 
     key: str
     frames: list[Frame]
+
+    @property
+    def repeats(self) -> int | None:
+        """Of a run that never ends: the frame after which everything is repeated for ever; None for a run that ends."""
+        stem, star, _ = self.key.partition(LOOP)
+        return stem.count("/") if star else None
 
 
 class Item(Base):

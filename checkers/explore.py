@@ -139,6 +139,8 @@ class Space:
     parents: dict[int, Delta]  # packed state -> (its parent, index of the rule), roots have index -1
     transitions: int
     fired: set[str]
+    engine: Engine
+    """What has been computed of the machine's steps, for whoever goes over the space again."""
 
     def __len__(self) -> int:
         return len(self.parents)
@@ -171,13 +173,16 @@ class Space:
 
     def key(self, packed: int) -> str:
         """A run as a short replay key: the start's number and the position of each choice, as in `0/3/1`."""
-        path = self.path(packed)
-        starts = list(self.machine.initial_states())
-        digits = [starts.index(path[0][1])]
-        for (_, before), (name, after) in pairwise(path):
-            options = [(rule.name, state) for rule, state in self.machine.successors(before)]
-            digits.append(options.index((name, after)))
-        return "/".join(map(str, digits))
+        return key_of(self.machine, self.path(packed))
+
+
+def key_of(machine: Machine, run: list[tuple[str, State]]) -> str:
+    """The replay key of a run: the start's number and the position of each choice, as in `0/3/1`."""
+    digits = [list(machine.initial_states()).index(run[0][1])]
+    for (_, before), (name, after) in pairwise(run):
+        options = [(rule.name, state) for rule, state in machine.successors(before)]
+        digits.append(options.index((name, after)))
+    return "/".join(map(str, digits))
 
 
 def follow(machine: Machine, key: str) -> list[tuple[str, State]]:
@@ -230,12 +235,12 @@ def explore(machine: Machine, *stop: Guard) -> Space:
         if stops:
             found = any(map(matches, later))
         frontier = later
-    return Space(machine, packing, parents, transitions, {machine.rules[i].name for i in fired})
+    return Space(machine, packing, parents, transitions, {machine.rules[i].name for i in fired}, engine)
 
 
 def predecessors(space: Space, allowed: set[int]) -> dict[int, list[int]]:
     """For every state the states from which one of the allowed rules leads to it."""
-    engine = Engine(space.machine)
+    engine = space.engine
     before: dict[int, list[int]] = {}
     for state in space.parents:
         for delta, index in engine.steps(state):

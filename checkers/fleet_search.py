@@ -72,7 +72,7 @@ def search(
         if any(match(state) for match in matchers for state in later):
             break
         frontier = later
-    return Space(machine, engine.packing, parents, transitions, {machine.rules[i].name for i in fired})
+    return Space(machine, engine.packing, parents, transitions, {machine.rules[i].name for i in fired}, engine)
 
 
 def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduce:

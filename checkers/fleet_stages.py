@@ -65,7 +65,7 @@ def fleet_search(context: Context) -> Found:
     for config in QUICK if context.profile == "quick" else DEEP:
         clock = time.perf_counter()
         fleet = searched_fleet(FENCED, config)
-        space = search(fleet, reduced=True)
+        space = two_workers(config, context.spaces)
         found.machines.append(described(space, time.perf_counter() - clock))
         for name in STEP:
             if BY_ID[name].never:
@@ -86,6 +86,14 @@ def fleet_search(context: Context) -> Found:
             Item(checker="explore", verdict=Verdict.NOT_CHECKED, statement=why, command=f"crashwindow claims {name}"),
         )
     return found
+
+
+def two_workers(config: dict[str, str], spaces: dict[str, Space]) -> Space:
+    """The reduced space of two workers with one kind of tool, searched once; `spaces` keeps it."""
+    name = f"{FENCED.name}: {', '.join(config.values())}"
+    if name not in spaces:
+        spaces[name] = search(searched_fleet(FENCED, config), reduced=True)
+    return spaces[name]
 
 
 def exhausted(name: str, space: Space, what: str, fails: bool) -> Item:

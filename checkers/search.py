@@ -18,7 +18,7 @@ from ..model.step import FIELDS
 from ..model.windows import AMBIGUOUS
 from ..scenarios.fleet_policies import FLEET_POLICIES
 from .evidence import Item, Trace, Verdict
-from .explore import Engine, Space, explore, predecessors, reaching
+from .explore import Space, explore, predecessors, reaching
 from .fleet_search import nearest
 from .machines import machine_of
 from .traces import trace_to
@@ -61,7 +61,7 @@ def _check_steps(space: Space, prop: Property) -> Violation | None:
     growing = [(name, packing.mask([name]), fields[name].count) for name in prop.grows]
     durable = packing.mask(f.name for f in machine.fields if f.scope is Scope.DURABLE)
     ended = [packing.matcher(g) for g in prop.absorbing]
-    engine = Engine(machine)
+    engine = space.engine
     for state in space.parents:
         over = any(match(state) for match in ended)
         for delta, index in engine.steps(state):
@@ -102,7 +102,7 @@ def examine(claim: Claim, spaces: dict[str, Space]) -> list[Item]:
             return [_ambiguity(claim, complete(claim.policy, spaces))]
         case "rest":
             return [_rest(claim, complete(claim.policy, spaces))]
-        case "table" | "rows" | "keys" | "refines" | "salted" | "shown" | "belied" | "fleet" | "unchecked":
+        case "table" | "rows" | "keys" | "refines" | "salted" | "shown" | "belied" | "fleet" | "live" | "unchecked":
             return []
 
 

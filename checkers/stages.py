@@ -23,6 +23,7 @@ from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
 from .fleet_stages import FLEET_STAGES
 from .interleave_stage import INTERLEAVINGS
+from .liveness_stage import LIVENESS
 from .machines import described
 from .power_stage import POWER
 from .search import check, complete, examine
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from .prove import Proof
 
 PROVED = tuple(p.id for p in PROPERTIES)
-STEP_CLAIMS = tuple(claim for claim in CLAIMS if claim.policy in POLICIES and not claim.id.endswith("-ANY"))
+STEP_CLAIMS = tuple(
+    claim for claim in CLAIMS if claim.policy in POLICIES and not claim.id.endswith("-ANY") and claim.kind != "live"
+)
 """The claims about the tool step; those about contracts have stages of their own."""
 SEARCHED = tuple(claim for claim in STEP_CLAIMS if "explore" in claim.methods)
 
@@ -313,6 +316,7 @@ STAGES = (
     VERIFY_JOB,
     *SEMANTICS_STAGES,
     *FLEET_STAGES,
+    LIVENESS,
     INTERLEAVINGS,
     POWER,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),

@@ -1,8 +1,11 @@
-"""Runs of the model as evidence: what changed in each step, and the short key that replays it."""
+"""Runs of the model as evidence: what changed in each step, and the short key that replays it.
+
+A run that never ends is a lasso: in its key, `0/3/1*4/0`, what follows the star is repeated for ever; its frames show it once.
+"""
 
 from ..model.machine import Machine, State
-from .evidence import Frame, Trace
-from .explore import Space, follow
+from .evidence import LOOP, Frame, Trace
+from .explore import Space, follow, key_of
 from .machines import NAMES, machine_of
 
 PREFIX = "model"
@@ -28,6 +31,14 @@ def trace_to(space: Space, packed: int) -> Trace:
     return to_trace(space.machine, key, space.path(packed))
 
 
+def to_lasso(machine: Machine, stem: list[tuple[str, State]], repeated: list[tuple[str, State]]) -> Trace:
+    """A run to a state, and a cycle from there back to it; without a cycle everybody stands still there."""
+    digits = key_of(machine, [*stem, *repeated]).split("/")
+    parts = digits[: len(stem)], digits[len(stem) :]
+    key = LOOP.join("/".join(part) for part in parts if part)
+    return to_trace(machine, f"{PREFIX}:{machine.name}:{key}", [*stem, *repeated])
+
+
 def replay(key: str) -> Trace:
     """The run that a key names, computed anew by the interpreter alone. Raises ValueError when the key does not fit."""
     prefix, _, rest = key.partition(":")
@@ -35,4 +46,8 @@ def replay(key: str) -> Trace:
     if prefix != PREFIX or policy not in NAMES:
         raise ValueError(f"{key!r} is no key of a model run: model:POLICY:0/1/2, with POLICY one of {', '.join(NAMES)}")
     machine = machine_of(policy)
-    return to_trace(machine, key, follow(machine, digits))
+    run = follow(machine, digits.replace(LOOP, "/"))
+    trace = to_trace(machine, key, run)
+    if trace.repeats is not None and run[trace.repeats][1] != run[-1][1]:
+        raise ValueError(f"{key!r} does not lead back to where what it repeats began")
+    return trace

@@ -10,12 +10,12 @@ from .semantics_properties import SEMANTICS_BY_ID
 Variant = Literal["hardened", "as_written"]
 Kind = Literal[
     "holds", "refuted", "occurs", "table", "rows", "ambiguity", "rest", "keys", "refines", "salted", "shown", "belied",
-    "fleet", "unchecked",
+    "fleet", "live", "unchecked",
 ]  # fmt: skip
 """How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
 table equals the stated one, or some rows of it; two windows leave the same durable state; every state can come to rest; keys
 differ; contract and step refine both models; a key formula gives two processes one key; the runtime shows it, or the opposite;
-its properties hold for any number of workers; nothing here checks it."""
+its properties hold for any number of workers; every weakly fair run comes to rest; nothing here checks it."""
 
 P5: Final = Property("P5", "A write below a store's fence changes nothing in that store.")
 """What is said of each write by each worker, rather than of a state: `checkers/prove_fleet.py` writes it out."""
@@ -85,5 +85,6 @@ FORMAL: Final = {
     "salted": "two interpreters compute the same key for the same arguments",
     "shown": "the runtime's scenarios, crash schedules and tests show it",
     "belied": "a run of the runtime contradicts it",
+    "live": "no weakly fair run stays outside rest for ever, if what the claim assumes of `model.liveness` holds",
     "unchecked": "nothing here checks it",
 }

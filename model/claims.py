@@ -12,6 +12,7 @@ from .claim_types import FORMAL, Assumption, Citation, Claim, Kind, Variant
 from .contract_claims import CONTRACT_ASSUMPTIONS, CONTRACT_CLAIMS
 from .contract_claims import REASONS as CONTRACT_REASONS
 from .fleet_claims import FLEET_ASSUMPTIONS, FLEET_REASONS, fleet_claims
+from .liveness_claims import LIVENESS_ASSUMPTIONS, LIVENESS_CLAIMS, LIVENESS_REASONS
 from .power_claims import POWER_ASSUMPTIONS, POWER_CLAIMS
 from .seed_claims import SEED_CLAIMS, SEED_REASONS
 from .semantics_claims import SEMANTICS_ASSUMPTIONS, SEMANTICS_CLAIMS
@@ -54,6 +55,7 @@ ASSUMPTIONS: Final = {
         *SEMANTICS_ASSUMPTIONS,
         *POWER_ASSUMPTIONS,
         *FLEET_ASSUMPTIONS,
+        *LIVENESS_ASSUMPTIONS,
     )
 }  # fmt: skip
 
@@ -99,7 +101,7 @@ _CLAIMS: Final = (
           "the stores alone can tell them apart.", (Citation("S1", "2", (25, 25), "2fd6d79b8b087da6fc9b954c2306cf56aa45e6851cb6fde184a4a8e027a01092"),), "T-WINDOW", "hardened", "ambiguity", (), (),
           ("explore",), "EXHAUSTED"),
     Claim("T-REST", "hardened", "No reachable state is stuck: once faults cease, every job can come to rest.", (Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259"),),
-          "T-RECOVER (P15 for many workers: not checked)", "hardened", "rest", (), _STORE, ("explore",), "EXHAUSTED"),
+          "T-RECOVER, T-PROP P15", "hardened", "rest", (), _STORE, ("explore",), "EXHAUSTED"),
     Claim("S1-1-ORDER", "hardened", "With the ledger consulted on recovery, committing before appending is safe as well: the order that S1 §1 warns "
           "of keeps every property.", (Citation("S1", "1", (14, 14), "b741ed8cce9ff208fc22a8101c72c9f037b83bacdab4b3a0b9ecee9eb255662e"),), "T-RECOVER 2", "s0-order-full-recovery", "holds",
           ("P1", "P2", "P3", "P4", "P6", "P7", "P11", "P14"), _STORE + _TOOL, ("prove", "explore"), "PROVED"),
@@ -133,14 +135,15 @@ _CLAIMS: Final = (
     *CONTRACT_CLAIMS,
     *SEMANTICS_CLAIMS,
     *POWER_CLAIMS,
+    *LIVENESS_CLAIMS,
 )  # fmt: skip
 CLAIMS: Final = (*_CLAIMS, *fleet_claims(_CLAIMS))
-REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **FLEET_REASONS}
+REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **FLEET_REASONS, **LIVENESS_REASONS}
 """Why a claim is not checked."""
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
 NOT_CHECKED: Final = (
-    "Gates (P9) and compensations (P10) with many workers; liveness under fairness (P15).",
+    "Gates (P9) and compensations (P10) with many workers; liveness (P15) of more than two workers.",
     "PostgreSQL, and power loss under it; clock jumps.",
     "A second power loss while the first is recovered from; disks on which a sync that has returned is not durable.",
     "Audit (P13); verify-job is tested, not proved.",

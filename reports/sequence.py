@@ -5,7 +5,7 @@ crash cuts the worker's lane: until the next claim there is no worker.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ..checkers.evidence import Frame, Trace
@@ -84,6 +84,10 @@ def diagram(trace: Trace) -> Diagram:
         after = {**state, **frame.changed}
         steps.append(_step(position, frame, state, after))
         state = after
+    if trace.repeats is not None:
+        steps[-1] = replace(
+            steps[-1], rule=f"{steps[-1].rule}; all is as after step {trace.repeats}, and so on for ever"
+        )
     people = any(PERSON in (step.source, step.target) for step in steps)
     return Diagram((*LANES, PERSON) if people else LANES, tuple(steps))
 

@@ -133,6 +133,10 @@ MUTANTS: Final = {
         Mutant("unlooked", "nobody looks at the lease before B3", unlooked=True),
         Mutant("look-by-token", "a fencing look lets the asker's own earlier request pass", token_alone=True),
         Mutant("started-unchecked-unlooked", "both", unchecked=True, unlooked=True),
+        Mutant("events-unfenced-unlooked", "both", ("stream",), unlooked=True),
+        Mutant("effects-unfenced-unlooked", "both", ("effects",), unlooked=True),
+        Mutant("condition-alone", "no store is fenced; appends are conditional", _EVERY),
+        Mutant("condition-alone-unlooked", "the same, and nobody looks at the lease before B3", _EVERY, unlooked=True),
         Mutant(
             "lease-alone", "no fence, no condition: a writer looks whether it holds the lease, and writes in another step",
             _EVERY, unconditional=True, parted="lease alone",

@@ -5,15 +5,14 @@ from typing import Any, NamedTuple, cast
 
 from ..runtime.commands import Claim, Execute
 from ..runtime.records import TERMINAL
-from ..runtime.store import StaleEpoch, StoreError
+from ..runtime.store import StaleEpoch
 from .interleave_acts import Acts, stores_of
 from .interleave_mutants import Phase, allowed
 from .interleave_store import NAMES, Numbers
-from .interleave_turn import Answer, Turns, refused
+from .interleave_turn import LOST, Answer, Turns, refused
 
 Actor = tuple[int, Phase]
 """A worker: its turn, and how far its command is. -N: worker N between two turns, who may claim its own lease again."""
-LOST = refused(StoreError("no answer"))
 
 
 class Step(NamedTuple):

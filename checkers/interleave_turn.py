@@ -13,7 +13,7 @@ from ..runtime import drive
 from ..runtime.commands import Command, Ports
 from ..runtime.drive import StoppedError
 from ..runtime.records import Lease
-from ..runtime.store import Store, VersionConflict
+from ..runtime.store import Store, StoreError, VersionConflict
 from ..runtime.tool import Tool
 from ..runtime.turn import Worker
 from .interleave_case import JOB, TOOL, TTL
@@ -42,6 +42,10 @@ def refused(error: Exception) -> Answer:
     """An error as an answer."""
     tail = (error.tail, error.ended) if isinstance(error, VersionConflict) else ()
     return Answer(f"{error!r} {tail!r}", None, error)
+
+
+LOST: Final = refused(StoreError("no answer"))
+"""What a store answers that may have done everything, or nothing."""
 
 
 class _Reached(BaseException):
@@ -124,7 +128,13 @@ class Turns:
         return self._reach(owner, -1, None, at, onward)
 
     def told(self, turn: int, answer: Answer, at: float, onward: Onward = unknown) -> int:
-        """The turn after one more answer, where the driver looks at the clock at this time."""
+        """The turn after one more answer, where the driver looks at the clock at this time.
+
+        A command that got no answer is repeated, and a driver that has its answer then goes on as if it had come at once: so it
+        is taken for one that had it at once (T-WRITE). A test goes both ways.
+        """
+        while self._turns[turn].answer is LOST and answer is not LOST:
+            turn = self._turns[turn].before
         return self._reach(self._turns[turn].owner, turn, answer, at, onward)
 
     def looking(self, turn: int, at: float, onward: Onward = unknown) -> int:

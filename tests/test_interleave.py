@@ -14,6 +14,7 @@ from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.checkers.interleave_mutants import MUTANTS, SHIPPED
 from crashwindow.checkers.interleave_replay import differences, replay, sample
 from crashwindow.checkers.interleave_stage import CLAIMED, DEEP, KILLS, QUICK, exhausted, interleavings, planted
+from crashwindow.checkers.interleave_turn import LOST
 from crashwindow.checkers.interleave_whole import on_postgres, on_sqlite
 from crashwindow.checkers.verify import Context
 from crashwindow.model.boundaries import BY_NAME
@@ -142,6 +143,21 @@ def test_a_driver_tells_from_the_clock_only_whether_its_lease_lasts() -> None:
             (anew,) = turns._run(turn.owner, turn.before, turn.answer, at)
             same = turns[turns.looking(number, at)]
             assert (anew.command, anew.stopped) == (same.command, same.stopped)
+
+
+def test_a_driver_goes_on_after_a_repetition_as_if_it_had_been_answered_at_once() -> None:
+    """Errors that were overcome are forgotten: with one before its last answer a driver comes to the same command as without."""
+    turns = graph("fail-2").floor.turns
+    looked = 0
+    for number in range(0, len(turns), 8):
+        _, before, answer, at, command, _, _, stopped = turns[number]
+        if before >= 0 and answer is not LOST and turns[before].command is not None:
+            lost = turns.told(before, LOST, at)
+            if turns[lost].asks == turns[before].asks:
+                (anew,) = turns._run(turns[number].owner, lost, answer, at)
+                assert (anew.command, anew.stopped) == (command, stopped)
+                looked += 1
+    assert looked > 20
 
 
 def test_a_violation_refutes_the_claim() -> None:

@@ -147,11 +147,7 @@ class Campaign:
         return [job for job in self._jobs.values() if not job.ended]
 
     def _submit(self) -> None:
-        """New jobs in bursts, once most of the last one are done.
-
-        Not one for one: workers come back to a job that was left when they have come to the end of the open jobs, so a stream
-        of new ones that never ends would keep those of dead processes waiting.
-        """
+        """New jobs in bursts, once most of the last one are done: threads have much to do, then little."""
         working = sum(job.status == "open" for job in self._jobs.values())
         burst = JOBS * len(self._fleet.slots) * self._options.concurrency
         for _ in range(burst - working if working <= burst // 4 else 0):

@@ -3,10 +3,24 @@
 Nothing of the runtime's logic is asked: rows are read as they are stored, effects are counted in the world.
 """
 
+from typing import Final
+
 from ..runtime.store_rules import encode
 from .crash_judge import AT_REST, ENDS, Durable, beyond_the_end, broken_at_rest, broken_now
 from .interleave_floor import Floor, State
 from .interleave_store import NAMES, Effects, Ledger, Stream
+
+UNSETTLED: Final = {
+    "parked": ("INFLIGHT", "NO_EFFECT"),
+    "failed": ("INFLIGHT",),
+    "cancelled": ("INFLIGHT", "UNKNOWN"),
+}
+"""What the ledger cannot say of the step of a job at rest (P6)."""
+
+
+def unsettled(durable: Durable, ledger: str) -> bool:
+    """Whether a job of one step is at rest, and the ledger speaks of one that is under way."""
+    return ledger in UNSETTLED.get(durable.status, ())
 
 
 class Judge:
@@ -25,6 +39,11 @@ class Judge:
             rests = durable.status in AT_REST
             found = (broken_at_rest if rests else broken_now)(durable, world.witnessed)
             found += beyond_the_end([row[2] for row in durable.events])
+            found += [
+                f"P6: the job is {durable.status}, and the ledger says {s}"
+                for _, s, _ in durable.ledger
+                if unsettled(durable, s)
+            ]
             self._judged[key] = tuple(dict.fromkeys(found))
         return self._judged[key]
 

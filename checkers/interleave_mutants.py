@@ -21,7 +21,7 @@ class Mutant:
     unchecked: a started append that is refused is taken for done. parted: whether a write is allowed is found out in one step,
     and it is made in another: of B1; or of every write, and then nothing but the lease is looked at. unlooked: the worker never
     looks at the clock, so it neither renews its lease nor stops before B3 when that is over. token_alone: a fencing look
-    at the tool refuses the requests of older epochs only.
+    at the tool refuses the requests of older epochs only. unowned: B1 takes a record that is not committed from whoever holds it.
     """
 
     name: str = ""
@@ -32,6 +32,7 @@ class Mutant:
     parted: Literal["", "acquire", "lease alone"] = ""
     unlooked: bool = False
     token_alone: bool = False
+    unowned: bool = False
 
     def looks_first(self, command: Command) -> bool:
         """Whether this write is made in two steps."""
@@ -45,9 +46,11 @@ class Mutant:
             command = replace(command, expected=len(shelf.store._streams[command.job_id].events))
         unfenced = ("ledger",) if phase == "checked" and self.parted == "acquire" else self.unfenced
         fences = _lowered(shelf, unfenced)
-        if phase == "checked" and isinstance(command, Acquire):
+        if isinstance(command, Acquire) and (phase == "checked" or self.unowned):
             for ledger in shelf.store._ledgers.values():
-                ledger.records.pop(command.record.idempotency_key, None)
+                held = ledger.records.get(command.record.idempotency_key)
+                if held is not None and (phase == "checked" or not held.committed):
+                    del ledger.records[held.idempotency_key]
         try:
             return act(command)
         except (StaleEpoch, VersionConflict):
@@ -135,6 +138,8 @@ MUTANTS: Final = {
         Mutant("started-unchecked-unlooked", "both", unchecked=True, unlooked=True),
         Mutant("events-unfenced-unlooked", "both", ("stream",), unlooked=True),
         Mutant("effects-unfenced-unlooked", "both", ("effects",), unlooked=True),
+        Mutant("ledger-unowned", "B1 takes a record from a newer epoch", unowned=True),
+        Mutant("ledger-unfenced-unowned", "both", ("ledger",), unowned=True),
         Mutant("condition-alone", "no store is fenced; appends are conditional", _EVERY),
         Mutant("condition-alone-unlooked", "the same, and nobody looks at the lease before B3", _EVERY, unlooked=True),
         Mutant(

@@ -15,6 +15,7 @@ from .interleave import follow, parse
 from .interleave_acts import stores_of, truth
 from .interleave_case import JOB, TTL, submission
 from .interleave_floor import Floor, Move, State
+from .interleave_history import Excuses
 from .interleave_judge import Judge
 from .interleave_turn import Answer, answered, refused
 
@@ -32,10 +33,11 @@ def replay(key: str) -> Iterator[Replayed]:
     """The schedule of a replay key, performed anew. Raises ValueError for a key that names none, or that is not possible."""
     case, mutant, schedule = parse(key)
     floor = Floor(case, mutant)
-    judge = Judge(floor)
+    judge, excuses = Judge(floor), Excuses()
     for before, (word, after, problems) in follow(floor, schedule):
         changed = "; ".join(_changes(judge.durable(before), judge.durable(after), floor, before, after))
-        yield Replayed(after.at, word, changed, (*problems, *judge.problems(after)))
+        unexcused = excuses.hear(word, judge.durable(before))
+        yield Replayed(after.at, word, changed, (*problems, *unexcused, *judge.problems(after)))
 
 
 def _changes(old: Durable, new: Durable, floor: Floor, before: State, after: State) -> Iterator[str]:

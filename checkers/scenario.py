@@ -1,4 +1,7 @@
-"""Running a scenario: its model half by search, its runtime half by killed processes on a real SQLite store."""
+"""Running a scenario: its model half by search, its runtime half by killed processes on a real SQLite store.
+
+One of several workers replays a run of the fleet, and a schedule of the shipped driver (`fleet_scenario`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +16,7 @@ from .crash import run_schedule
 from .crash_run import Traces
 from .evidence import ScenarioResult, Trace
 from .explore import Space
+from .fleet_scenario import counterexample, runtime
 from .observed import window_of
 from .search import check, complete, shortest
 from .traces import trace_to
@@ -39,8 +43,8 @@ def run(scenario: Scenario, known: Known, tell: Callable[[str], None] = lambda l
     observed, trace = _model(scenario, known)
     detail = [f"model: {observed}"] if scenario.property or scenario.window else []
     passed = observed == scenario.expect
-    if scenario.run:
-        problems, outcome = _runtime(scenario, tell)
+    if scenario.run or scenario.interleaving:
+        problems, outcome = _runtime(scenario, tell) if scenario.run else _workers(scenario, trace)
         passed = passed and not problems
         detail.append(f"runtime: {'; '.join(problems) or outcome}")
     key = scenario.key()
@@ -61,11 +65,32 @@ def _model(scenario: Scenario, known: Known) -> tuple[str, Trace | None]:
         return ("holds" if known.windows[scenario.window] else "refuted"), None
     if scenario.property is None:
         return scenario.expect, None
+    if scenario.interleaving:
+        try:
+            return counterexample(scenario, scenario.interleaving)
+        except ValueError as error:
+            return f"no run of the model: {error}", None
     if scenario.expect == "holds":
         violation = check(complete(scenario.policy, known.spaces), BY_ID[scenario.property])
         return ("refuted", violation.trace) if violation else ("holds", None)
     space, state = shortest(scenario.policy, BY_ID[scenario.property].never)
     return ("refuted", trace_to(space, state)) if state is not None else ("holds", None)
+
+
+def _workers(scenario: Scenario, trace: Trace | None) -> tuple[list[str], str]:
+    """The same of a schedule of several workers, with what the scenario says of a protection beside."""
+    run = scenario.interleaving
+    assert run is not None
+    if trace is None:
+        return ["there is no run to perform"], ""
+    try:
+        problems, seen = runtime(scenario, run, trace)
+    except ValueError as error:
+        return [str(error)], ""
+    return (
+        problems,
+        f"{seen}{f'; {run.beside.says}' if run.beside else ''}; the model's run: crashwindow replay {trace.key}",
+    )
 
 
 def _runtime(scenario: Scenario, tell: Callable[[str], None]) -> tuple[list[str], str]:

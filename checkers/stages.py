@@ -233,10 +233,9 @@ def scenarios(context: Context) -> Found:
         context.tell(f"scenario: {scenario.name}")
         result = run(scenario, known)
         found.scenarios.append(result)
-        if scenario.claim in replayed and scenario.run and result.passed:
-            said = (
-                f"the runtime shows the same under policy {scenario.policy!r}: {scenario.title}: {scenario.run.outcome}"
-            )
+        if scenario.claim in replayed and (scenario.run or scenario.interleaving) and result.passed:
+            ended = scenario.run.outcome if scenario.run else f"{scenario.property} is broken"
+            said = f"the runtime shows the same under policy {scenario.policy!r}: {scenario.title}: {ended}"
             item = Item(checker="replay", verdict=Verdict.REFUTED, statement=said, command=result.command)
             found.add(scenario.claim, item)
     return found

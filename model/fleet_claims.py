@@ -73,7 +73,7 @@ def _unproved(claim: Claim, why: str) -> Claim:
 
 def _refuted(name: str, policy: str, properties: tuple[str, ...], beside: str, sentence: str) -> Claim:
     return Claim(name, "as_written", sentence, (_BARRIER,), "T-FENCE, T-WRITE", policy, "refuted", properties, _STORE + _TOOL,
-                 ("explore",), "REFUTED", beside)  # fmt: skip
+                 ("explore", "replay"), "REFUTED", beside)  # fmt: skip
 
 
 FLEET_REASONS: Final = {f"{name}-ANY": why for name, why in UNPROVED.items()}

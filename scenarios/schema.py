@@ -1,9 +1,9 @@
 """Scenario files: what is tried, as data, with the verdict that is expected of it.
 
 A file is YAML, a list of scenarios. A scenario has a model half (does a property hold, or fail, under a policy; does a window's
-row agree) and a runtime half (a crash schedule on a real SQLite store, with the outcome that it must have); either may
-be left out, not both. `list: regression` scenarios keep a defect or a refutation from coming back; `exploratory` ones show
-how the system behaves.
+row agree) and a runtime half (a crash schedule on a real SQLite store, with the outcome that it must have, or a schedule of
+several workers, with the properties that it must break); either may be left out, not both. `list: regression` scenarios keep
+a defect or a refutation from coming back; `exploratory` ones show how the system behaves.
 """
 
 from collections.abc import Collection
@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, Validat
 from ..model.claims import CLAIM_BY_ID
 from ..model.properties import BY_ID as PROPERTIES
 from ..model.windows import BY_ID as WINDOWS
+from .fleet_policies import FLEET_POLICIES
 from .policies import POLICIES
 
 FOLDER = Path(__file__).parent
@@ -61,6 +62,35 @@ class Run(Base):
     steps: tuple[Step, ...] = ()
 
 
+class Beside(Base):
+    """Another protection that guards against the same, so that with the model's alone taken away nothing breaks.
+
+    mutant: without the model's protection alone. stops: the word before which the schedule is then stopped; "" where it goes on.
+    other: without the other protection alone. says: what that is.
+    """
+
+    mutant: str
+    stops: str = ""
+    other: str
+    says: str
+
+
+class Interleaving(Base):
+    """A schedule of several workers on the shipped driver: `crashwindow replay interleave:CASE@MUTANT:SCHEDULE` performs it.
+
+    model: the digits of the model's run, a shortest one for a job of one step: `crashwindow replay model:POLICY:MODEL`.
+    schedule: begins with that run in the scheduler's words, and ends where the properties are broken in the stores or in the
+    world. mutant: what is taken away. violates: all properties that have to break.
+    """
+
+    model: str
+    case: str
+    mutant: str
+    schedule: str
+    violates: tuple[str, ...]
+    beside: Beside | None = None
+
+
 class Scenario(Base):
     """One thing that is tried."""
 
@@ -68,15 +98,18 @@ class Scenario(Base):
     title: str
     list: Literal["regression", "exploratory"]
     source: str
-    policy: Annotated[str, _known("policy", POLICIES)] = "hardened"
+    policy: Annotated[str, _known("policy", (*POLICIES, *FLEET_POLICIES))] = "hardened"
     claim: Annotated[str, _known("claim", CLAIM_BY_ID)] | None = None
     window: Annotated[str, _known("window", WINDOWS)] | None = None
     property: Annotated[str, _known("property", PROPERTIES)] | None = None
     expect: Literal["holds", "refuted"]
     run: Run | None = None
+    interleaving: Interleaving | None = None
 
     def key(self) -> str | None:
         """The replay key of the runtime half."""
+        if self.interleaving:
+            return f"interleave:{self.interleaving.case}@{self.interleaving.mutant}:{self.interleaving.schedule}"
         if self.run is None:
             return None
         policy = "" if self.policy == "hardened" else f"@{self.policy}"
@@ -99,6 +132,12 @@ def load(path: Path) -> list[Scenario]:
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_explain(data, error)}") from error
     for scenario in scenarios:
+        if scenario.interleaving is not None and (scenario.policy not in FLEET_POLICIES or scenario.property is None):
+            raise ScenarioError(
+                f"{path}: scenario {scenario.name!r} interleaves workers: give it a `property`, and a `policy` of a fleet"
+            )
+        if scenario.interleaving is None and scenario.policy in FLEET_POLICIES:
+            raise ScenarioError(f"{path}: scenario {scenario.name!r} is of a fleet: give it `interleaving`")
         if scenario.run is None and scenario.property is None and scenario.window is None:
             raise ScenarioError(
                 f"{path}: scenario {scenario.name!r} tries nothing: give it `run`, `property` or `window`"

@@ -72,10 +72,9 @@ def _one(claim: Claim, context: Context) -> Subject:
 
 def _two(claim: Claim, context: Context, tool: dict[str, str]) -> Subject:
     fleet = searched_fleet(FENCED, tool)
-    rests = [(words, rest) for words, rest in RESTS["fleet"] if words != "parked" or tool["on_unknown"] != "fail"]
     what = f"two workers ({', '.join(f'{field} {value}' for field, value in tool.items())}): "
     space = two_workers(tool, context.spaces)
-    return Subject(space, fleet_moves(fleet, space.engine, claim.assumptions, reduced=True), rests, what)
+    return Subject(space, fleet_moves(fleet, space.engine, claim.assumptions, reduced=True), RESTS["fleet"], what)
 
 
 def examined(claim: Claim, subject: Subject) -> Item:

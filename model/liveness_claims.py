@@ -41,7 +41,7 @@ def _without(missed: str, beside: str, policy: str, needed: tuple[str, ...], sen
     """The same machine without one of the assumptions: there is a run that never comes to rest."""
     left = tuple(a for a in needed if a != missed)
     return Claim(
-        f"WITHOUT-{missed}",
+        f"NO-{missed[2:]}",
         "as_written",
         sentence,
         (_CITED,),

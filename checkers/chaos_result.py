@@ -42,7 +42,7 @@ class Memory(NamedTuple):
 class Result:
     """What was found.
 
-    requests, effects: lines of the world. overtaken: effects by a process whose job others had requested under a newer epoch.
+    requests, effects: lines of the world. overtaken: effects after a request of the same job under a newer epoch.
     taken_over: pauses that ended with the job where it was waited for. longest_pause: in seconds. struck: faults by kind and
     moment; gaps: the moments where a kind never struck; missing: what cannot be done on this store, and why. ended: workers that
     nobody killed. memory: (seconds of life, bytes) by process.
@@ -66,6 +66,10 @@ class Result:
     disk_refusals: int = 0
     ended: list[str] = field(default_factory=list)
     memory: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
+
+    def quiet_kept(self, options: Options) -> bool:
+        """Whether no process was stopped for longer than the quiet time (A-QUIET): else a doubled effect proves nothing."""
+        return bool(options.without) or self.longest_pause <= options.quiet
 
     @property
     def passed(self) -> bool:

@@ -32,6 +32,8 @@ FULL: Final = (0.2, 0.8)
 
 BOUND: Final = 0.75
 """The part of the quiet time D that a process is stopped for, at most: the rest is for a machine that is busy (A-QUIET)."""
+EARLY: Final = 0.25
+"""The part of it after which a process is let on before the server is stopped."""
 WATCH: Final = 3.0
 """Seconds that a job is judged again after a process was let on at it: whatever it still does must not matter."""
 LATER: Final = 2.0
@@ -169,7 +171,13 @@ class Strikes:
         self._paused.append(Paused(slot, fault, reached.job_id, epoch, time.monotonic()))
 
     def _restart(self, slot: Slot, fault: Fault) -> None:
-        """The server ends; the write that was held goes nowhere; the server comes back."""
+        """The server ends; the write that was held goes nowhere; the server comes back.
+
+        That takes a while, in which nobody is let on: who has been stopped for long goes on before (A-QUIET).
+        """
+        for paused in list(self._paused):
+            if time.monotonic() - paused.since > EARLY * self._options.quiet:
+                self._let_on(paused)
         site = cast(EmbeddedSite, self._site)
         site.stop("kill" if fault.kind == "server kill" else "immediate")
         slot.say("go")

@@ -225,3 +225,10 @@ def test_the_command_tells_what_it_found(
     monkeypatch.setattr(chaos, "run", lambda site, options, tell: broken)
     assert main([*command, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["violations"] == broken.violations
+
+
+def test_a_pause_beyond_the_quiet_time_is_said() -> None:
+    """Where the machine lets a process on too late, A-QUIET was not kept, and the result knows."""
+    options = Options(1.0, quiet=5.0)
+    assert Result(0, longest_pause=4.9).quiet_kept(options)
+    assert not Result(0, longest_pause=5.1).quiet_kept(options)

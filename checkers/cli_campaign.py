@@ -103,8 +103,8 @@ def _show(console: Console, options: "Options", result: "Result") -> None:
         f"{result.seconds} s, {result.jobs} jobs: {ends}; {result.parked} times"
         f" parked and answered; verify-job accepts {result.verified}",
         f"{faults} faults; {result.taken_over} pauses ended with the job in other hands; {result.overtaken} effects after a"
-        f" request under a newer epoch; longest pause {result.longest_pause} s of D = {options.quiet} s; {result.disk_refusals} times"
-        " the disk was full",
+        f" request under a newer epoch; longest pause {result.longest_pause} s of D = {options.quiet} s;"
+        f" {result.disk_refusals} times the disk was full",
         f"{result.requests} requests, {result.effects} effects: doubled {result.doubled}, lost {result.lost}, failures outside"
         f" the ambiguity class {result.unexcused}, jobs not at rest {result.stuck}, violations {len(result.violations)}",
     )

@@ -24,8 +24,9 @@ from .traces import trace_to
 REST = guard(job="completed|failed|cancelled|parked|waiting", at="idle")
 RESTS: Final[Mapping[str, tuple[Guard, tuple[str, ...]]]] = {
     HARDENED_GATE.name: (guard(job="completed|failed|cancelled", at="idle"),
-                         ("somebody signals, unasked", "cancel a waiting job", "cancel an open job")),
-    HARDENED_COMPENSATION.name: (guard(job="ended|parked", at="idle"), ()),
+                         ("somebody signals, unasked", "cancel a waiting job", "cancel an open job",
+                          "a person has another step undone")),
+    HARDENED_COMPENSATION.name: (guard(job="ended|parked", at="idle"), ("person: gives the job up",)),
     HARDENED_RECORDED.name: (guard(job="completed", at="idle"), ()),
 }  # fmt: skip
 """For machines of other models than the step's: where they are at rest, and the rules that a run to rest may not need beside

@@ -2,12 +2,13 @@
 
 How to read it. The original step is seen as its contract sees it, through `model.contract_step.INTERFACE`: what its records say
 (`original`) and whether its effect happened (`deed`). The compensation is a step of its own, under the same protocol: ledger,
-started event, call, effect record, step_compensated, ledger, node. `asked` is a request that no attempt has used up yet, made
-by a person or by a step that ended as a compensatable failure; each request grants one call. `attempt` is the newest one: open
-(or lost, where compensation_failed says that its outcome is unknown) until it is proved that it did nothing. `undone` counts
-what the callback did to the world; `request` is its call while somebody waits for the answer, `late` counts those that nobody
-waits for any more. A worker may crash at any place, without limit (A-ONE-WORKER). A row is a write with its definite answer
-(T-WRITE).
+started event, call, effect record, step_compensated, command_committed, ledger, node. `asked` is a request that no attempt has
+used up yet, made by a person or by a step that ended as a compensatable failure, or a worker's grant after proof that the last
+attempt did nothing; each is good for one call. `attempt` is the newest one: open (or lost, where compensation_failed says that
+its outcome is unknown) until it is proved that it did nothing. `undone` counts what the callback did to the world; `request` is
+its call while somebody waits for the answer, `late` counts those that nobody waits for any more. `job` is parked where its park
+is about the compensation; whatever else holds the job up is not seen here. A worker may crash at any place, without limit
+(A-ONE-WORKER). A row is a write with its definite answer (T-WRITE).
 
 What a rule changes when it is off. K-BARRIER: nothing is written before the call, and a worker that finds no step_compensated
 calls. K-COMMITTED: whatever was finished is compensated, whatever its outcome. K-QUIET: an effect of which nobody knows is
@@ -37,8 +38,11 @@ IDEMPOTENT: Final = "every callback is idempotent"
 HARDENED_COMPENSATION: Final = RulePolicy("compensation-hardened", frozenset(COMPENSATION_RULES))
 
 LEDGER: Final = ("none", "inflight", "no_effect", "unknown", "committed")
-PLACES: Final = ("idle", "decide", "acquire", "start", "call", "await", "put_record", "append_compensated", "commit",
-                 "append_node", "append_no_effect", "ledger_no_effect", "append_lost", "ledger_unknown", "park")  # fmt: skip
+PLACES: Final = ("idle", "decide", "acquire", "start", "call", "await", "put_record", "append_compensated", "append_committed",
+                 "commit", "append_node", "append_no_effect", "ledger_no_effect", "append_lost", "ledger_unknown",
+                 "park")  # fmt: skip
+CLOSED: Final = "closed|disproved"
+BEGUN: Final = f"open|lost|{CLOSED}"
 AT_WORK: Final = "|".join(place for place in PLACES if place != "idle")
 
 FIELDS: Final = (
@@ -46,13 +50,15 @@ FIELDS: Final = (
     Field("idempotent", Scope.CONFIG, NO_YES, "whether a repeated call of the callback changes nothing", NO_YES),
     Field("job", Scope.DURABLE, ("open", "parked", "ended"), "status of the job"),
     Field("original", Scope.DURABLE, ("none", "started", "unknown", "no_effect", "ok"), "what the original step's records say"),
-    Field("asked", Scope.DURABLE, NO_YES, "a compensation_requested event that no attempt has used up"),
-    Field("attempt", Scope.DURABLE, ("none", "open", "lost", "closed"), "the newest compensation_started: open, with "
-          "compensation_failed(unknown), or proved to be without effect"),
+    Field("asked", Scope.DURABLE, NO_YES, "a request, or a grant, that no attempt has used up"),
+    Field("attempt", Scope.DURABLE, ("none", "open", "lost", "closed", "disproved"), "the newest compensation_started: open, "
+          "with compensation_failed(unknown), or without effect: by compensation_failed, or as somebody proved"),
     Field("record", Scope.DURABLE, NO_YES, "the compensation's effect record"),
-    Field("done", Scope.DURABLE, NO_YES, "a step_compensated event"),
+    Field("done", Scope.DURABLE, NO_YES, "a step_compensated event, or the word that it happened"),
+    Field("told", Scope.DURABLE, ("no", "compensated", "committed"), "the events: step_compensated, then command_committed"),
     Field("ledger", Scope.DURABLE, LEDGER, "the compensation's ledger record"),
     Field("node", Scope.DURABLE, NO_YES, "node_finished(compensated)"),
+    Field("cancel", Scope.DURABLE, NO_YES, "a cancel_requested event"),
     Field("quiet", Scope.CLOCK, NO_YES, "the original's last request can act no more (A-QUIET)"),
     Field("at", Scope.VOLATILE, PLACES, "the worker's place"),
     Field("deed", Scope.WORLD, ("none", "done", "late"), "the original's effect: late, when it came after its compensation"),
@@ -98,17 +104,17 @@ def _original(on: frozenset[str]) -> Iterator[Rule]:
         yield row(each.name, Actor.WORKER, first, f"original:{each.after}" + (" quiet:no" if runs else ""),
                   meets=f"deed:{deed}", source="T-RECOVER")  # fmt: skip
         if runs and "K-TERMINAL" not in on:
-            yield row(f"{each.name}, though a compensation has begun", Actor.WORKER, f"{sees} attempt:open|lost|closed",
+            yield row(f"{each.name}, though a compensation has begun", Actor.WORKER, f"{sees} attempt:{BEGUN}",
                       f"original:{each.after} quiet:no rerun:yes", meets=f"deed:{deed}")  # fmt: skip
     yield row("the original can act no more", Actor.CLOCK, "original:unknown quiet:no", "quiet:yes", source="A-QUIET")
 
 
 def _requests(on: frozenset[str]) -> Iterator[Rule]:
     """A step asks when it ends as a compensatable failure; a person asks of whatever step, and again after a refusal."""
-    fresh = "asked:no attempt:none|closed done:no"
+    fresh = f"asked:no attempt:none|{CLOSED} done:no"
     event = ("compensation_requested",)
     yield row("the step ends as a compensatable failure", Actor.WORKER, f"{fresh} attempt:none original:ok job:open at:idle",
-              "asked:yes", boundary="request_compensation", emits=event, source="T-COMP")  # fmt: skip
+              "asked:yes", boundary="append_node_failed", emits=("node_finished",), source="T-COMP")  # fmt: skip
     yield row("person: asks for the compensation", Actor.PERSON, f"{fresh} job:open|parked", "asked:yes job:open",
               boundary="request_compensation", emits=event, source="T-COMP")  # fmt: skip
     yield row("claim", Actor.WORKER, "at:idle job:open", "at:decide", boundary="claim", source="T-WORKER")
@@ -140,7 +146,7 @@ def _decide(on: frozenset[str]) -> Iterator[Rule]:
         "there is nothing to compensate", "asked:yes original:none|no_effect", "asked:no at:idle", "K-COMMITTED"
     )
     yield decide("the original is to be resolved first", "original:started|unknown", "at:idle", "K-COMMITTED")
-    yield decide("the last attempt did nothing", "attempt:closed", "at:ledger_no_effect", "T-COMP")
+    yield decide("the last attempt did nothing", f"attempt:{CLOSED}", "at:ledger_no_effect", "T-COMP")
     yield decide("nobody asks", "", "at:idle job:ended")
 
 
@@ -187,21 +193,21 @@ def _world() -> Iterator[Rule]:
 
 def _success() -> Iterator[Rule]:
     """The success writes, in T-ORDER; recovery passes through the same ones and repairs what is missing."""
-    for name, writes, boundary, emits in (
-        ("put_record", "record:yes at:append_compensated", "put_effect", ()),
-        ("append_compensated", "done:yes at:commit", "append_compensated", ("step_compensated", "command_committed")),
-        ("commit", "ledger:committed at:append_node", "commit", ()),
-        ("append_node", "node:yes at:decide", "append_node_finished", ("node_finished",)),
-    ):
-        yield row(
-            name.replace("_", " "),
-            Actor.WORKER,
-            f"at:{name}",
-            writes,
-            boundary=boundary,
-            emits=emits,
-            source="T-ORDER K3",
-        )
+    for name, sees, writes, boundary, emits in (
+        ("put_record", "", "record:yes at:append_compensated", "put_effect", ()),
+        ("append_compensated", "told:no", "told:compensated done:yes at:append_committed", "append_compensated",
+         ("step_compensated",)),
+        ("append_committed", "told:compensated", "told:committed at:commit", "append_committed", ("command_committed",)),
+        ("commit", "", "ledger:committed at:append_node", "commit", ()),
+        ("append_node", "", "node:yes at:decide", "append_node_finished", ("node_finished",)),
+    ):  # fmt: skip
+        yield row(name.replace("_", " "), Actor.WORKER, f"at:{name} {sees}", writes, boundary=boundary, emits=emits,
+                  source="T-ORDER K3")  # fmt: skip
+    there = "it is there"
+    yield row(f"append compensated: {there}", Actor.WORKER, "at:append_compensated told:compensated|committed",
+              "at:append_committed", source="T-ORDER U1")  # fmt: skip
+    yield row(f"append committed: {there}", Actor.WORKER, "at:append_committed told:committed", "at:commit",
+              source="T-ORDER U2")  # fmt: skip
 
 
 def _failure() -> Iterator[Rule]:
@@ -214,26 +220,32 @@ def _failure() -> Iterator[Rule]:
     for status in ("no_effect", "unknown"):
         yield row(f"ledger {status}", Actor.WORKER, f"at:ledger_{status}", f"ledger:{status} at:park",
                   boundary=f"ledger_{status}", source="T-ORDER B7'")  # fmt: skip
-    yield row(
-        "park",
-        Actor.WORKER,
-        "at:park",
-        "job:parked at:idle",
-        boundary="park",
-        emits=("job_parked",),
-        source="T-COMP",
-    )
+    for name, sees in (
+        ("park", "cancel:no"),
+        ("park, though it is given up: an attempt is open", "cancel:yes attempt:open|lost"),
+    ):
+        yield row(name, Actor.WORKER, f"at:park {sees}", "job:parked at:idle", boundary="park", emits=("job_parked",),
+                  source="T-COMP")  # fmt: skip
+    yield row("given up: the job ends", Actor.WORKER, f"at:park cancel:yes attempt:none|{CLOSED}", "job:ended at:idle",
+              boundary="append_cancelled", source="T-WORKER")  # fmt: skip
+    yield row("grant another attempt", Actor.WORKER, "at:park attempt:disproved asked:no", "asked:yes at:decide",
+              boundary="schedule_retry", emits=("retry_scheduled",), source="T-COMP")  # fmt: skip
 
 
 def _person() -> Iterator[Rule]:
-    """A person, or the callback's query, says what an open attempt has done; a job without one may be ended."""
-    told = ("invocation_resolved",)
-    yield row("resolved: it happened", Actor.PERSON, "job:parked attempt:open|lost done:no", "done:yes job:open",
-              meets="undone:1|2", boundary="resolve", emits=told, source="A-PERSON")  # fmt: skip
-    yield row("resolved: it did not happen", Actor.PERSON, "job:parked attempt:open|lost done:no", "attempt:closed job:open",
-              meets="undone:0 late:0 request:none", boundary="resolve", emits=told, source="A-PERSON, A-QUIET")  # fmt: skip
-    yield row("person: ends the job", Actor.PERSON, "job:parked attempt:none|closed original:none|no_effect|ok", "job:ended",
-              emits=("job_failed",), source="T-WORKER")  # fmt: skip
+    """A person, or the callback's query, says what an open attempt has done; a job that is given up ends once there is none."""
+    told, open_one = ("invocation_resolved",), "attempt:open|lost done:no"
+    for who, actor, sees, happened, not_happened, source in (
+        ("resolved", Actor.PERSON, "job:parked", "job:open", "job:open", "A-PERSON"),
+        ("query", Actor.WORKER, "at:park", "at:put_record", "at:ledger_no_effect", "T-COMP"),
+    ):
+        yield row(f"{who}: it happened", actor, f"{sees} {open_one}", f"done:yes {happened}", meets="undone:1|2",
+                  boundary="resolve", emits=told, source=source)  # fmt: skip
+        yield row(f"{who}: it did not happen", actor, f"{sees} {open_one}", f"attempt:disproved {not_happened}",
+                  meets="undone:0 late:0 request:none", boundary="resolve", emits=told, source=f"{source}, A-QUIET")  # fmt: skip
+    yield row("person: gives the job up", Actor.PERSON, "job:open|parked cancel:no", "cancel:yes", boundary="cancel",
+              emits=("cancel_requested",), source="T-WORKER")  # fmt: skip
+    yield row("the job is queued again, for whatever else", Actor.PERSON, "job:parked", "job:open", source="T-WORKER")
 
 
 def _crash() -> Iterator[Rule]:

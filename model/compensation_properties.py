@@ -2,14 +2,13 @@
 
 from typing import Final
 
-from .compensation import AT_WORK, PLACES
+from .compensation import AT_WORK, BEGUN, CLOSED, PLACES
 from .machine import guard
 from .properties import Property
 from .words import clauses, words
 
-BEGUN: Final = "open|lost|closed"
 FAILURE: Final = "append_lost|ledger_unknown|append_no_effect|ledger_no_effect|park"
-SUCCESS: Final = "put_record|append_compensated|commit|append_node"
+SUCCESS: Final = "put_record|append_compensated|append_committed|commit|append_node"
 
 
 def but(*places: str) -> str:
@@ -28,7 +27,7 @@ COMPENSATION_PROPERTIES: Final = (
             words("record:yes undone:0|2"),
             words("ledger:committed undone:0|2"),
             words("node:yes undone:0|2"),
-            words("attempt:closed undone:1|2"),
+            words(f"attempt:{CLOSED} undone:1|2"),
             words("ledger:no_effect undone:1|2"),
             words("job:ended attempt:open|lost done:no"),
             words("job:ended|parked record:yes done:no"),
@@ -83,8 +82,8 @@ COMPENSATION_INVARIANT: Final = (
         "K-BARRIER: an attempt calls once, and there is no further one before it is proved that it did nothing",
         {
             "nothing acts before the barrier": "attempt:none undone:1|2",
-            "nothing is on its way without an open attempt": "attempt:none|closed late:1|2",
-            "nobody calls without an open attempt": "attempt:none|lost|closed at:call|await|append_no_effect|append_lost",
+            "nothing is on its way without an open attempt": f"attempt:none|{CLOSED} late:1|2",
+            "nobody calls without an open attempt": f"attempt:none|lost|{CLOSED} at:call|await|append_no_effect|append_lost",
             "no second attempt beside an open one": "attempt:open|lost at:acquire|start",
             "a call has somebody who waits": f"request:sent|acted|refused at:{but('await')}",
             "before the call nothing has happened": "at:call undone:1|2",
@@ -112,7 +111,8 @@ COMPENSATION_INVARIANT: Final = (
         {
             "a recorded compensation is caught up": f"record:yes at:{FAILURE}",
             "what is recorded is not called": "record:yes at:await",
-            "the ledger follows the event": "at:commit|append_node done:no",
+            "the ledger follows the event": "at:append_committed|commit|append_node done:no",
+            "what is told is done": "told:compensated|committed done:no",
             "the node follows the event": "node:yes done:no",
             "a parked job has no worker": f"job:parked at:{AT_WORK}",
         },
@@ -143,9 +143,8 @@ AS_WRITTEN_INVARIANT: Final = (
     *clauses(
         "what holds as written: a step that is recorded as compensated is terminal",
         {
-            "there is no attempt": "attempt:open|lost|closed",
+            "there is no attempt": f"attempt:{BEGUN}",
             "there is no place of one": f"at:start|{FAILURE}",
-            "nothing is parked": "job:parked",
         },
     ),
 )

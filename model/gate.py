@@ -2,9 +2,11 @@
 
 How to read it. The worker claims the job, loads the action that is to be run, and asks the gate. An approval is a contract in a
 store of its own: it says for which action it `asked` (a digest: `first` and `other` stand for two actions that differ) and what
-the person's `decision` is. While nobody has answered, the job waits, without a worker, until a signal queues it again. Decision
-and signal are two writes in two stores, by a process that may crash between them; signals are lost, repeated, or sent by
-anybody. A worker may crash at any place, without limit, and is followed by another (A-ONE-WORKER).
+the person's `decision` is. While nobody has answered, the job waits, without a worker, until a signal queues it again, or a
+request to undo another step, after which it waits anew. A signal may come before it is waited for. Decision and signal are two
+writes in two stores, by a process that may crash between them; signals are lost, repeated, or sent by anybody. `job` is waiting
+where it waits at this node; what else holds it up is not seen here. A worker may crash at any place, without limit, and is
+followed by another (A-ONE-WORKER).
 
 The gated step is seen as its contract sees it: once its `started` event is there, its own protocol (`model/step.py`) leads it
 to an end. A row is a write with its definite answer: that an unacknowledged write is repeated until it has one (T-WRITE) is
@@ -48,6 +50,7 @@ FIELDS: Final = (
     Field("signal", Scope.DURABLE, ("none", "received"), "a signal_received event after the newest job_waiting"),
     Field("wait", Scope.DURABLE, ("none", *ACTIONS, "refused", "signalled"), "the newest wait_completed event: the digest that "
           "was approved, a refusal, or the signal"),
+    Field("woken", Scope.DURABLE, NO_YES, "a person's request about another step, after the newest job_waiting"),
     Field("cancel", Scope.DURABLE, NO_YES, "a cancel_requested event"),
     Field("started", Scope.DURABLE, _DIGEST, "the gated step's started event, with the digest of its action"),
     Field("at", Scope.VOLATILE, ("idle", "replay", "gate", "ask", "append_waiting", "append_wait_completed", "start", "execute",
@@ -127,8 +130,12 @@ def _ask(on: frozenset[str]) -> Iterator[Rule]:
         yield row(f"ask for approval, {d}", Actor.WORKER, f"at:ask loaded:{d}", f"asked:{d} decision:none at:append_waiting",
                   boundary="open_approval", source="G-BIND")  # fmt: skip
     ready = "cancel:no" if "G-CANCEL" in on else ""
-    yield row("append job_waiting", Actor.WORKER, f"at:append_waiting {ready}", f"job:waiting waited:yes signal:none {LEAVE}",
-              boundary="append_waiting", emits=("job_waiting",), source="T-WORKER")  # fmt: skip
+    waits = f"job:waiting waited:yes signal:none woken:no {LEAVE}"
+    for kind, sees in (("approval", ""), ("signal", "signal:none")):
+        yield row(f"append job_waiting, {kind}", Actor.WORKER, f"at:append_waiting kind:{kind} {sees} {ready}", waits,
+                  boundary="append_waiting", emits=("job_waiting",), source="T-WORKER")  # fmt: skip
+    yield row("a signal came in between", Actor.WORKER, "at:append_waiting kind:signal signal:received", "at:replay",
+              source="T-WORKER")  # fmt: skip
     if ready:
         yield row(
             "a cancel came in between", Actor.WORKER, "at:append_waiting cancel:yes", "at:replay", source="G-CANCEL"
@@ -158,8 +165,8 @@ def _step() -> Iterator[Rule]:
                   boundary="append_started", emits=("tool_invocation_started",), source="T-ORDER B2")  # fmt: skip
     yield row("cancelled before the step", Actor.WORKER, "at:start cancel:yes", f"job:cancelled {LEAVE}",
               boundary="append_cancelled", emits=("job_cancelled",), source="T-WORKER")  # fmt: skip
-    for end in ("completed", "failed"):
-        yield row(f"the step ends, job {end}", Actor.WORKER, "at:execute", f"job:{end} {LEAVE}",
+    for end, sees in (("completed", ""), ("failed", ""), ("cancelled", "cancel:yes")):
+        yield row(f"the step ends, job {end}", Actor.WORKER, f"at:execute {sees}", f"job:{end} {LEAVE}",
                   boundary=f"append_{end}", emits=(f"job_{end}",), source="T-RECOVER")  # fmt: skip
 
 
@@ -170,17 +177,21 @@ def _people() -> Iterator[Rule]:
               source="T-WORKER A1")  # fmt: skip
     yield row("person: denies", Actor.PERSON, open_contract, "decision:denied refused:yes decider:decided", boundary="answer",
               source="T-WORKER A1")  # fmt: skip
-    wake, event = "job:open signal:received", ("signal_received",)
+    wake, queued, event = "job:open signal:received", ("job_requeued",), ("signal_received",)
     yield row("the decider signals", Actor.PERSON, "decider:decided job:waiting", f"{wake} decider:idle", boundary="signal",
-              emits=event, source="T-WORKER")  # fmt: skip
+              emits=queued, source="T-WORKER")  # fmt: skip
     yield row("the decider finds nobody waiting", Actor.PERSON, "decider:decided job:open|completed|failed|cancelled",
               "decider:idle", source="T-WORKER")  # fmt: skip
     yield row("the signal of a decision is sent again", Actor.PERSON, "decider:idle job:waiting decision:approved|denied",
               "decider:decided", source="T-WORKER")  # fmt: skip
-    for name, kind in (("the signal comes", "signal"), ("somebody signals, unasked", "approval")):
+    for name, kind, emits in (("the signal comes", "signal", event), ("somebody signals, unasked", "approval", queued)):
         yield row(
-            name, Actor.PERSON, f"kind:{kind} job:waiting", wake, boundary="signal", emits=event, source="T-WORKER"
+            name, Actor.PERSON, f"kind:{kind} job:waiting", wake, boundary="signal", emits=emits, source="T-WORKER"
         )
+    yield row("the signal comes early", Actor.PERSON, "kind:signal job:open signal:none", "signal:received", boundary="signal",
+              emits=event, source="T-WORKER")  # fmt: skip
+    yield row("a person has another step undone", Actor.PERSON, "job:waiting", "job:open woken:yes",
+              boundary="request_compensation", emits=("compensation_requested",), source="T-COMP")  # fmt: skip
     yield row("cancel a waiting job", Actor.PERSON, "job:waiting", "cancel:yes job:cancelled", boundary="cancel",
               emits=("cancel_requested", "job_cancelled"), source="T-WORKER")  # fmt: skip
     yield row("cancel an open job", Actor.PERSON, "job:open cancel:no", "cancel:yes", boundary="cancel",
@@ -219,10 +230,11 @@ GATE_PROPERTIES: Final = (
     ),
     Property(
         "P9-WAITING",
-        "A waiting job is worked on only after its signal, and no cancel waits with it; an ended one is not worked on at all.",
+        "A waiting job is worked on only after its signal, or a person's request about another step, and no cancel waits with "
+        "it; an ended one is not worked on at all.",
         never=(
             words(f"job:waiting|completed|failed|cancelled at:{AT_WORK}"),
-            words("job:open|completed|failed waited:yes signal:none"),
+            words("job:open|completed|failed waited:yes signal:none woken:no"),
             words("job:waiting cancel:yes"),
         ),
         occurs=(
@@ -247,12 +259,10 @@ GATE_INVARIANT: Final = (
         },
     ),
     *clauses(
-        "a signal stays until the job waits again, and it does not wait again once the node is passed",
+        "a signal for the node stays",
         {
             "what is completed was signalled": f"kind:signal at:{PASSING} signal:none",
             "a passed node was signalled": "kind:signal wait:signalled signal:none",
-            "a passed node waits no more": "kind:signal wait:signalled at:append_waiting",
-            "nobody is asked for a signal": "kind:signal at:ask",
             "nobody denies a signal": "kind:signal refused:yes",
         },
     ),

@@ -2,10 +2,10 @@
 
 How to read it. A value is asked of the world, which answers `first` or `other` as it likes, each time anew. The answer of a
 language model is recorded in two phases, effect record and `command_committed`, then its node is finished; an input has the one
-write `command_committed`. Then a tool step uses the value: the step's key, or what it sends, depends on it, so another value is
-another effect. Under one key the step's own protocol (`model/step.py`) keeps its effect at most once; that two keys are two
-effects nobody can mend. A worker may crash at any place, without limit, and loses what it has in memory (A-ONE-WORKER). A write
-whose answer was lost has landed.
+write `command_committed`, in the middle of its step. Then a tool step uses the value: the one that starts next, whose arguments
+may depend on it, or the one that asked for the input and is handed it. So another value is another effect. Under one key the
+step's own protocol (`model/step.py`) keeps its effect at most once; that two keys are two effects nobody can mend. A worker may
+crash at any place, without limit, and loses what it has in memory (A-ONE-WORKER). A write whose answer was lost has landed.
 
 What a rule changes when it is off. L-RECORD: the value is used first and recorded afterwards. L-INJECT: a replay asks again for
 what the events hold. L-CATCHUP: where the events hold nothing the effect record is not looked for. L-RETRY: after a lost answer
@@ -120,8 +120,10 @@ def _write(on: frozenset[str]) -> Iterator[Rule]:
 def _use(on: frozenset[str]) -> Iterator[Rule]:
     """The step that uses the value: its started event, its effect, at most one per key; then the job ends."""
     for value in VALUES:
-        yield row(f"use the {value} value", Actor.WORKER, f"at:use memory:{value}", f"{value}_used:yes at:await",
+        yield row(f"use the {value} value", Actor.WORKER, f"at:use kind:llm memory:{value}", f"{value}_used:yes at:await",
                   boundary="append_started", emits=("tool_invocation_started",), source="L-RECORD")  # fmt: skip
+        yield row(f"hand the {value} value over", Actor.WORKER, f"at:use kind:input memory:{value}", f"{value}_used:yes at:await",
+                  source="L-RECORD")  # fmt: skip
         yield row(f"the step with the {value} value acts", Actor.WORLD, f"{value}_used:yes", f"{value}_done:yes effects:+1",
                   meets=f"{value}_done:no")  # fmt: skip
         for kind, write in (("llm", "put_effect"), ("input", "append_committed")):

@@ -20,7 +20,7 @@ def _holds(
     name: str, parts: tuple[str, ...], sentence: str, requirement: str, needs: tuple[str, ...], *cited: Citation
 ) -> Claim:
     policy, stated, needed = f"{_SHORT[name]}-hardened", (name, *parts), (*_STORE, *needs)
-    methods = (*_BOTH, "crash")
+    methods = (*_BOTH, "crash", "monitor")
     return Claim(name, "hardened", sentence, cited, requirement, policy, "holds", stated, needed, methods, "PROVED")
 
 

@@ -53,12 +53,12 @@ def failing(found: Space, policy: str) -> list[str]:
 
 
 STATES = {
-    "gate-hardened": 1768,
-    "gate-as-written": 5910,
-    "compensation-hardened": 2066,
-    "compensation-as-written": 5079,
-    "compensation-as-written-idempotent": 2010,
-    "compensation-as-written-finished": 8868,
+    "gate-hardened": 2838,
+    "gate-as-written": 9020,
+    "compensation-hardened": 5368,
+    "compensation-as-written": 13056,
+    "compensation-as-written-idempotent": 5154,
+    "compensation-as-written-finished": 22692,
     "recorded-hardened": 166,
 }
 

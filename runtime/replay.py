@@ -36,23 +36,30 @@ class Replay:
 
 
 def replay(job_id: str, events: Sequence[Event]) -> Replay:
-    """Replay a job up to the event with which it came to rest, if it has. Raises KeyError for events without a plan.
-
-    Where it does not come to the end each node that is done is gone through by itself: what another waits for, or an undoing that
-    is owed, says nothing of it. What that adds to the events is left out of `added`.
-    """
-    told = list(before_rest(events))
-    result = Replay()
-    epoch = 1 + max((event.epoch or 0 for event in told), default=0)
-    lease = Lease(job_id, "replay", epoch, float("inf"), float("inf"))
-    worker = Worker("replay", _silent_tools(told), providers=_silent_providers(told))
-    result.end = _follow(resume(worker, lease), told, result)
-    if result.end is None or result.end.status != "completed":
-        run = Run(worker, lease, History(told), {}, {})
-        for entry in run.history.plan["nodes"]:
-            if run.history.step(entry["id"]).node in COMPLETE_FOR_REPLAY:
-                _follow(bring_to_rest(run, entry), told, Replay(result.ledger, result.effects))
+    """Replay a job up to the event with which it came to rest, if it has. Raises KeyError for events without a plan."""
+    told, result = list(before_rest(events)), Replay()
+    result.end = _follow(resume(*_behind(job_id, told)), told, result)
     return result
+
+
+def replay_each(job_id: str, events: Sequence[Event]) -> Replay:
+    """Replay, of a job that is not completed, each node that is done, by itself; the end stays open.
+
+    What another node waits for, or an undoing that is owed, comes first in the life of the job and says nothing of these.
+    """
+    told, result = list(before_rest(events)), Replay()
+    run = Run(*_behind(job_id, told), History(told), {}, {})
+    for entry in run.history.plan["nodes"]:
+        if run.history.step(entry["id"]).node in COMPLETE_FOR_REPLAY:
+            _follow(bring_to_rest(run, entry), told, result)
+    return result
+
+
+def _behind(job_id: str, told: list[Event]) -> tuple[Worker, Lease]:
+    """A worker with nothing behind it, and its lease."""
+    epoch = 1 + max((event.epoch or 0 for event in told), default=0)
+    worker = Worker("replay", _silent_tools(told), providers=_silent_providers(told))
+    return worker, Lease(job_id, "replay", epoch, float("inf"), float("inf"))
 
 
 def _follow(protocol: Generator[Command, Any, End | None], told: list[Event], result: Replay) -> End | None:

@@ -1,12 +1,14 @@
 """Jobs that rest or are under way: what a person may say of a step, and what `verify-job` says of all (T-QUIET, P13)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
+from crashwindow.__main__ import main
 from crashwindow.runtime import drive
-from crashwindow.runtime.clients import Client
+from crashwindow.runtime.clients import Client, undo_job
 from crashwindow.runtime.commands import Command, Ports
 from crashwindow.runtime.job_records import read
 from crashwindow.runtime.memory_store import MemoryStore
@@ -173,3 +175,55 @@ def test_an_honest_job_is_not_accused(
         say(desk)
     verdict = desk.verdict()
     assert (verdict.status, verdict.violated) == (status, None)
+
+
+@pytest.mark.parametrize(("job", "step"), [("j" * 190, "first"), ("a~undo~b", "c")])
+def test_an_ended_job_is_undone_whatever_it_is_called(job: str, step: str) -> None:
+    """An id of any length that a job may have, and one that looks like an undoing, leave room for the name of the undoing."""
+    desk = Desk(node("first", "act"))
+    desk.store.submit(job, submission(job, {"version": 1, "nodes": [node(step, "act")]}))
+    drive.run(Worker("w", desk.tools), desk.ports, job)
+    undoing = desk.ann.compensate(desk.tools, job, step, "wrong")
+    assert undo_job(job, step) == undoing
+    assert len(desk.store.events(undoing)) == 3
+
+
+def test_names_of_undoings_are_never_shared() -> None:
+    """Two steps of two jobs are undone by two jobs, wherever the separator stands in their ids."""
+    assert undo_job("a~undo~b", "c") != undo_job("a", "b~undo~c")
+    assert undo_job("j", "a") == "j~undo~a"
+
+
+def test_whoever_reads_the_verdict_hears_of_a_warning() -> None:
+    """In mode warn the job goes on; its verdict says with how many recorded changes the world did not agree, and with which."""
+    desk = Desk(node("first", "act"), wait("second", "first"), mode="warn")
+    desk.turn()
+    desk.gone = True
+    desk.ann.signal(JOB, "go")
+    desk.turn()
+    verdict = desk.verdict()
+    assert (verdict.verifiable, verdict.warned) == (True, 1)
+    assert verdict.as_json()["confirmation_replay_warn_total"] == 1
+    assert "row 7: it is gone" in verdict.rests_on[0]
+
+
+def test_a_forged_change_of_an_undoing_is_found() -> None:
+    """The effect record of a compensation says what its events say that it changed."""
+    desk = Desk(node("first", "act"))
+    undo = Compensation(lambda args, context: ToolResult("undone", None, desk.act(args, context).state_changes))
+    desk.tools["act"] = replace(desk.tools["act"], compensation=undo)
+    desk.turn()
+    undoing = desk.ann.compensate(desk.tools, JOB, "first", "wrong")
+    drive.run(Worker("w", desk.tools), desk.ports, undoing)
+    records = read(desk.store, undoing)
+    assert verify(records).verifiable
+    forged = {key: replace(effect, state_changes=()) for key, effect in records.effects.items()}
+    violated = verify(replace(records, effects=forged)).violated
+    assert violated is not None
+    assert "another state_changes" in violated.fault.reason  # type: ignore[union-attr]
+
+
+def test_an_argument_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes that are not UTF-8 in a job's id are bad input, not a traceback."""
+    assert main(["signal", "x\udcff", "go", "--by", "Ann", "--store", "sqlite:///no.db"]) == 2
+    assert "'x\\udcff' is not UTF-8" in capsys.readouterr().err

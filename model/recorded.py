@@ -98,21 +98,23 @@ def _ask(on: frozenset[str]) -> Iterator[Rule]:
 
 
 def _write(on: frozenset[str]) -> Iterator[Rule]:
-    """The record, in T-ORDER. A write whose answer was lost has landed; the worker is where it was, or (L-RETRY) asks again."""
+    """The record, in T-ORDER. A write whose answer was lost has landed, and is made again; or (L-RETRY) the world is."""
     lost = "" if "L-RETRY" in on else " at:ask memory:none"
     used = "use" if "L-RECORD" in on else "append_terminal"
-    for value in VALUES:
+    for value, other in (VALUES, VALUES[::-1]):
         put, commit = f"at:put_effect memory:{value}", f"at:append_committed memory:{value}"
         yield row(f"put effect, {value}", Actor.WORKER, put, f"effect:{value} at:append_committed", boundary="put_effect",
                   source="T-ORDER B4")  # fmt: skip
         yield row(f"put effect, {value} (answer lost)", Actor.WORKER, put, f"effect:{value}{lost}", boundary="put_effect",
                   source="T-WRITE")  # fmt: skip
         for kind, boundary, leads in (("llm", "append_committed", "append_node"), ("input", "record_input", used)):
-            name, sees = f"append committed, {kind}, {value}", f"{commit} kind:{kind}"
+            name, sees = f"append committed, {kind}, {value}", f"{commit} kind:{kind} committed:none|{other}"
             yield row(name, Actor.WORKER, sees, f"committed:{value} at:{leads}", boundary=boundary,
                       emits=("command_committed",), source="T-ORDER B6, E-INPUTS")  # fmt: skip
             yield row(f"{name} (answer lost)", Actor.WORKER, sees, f"committed:{value}{lost}", boundary=boundary,
                       emits=("command_committed",), source="T-WRITE")  # fmt: skip
+            yield row(f"{name} (it has landed)", Actor.WORKER, f"{commit} kind:{kind} committed:{value}", f"at:{leads}",
+                      boundary=boundary, source="T-WRITE")  # fmt: skip
     yield row("append node finished", Actor.WORKER, "at:append_node", f"node:yes at:{used}", boundary="append_node_finished",
               emits=("node_finished",), source="T-ORDER B8")  # fmt: skip
 

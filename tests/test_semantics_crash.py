@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers.crash import run_schedule
-from crashwindow.checkers.crash_run import Record
+from crashwindow.checkers.crash_run import Record, Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.checkers.semantics_crash import NEW, QUICK, sweep_semantics
 from crashwindow.checkers.semantics_crash_stage import JUDGED, judged
+from crashwindow.checkers.semantics_monitor import SemanticsMonitor
 from crashwindow.runtime import compensation, gate, inputs, llm_step, protocol, turn
 from crashwindow.runtime.commands import Acquire, Execute
 from crashwindow.runtime.llm import LlmAnswer
@@ -23,6 +24,7 @@ from crashwindow.runtime.tool import Tool
 
 CRASHES = Breadth(1, answers=())
 FAULT_FREE = Breadth(0)
+MONITOR = SemanticsMonitor()
 
 
 def swept(case: str, breadth: Breadth = CRASHES) -> list[Record]:
@@ -48,8 +50,13 @@ def words(records: list[Record]) -> str:
 
 @pytest.mark.parametrize("case", SEMANTICS_CASES)
 def test_one_crash_at_any_boundary_breaks_nothing(case: str) -> None:
-    """Crashed before, inside and after each write of worker, client and person: every property holds."""
-    records = list(sweep_case(SEMANTICS_CASES[case], CRASHES))
+    """Crashed before, inside and after each write of worker, client and person: every property holds.
+
+    And each trace that is left is a run of the models of gate, compensation and recorded value.
+    """
+    left: dict[str, Trace] = {}
+    records = list(sweep_case(SEMANTICS_CASES[case], CRASHES, traces=left))
+    assert [str(each) for trace in left.values() for each in MONITOR.check(trace) if each.divergence] == []
     assert not [record for record in records if record.violations or record.error], words(records)
     assert len(records) > 10
 

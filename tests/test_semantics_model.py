@@ -138,7 +138,7 @@ def test_every_clause_is_true_and_needed(policy: str) -> None:
     assert unneeded(model.build(), model.properties, model.invariant) == []
 
 
-@pytest.mark.parametrize("policy", CLAUSES.keys() - MODELS.keys())
+@pytest.mark.parametrize("policy", [policy for policy in CLAUSES if policy not in MODELS])
 def test_what_holds_as_written_is_proved(policy: str) -> None:
     """A sentence of S2 that needs no hardening has a proof of its own, without an idle clause."""
     stated = [PROPERTY_BY_ID[name] for claim in PROVED if claim.policy == policy for name in claim.properties]

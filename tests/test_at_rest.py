@@ -15,7 +15,7 @@ from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import submission
 from crashwindow.runtime.records import Json
 from crashwindow.runtime.resolve import Answer, ResolveError, question, resolve
-from crashwindow.runtime.tool import Compensation, NoEffectError, Tool, ToolContext, ToolResult
+from crashwindow.runtime.tool import Compensation, NoEffectError, PartialEffectError, Tool, ToolContext, ToolResult
 from crashwindow.runtime.turn import End, Worker
 from crashwindow.runtime.verifier import Confirmation, Mismatch, Mode, StateChange, VerifyContext
 from crashwindow.runtime.verify_job import Verdict, verify
@@ -227,3 +227,16 @@ def test_an_argument_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[st
     """Bytes that are not UTF-8 in a job's id are bad input, not a traceback."""
     assert main(["signal", "x\udcff", "go", "--by", "Ann", "--store", "sqlite:///no.db"]) == 2
     assert "'x\\udcff' is not UTF-8" in capsys.readouterr().err
+
+
+def test_an_undoing_that_has_only_its_ledger_record_is_no_intruder() -> None:
+    """A worker may die between the acquire of a compensation and `compensation_started`: the record is the compensation's own."""
+    desk = Desk(node("first", "act"))
+
+    def fails(args: Json, context: ToolContext) -> Json:
+        raise PartialEffectError("paid, and no receipt came")
+
+    desk.tools["act"] = replace(desk.tools["act"], call=fails)
+    assert desk.turn("append_compensation_started") is None
+    assert len(desk.store.ledger(JOB)) == 2
+    assert desk.verdict().violated is None

@@ -165,8 +165,6 @@ class Rig:
         self.folder, self.model = folder, model
         self.clock = 1_000_000.0
         self.beyond = beyond(policy)
-        # The ledger has no place for a failure: where it is written first, the model's record says more than the runtime's.
-        self.partial = self.beyond and policy.order[0] != "commit"
         self.mode: Mode = "strict"
         self.jobs: dict[str, Job] = {}
         self.status: dict[str, str] = {}
@@ -483,7 +481,7 @@ class Rig:
             self.did.append("world: refuses")
         else:
             value, did = world.serve(context.external_key)
-            partial = behaviour == "partial" and did != "serves again" and self.partial
+            partial = behaviour == "partial" and did != "serves again" and self.beyond
             self.did.append("world: serves in part" if partial and did == "serves" else f"world: {did}")
             if partial:
                 raise PartialEffectError("half done", value, state_changes=world.changes)
@@ -567,5 +565,8 @@ def declared(contract: Contract) -> dict[str, str]:
 
 
 def beyond(policy: Policy) -> bool:
-    """Whether a policy's machine holds what may befall a step beside its own execution: cancels, looks, partial effects."""
-    return policy.extent != "step alone"
+    """Whether a walk draws what may befall a step beside its own execution: cancels, looks, partial effects.
+
+    Not where the machine does not hold it; nor where the ledger, which has no place for a failure, is written first.
+    """
+    return policy.extent != "step alone" and policy.order[0] != "commit"

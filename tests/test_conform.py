@@ -9,13 +9,16 @@ import pytest
 
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_follow import Disagreement, Model
-from crashwindow.checkers.conform_rig import CONTRACTS, Rig, StepPlan
+from crashwindow.checkers.conform_rig import CONTRACTS, Looks, Rig, StepPlan
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.model.step import build, normal
+from crashwindow.runtime import protocol
 from crashwindow.runtime.protocol import Step
+from crashwindow.runtime.turn import Run
 from crashwindow.scenarios.policies import POLICIES
 
 SEED = 20
+MODEL = Model(build())
 
 
 def test_model_and_runtime_agree() -> None:
@@ -113,6 +116,32 @@ def altered_result(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Step, "record", planted)
 
 
+def mismatch_injected(patch: pytest.MonkeyPatch) -> None:
+    """What a verifier says is asked, and not heeded."""
+    patch.setattr(protocol, "judged", lambda mode, doubts: "inject")
+
+
+def end_well(step: Step) -> Commands:
+    """B8 and B9 of a success."""
+    yield from step.append("append_node_finished", "node_finished", result_type="side_effect_committed")
+    yield from step.append("checkpoint", "state_checkpointed", covers=step.run.version)
+
+
+def partial_taken_for_success(patch: pytest.MonkeyPatch) -> None:
+    """A step that failed after its effect goes on as if it had not failed."""
+    patch.setattr(Step, "fail_after_effect", end_well)
+
+
+def cancel_ignored(patch: pytest.MonkeyPatch) -> None:
+    """The worker never honours a cancel."""
+
+    def planted(self: Run) -> Commands:
+        yield from ()
+        return False
+
+    patch.setattr(Run, "heard", planted)
+
+
 @pytest.mark.parametrize(
     ("bug", "words"),
     [
@@ -132,6 +161,30 @@ def test_a_planted_bug_is_found(bug: Patch, words: str, monkeypatch: pytest.Monk
     program = str(item.figures["program"]).splitlines()
     assert program[0].startswith("rig.submit([StepPlan(")
     assert len(program) <= 6
+
+
+@pytest.mark.parametrize("bug", [mismatch_injected, partial_taken_for_success, cancel_ignored])
+def test_a_bug_beside_the_execution_is_found(bug: Patch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that is not heeded, a partial effect taken for a success, a cancel that nobody hears: a short program shows each."""
+
+    def program(folder: Path) -> None:
+        folder.mkdir()
+        rig = Rig(folder, MODEL)
+        rig.submit([StepPlan((False, "park", "none"), 0, None, "sent", Looks("strict", ("mismatch",)))])
+        rig.work([], {9: "crash after"})
+        rig.work()
+        rig.submit([StepPlan((False, "park", "none"), 0, None, "sent")])
+        rig.work(["partial"])
+        rig.submit([StepPlan((False, "park", "none"), 0, None, "sent")])
+        rig.cancel()
+        rig.work()
+        assert list(rig.status.values()) == ["failed", "failed", "cancelled"]
+        rig.close()
+
+    program(tmp_path / "hardened")
+    bug(monkeypatch)
+    with pytest.raises(Disagreement):
+        program(tmp_path / "planted")
 
 
 def test_the_program_of_a_failure_shows_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

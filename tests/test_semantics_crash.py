@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -40,6 +41,13 @@ def swept_until_it_fails(case: str) -> list[Record]:
     return records
 
 
+@cache
+def sound(case: str) -> tuple[list[Record], dict[str, Trace]]:
+    """What the quick profile finds of one case, and the traces, of the runtime without a planted bug; swept once."""
+    left: dict[str, Trace] = {}
+    return list(sweep_case(SEMANTICS_CASES[f"semantics-{case}"], QUICK, traces=left)), left
+
+
 def words(records: list[Record]) -> str:
     """Everything that was found, in lines."""
     return "\n".join(f"{record.key}: {said}" for record in records for said in (*record.violations, record.error or ""))
@@ -48,14 +56,15 @@ def words(records: list[Record]) -> str:
 # The hardened runtime.
 
 
-@pytest.mark.parametrize("case", SEMANTICS_CASES)
+@pytest.mark.parametrize("case", ["retry-requeue", "inputs", "approved", "undo-refused"])
 def test_one_crash_at_any_boundary_breaks_nothing(case: str) -> None:
     """Crashed before, inside and after each write of worker, client and person: every property holds.
 
-    And each trace that is left is a run of the models of gate, compensation and recorded value.
+    And each trace that is left is a run of the models of gate, compensation and recorded value. Here of four shapes: a step
+    that is tried again, one that is given recorded values, a gate, an undoing. `crashwindow verify` judges all cases
+    (`test_crash_stages`).
     """
-    left: dict[str, Trace] = {}
-    records = list(sweep_case(SEMANTICS_CASES[case], CRASHES, traces=left))
+    records, left = sound(case)
     assert [str(each) for trace in left.values() for each in MONITOR.check(trace) if each.divergence] == []
     assert not [record for record in records if record.violations or record.error], words(records)
     assert len(records) > 10
@@ -71,7 +80,7 @@ def test_every_write_that_no_plain_step_makes_is_struck() -> None:
         "wait",
         "undo-refused",
     )
-    struck = {(fault.boundary, fault.when) for case in cases for r in swept(case, QUICK) for fault in r.key.schedule}
+    struck = {(fault.boundary, fault.when) for case in cases for r in sound(case)[0] for fault in r.key.schedule}
     first = set(NEW) - {"append_warned", "confirm_replay"}
     assert {(name, when) for name in first for when in ("before", "torn", "after", "error", "lost")} <= struck
     assert {("compensate", "effect"), ("call_model", "after")} <= struck | {

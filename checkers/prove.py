@@ -12,7 +12,9 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from ..model.invariant import Clause
 from ..model.machine import Guard, Machine, guard, holds, show
@@ -24,6 +26,8 @@ from .prove_obligations import obligations, strengthen
 from .prove_solve import BUDGET, SOLVER, Obligation, Progress, Result, solve
 
 COMMAND = "crashwindow verify"
+BATCH: Final = 40
+"""How many obligations are written out at once where the first failure is enough."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,22 @@ def prove(
     failed = tuple(_counterexample(machine, invariant, r) for r in results if r.state)
     seconds = time.perf_counter() - started
     return Proof(machine, tuple(properties), invariant, results, failed, seconds)
+
+
+def stops_at(
+    machine: Machine, properties: Sequence[Property], clauses: Sequence[Clause], budget: int = BUDGET
+) -> Counterexample | None:
+    """The first obligation that fails, as in `prove`, with a state; None where each is met or has no answer.
+
+    For whoever asks only whether a proof fails: what follows is not asked. None is no proof. Parameters and errors as there.
+    """
+    invariant = strengthen(properties, clauses)
+    asked = obligations(machine, properties, invariant)
+    while batch := list(islice(asked, BATCH)):
+        for result in solve(machine, invariant, batch, budget):
+            if result.state:
+                return _counterexample(machine, invariant, result)
+    return None
 
 
 def _counterexample(machine: Machine, invariant: Sequence[Clause], result: Result) -> Counterexample:

@@ -67,6 +67,17 @@ class Encoding:
         """The machine's fields, by name."""
         return self.machine.by_name
 
+    @cached_property
+    def _said(self) -> dict[tuple[str, str, frozenset[str]], str]:
+        """What was said already: the clauses of an invariant ask a few literals, again after each rule."""
+        return {}
+
+    def _literal(self, field: Field, term: str, values: frozenset[str]) -> str:
+        key = field.name, term, values
+        if key not in self._said:
+            self._said[key] = in_domain(field, term, values)
+        return self._said[key]
+
     def declarations(self) -> list[str]:
         """The constants and their domains, with the values behind the codes as comments."""
         lines = []
@@ -81,7 +92,7 @@ class Encoding:
 
     def guard(self, literals: Guard) -> str:
         """A guard in the state before."""
-        return conj(in_domain(self.fields[name], symbol(name), values) for name, values in literals.items())
+        return conj(self._literal(self.fields[name], symbol(name), values) for name, values in literals.items())
 
     def enabled(self, rule: Rule) -> str:
         """The rule may fire: what it sees and meets holds, and no guard that is tried before it."""
@@ -100,9 +111,10 @@ class Encoding:
         target = self.fields[name]
         write = rule.writes.get(name)
         if write is None or write.startswith("="):
-            return in_domain(self._source(rule, target), symbol(self._source(rule, target).name), values)
+            source = self._source(rule, target)
+            return self._literal(source, symbol(source.name), values)
         if write in ("+1", "-1"):
-            return in_domain(target, self.value_after(rule, name), values)
+            return self._literal(target, self.value_after(rule, name), values)
         return "true" if write in values else "false"
 
     def _source(self, rule: Rule, target: Field) -> Field:

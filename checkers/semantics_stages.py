@@ -120,18 +120,17 @@ def planted(policy: str, rule: str, writes: Mapping[str, str]) -> Machine:
 
 def semantics_canaries(context: Context) -> Found:
     """Plant a few defects; a checker that lets one live is broken."""
-    from .prove import prove
+    from .prove import stops_at
 
     found = Found()
     for name, (policy, rule, writes) in CANARIES.items():
         model, mutant = MODELS[policy], planted(policy, rule, writes)
         space = explore(mutant)
         violation = next((v for p in model.properties if (v := check(space, p))), None)
-        proofs = prove(mutant, model.properties, model.invariant)
-        stops = [c.obligation.name for c in proofs.counterexamples]
+        stop = stops_at(mutant, model.properties, model.invariant)
         words = f"search: {violation.property}, {violation.part}" if violation else "search: no violation"
-        words += f"; proof: stops at {stops[0]}" if stops else "; proof: found nothing"
-        killed = "explore, prove" if violation and not proofs.holds else None
+        words += f"; proof: stops at {stop.obligation.name}" if stop else "; proof: found nothing"
+        killed = "explore, prove" if violation and stop else None
         found.mutants.append(
             MutantResult(name=f"{policy.removesuffix('-hardened')}: {name}", killed_by=killed, words=words)
         )

@@ -10,7 +10,7 @@ import pytest
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.machines import machine_of
-from crashwindow.checkers.prove import Proof, prove
+from crashwindow.checkers.prove import Proof, prove, stops_at
 from crashwindow.checkers.prove_needed import unneeded
 from crashwindow.checkers.search import check, examine, witness
 from crashwindow.checkers.semantics_stages import CANARIES, CLAUSES, MODELS, PROVED, SEMANTICS_STAGES, planted
@@ -149,7 +149,7 @@ def test_what_holds_as_written_is_proved(policy: str) -> None:
 
 def test_an_idempotent_callback_needs_its_assumption() -> None:
     """The proof that the event stream suffices for an idempotent callback fails for one that is not."""
-    assert not prove(machine_of("compensation-as-written"), [PROPERTY_BY_ID["COMP-ONCE"]], ()).holds
+    assert stops_at(machine_of("compensation-as-written"), [PROPERTY_BY_ID["COMP-ONCE"]], ())
 
 
 def rules_of(claim: str) -> list[str]:
@@ -215,7 +215,7 @@ def test_a_planted_defect_is_found_twice(name: str) -> None:
     broken = failing(explore(mutant), policy)
     assert broken
     assert not wanted or wanted in broken
-    assert not prove(mutant, MODELS[policy].properties, MODELS[policy].invariant).holds
+    assert stops_at(mutant, MODELS[policy].properties, MODELS[policy].invariant)
 
 
 @pytest.mark.parametrize(

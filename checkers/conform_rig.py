@@ -310,9 +310,7 @@ class Rig:
         return job_id is not None and self._cancel(job_id)
 
     def _cancel(self, job_id: str) -> bool:
-        """Not of a job that a verifier looks at: at a record that is not confirmed the runtime ends it, the model parks it."""
-        looked_at = any(world.looks is not None for world in self.jobs[job_id].worlds.values())
-        if looked_at or History(self.store.events(job_id)).cancelled is not None:
+        if History(self.store.events(job_id)).cancelled is not None:
             return False
         became = Client(self.store, "ann", lambda _: None).cancel(job_id, "not wanted")
         for follower in self.jobs[job_id].followers.values():

@@ -141,7 +141,5 @@ NOT_CHECKED: Final = (
     "each distinct trace that the crash campaign leaves is replayed in them, and for other runs A-GATED, A-COMPENSATED and A-INJECTED are "
     "assumed. No lockstep walk follows these models, an order between two nodes, steps or values of one job is in none of them, and nor is a "
     "request for approval that ends without an answer, or a job of its own that undoes a step of another.",
-    "A cancel of a job at a record that nobody can confirm: the runtime ends the job, the model of the step parks it; the crash campaign "
-    "judges it, no trace of it is replayed and no walk draws it.",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",
 )

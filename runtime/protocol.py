@@ -204,6 +204,7 @@ class Step:
                 yield from self.append(name, "command_committed", **command, **hashes, **told)
             elif write == "commit" and self.ledger != "COMMITTED":
                 yield Settle(name, self.job_id, self.key, self.epoch, "COMMITTED", **result)
+                self.ledger = "COMMITTED"
         self.past.finished = self.past.finished or self.memory
 
     def conclude(self) -> Rest:

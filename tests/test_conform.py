@@ -187,6 +187,42 @@ def test_a_bug_beside_the_execution_is_found(bug: Patch, tmp_path: Path, monkeyp
         program(tmp_path / "planted")
 
 
+def ledger_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """What the ledger has just been told is forgotten before a cancel: NO_EFFECT is written over COMMITTED."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        before = self.ledger
+        yield from original(self)
+        self.ledger = before
+
+    patch.setattr(Step, "record", planted)
+
+
+@pytest.mark.parametrize("bug", [cancel_ignored, ledger_forgotten])
+def test_a_cancel_ends_a_job_whose_record_nobody_confirms(
+    bug: Patch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is open, and nothing is injected: instead of parking the job ends, its record as it is, in whatever mode."""
+
+    def program(folder: Path) -> None:
+        folder.mkdir()
+        rig = Rig(folder, MODEL)
+        for mode, seen in (("strict", "undetermined"), ("human_in_loop", "mismatch")):
+            looks = Looks(mode, (seen,))  # type: ignore[arg-type]
+            job = rig.submit([StepPlan((False, "park", "none"), 0, None, "sent", looks)])
+            rig.work([], {9: "crash after"})
+            rig.cancel()
+            rig.work()
+            assert rig.status[job] == "cancelled"
+        rig.close()
+
+    program(tmp_path / "hardened")
+    bug(monkeypatch)
+    with pytest.raises(Disagreement):
+        program(tmp_path / "planted")
+
+
 def test_the_program_of_a_failure_shows_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a failed walk hands back can be run as it stands."""
     ignored_effect(monkeypatch)

@@ -11,8 +11,8 @@ from crashwindow.model.step import build
 from .spaces import space_of
 
 PINNED = {
-    "hardened": (351521, 1314855),
-    "s0-order-full-recovery": (351521, 1314855),
+    "hardened": (364304, 1363614),
+    "s0-order-full-recovery": (364304, 1363614),
     "s4-reexecute-stable-key": (66552, 209104),
 }
 """States and transitions of the whole space. A change of the model changes them; nothing else may."""

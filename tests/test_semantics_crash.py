@@ -41,6 +41,11 @@ def swept_until_it_fails(case: str) -> list[Record]:
     return records
 
 
+def found_in(case: str, said: str) -> bool:
+    """Whether a case finds something in these words: it is swept until it does, or to its end."""
+    return any(said in words([record]) for record in sweep_case(SEMANTICS_CASES[f"semantics-{case}"], CRASHES))
+
+
 @cache
 def sound(case: str) -> tuple[list[Record], dict[str, Trace]]:
     """What the quick profile finds of one case, and the traces, of the runtime without a planted bug; swept once."""
@@ -141,8 +146,8 @@ def test_a_result_from_the_effect_record_injected_unconfirmed_is_found(monkeypat
 
     monkeypatch.setattr(protocol.Step, "recover", noting)
     monkeypatch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.alone else confirm(self))
-    assert "put_effect:after: P8: node_finished of turn 2 uses the record of a, and nobody looked" in words(
-        swept("confirm-match")
+    assert found_in(
+        "confirm-match", "put_effect:after: P8: node_finished of turn 2 uses the record of a, and nobody looked"
     )
 
 
@@ -150,16 +155,14 @@ def test_a_finished_node_skipped_unconfirmed_is_found(monkeypatch: pytest.Monkey
     """Confirmation is skipped where node_finished is on record: P8."""
     confirm = protocol.Step.confirm
     monkeypatch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.past.node else confirm(self))
-    assert "checkpoint:after: P8: node_started of turn 2 uses the record of a" in words(swept("confirm-match"))
+    assert found_in("confirm-match", "checkpoint:after: P8: node_started of turn 2 uses the record of a")
 
 
 def test_a_mismatch_taken_for_a_match_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a verifier says is asked, and not heeded: P8, in each of the modes."""
     monkeypatch.setattr(protocol, "judged", lambda mode, doubts: "inject")
-    assert "P8: node_finished of turn 2 uses the record of a, and a-1 was a mismatch" in words(
-        swept("confirm-mismatch")
-    )
-    assert "P8: the last look at a was a undetermined in mode strict" in words(swept("confirm-left"))
+    assert found_in("confirm-mismatch", "P8: node_finished of turn 2 uses the record of a, and a-1 was a mismatch")
+    assert found_in("confirm-left", "P8: the last look at a was a undetermined in mode strict")
 
 
 def test_what_was_begun_later_left_as_it_was_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +255,7 @@ def test_a_gate_that_a_recovery_walks_through_is_found(monkeypatch: pytest.Monke
         "run_or_recover",
         lambda self: iter(()) if self.past.begun and not self.past.waited else run(self),
     )
-    assert "P9: tool_invocation_started of a was written without an approval by g" in words(swept("approved"))
+    assert found_in("approved", "P9: tool_invocation_started of a was written without an approval by g")
 
 
 def test_a_denial_that_is_not_final_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

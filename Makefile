@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+# The tests start many interpreters: what these compile is kept, whatever the caller's environment says.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
+unexport PYTHONDONTWRITEBYTECODE
 
 define say
 @printf '\n== %s\n' '$(1)'
@@ -45,7 +48,7 @@ test: $(READY)
 	$(call say,types: mypy --strict)
 	@$(BIN)/mypy
 	$(call say,tests: pytest)
-	@$(BIN)/pytest -n 2 --benchmark-disable
+	@$(BIN)/pytest -n 2 --dist loadfile --benchmark-disable
 	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify
 

@@ -460,8 +460,21 @@ def known_claim(name: str) -> "Claim":
     return CLAIM_BY_ID[name]
 
 
+def _is_text(argument: str) -> bool:
+    """Whether the bytes of an argument were text: Python hands others over as lone surrogates, which nothing can store."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    if torn := next((text for text in argv if not _is_text(text)), None):
+        print(f"crashwindow: the argument {torn!a} is not UTF-8 text; write it anew", file=sys.stderr)
+        return BAD_INPUT
     args = parser().parse_args(argv)
     try:
         function = (

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis import strategies as st
@@ -17,9 +17,10 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 
 from ..model.policy import HARDENED, Policy
 from ..model.step import build
+from ..runtime.verifier import Mode
 from .abstraction import RAM
 from .conform_follow import Disagreement, Model
-from .conform_rig import CONTRACTS, Behaviour, Rig, StepPlan, Strike
+from .conform_rig import CONTRACTS, Behaviour, Looks, Rig, StepPlan, Strike, beyond
 from .evidence import Item, Verdict
 
 Profile = Literal["quick", "deep"]
@@ -50,9 +51,23 @@ JSON: Final = st.recursive(
 )
 BEHAVIOURS: Final[st.SearchStrategy[list[Behaviour]]] = st.lists(
     st.sampled_from(
-        ["ok", "no effect", "lost answer", "lost refusal", "on the wire", "dies after the effect", "dies on the wire"]
+        [
+            "ok",
+            "partial",
+            "no effect",
+            "lost answer",
+            "lost refusal",
+            "on the wire",
+            "dies after the effect",
+            "dies on the wire",
+        ]
     ),
     max_size=2,
+)
+LOOKS: Final[st.SearchStrategy[Looks]] = st.builds(
+    Looks,
+    st.sampled_from(get_args(Mode)),
+    st.lists(st.sampled_from(["mismatch", "undetermined", "match"]), min_size=1, max_size=2).map(tuple),
 )
 POSITIONS: Final = st.integers(0, MOST_BOUNDARIES - 1)
 STORE_FAULTS: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
@@ -61,10 +76,13 @@ STORE_FAULTS: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
 
 
 def plans(policy: Policy) -> st.SearchStrategy[list[StepPlan]]:
-    """One or two steps with any contract that the policy considers, any arguments, any result."""
+    """One or two steps with any contract that the policy considers, any arguments, any result; one step may be verified."""
     contracts = [contract for contract in CONTRACTS if contract[0] or not policy.tools_idempotent]
-    step = st.builds(StepPlan, st.sampled_from(contracts), st.integers(0, 2), JSON, JSON)
-    return st.lists(step, min_size=1, max_size=2)
+    step = (st.sampled_from(contracts), st.integers(0, 2), JSON, JSON)
+    several = st.lists(st.builds(StepPlan, *step), min_size=1, max_size=2)
+    if not beyond(policy):
+        return several
+    return several | st.builds(StepPlan, *step, LOOKS).map(lambda plan: [plan])
 
 
 class Progress:
@@ -151,9 +169,9 @@ class Walk(RuleBasedStateMachine):
         self.do(self.rig.work, behaviours)
 
     @precondition(lambda self: self.rig.has("open"))
-    @rule(behaviours=BEHAVIOURS, at=POSITIONS, when=st.sampled_from(["crash before", "crash after"]))
+    @rule(behaviours=BEHAVIOURS, at=POSITIONS, when=st.sampled_from(["crash before", "crash after", "cancel"]))
     def crash(self, behaviours: list[Behaviour], at: int, when: Strike) -> None:
-        """A worker takes a turn and is killed at a boundary."""
+        """A worker takes a turn, and at a boundary is killed, or a client cancels."""
         self.do(self.rig.work, behaviours, {at: when})
 
     @precondition(lambda self: self.rig.has("open"))
@@ -161,6 +179,12 @@ class Walk(RuleBasedStateMachine):
     def store_faults(self, behaviours: list[Behaviour], faults: dict[int, Strike]) -> None:
         """A worker takes a turn while its store errs, conflicts or fences it off."""
         self.do(self.rig.work, behaviours, faults)
+
+    @precondition(lambda self: self.rig.beyond and self.rig.unsettled() > 0)
+    @rule()
+    def cancel(self) -> None:
+        """A client cancels a job between two turns."""
+        self.do(self.rig.cancel)
 
     @precondition(lambda self: self.rig.has("parked"))
     @rule(late_requests_arrive=st.booleans())

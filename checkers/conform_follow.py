@@ -5,7 +5,7 @@ leaves only the model states in which a rule for it is enabled. Then the durable
 with the real ones; states that differ are dropped. An empty set is a disagreement between model and code.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from ..model.boundaries import CATCH_UP
@@ -67,8 +67,8 @@ class Follower:
 
     # The moves of the real run.
 
-    def perform(self, boundary: str, lost: bool = False, leading_to: str | None = None) -> None:
-        """A boundary of this step was performed; `leading_to`: the place, where the reply decides it.
+    def perform(self, boundary: str, lost: bool = False, leading_to: Collection[str] = ()) -> None:
+        """A boundary of this step was performed; `leading_to`: the places, where the reply decides it.
 
         `lost`: the answer was. Where nothing was written (a look, or a write that had landed before), the step is where it was.
         """
@@ -76,7 +76,8 @@ class Follower:
 
         def fits(rule: Rule) -> bool:
             performs = rule.boundary == place and rule.actor is Actor.WORKER
-            return performs and not rule.name.endswith(LOST) and leading_to in (None, rule.writes.get("at"))
+            fitting = not leading_to or rule.writes.get("at") in leading_to
+            return performs and not rule.name.endswith(LOST) and fitting
 
         if lost:
             self._take_lost(fits, place)

@@ -7,33 +7,68 @@ runtime: it counts effects and answers truthfully when it is asked.
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from ..model.policy import HARDENED, Policy
 from ..runtime import drive, resolve
-from ..runtime.commands import Acquire, Append, Claim, Command, Execute, Outcome, Ports, PutEffect, Query, Settle
+from ..runtime.clients import Client, why_parked
+from ..runtime.commands import (
+    Acquire,
+    Append,
+    Claim,
+    Command,
+    Execute,
+    Outcome,
+    Ports,
+    PutEffect,
+    Query,
+    Settle,
+    Verify,
+)
+from ..runtime.history import History
 from ..runtime.keys import execution_key
 from ..runtime.plan import parse_plan, submission, validate_plan
 from ..runtime.records import Event, Json
 from ..runtime.registry import Registry
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StaleEpoch, StoreError, VersionConflict
-from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
+from ..runtime.tool import Absent, Happened, NoEffectError, PartialEffectError, Tool, ToolContext, ToolResult
 from ..runtime.turn import End, Worker
+from ..runtime.verifier import Answer, Confirmation, Match, Mismatch, Mode, StateChange, Undetermined, VerifyContext
 from .abstraction import LiveReader, Result, durable_state, read_job
 from .conform_follow import Disagreement, Follower, Model
 
 Behaviour = Literal[
-    "ok", "no effect", "lost answer", "lost refusal", "on the wire", "dies after the effect", "dies on the wire"
+    "ok",
+    "partial",
+    "no effect",
+    "lost answer",
+    "lost refusal",
+    "on the wire",
+    "dies after the effect",
+    "dies on the wire",
 ]
-Strike = Literal["crash before", "crash after", "error", "lost", "conflict", "stale"]
+Strike = Literal["crash before", "crash after", "error", "lost", "conflict", "stale", "cancel"]
+Seen = Literal["match", "mismatch", "undetermined"]
+"""What a verifier answers."""
 Contract = tuple[bool, Literal["park", "query", "reexecute", "fail"], Literal["none", "quiet", "fence"]]
 
 UNSETTLED: Final = ("open", "parked")
 TTL: Final = 30.0
 QUIET: Final = 60.0
+RESOURCE: Final = "thing"
+CHANGE: Final = {"resource_type": RESOURCE, "resource_id": "one", "operation": "write"}
+"""What a step says that it has changed, where a verifier looks at it."""
+LEADS: Final[dict[tuple[type, Mode], tuple[str, ...]]] = {
+    **{(Match, mode): ("append_node_finished",) for mode in get_args(Mode)},
+    **{(Undetermined, mode): ("park",) for mode in get_args(Mode)},
+    (Mismatch, "strict"): ("append_unconfirmed", "append_failed"),
+    (Mismatch, "warn"): ("append_warned",),
+    (Mismatch, "human_in_loop"): ("park",),
+}
+"""Where, in the model, a look leads."""
 CONTRACTS: Final[tuple[Contract, ...]] = tuple(
     (idempotent, on_unknown, look)
     for on_unknown in ("park", "query", "reexecute", "fail")
@@ -42,6 +77,14 @@ CONTRACTS: Final[tuple[Contract, ...]] = tuple(
     if not (on_unknown == "query" and look == "none") and not (on_unknown == "reexecute" and not idempotent)
 )
 """idempotent, on_unknown, look: every combination that a tool may declare."""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How records are confirmed from now on, and what the verifier answers of one, look by look; behind that it finds a match."""
+
+    mode: Mode
+    answers: tuple[Seen, ...]
 
 
 class Crash(BaseException):
@@ -54,10 +97,16 @@ class World:
 
     value: Json
     idempotent: bool
+    looks: Iterator[Seen] | None = None
     effects: int = 0
     first: Result | None = None
     keys: set[str] = field(default_factory=set)
     wire: list[str] = field(default_factory=list)
+
+    @property
+    def changes(self) -> tuple[Json, ...]:
+        """What the tool says that it has changed."""
+        return () if self.looks is None else (CHANGE,)
 
     def serve(self, key: str) -> tuple[Json, str]:
         """Serve a request: the answer, and the prefix of the model's rules for what the world did."""
@@ -87,7 +136,7 @@ class Job:
                 return step
             case Acquire(record=record) | PutEffect(record=record):
                 return record.step_id
-            case Execute(context=context) | Query(context=context):
+            case Execute(context=context) | Query(context=context) | Verify(context=context):
                 return context.step_id
             case Settle(key=key):
                 return self.keys[key]
@@ -97,12 +146,16 @@ class Job:
 
 @dataclass(frozen=True)
 class StepPlan:
-    """A step to submit."""
+    """A step to submit. looks: it records a change, which a verifier looks at; in a job of one step alone.
+
+    What follows from the record of a step that a later one has used already is for two models, not for one.
+    """
 
     contract: Contract
     max_retries: int
     args: Json
     result: Json
+    looks: Looks | None = None
 
 
 class Rig:
@@ -111,6 +164,8 @@ class Rig:
     def __init__(self, folder: Path, model: Model, policy: Policy = HARDENED) -> None:
         self.folder, self.model = folder, model
         self.clock = 1_000_000.0
+        self.beyond = beyond(policy)
+        self.mode: Mode = "strict"
         self.jobs: dict[str, Job] = {}
         self.status: dict[str, str] = {}
         self.registry = Registry(self._tool(contract) for contract in CONTRACTS)
@@ -175,9 +230,16 @@ class Rig:
         plan = validate_plan(parse_plan({"version": 1, "nodes": nodes}), self.registry)
         self.store.submit(job_id, submission(job_id, plan))
         pairs = list(zip(names, steps, strict=True))
+        self.mode = next((step.looks.mode for step in steps if step.looks), self.mode)
         self.jobs[job_id] = Job(
-            {name: Follower(self.model, declared(step.contract), f"{job_id} {name}") for name, step in pairs},
-            {name: World(step.result, step.contract[0]) for name, step in pairs},
+            {
+                name: Follower(self.model, declared(step.contract), f"{job_id} {name}", step.looks is not None)
+                for name, step in pairs
+            },
+            {
+                name: World(step.result, step.contract[0], iter(step.looks.answers) if step.looks else None)
+                for name, step in pairs
+            },
             {execution_key(job_id, node["id"], node["tool"], node["args"]): node["id"] for node in plan["nodes"]},
         )
         self._observe(job_id)
@@ -187,8 +249,11 @@ class Rig:
         """A turn: how it ended. Strikes are faults, by the position of the boundary in this turn."""
         self.strikes, self.behaviours, self.performed, self.job_id = strikes or {}, iter(behaviours), 0, ""
         self.landed = False
+        confirmation = Confirmation({RESOURCE: self}, self.mode, retries=0)
         try:
-            end = drive.run(self.worker, Ports(self.store, lambda _: None), None, self._perform)
+            end = drive.run(
+                replace(self.worker, confirmation=confirmation), Ports(self.store, lambda _: None), None, self._perform
+            )
         except Crash:
             self._reopen()
             return "crash"
@@ -208,6 +273,10 @@ class Rig:
         parked = next((job_id for job_id, status in self.status.items() if status == "parked"), None)
         if parked is None:
             return False
+        history = History(self.store.events(parked))
+        if why_parked(history) == "confirmation":
+            self._confirm(parked)
+            return True
         asked = resolve.question(parked, self.store.events(parked))
         world = self.jobs[parked].worlds[asked.step]
         if not world.effects:
@@ -219,9 +288,34 @@ class Rig:
         for name, follower in self.jobs[parked].followers.items():
             if name == asked.step:
                 follower.person(happened)
+                follower.verified = follower.verified and not happened  # a person's word records no change
             else:
                 follower.elsewhere("job_requeued")
         self._observe(parked)
+        return True
+
+    def _confirm(self, parked: str) -> None:
+        """A person accepts a record that no look has confirmed."""
+        step = Client(self.store, "ann", lambda _: None).confirm(parked, "I looked myself")
+        for name, follower in self.jobs[parked].followers.items():
+            if name == step:
+                follower.outside("person: accepts the record")
+            else:
+                follower.elsewhere("job_requeued")
+        self._observe(parked)
+
+    def cancel(self) -> bool:
+        """A client cancels the oldest job that has not ended; False when there is none, or it is cancelled already."""
+        job_id = next((job_id for job_id, status in self.status.items() if status in UNSETTLED), None)
+        return job_id is not None and self._cancel(job_id)
+
+    def _cancel(self, job_id: str) -> bool:
+        if History(self.store.events(job_id)).cancelled is not None:
+            return False
+        became = Client(self.store, "ann", lambda _: None).cancel(job_id, "not wanted")
+        for follower in self.jobs[job_id].followers.values():
+            follower.outside("client: cancels a parked job" if became == "requeued" else "client: cancels")
+        self._observe(job_id)
         return True
 
     def wait(self, serve_late: bool) -> None:
@@ -270,10 +364,12 @@ class Rig:
                 raise StaleEpoch("injected")
             case _:
                 pass
+        if strike == "cancel":
+            self._cancel(self.job_id)
         if isinstance(command, Execute):
             reply: Any = self._execute(command, ports)
         else:
-            reply = command.perform(ports)
+            reply = self._write(command, ports)
             self._follow(command, reply, strike == "lost")
         if self.job_id:
             self._observe(self.job_id)
@@ -284,10 +380,22 @@ class Rig:
             raise Crash
         return reply
 
+    def _write(self, command: Command, ports: Ports) -> Any:
+        """Perform it. Where a cancel came before a write that lets go of the job, the worker reads again: it is void."""
+        try:
+            return command.perform(ports)
+        except VersionConflict:
+            if command.boundary in drive.AT_REST:
+                self._crash(command)
+                self._all("claim")
+            raise
+
     def _strike(self, command: Command) -> Strike | None:
         """The fault for the boundary at hand, if it can occur there."""
         strike = self.strikes.get(self.performed)
-        if isinstance(command, Execute | Query) and strike in ("error", "lost", "conflict", "stale"):
+        if strike == "cancel" and (not self.job_id or self.landed or not self.beyond):
+            return None  # there is no job yet; and a write that has landed finds itself, whatever came behind it
+        if isinstance(command, Execute | Query | Verify) and strike in ("error", "lost", "conflict", "stale"):
             return None  # the world is no store
         if strike == "conflict" and (not isinstance(command, Append) or self.landed):
             return None  # only appends conflict, and one that has landed finds itself
@@ -308,11 +416,14 @@ class Rig:
             self._all(boundary, lost)
             self.landed = lost
             return
-        leading_to = None
+        leading_to: tuple[str, ...] = ()
         if isinstance(command, Query):
             places = {Happened: "resolve_happened", Absent: "resolve_not_happened"}
-            leading_to = places.get(type(reply), "park")
-        event = {"park": "job_parked", "append_failed": "job_failed"}.get(boundary)
+            leading_to = (places.get(type(reply), "park"),)
+        elif isinstance(command, Verify):
+            leading_to = LEADS[type(reply), self.mode]
+        events = {"park": "job_parked", "append_failed": "job_failed", "append_cancelled": "job_cancelled"}
+        event = events.get(boundary)
         for name, follower in job.followers.items():
             if name == step:
                 follower.perform(boundary, lost, leading_to)
@@ -340,13 +451,25 @@ class Rig:
         """What the worker made of the world's answer, in the model's words, by the world's own account."""
         match outcome.kind:
             case "ok":
-                return "reply: result" if world.first == Result(outcome.stored.result) else "reply: another result"
+                if world.first != Result(outcome.stored.result):
+                    return "reply: another result"
+                return "reply: result" if outcome.stored.failed is None else "reply: partial effect"
             case "no_effect":
                 return "reply: no effect"
             case "unknown":
                 return "no reply, lost" if self.did else "no reply, still on the wire"
 
-    def _call(self, contract: Contract, context: ToolContext) -> Json:
+    def verify(self, change: StateChange, context: VerifyContext) -> Answer:
+        """A verifier's look, as drawn; when nothing is left it finds the world as recorded."""
+        match next(self.jobs[context.job_id].worlds[context.step_id].looks or iter(()), "match"):
+            case "mismatch":
+                return Mismatch("somebody else has changed it")
+            case "undetermined":
+                return Undetermined("no answer")
+            case _:
+                return Match()
+
+    def _call(self, contract: Contract, context: ToolContext) -> Json | ToolResult:
         """The tool."""
         world = self.jobs[context.job_id].worlds[context.step_id]
         behaviour = next(self.behaviours, "ok")
@@ -356,9 +479,12 @@ class Rig:
             self.did.append("world: refuses")
         else:
             value, did = world.serve(context.external_key)
-            self.did.append(f"world: {did}")
-            if behaviour == "ok":
-                return value
+            partial = behaviour == "partial" and did != "serves again" and self.beyond
+            self.did.append("world: serves in part" if partial and did == "serves" else f"world: {did}")
+            if partial:
+                raise PartialEffectError("half done", value, state_changes=world.changes)
+            if behaviour in ("ok", "partial"):
+                return ToolResult(value, state_changes=world.changes)
         if behaviour == "no effect":
             raise NoEffectError("refused")
         if behaviour.startswith("dies"):
@@ -369,7 +495,7 @@ class Rig:
         """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
         world = self.jobs[context.job_id].worlds[context.step_id]
         if world.first is not None:
-            return Happened(world.first.value)
+            return Happened(world.first.value, state_changes=world.changes)
         if contract[2] == "fence":
             world.wire.clear()
         return Absent()
@@ -434,3 +560,11 @@ def declared(contract: Contract) -> dict[str, str]:
     """A contract as the model's configuration fields."""
     idempotent, on_unknown, look = contract
     return {"idempotent": "yes" if idempotent else "no", "on_unknown": on_unknown, "look": look}
+
+
+def beyond(policy: Policy) -> bool:
+    """Whether a walk draws what may befall a step beside its own execution: cancels, looks, partial effects.
+
+    Not where the machine does not hold it; nor where the ledger, which has no place for a failure, is written first.
+    """
+    return policy.extent != "step alone" and policy.order[0] != "commit"

@@ -6,8 +6,8 @@ one is tried on a contract in that state, and every row of every table of contra
 
 import itertools
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
@@ -64,14 +64,20 @@ class Tried:
 
 def enumerate_all() -> Tried:
     """Try every combination on a store of its own."""
+    (tried,) = deque(each_attempt(), maxlen=1)
+    return tried
+
+
+def each_attempt() -> Generator[Tried, None, None]:
+    """The same, step by step: after each attempt what came of all so far, in an object that grows."""
     with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
         bench = Bench(Path(folder, "store.db"))
         try:
             for attempt in attempts():
                 bench.try_out(attempt)
+                yield bench.tried
         finally:
             bench.close()
-    return bench.tried
 
 
 class Bench:

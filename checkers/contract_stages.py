@@ -159,18 +159,17 @@ def planted(rule: str, writes: Mapping[str, str]) -> Machine:
 
 def contract_canaries(context: Context) -> Found:
     """Plant a few defects; a checker that lets one live is broken."""
-    from .prove import prove
+    from .prove import stops_at
 
     found = Found()
     for name, (rule, writes) in CANARIES.items():
         mutant = planted(rule, writes)
         space = explore(mutant)
         violation = next((v for p in CONTRACT_PROPERTIES if (v := check(space, p))), None)
-        proofs = prove(mutant, CONTRACT_PROPERTIES, CONTRACT_INVARIANT)
-        stops = [c.obligation.name for c in proofs.counterexamples]
+        stop = stops_at(mutant, CONTRACT_PROPERTIES, CONTRACT_INVARIANT)
         words = f"search: {violation.property}, {violation.part}" if violation else "search: no violation"
-        words += f"; proof: stops at {stops[0]}" if stops else "; proof: found nothing"
-        killed = "explore, prove" if violation and not proofs.holds else None
+        words += f"; proof: stops at {stop.obligation.name}" if stop else "; proof: found nothing"
+        killed = "explore, prove" if violation and stop else None
         found.mutants.append(MutantResult(name=f"contract: {name}", killed_by=killed, words=words))
     return found
 

@@ -10,6 +10,8 @@ from .verify import Context, Found, Stage
 STORE: Final = "SQLite"
 WALKED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
 """The claims whose properties speak of a state or a step: what the walk follows."""
+LEAST: Final = {"steps": 500, "durable states": 20, "rules taken": 30, "crashes": 20, "refusals": 100}
+"""A walk that has come to no more is no evidence. Quick ones come to 1,000 steps, 27 to 40 durable states, 37 to 49 rules."""
 COVERED: Final = ("C4", "C8", "C9", "S3-VALIDATES")
 """The claims of which the enumeration tries every instance: who may, what is legal, every edge."""
 
@@ -34,6 +36,11 @@ def contract_walk(context: Context) -> Found:
     steps = f"{record.steps} steps of random histories"
     said = f"the contract's machine and the runtime on {STORE} agreed at every boundary of {steps}"
     verdict = Verdict.TESTED
+    short = [
+        f"{figures[name]} {name}, not more than {least}" for name, least in LEAST.items() if int(figures[name]) <= least
+    ]
+    if short:
+        verdict, said = Verdict.ERROR, f"the contracts' walk has come to little: {'; '.join(short)}"
     if record.failure is not None:
         verdict = Verdict.REFUTED
         said = f"the contract's machine and the runtime on {STORE} part: {record.failure.error}"

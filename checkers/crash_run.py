@@ -11,7 +11,7 @@ from ..runtime.records import Json
 from ..runtime.sqlite_store import SqliteStore
 from .crash_faults import Key
 from .crash_subject import Court, Durable, Subject
-from .crash_witness import Witnessed
+from .crash_witness import Given, Witnessed
 
 STORE: Final = "store.db"
 EPOCH: Final = 1_800_000_000.0
@@ -25,7 +25,7 @@ class Trace(NamedTuple):
     """What a run left in the end: the rows of the store, and what the world's witness says of each step.
 
     key: the replay key of the first schedule that left it. durable: without its moment. effects: how many a step had. results:
-    what a step's first effect truly answered; without an effect there is none.
+    what a step's first effect truly answered; without an effect there is none. given: what tools were handed.
     """
 
     case: str
@@ -33,6 +33,7 @@ class Trace(NamedTuple):
     durable: Durable
     effects: dict[str, int]
     results: dict[str, Json]
+    given: tuple[Given, ...] = ()
 
 
 Traces = dict[str, Trace]
@@ -71,10 +72,11 @@ def keep(traces: Traces, key: Key, court: Court, durable: Durable, witnessed: Wi
     results: dict[str, Json] = {}
     for line in witnessed.effects:
         results.setdefault(line.step, line.result)
-    text = repr((key.case, key.policy, durable, effects, results))
+    given = tuple(witnessed.given)
+    text = repr((key.case, key.policy, durable, effects, results, given))
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     if name not in traces:
-        traces[name] = Trace(key.case, str(key), durable, effects, results)
+        traces[name] = Trace(key.case, str(key), durable, effects, results, given)
     return name
 
 

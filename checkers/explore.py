@@ -8,7 +8,7 @@ crashes: the space is finite because nothing in it counts them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
 
@@ -98,12 +98,19 @@ class Engine:
 
     def steps(self, packed: int) -> Iterator[Delta]:
         """Every step from a state, memoised: (delta, index of the rule)."""
-        for mask, indices, memo in (self.placed[(packed >> self.shift) & self.mask], self.anywhere):
-            seen = packed & mask
-            found = memo.get(seen)
-            if found is None:
-                found = memo[seen] = self.deltas(indices, packed)
-            yield from found
+        for _, deltas in self.every([packed]):
+            yield from deltas
+
+    def every(self, states: Iterable[int]) -> Iterator[tuple[int, tuple[Delta, ...]]]:
+        """Every step from some states, memoised: a state with what a group of rules does to it, if it does anything."""
+        for packed in states:
+            for mask, indices, memo in (self.placed[(packed >> self.shift) & self.mask], self.anywhere):
+                seen = packed & mask
+                found = memo.get(seen)
+                if found is None:
+                    found = memo[seen] = self.deltas(indices, packed)
+                if found:
+                    yield packed, found
 
     def deltas(self, indices: list[int], packed: int) -> tuple[Delta, ...]:
         """What the rules of a group do to a state."""
@@ -240,12 +247,11 @@ def explore(machine: Machine, *stop: Guard) -> Space:
 
 def predecessors(space: Space, allowed: set[int]) -> dict[int, list[int]]:
     """For every state the states from which one of the allowed rules leads to it."""
-    engine = space.engine
+    engine = Engine(replace(space.machine, rules=tuple(space.machine.rules[index] for index in sorted(allowed))))
     before: dict[int, list[int]] = {}
-    for state in space.parents:
-        for delta, index in engine.steps(state):
-            if index in allowed:
-                before.setdefault(state ^ delta, []).append(state)
+    for state, deltas in engine.every(space.parents):
+        for delta, _ in deltas:
+            before.setdefault(state ^ delta, []).append(state)
     return before
 
 

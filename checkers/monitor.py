@@ -1,18 +1,14 @@
 """Trace validation: the events of a real run, read back from the store's file, replayed in the model (E-TRUST).
 
-What the model can be doing is followed as a set of states (the subset construction). Steps that leave no event, such as writes
-to the ledger, crashes, time and the world, are taken silently; an event is taken by a rule that emits it *and* leaves the
-fields that follow from events as the trace has them; after the last event some state must agree with ledger and effect store
-too. The sets and their moves are numbered and remembered, so that a trace costs one look-up for each event (a
-deterministic automaton, built as traces ask for it).
+What the model can be doing is followed as a set of states (`automaton`); after the last event some state must agree with ledger
+and effect store too.
 
 Events of other steps are the model's rules `elsewhere …` where they change the job, and unseen otherwise.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..model.machine import Machine, Scope
 from ..model.step import normal
@@ -28,8 +24,8 @@ from .abstraction import (
     own,
     records_state,
 )
+from .automaton import Automaton, Divergence
 from .evidence import Item, Verdict
-from .explore import Engine
 
 BEGINNING: Final = ("job_created", "plan_generated")
 JOB_CHANGES: Final = ("job_parked", "job_waiting", "job_requeued", "job_failed", "job_cancelled", "job_completed")
@@ -39,37 +35,6 @@ COMPANIONS: Final = {"state_changed": (-1, "tool_invocation_finished"), "node_st
 """Events that ride in the batch of another, right behind (-1) or right before it (1): the model's fields do not speak of them."""
 RECORDS: Final = ("effect", "ledger", "recorded")
 """The durable fields that do not follow from events."""
-ELSEWHERE: Final = "elsewhere"
-SHOWN: Final = 8
-"""How many enabled rules a message names."""
-
-Tail = tuple[str, ...]
-Config = tuple[int, Tail]
-"""A packed state, and the events that the rule which led there has still to emit (the rest of its batch)."""
-
-
-class Letter(NamedTuple):
-    """What the automaton reads: an event's type, whether this step or another caused it, the packed fields after it."""
-
-    type: str
-    own: bool
-    after: int
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """Where a trace leaves the model: the event (None: after the last one), what was possible there, a state there."""
-
-    index: int | None
-    event: str
-    enabled: tuple[str, ...]
-    sample: Mapping[str, str]
-    reason: str
-
-    def __str__(self) -> str:
-        shown = ", ".join(self.enabled[:SHOWN]) + (", …" if len(self.enabled) > SHOWN else "")
-        state = " ".join(f"{name}={value}" for name, value in self.sample.items())
-        return f"{self.event}: {self.reason}. Possible were: {shown or 'no event'}. In a state like: {state}"
 
 
 @dataclass(frozen=True)
@@ -92,23 +57,11 @@ class Conformity:
 
 
 class Monitor:
-    """The model as an automaton over events. Keep one for many traces: what it has worked out it remembers."""
+    """The model of the step, ready to be followed. Keep one for many traces: what it has worked out it remembers."""
 
     def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.engine = Engine(machine)
-        self.packing = self.engine.packing
         durable = [f.name for f in machine.fields if f.scope is Scope.DURABLE]
-        self.from_events = [name for name in durable if name not in RECORDS]
-        self.events_mask, self.durable_mask = self.packing.mask(self.from_events), self.packing.mask(durable)
-        self.moves_of: dict[
-            int, tuple[list[int], list[tuple[int, int]]]
-        ] = {}  # state -> silent, (state, rule) emitting
-        self.sets: list[frozenset[Config]] = []
-        self.numbers: dict[frozenset[Config], int] = {}
-        self.starts: dict[tuple[tuple[str, str], ...], int] = {}
-        self.moves: dict[tuple[int, Letter], int | None] = {}
-        self.ends: dict[tuple[int, int, int], bool] = {}
+        self.automaton = Automaton(machine, [name for name in durable if name not in RECORDS])
 
     def check(
         self,
@@ -127,7 +80,8 @@ class Monitor:
         stored = own(stored)
         told = judge(stored, step_id, first_result)
         fold = Fold(step_id, told)
-        number = self.start(declared or {})
+        automaton = self.automaton
+        number = automaton.start(normal(declared or {}))
         for index, event in enumerate(stored.events):
             where = f"event {index + 1}, {describe(event)}"
             try:
@@ -146,165 +100,27 @@ class Monitor:
             mine = belongs(event, stored.events[index - 1], step_id)
             if mine is None:
                 continue
-            letter = Letter(event.type, mine, self._code(fold.state()))
-            after = self.move(number, letter)
+            letter = automaton.letter(event.type, mine, fold.state())
+            after = automaton.move(number, letter)
             if after is None:
-                return self._diverges(stored, step_id, index, where, number, self._why(number, letter))
+                return self._diverges(stored, step_id, index, where, number, automaton.why(number, letter))
             number = after
         try:
             check_line(stored, fold.job)
             state = {**fold.state(), **records_state(stored, step_id, told)}
         except NotAJobError as error:
             return self._diverges(stored, step_id, None, "after the last event", number, str(error))
-        if not self.may_rest(number, state, effects):
-            reason = self._difference(number, state, effects)
+        counted = {} if effects is None else {"effects": str(min(effects, 2))}
+        if not automaton.may_rest(number, {**state, **counted}):
+            reason = automaton.difference(number, {**state, **counted}, "effects")
             return self._diverges(stored, step_id, None, "after the last event", number, reason)
         return Conformity(stored.job_id, step_id, len(stored.events))
-
-    # The automaton.
-
-    def start(self, declared: Mapping[str, str]) -> int:
-        """The set of states before the first event, under the contracts that agree with what is declared."""
-        declared = normal(declared)
-        key = tuple(sorted(declared.items()))
-        if key not in self.starts:
-            views = [(self.machine.view(state), state) for state in self.machine.initial_states()]
-            fitting = [s for view, s in views if all(view[name] == value for name, value in declared.items())]
-            if not fitting:
-                raise ValueError(f"no initial state of the machine {self.machine.name!r} has {dict(declared)}")
-            self.starts[key] = self._number((self.packing.pack(s), ()) for s in fitting)
-        return self.starts[key]
-
-    def move(self, number: int, letter: Letter) -> int | None:
-        """The set after an event, None when no state allows it."""
-        key = (number, letter)
-        if key not in self.moves:
-            after = {
-                config
-                for config, _ in self._taken(number, letter)
-                if config[1] or config[0] & self.events_mask == letter.after
-            }
-            self.moves[key] = self._number(after) if after else None
-        return self.moves[key]
-
-    def may_rest(self, number: int, state: Mapping[str, str], effects: int | None) -> bool:
-        """Whether some state of a set has these durable fields, and as many effects as a witness saw."""
-        code = self._code(state)
-        seen = -1 if effects is None else min(effects, 2)
-        key = (number, code, seen)
-        if key not in self.ends:
-            self.ends[key] = any(
-                not tail
-                and packed & self.durable_mask == code
-                and (effects is None or self.packing.code(packed, "effects") == seen)
-                for packed, tail in self.sets[number]
-            )
-        return self.ends[key]
-
-    def _taken(self, number: int, letter: Letter) -> Iterable[tuple[Config, int]]:
-        """What an event leads to, whatever it wrote, each with the rule that emits it (-1: the rest of its batch)."""
-        for packed, tail in self.sets[number]:
-            if tail:
-                if tail[0] == letter.type and letter.own:
-                    yield (packed, tail[1:]), -1
-                continue
-            for after, index in self._moves(packed)[1]:
-                rule = self.machine.rules[index]
-                if rule.emits[0] == letter.type and rule.name.startswith(ELSEWHERE) != letter.own:
-                    yield (after, rule.emits[1:]), index
-
-    def _number(self, configs: Iterable[Config]) -> int:
-        """The number of a set, closed under silent steps."""
-        closed = set(configs)
-        todo = list(closed)
-        while todo:
-            packed, tail = todo.pop()
-            if tail:
-                continue
-            for after in self._moves(packed)[0]:
-                config: Config = (after, ())
-                if config not in closed:
-                    closed.add(config)
-                    todo.append(config)
-        key = frozenset(closed)
-        if key not in self.numbers:
-            self.numbers[key] = len(self.sets)
-            self.sets.append(key)
-        return self.numbers[key]
-
-    def _moves(self, packed: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """The successors of a state: silent ones, and those by an event with the rule that emits it."""
-        found = self.moves_of.get(packed)
-        if found is None:
-            found = self.moves_of[packed] = ([], [])
-            for delta, index in self.engine.steps(packed):
-                if self.machine.rules[index].emits:
-                    found[1].append((packed ^ delta, index))
-                else:
-                    found[0].append(packed ^ delta)
-        return found
-
-    def _code(self, state: Mapping[str, str]) -> int:
-        codes, shift = self.packing.codes, self.packing.shift
-        return sum(codes[name][value] << shift[name] for name, value in state.items())
-
-    # The words.
-
-    def _why(self, number: int, letter: Letter) -> str:
-        """Why an event was refused: no rule emits it here, or those that do leave something else behind."""
-        names = {
-            index: self.machine.rules[index].name if index >= 0 else "its batch"
-            for _, index in self._taken(number, letter)
-        }
-        if not names:
-            return "the model has no such step here"
-        wrong = {
-            f"{names[index]} leaves {differing}"
-            for (packed, _), index in self._taken(number, letter)
-            for differing in [self._differing(packed, letter.after, self.from_events)]
-        }
-        return f"{min(wrong, key=len)} (the trace, the model)"
-
-    def _difference(self, number: int, state: Mapping[str, str], effects: int | None) -> str:
-        """How what the stores hold differs from the nearest state of a set."""
-        code = self._code(state)
-        names = [*self.from_events, *RECORDS]
-        nearest = [(self._differing(packed, code, names), packed) for packed, tail in self.sets[number] if not tail]
-        if not nearest:
-            return "a batch of events is not complete"
-        said = min((words for words, _ in nearest), key=lambda words: (words.count("≠"), words))
-        if said:
-            return f"what the stores hold is not the model's: {said} (the stores, the model)"
-        possible = {
-            self.packing.unpack(p)[list(self.packing.shift).index("effects")] for words, p in nearest if not words
-        }
-        return f"the effect happened {effects} times, and in the model {' or '.join(sorted(possible))}"
-
-    def _differing(self, packed: int, code: int, names: Sequence[str]) -> str:
-        fields = self.machine.by_name
-        pairs = [(name, self.packing.code(code, name), self.packing.code(packed, name)) for name in names]
-        return " ".join(
-            f"{name}: {fields[name].values[real]}≠{fields[name].values[model]}"
-            for name, real, model in pairs
-            if real != model
-        )
 
     def _diverges(
         self, stored: StoredJob, step_id: str, index: int | None, event: str, number: int, reason: str
     ) -> Conformity:
-        configs = sorted(self.sets[number])
-        enabled = {
-            f"{rule.name} [{', '.join(rule.emits)}]"
-            for packed, tail in configs
-            if not tail
-            for _, i in self._moves(packed)[1]
-            for rule in [self.machine.rules[i]]
-        } | {f"the rest of a batch [{', '.join(tail)}]" for _, tail in configs if tail}
-        sample = self.machine.view(self.packing.unpack(next(islice(configs, 1))[0]))
-        names = sorted(name for name in enabled if "(answer lost)" not in name)
-        return Conformity(
-            stored.job_id, step_id, len(stored.events), Divergence(index, event, tuple(names), sample, reason)
-        )
+        found = self.automaton.diverges(index, event, number, reason)
+        return Conformity(stored.job_id, step_id, len(stored.events), found)
 
 
 def belongs(event: StoredEvent, before: StoredEvent, step_id: str) -> bool | None:

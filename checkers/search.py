@@ -4,8 +4,8 @@ Complete for the machine as it is: the state space is finite, so what holds in i
 the counts that it saturates at "two or more" are the prover's business.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..model.claim_types import PROPERTY_BY_ID, Claim
@@ -18,7 +18,7 @@ from ..model.step import FIELDS
 from ..model.windows import AMBIGUOUS
 from ..scenarios.fleet_policies import FLEET_POLICIES
 from .evidence import Item, Trace, Verdict
-from .explore import Space, explore, predecessors, reaching
+from .explore import Engine, Space, explore, predecessors, reaching, touched
 from .fleet_search import nearest
 from .machines import machine_of
 from .traces import trace_to
@@ -47,25 +47,42 @@ class Violation:
 
 def check(space: Space, prop: Property) -> Violation | None:
     """The first violation of a property, nearest to the start; None when it holds on the whole space."""
-    for never in prop.never:
+    for never in _reached(space, prop.never):
         state = space.find(never)
         if state is not None:
             return Violation(prop.id, f"never: {show(never)}", trace_to(space, state))
     return _check_steps(space, prop) if prop.grows or prop.absorbing else None
 
 
+def _reached(space: Space, guards: Sequence[Guard]) -> list[Guard]:
+    """Those of some guards that hold anywhere: asked of the values that their fields take together, which are far fewer."""
+    mask = space.packing.mask(name for each in guards for name in each)
+    seen = {state & mask for state in space.parents}
+    return [each for each in guards if any(map(space.packing.matcher(each), seen))]
+
+
 def _check_steps(space: Space, prop: Property) -> Violation | None:
-    """The step half of a property: what has been written stays, and nothing is written after the end."""
-    packing, machine = space.packing, space.machine
-    fields = machine.by_name
+    """The step half of a property: what has been written stays, and nothing is written after the end.
+
+    Only rules that write what is to stay can break it, and what they do depends on the fields that they touch: of the states
+    that agree in those the nearest one speaks for all.
+    """
+    packing, fields = space.packing, space.machine.by_name
+    durable = [f.name for f in space.machine.fields if f.scope is Scope.DURABLE]
+    kept = {*prop.grows, *(durable if prop.absorbing else ())}
+    machine = replace(space.machine, rules=tuple(rule for rule in space.machine.rules if kept & rule.writes.keys()))
+    looked_at = {*kept, *(name for g in prop.absorbing for name in g), *(n for r in machine.rules for n in touched(r))}
+    looked_at_mask, durable_mask = packing.mask(looked_at), packing.mask(durable)
     growing = [(name, packing.mask([name]), fields[name].count) for name in prop.grows]
-    durable = packing.mask(f.name for f in machine.fields if f.scope is Scope.DURABLE)
     ended = [packing.matcher(g) for g in prop.absorbing]
-    engine = space.engine
+    engine = Engine(machine)
+    first: dict[int, int] = {}
     for state in space.parents:
+        first.setdefault(state & looked_at_mask, state)
+    for state in first.values():
         over = any(match(state) for match in ended)
         for delta, index in engine.steps(state):
-            part = f"written after the end, by {machine.rules[index].name!r}" if over and delta & durable else None
+            part = f"written after the end, by {machine.rules[index].name!r}" if over and delta & durable_mask else None
             for name, mask, count in growing:
                 if delta & mask and (state & mask) and (not count or (state ^ delta) & mask < state & mask):
                     part = f"{name} changed, by {machine.rules[index].name!r}"

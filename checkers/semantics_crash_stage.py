@@ -5,6 +5,7 @@ from typing import Final
 from .crash_run import Record
 from .evidence import Item, Verdict
 from .semantics_crash import sweep_semantics
+from .semantics_monitor import SemanticsMonitor, to_items
 from .verify import Context, Found, Stage
 
 JUDGED: Final = ("P1", "P2", "P3", "P4", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P14")
@@ -14,13 +15,17 @@ BESIDE: Final = ("T-RETRY", "P15")
 
 
 def semantics_crashes(context: Context) -> Found:
-    """Every crash schedule of the profile over these jobs."""
+    """Every crash schedule of the profile over these jobs; each distinct trace is replayed in the models of P9, P10 and P12."""
     campaign = sweep_semantics(
         context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
     )
     found = Found(schedules=campaign.summaries)
     for claim in JUDGED:
         found.add(claim, judged(claim, campaign.records))
+    monitor = SemanticsMonitor()
+    replayed = [each for trace in campaign.traces for each in monitor.check(trace)]
+    for claim, item in to_items(replayed).items():
+        found.add(claim, item)
     return found
 
 

@@ -277,7 +277,7 @@ CANARIES = {
 
 def canaries(context: Context) -> Found:
     """Plant a few defects; a checker that lets one live is broken."""
-    from .prove import prove
+    from .prove import stops_at
 
     found = Found()
     for name, (rule, writes) in CANARIES.items():
@@ -286,11 +286,10 @@ def canaries(context: Context) -> Found:
         mutant = replace(machine, rules=rules)
         space = explore(mutant, *(never for p in PROPERTIES for never in p.never))
         violation = next((v for p in PROPERTIES if (v := check(space, p))), None)
-        proofs = prove(mutant, PROPERTIES, INVARIANT)
+        stop = stops_at(mutant, PROPERTIES, INVARIANT)
         words = f"search: {violation.property}, {violation.part}" if violation else "search: no violation"
-        stops = [c.obligation.name for c in proofs.counterexamples]
-        words += f"; proof: stops at {stops[0]}" if stops else "; proof: found nothing"
-        killed = "explore, prove" if violation and not proofs.holds else None
+        words += f"; proof: stops at {stop.obligation.name}" if stop else "; proof: found nothing"
+        killed = "explore, prove" if violation and stop else None
         found.mutants.append(MutantResult(name=name, killed_by=killed, words=words))
     return found
 

@@ -6,7 +6,7 @@ of the table, and the comparison fails.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model.machine import Actor, Machine, Rule, Scope, enabled, guard, holds
 from ..model.windows import AMBIGUOUS, WINDOWS, Window
@@ -72,11 +72,11 @@ def _struck(space: Space) -> dict[str, list[int]]:
     places = [(w.id, packing.matcher(g)) for w in sharing for g in w.struck]
     rest = next(w.id for w in sharing if not w.struck)
     ambiguous = [packing.matcher(g) for g in AMBIGUOUS]
-    engine = Engine(machine)
+    engine = Engine(replace(machine, rules=tuple(rule for rule in machine.rules if rule.actor is Actor.CRASH)))
     left: dict[str, set[int]] = {w.id: set() for w in sharing}
-    for state in space.parents:
-        for delta, index in engine.steps(state):
-            if machine.rules[index].actor is Actor.CRASH and any(match(state ^ delta) for match in ambiguous):
+    for state, deltas in engine.every(space.parents):
+        for delta, _ in deltas:
+            if any(match(state ^ delta) for match in ambiguous):
                 name = next((window for window, match in places if match(state)), rest)
                 left[name].add(state ^ delta)
     return {name: sorted(states) for name, states in left.items()}

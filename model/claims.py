@@ -147,7 +147,9 @@ NOT_CHECKED: Final = (
     "PostgreSQL, and power loss under it; clock jumps.",
     "A second power loss while the first is recovered from; disks on which a sync that has returned is not durable.",
     "Audit (P13); verify-job is tested, not proved.",
-    "Whether each trace of the runtime's gates, compensations and recorded values is one of their models: P9, P10 and P12 are proved of the "
-    "models, and crashed on the runtime; A-GATED, A-COMPENSATED and A-INJECTED are assumed.",
+    "That every run of a gate, a compensation or a recorded value is one of its model: P9, P10 and P12 are proved of the models; of the runtime "
+    "each distinct trace that the crash campaign leaves is replayed in them, and for other runs A-GATED, A-COMPENSATED and A-INJECTED are "
+    "assumed. No lockstep walk follows these models, an order between two nodes, steps or values of one job is in none of them, and nor is a "
+    "request for approval that ends without an answer, or a job of its own that undoes a step of another.",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",
 )

@@ -21,7 +21,7 @@ from .step import AT, SET
 
 FENCING: Final = "fence_events|fence_ledger|fence_effects|recover"
 EXECUTING: Final = "acquire|append_started|execute|await_reply"
-GIVING_UP: Final = "append_retryable|requeue|append_cancelled"
+GIVING_UP: Final = "append_retryable|requeue"
 RETRYING: Final = f"append_no_effect|attempt_closed|ledger_no_effect|retry_policy|schedule_retry|{GIVING_UP}"
 DOUBTING: Final = "append_unknown|ledger_unknown|on_unknown|query|resolve_not_happened"
 RUNNING: Final = f"{EXECUTING}|{RETRYING}|{DOUBTING}"
@@ -173,7 +173,7 @@ def _landed() -> Iterator[Clause]:
         "append_partial": f"node:none|success|{FAILED}|unconfirmed|compensatable",
         "append_compensatable": f"node:none|success|{FAILED}|unconfirmed|partial",
         "append_warned": "cleared:no|differs",
-        **dict.fromkeys(("append_completed", "append_failed"), "job:open|parked|waiting"),
+        **dict.fromkeys(("append_completed", "append_failed", "append_cancelled"), "job:open|parked|waiting"),
     }
     for place, literal in missing.items():
         yield _clause(f"{place} landed", f"at:{place} landed:yes {literal}", "T-WRITE")
@@ -192,7 +192,7 @@ def _phases(policy: Policy) -> Iterator[Clause]:
     yield _clause("a resolution is caught up", f"resolved:{SET} at:{RUNNING}|{fails}", "rule 1 comes first")
     yield _clause(
         "a failed node runs no more",
-        f"node:{FAILED} at:{RUNNING}|{success}|{UNDOES}|compensate|park",
+        f"node:{FAILED} at:{RUNNING}|{success}|{UNDOES}|compensate|park|append_cancelled",
         "rule 0 comes first",
     )
     yield _clause("a failed node has no record", f"node:{FAILED} {name}:{there}", "evidence comes before failure")
@@ -209,7 +209,7 @@ def _endings(policy: Policy) -> Iterator[Clause]:
     first, _, there = PUT[policy.order[0]]
     last, unfinished, _ = PUT[policy.order[-1]]
     whole = "a record is repaired before it is confirmed, parked over, or undone"
-    for name, where in (("undone", "undone:yes"), ("ends", "at:park|compensate|append_failed")):
+    for name, where in (("undone", "undone:yes"), ("ends", "at:park|compensate|append_failed|append_cancelled")):
         yield _clause(f"recorded whole: {name}", f"{where} {first}:{there} {last}:{unfinished}", whole)
     answered = "|".join((*policy.order, "confirm"))
     yield _clause("what just answered is cleared", f"at:{answered} fresh:yes cleared:no|differs", "T-CONFIRM")
@@ -224,11 +224,15 @@ def _endings(policy: Policy) -> Iterator[Clause]:
     yield _clause("a step fails once", f"node:success|{AFTERWARDS} at:{failing} landed:no", beyond)
     yield _clause(
         "what was undone runs no more",
-        f"undone:yes at:{RUNNING}|append_node_failed|{injecting}|{failing}|resolve_happened|park",
+        f"undone:yes at:{RUNNING}|append_node_failed|{injecting}|{failing}|resolve_happened|park|append_cancelled",
         beyond,
     )
     yield _clause("what was undone is not undone again", "at:compensate landed:no undone:yes", beyond)
-    yield _clause("what failed for good is not to be undone", "at:compensate node:unconfirmed|partial", beyond)
+    yield _clause(
+        "what failed for good is not to be undone",
+        "at:compensate|park|append_cancelled node:unconfirmed|partial",
+        beyond,
+    )
     yield _clause("what was undone in doubt fails", "job:parked finished:none undone:yes", beyond)
     yield _clause("what is to be requeued does not rest", "requeue:due job:parked|waiting", beyond)
     yield _clause("what failed for good is not undone", f"undone:yes node:{FAILED}|unconfirmed|partial", beyond)
@@ -253,7 +257,7 @@ def _ledger() -> Iterator[Clause]:
     )
     yield _clause("said before a park", "at:park|compensate ledger:none|inflight|no_effect", "T-ORDER B7'")
     yield _clause("said before it is undone", "undone:yes ledger:none|inflight|no_effect", "T-ORDER B7'")
-    yield _clause("NO_EFFECT before a cancel", "at:append_cancelled ledger:inflight|unknown|committed", "T-ORDER B7'")
+    yield _clause("said before a cancel", "at:append_cancelled ledger:inflight|unknown", "T-ORDER B7'")
     yield _clause("NO_EFFECT before a retry", "at:retry_policy ledger:none|inflight|unknown|committed", "T-ORDER B7'")
     yield _clause("one of them before B8", "at:append_node_failed ledger:none|inflight|committed", "T-ORDER B7'")
     yield _clause("NO_EFFECT under its node", "node:no_effect ledger:none|inflight|unknown|committed", "T-ORDER B7'")

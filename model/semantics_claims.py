@@ -20,7 +20,7 @@ def _holds(
     name: str, parts: tuple[str, ...], sentence: str, requirement: str, needs: tuple[str, ...], *cited: Citation
 ) -> Claim:
     policy, stated, needed = f"{_SHORT[name]}-hardened", (name, *parts), (*_STORE, *needs)
-    methods = (*_BOTH, "crash")
+    methods = (*_BOTH, "crash", "monitor")
     return Claim(name, "hardened", sentence, cited, requirement, policy, "holds", stated, needed, methods, "PROVED")
 
 
@@ -52,14 +52,17 @@ def _needed(beside: str, rule: str, fails: tuple[str, ...], cited: Citation) -> 
 
 
 SEMANTICS_ASSUMPTIONS: Final = (
-    Assumption("A-GATED", "In every run the worker asks the gate before it writes anything of the gated step, and nothing else begins "
-               "that step.", "the runtime's worker"),
+    Assumption("A-GATED", "Runs that nobody has made are, like those that were replayed, runs of the model: the worker asks the gate before "
+               "it writes anything of the gated step, and nothing else begins that step.",
+               "the runtime's worker; the monitor replays each gate in every distinct trace of the crash campaign"),
     Assumption("A-RESEND", "Whoever has recorded a decision signals, again and again, until the job waits no more; without it P9 holds, "
                "but the job waits.", "the approval service, or whoever decides"),
-    Assumption("A-COMPENSATED", "The worker decides about a compensation by the records and in the order of the rows named `decide:`, "
-               "and begins nothing of a step whose compensation has begun.", "the runtime's protocol core"),
-    Assumption("A-INJECTED", "A step reads a recorded value only from the worker, which hands it out after `command_committed` is durable.",
-               "the runtime's worker; a tool that reads a clock by itself is not covered"),
+    Assumption("A-COMPENSATED", "Runs that nobody has made are, like those that were replayed, runs of the model: the worker decides about a "
+               "compensation by the records and in the order of the rows named `decide:`, and begins nothing of a step whose compensation "
+               "has begun.", "the runtime's protocol core; the monitor replays each compensation likewise"),
+    Assumption("A-INJECTED", "Runs that nobody has made are, like those that were replayed, runs of the model: a step reads a recorded value "
+               "only from the worker, which hands it out after `command_committed` is durable.",
+               "the runtime's worker; the monitor replays each value likewise; a tool that reads a clock by itself is not covered"),
 )  # fmt: skip
 
 _S1_ORDER: Final = Citation("S1", "3", (38, 41), "1a6e05953cd45654d7532964c315721df46b907b59e39e50fb14ada2680f2548")

@@ -391,7 +391,8 @@ def _unknown(policy: Policy) -> list[Rule]:
               boundary="append_resolved", source="T-ORDER Q2"),
         _work("resolve: not happened", "resolve_not_happened", "ledger_no_effect", writes="open:0 closed:+1 doubt:no excused:no refused:yes",
               emits="invocation_resolved", boundary="append_resolved", source="T-ORDER Q2"),
-        _work("park", "park", "idle", writes="job:parked memory:none fresh:no cleared:no told:no", emits="job_parked", boundary="park", source="T-ORDER Q1"),
+        *(_work(f"park{why}", "park", "idle", sees=sees, writes="job:parked memory:none fresh:no cleared:no told:no", emits="job_parked",
+                boundary="park", source="T-ORDER Q1") for why, sees in (("", "told:no"), (", an attempt is open", "told:yes finished:none"))),
         *in_place,
     ]  # fmt: skip
 
@@ -418,10 +419,16 @@ def _compensate() -> list[Rule]:
 
 
 def _cancel() -> list[Rule]:
-    """T-WORKER: how the worker hears of a cancel after it has begun, and the end that it leads to."""
+    """T-WORKER: how the worker hears of a cancel after it has begun, and the end that it leads to.
+
+    Where its record is not confirmed, or its compensation failed, a step has nothing open: instead of parking, the job ends.
+    """
     return [
         *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees="landed:no", writes="told:=cancel",
                 boundary="fence_events", source="T-WORKER") for place in ("recover", "ledger_no_effect", "acquire", "append_completed")),
+        _work("hears what clients said, park", "park", "park", sees=f"landed:no finished:{SET}", writes="told:=cancel",
+              boundary="fence_events", source="T-WORKER"),
+        _work("park: cancelled", "park", "append_cancelled", sees=f"told:yes landed:no finished:{SET}", source="T-WORKER"),
         _work("append cancelled", "append_cancelled", "idle", writes="job:cancelled", emits="job_cancelled",
               boundary="append_cancelled", source="T-ORDER B10"),
     ]  # fmt: skip
@@ -477,6 +484,11 @@ def _elsewhere() -> list[Rule]:
                 Rule(f"elsewhere: {does}, {when}", Actor.WORKER, {**sees, **told}, writes={**UNSEEN, "job": status, "at": "idle", "told": "no"},
                      emits=(event,))
             )  # fmt: skip
+    # A cancel waits for the outcome of every step.
+    rules.append(
+        Rule("elsewhere: in doubt", Actor.WORLD, guard(at="park", told="yes", landed="no", finished=SET), writes={"told": "no"},
+             source="T-WORKER")
+    )  # fmt: skip
     for when, literals in (
         ("before", guard(**NOTHING)),
         ("after", guard(node="success")),

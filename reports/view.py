@@ -46,6 +46,12 @@ class Register:
     assumptions: Mapping[str, Assumption]
 
 
+SPEAK_OF: Final = {
+    frozenset(("prove", "explore", "windows")): "of the model",
+    frozenset(("crash", "monitor", "replay")): "on the runtime",
+}
+"""What a checker's verdict is about; the walk holds the two together, and an enumeration is of neither."""
+
 REGISTER: Final = Register(CLAIMS, ASSUMPTIONS)
 SHIPPED: Final = tuple(
     policy.name for policy in (HARDENED, HARDENED_CONTRACT, HARDENED_GATE, HARDENED_COMPENSATION, HARDENED_RECORDED)
@@ -91,8 +97,9 @@ class Entry:
         )
 
     def checkers(self, verdict: Verdict) -> str:
-        """The checkers that gave a verdict."""
-        return ", ".join(dict.fromkeys(item.checker for item in self.items if item.verdict is verdict))
+        """The checkers that gave a verdict, and whether they speak of the model or of the runtime."""
+        names = list(dict.fromkeys(item.checker for item in self.items if item.verdict is verdict))
+        return ", ".join([*names, *(words for some, words in SPEAK_OF.items() if names and some.issuperset(names))])
 
     @property
     def shipped(self) -> bool:

@@ -81,7 +81,7 @@ def _print_verdict(verdict: "Verdict") -> None:
     if violated and violated.fault:
         print(f"{job} is NOT verifiable: not {violated.criterion}: {plain(_where(*violated.fault))}")
     elif verdict.verifiable:
-        print(f"{job} is verifiable")
+        print(f"{job} is verifiable" + (f", and tainted: {verdict.warned} warned of" if verdict.warned else ""))
     else:
         print(f"{job} is {plain(verdict.status)}, not completed: so far nothing is violated")
     print(f"  last link of its chain: {verdict.head}")

@@ -166,11 +166,15 @@ def _say_resolve(url: str, job_id: str, events: list[Event]) -> None:
 
 
 def say_end(events: list[Event]) -> None:
-    """Why a job failed or was cancelled."""
+    """Why a job failed or was cancelled, and what it was warned of before it was completed."""
     last = events[-1]
     if last.type == "job_failed":
         print(f"  step {plain(last.data['step'])}: {plain(last.data['reason'])}")
     for event in events:
+        if event.type == "confirmation_warned":
+            print(
+                f"  tainted: step {plain(event.step or '')}: the world does not agree: {compact(event.data['mismatches'])}"
+            )
         if last.type == "job_cancelled" and event.type == "cancel_requested":
             print(f"  by {plain(event.data['who'])}: {compact(event.data['reason'])}")
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from . import drive
-from .canonical import NotCanonicalError, canonical
+from .canonical import NotCanonicalError, canonical, digest
 from .commands import Ports
 from .drive import Perform
 from .history import History, StepHistory
 from .keys import execution_key
 from .outcome import StepResult
-from .plan import StoredPlan, submission
+from .plan import MAX_NAME, StoredPlan, submission
 from .records import TERMINAL, Json, NewEvent
 from .resolve import moment
 from .store import JobExistsError, Store, VersionConflict
@@ -259,8 +259,11 @@ def check_own(job_id: str, history: History, what: str) -> None:
 
 
 def undo_job(job_id: str, step: str) -> str:
-    """The job that undoes a step of a job that has ended."""
-    return f"{job_id}~undo~{step}"
+    """The job that undoes a step of a job that has ended: `JOB~undo~STEP`; a digest of the two where that is too long, or is
+    another pair's name as well.
+    """
+    name = f"{job_id}~undo~{step}"
+    return name if len(name) <= MAX_NAME and name.count("~undo~") == 1 else f"undo~{digest([job_id, step])}"
 
 
 def undo_plan(job_id: str, history: History, step: str, past: StepHistory) -> StoredPlan:

@@ -137,7 +137,7 @@ class Approval(Gate):
 
     def ask(self) -> Answer:
         """The decision on record; without a request there, one is made, in as many writes as are missing (A0)."""
-        from .contracts.approvals import LoadRequest, OpenRequest  # pydantic, which no other node needs
+        from .contracts.requests import LoadRequest, OpenRequest  # pydantic, which no other node needs
 
         name = request_id(self.run.job_id, self.id)
         load = LoadRequest(name)

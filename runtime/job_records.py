@@ -140,7 +140,8 @@ def _step(
     step = Step(node, "elsewhere" if undoes else "tool", args, key, [event for event in mine if not undoing(event)])
     # The end of a compensated step is that of both.
     undone = [e for e in mine if undoing(e) or e.data.get("result_type") == StepResult.COMPENSATED]
-    if not undone:
+    owed = any(e.data.get("result_type") == StepResult.COMPENSATABLE_FAILURE for e in mine)
+    if not undone and not owed:
         return step
     told = step.told[0].data if step.told else {"result": None}
     if undoes and undoes["happened"]:

@@ -117,7 +117,7 @@ class LlmStep:
 
     def give_up(self, reason: str) -> Rest:
         """No retry is left: once more through the queue, while the policy allows that, else a permanent failure."""
-        requeued = self.past.requeues < self.retry.max_requeues
+        requeued = self.retry.accepts(reason) and self.past.requeues < self.retry.max_requeues
         result = StepResult.RETRYABLE_FAILURE if requeued else StepResult.PERMANENT_FAILURE
         yield from self.append("append_node_failed", "node_finished", result_type=result.value, reason=reason)
         self.past.failure = reason

@@ -28,7 +28,7 @@ from .canonical import NotCanonicalError, canonical, check_kept, digest
 from .history import snapshot_of
 from .records import Json, NewEvent
 from .registry import Registry, UnknownToolError
-from .retry import LONGEST
+from .retry import LONGEST, RetryPolicy
 from .tool import OnUnknown
 from .turn import references
 
@@ -60,6 +60,13 @@ def _version(value: int) -> int:
     return value
 
 
+def _pattern(value: str) -> str:
+    """A regular expression, one of which an error has to match that is retried (T-RETRY)."""
+    RetryPolicy(retryable_errors=(value,))
+    canonical(value)
+    return value
+
+
 Name = Annotated[str, AfterValidator(_name)]
 
 
@@ -71,6 +78,7 @@ def _canonical_field(value: Json, info: ValidationInfo) -> Json:
 
 Canonical = Annotated[Any, AfterValidator(_canonical_field)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
 STRICT: Final = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
@@ -104,6 +112,7 @@ class ToolNode(_Node):
     max_retries: Count | None = None
     backoff_seconds: Annotated[float, Field(ge=0, le=LONGEST)] | None = None
     max_requeues: Count | None = None
+    retryable_errors: list[Pattern] | None = None
 
     @property
     def inputs(self) -> Json:
@@ -121,6 +130,7 @@ class LlmNode(_Node):
     max_retries: Count | None = None
     backoff_seconds: Annotated[float, Field(ge=0, le=LONGEST)] | None = None
     max_requeues: Count | None = None
+    retryable_errors: list[Pattern] | None = None
 
     @property
     def inputs(self) -> Json:

@@ -26,7 +26,7 @@ from .keys import attempt_key, execution_key, invocation_id, stable_key
 from .outcome import StepResult
 from .records import EffectRecord, Invocation, Json, LedgerStatus
 from .tool import Absent, Happened, ToolContext
-from .turn import End, Rest, Run, ToolNode, Writes, tool_node
+from .turn import End, Rest, Run, ToolNode, Writes, tool_node, tool_of
 from .verifier import ReplayVerificationHumanRequired, VerifyContext
 
 Need = Literal["execute", "inject", "closed", "open", "park", "fail", "cancel", "requeue", "undo", "undone"]
@@ -204,6 +204,7 @@ class Step:
                 yield from self.append(name, "command_committed", **command, **hashes, **told)
             elif write == "commit" and self.ledger != "COMMITTED":
                 yield Settle(name, self.job_id, self.key, self.epoch, "COMMITTED", **result)
+                self.ledger = "COMMITTED"
         self.past.finished = self.past.finished or self.memory
 
     def conclude(self) -> Rest:
@@ -347,8 +348,23 @@ class Step:
         """Q1: nobody but a person can decide."""
         reason = reason or IN_FLIGHT
         yield from self.settle_later()
-        yield from self.append("park", "job_parked", reason=reason, quiet_seconds=self.tool.quiet_seconds)
+        yield from self.append("park", "job_parked", reason=reason, quiet_seconds=self.quiet_seconds)
         return End(self.job_id, "parked", f"step {self.node.id!r}: {reason}")
+
+    @property
+    def quiet_seconds(self) -> float:
+        """D, after which "it did not happen" is final: the longest of this step and of every other that is in doubt (T-QUIET).
+
+        A job that rests at one step may be asked about another, whose late request acts when its own tool lets it.
+        """
+        run, longest = self.run, [self.tool.quiet_seconds]
+        for entry in run.history.plan["nodes"]:
+            past = run.history.step(entry["id"])
+            if past.in_doubt:
+                tool = tool_of(entry, run.worker.tools)
+                undoing = past.undo is not None and past.undo.lost and tool.compensation
+                longest.append(undoing.quiet_seconds if undoing else tool.quiet_seconds)
+        return max(longest)
 
     def fail(self, reason: str | None = None) -> Generator[Command, Any, End]:
         """B8 and B10: fail the job and say why; `IN_FLIGHT` claims nothing about the world."""

@@ -4,17 +4,18 @@ It is the very code that recovers a job (`protocol.resume`). It is given the eve
 tools that cannot be called. What it would write is what these events make of the job; what it asks the world is a live call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from .commands import Append, Command, Fence, PutEffect, Settle
-from .job import resume
+from .history import History
+from .job import bring_to_rest, resume
 from .llm import LlmAnswer, LlmRequest, Provider
 from .outcome import COMPLETE_FOR_REPLAY
 from .records import STATUS_AFTER, EffectRecord, Event, Json, Lease, NewEvent
-from .tool import NotKnown, Tool, ToolContext
-from .turn import End, Worker
+from .tool import Compensation, NotKnown, Tool, ToolContext
+from .turn import End, Run, Worker
 
 COMPLETE: Final = ["job_completed"]
 """All that the replay of a completed job adds."""
@@ -36,20 +37,43 @@ class Replay:
 
 def replay(job_id: str, events: Sequence[Event]) -> Replay:
     """Replay a job up to the event with which it came to rest, if it has. Raises KeyError for events without a plan."""
-    told = list(before_rest(events))
-    result, reply = Replay(), None
+    told, result = list(before_rest(events)), Replay()
+    result.end = _follow(resume(*_behind(job_id, told)), told, result)
+    return result
+
+
+def replay_each(job_id: str, events: Sequence[Event]) -> Replay:
+    """Replay, of a job that is not completed, each node that is done, by itself; the end stays open.
+
+    What another node waits for, or an undoing that is owed, comes first in the life of the job and says nothing of these.
+    """
+    told, result = list(before_rest(events)), Replay()
+    run = Run(*_behind(job_id, told), History(told), {}, {})
+    for entry in run.history.plan["nodes"]:
+        if run.history.step(entry["id"]).node in COMPLETE_FOR_REPLAY:
+            _follow(bring_to_rest(run, entry), told, result)
+    return result
+
+
+def _behind(job_id: str, told: list[Event]) -> tuple[Worker, Lease]:
+    """A worker with nothing behind it, and its lease."""
     epoch = 1 + max((event.epoch or 0 for event in told), default=0)
-    lease = Lease(job_id, "replay", epoch, float("inf"), float("inf"))
-    protocol = resume(Worker("replay", _silent_tools(told), providers=_silent_providers(told)), lease)
+    worker = Worker("replay", _silent_tools(told), providers=_silent_providers(told))
+    return worker, Lease(job_id, "replay", epoch, float("inf"), float("inf"))
+
+
+def _follow(protocol: Generator[Command, Any, End | None], told: list[Event], result: Replay) -> End | None:
+    """Note what it writes, up to what the events do not answer; how it ended."""
+    reply = None
     while True:
         try:
             command = protocol.send(reply)
         except StopIteration as stop:
-            result.end = stop.value
-            return result
+            end: End | None = stop.value
+            return end
         if not _noted(command, result):
             result.live = command.boundary
-            return result
+            return None
         reply = _reply(command, told)
 
 
@@ -107,10 +131,9 @@ def _silent_tools(events: Sequence[Event]) -> dict[str, Tool]:
     """A stand-in for each tool that the plan names, which allows every choice that the plan may make."""
     plans = [event.data["plan"] for event in events if event.type == "plan_generated"]
     names = {node["tool"] for plan in plans for node in plan["nodes"] if "tool" in node}
-    return {
-        name: Tool(name, _never, "is not called by a replay", idempotent=True, query=_not_asked, look="quiet")
-        for name in names
-    }
+    undo = Compensation(_never, _not_asked, "quiet", harmless=True)
+    asked: dict[str, Any] = {"idempotent": True, "query": _not_asked, "look": "quiet", "compensation": undo}
+    return {name: Tool(name, _never, "is not called by a replay", **asked) for name in names}
 
 
 class _Silent(NamedTuple):

@@ -6,7 +6,7 @@ proven to be without effect is no case for this policy: rule 5 decides it.
 
 import re
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from .records import Json
 
@@ -42,7 +42,11 @@ class RetryPolicy:
 
     def chosen_by(self, entry: dict[str, Json]) -> "RetryPolicy":
         """The policy with a stored node's own choices made."""
-        chosen = {name: entry[name] for name in ("max_retries", "backoff_seconds", "max_requeues") if name in entry}
+        chosen: dict[str, Any] = {
+            name: entry[name] for name in ("max_retries", "backoff_seconds", "max_requeues") if name in entry
+        }
+        if "retryable_errors" in entry:
+            chosen["retryable_errors"] = tuple(entry["retryable_errors"])
         return replace(self, **chosen)
 
     def accepts(self, error: str | None) -> bool:

@@ -19,7 +19,7 @@ from .job_records import Kind, Records, Step
 from .keys import invocation_id
 from .outcome import StepResult
 from .records import EffectRecord, Event, Invocation, Json
-from .replay import COMPLETE, Replay, replay
+from .replay import COMPLETE, Replay, replay, replay_each
 from .store_rules import encode
 
 
@@ -160,7 +160,7 @@ def replayable(records: Records) -> Iterator[Fault]:
         for event in step.told:
             if encode(event.data["result"]) != encode(step.told[0].data["result"]):
                 yield Fault(event.version, f"step {name!r}: another result than in event {step.told[0].version}")
-    again = replay(records.job_id, records.events)
+    again = (replay if records.finished else replay_each)(records.job_id, records.events)
     for name, step, done in records.done:
         if not step.key:  # what it waited for is in the events alone
             continue
@@ -197,9 +197,11 @@ def _identity(step: Step) -> dict[str, Json]:
 
 def _undone(step: Step) -> dict[str, Json]:
     """What the effect record of a compensation, or of the step that it undid, says by the events."""
-    result = step.told[0].data["result"]
+    result, changed = step.told[0].data["result"], step.first("state_changed")
     hashes = {"input_hash": digest(step.given), "output_hash": digest(result)}
-    return {"step_id": step.node["id"], "kind": "tool", "input": step.given, "output": result, **hashes}
+    changes = changed.data["changes"] if changed else []
+    said = {"step_id": step.node["id"], "kind": "tool", "input": step.given, "output": result}
+    return {**said, **hashes, "state_changes": changes}
 
 
 def _effect(record: EffectRecord) -> dict[str, Json]:

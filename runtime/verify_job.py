@@ -26,7 +26,8 @@ class Finding(NamedTuple):
 class Verdict:
     """What was found. head: the last link of the chain, which says more than this verdict to whoever notes it elsewhere.
 
-    rests_on: what the records cannot show and the job's success depends on, in words.
+    rests_on: what the records cannot show and the job's success depends on, in words. warned: with how many recorded changes the
+    world did not agree while the job went on, in mode `warn` (T-CONFIRM).
     """
 
     job_id: str
@@ -35,6 +36,7 @@ class Verdict:
     head: str | None
     findings: tuple[Finding, ...]
     rests_on: tuple[str, ...]
+    warned: int = 0
 
     @property
     def violated(self) -> Finding | None:
@@ -66,6 +68,8 @@ class Verdict:
                 for name, words, fault in self.findings
             ],
             "rests_on": list(self.rests_on),
+            "tainted": self.warned > 0,
+            "confirmation_replay_warn_total": self.warned,
         }
 
 
@@ -75,7 +79,8 @@ def verify(records: Records) -> Verdict:
     sound = all(finding.fault is None for finding in findings)
     head = records.chain[-1].link if records.chain else None
     told = tuple(rests_on(records)) if sound else ()
-    return Verdict(records.job_id, records.line.status, len(records.chain), head, findings, told)
+    warned = sum(len(e.data["mismatches"]) for e in records.events if e.type == "confirmation_warned") if sound else 0
+    return Verdict(records.job_id, records.line.status, len(records.chain), head, findings, told, warned)
 
 
 def _first_fault(criterion: str, records: Records) -> Fault | None:
@@ -97,6 +102,9 @@ def rests_on(records: Records) -> Iterator[str]:
         for event in step.all("replay_confirmed"):
             who = event.data["who"]
             yield f"step {name!r}: that its record stands, against a verifier, is the word of {who!r} (event {event.version})"
+        for event in step.all("confirmation_warned"):
+            told = "; ".join(event.data["mismatches"])
+            yield f"step {name!r}: its record was used although a verifier did not agree (event {event.version}): {told}"
         for event in _repeats(step):
             yield (
                 f"step {name!r}: executed again (event {event.version}) while the outcome before was unknown; that it acted"

@@ -9,13 +9,16 @@ import pytest
 
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_follow import Disagreement, Model
-from crashwindow.checkers.conform_rig import CONTRACTS, Rig, StepPlan
+from crashwindow.checkers.conform_rig import CONTRACTS, Looks, Rig, StepPlan
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.model.step import build, normal
+from crashwindow.runtime import protocol
 from crashwindow.runtime.protocol import Step
+from crashwindow.runtime.turn import Run
 from crashwindow.scenarios.policies import POLICIES
 
 SEED = 20
+MODEL = Model(build())
 
 
 def test_model_and_runtime_agree() -> None:
@@ -113,6 +116,32 @@ def altered_result(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Step, "record", planted)
 
 
+def mismatch_injected(patch: pytest.MonkeyPatch) -> None:
+    """What a verifier says is asked, and not heeded."""
+    patch.setattr(protocol, "judged", lambda mode, doubts: "inject")
+
+
+def end_well(step: Step) -> Commands:
+    """B8 and B9 of a success."""
+    yield from step.append("append_node_finished", "node_finished", result_type="side_effect_committed")
+    yield from step.append("checkpoint", "state_checkpointed", covers=step.run.version)
+
+
+def partial_taken_for_success(patch: pytest.MonkeyPatch) -> None:
+    """A step that failed after its effect goes on as if it had not failed."""
+    patch.setattr(Step, "fail_after_effect", end_well)
+
+
+def cancel_ignored(patch: pytest.MonkeyPatch) -> None:
+    """The worker never honours a cancel."""
+
+    def planted(self: Run) -> Commands:
+        yield from ()
+        return False
+
+    patch.setattr(Run, "heard", planted)
+
+
 @pytest.mark.parametrize(
     ("bug", "words"),
     [
@@ -132,6 +161,66 @@ def test_a_planted_bug_is_found(bug: Patch, words: str, monkeypatch: pytest.Monk
     program = str(item.figures["program"]).splitlines()
     assert program[0].startswith("rig.submit([StepPlan(")
     assert len(program) <= 6
+
+
+@pytest.mark.parametrize("bug", [mismatch_injected, partial_taken_for_success, cancel_ignored])
+def test_a_bug_beside_the_execution_is_found(bug: Patch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that is not heeded, a partial effect taken for a success, a cancel that nobody hears: a short program shows each."""
+
+    def program(folder: Path) -> None:
+        folder.mkdir()
+        rig = Rig(folder, MODEL)
+        rig.submit([StepPlan((False, "park", "none"), 0, None, "sent", Looks("strict", ("mismatch",)))])
+        rig.work([], {9: "crash after"})
+        rig.work()
+        rig.submit([StepPlan((False, "park", "none"), 0, None, "sent")])
+        rig.work(["partial"])
+        rig.submit([StepPlan((False, "park", "none"), 0, None, "sent")])
+        rig.cancel()
+        rig.work()
+        assert list(rig.status.values()) == ["failed", "failed", "cancelled"]
+        rig.close()
+
+    program(tmp_path / "hardened")
+    bug(monkeypatch)
+    with pytest.raises(Disagreement):
+        program(tmp_path / "planted")
+
+
+def ledger_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """What the ledger has just been told is forgotten before a cancel: NO_EFFECT is written over COMMITTED."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        before = self.ledger
+        yield from original(self)
+        self.ledger = before
+
+    patch.setattr(Step, "record", planted)
+
+
+@pytest.mark.parametrize("bug", [cancel_ignored, ledger_forgotten])
+def test_a_cancel_ends_a_job_whose_record_nobody_confirms(
+    bug: Patch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is open, and nothing is injected: instead of parking the job ends, its record as it is, in whatever mode."""
+
+    def program(folder: Path) -> None:
+        folder.mkdir()
+        rig = Rig(folder, MODEL)
+        for mode, seen in (("strict", "undetermined"), ("human_in_loop", "mismatch")):
+            looks = Looks(mode, (seen,))  # type: ignore[arg-type]
+            job = rig.submit([StepPlan((False, "park", "none"), 0, None, "sent", looks)])
+            rig.work([], {9: "crash after"})
+            rig.cancel()
+            rig.work()
+            assert rig.status[job] == "cancelled"
+        rig.close()
+
+    program(tmp_path / "hardened")
+    bug(monkeypatch)
+    with pytest.raises(Disagreement):
+        program(tmp_path / "planted")
 
 
 def test_the_program_of_a_failure_shows_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

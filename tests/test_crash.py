@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,12 @@ from crashwindow.scenarios.policies import POLICIES
 def swept(case: str, breadth: Breadth = SINGLE, policy: Policy = HARDENED) -> list[Record]:
     """The records of one case."""
     return list(sweep_case(CASES[case], breadth, policy))
+
+
+@cache
+def sound(case: str) -> list[Record]:
+    """The records of one case under single faults, the runtime without a planted bug, swept once."""
+    return swept(case)
 
 
 def broken(records: list[Record]) -> dict[str, set[str]]:
@@ -84,15 +91,23 @@ def test_every_pair_of_crashes_keeps_every_property(case: str) -> None:
     assert max(len(record.key.schedule) for record in records) == 2
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_every_case_keeps_every_property_under_one_fault(case: str) -> None:
-    """Whatever the world does, and whatever a tool declares, one fault at any boundary breaks nothing."""
-    assert broken(swept(case)) == {}
+@pytest.mark.parametrize("case", ["ok-park", "silent-query-fence", "mixed-park", "two-lost-reexecute"])
+def test_a_case_keeps_every_property_under_one_fault(case: str) -> None:
+    """Whatever the world does, and whatever a tool declares, one fault at any boundary breaks nothing.
+
+    Here of four shapes: an answer, and a person for what stays open; no answer, and a query that fences; several answers in
+    one job; two steps whose answers are lost and that are sent again. `crashwindow verify` judges all cases
+    (`test_crash_stages`).
+    """
+    records = sound(case)
+    assert broken(records) == {}
+    assert not [record for record in records if record.error]
+    assert len(records) > 30
 
 
 def test_each_boundary_is_struck_on_both_sides_and_inside() -> None:
     """The schedules are enumerated from a run: each boundary before and after, the call inside, each batch torn."""
-    records = swept("ok-park")
+    records = sound("ok-park")
     struck = {str(fault) for record in records for fault in record.key.schedule if fault.kills}
     assert struck == {str(fault) for fault in crashes_of(records[0].recovery)}
     assert {"claim:before", "execute:effect", "append_started:torn", "append_completed:after"} <= struck
@@ -100,11 +115,11 @@ def test_each_boundary_is_struck_on_both_sides_and_inside() -> None:
 
 def test_windows_are_told_apart() -> None:
     """What a crash left is recorded as the crash-window table speaks of it: 1c and 2 differ in the world alone."""
-    by_key = {str(record.key): record for record in swept("ok-park")}
+    by_key = {str(record.key): record for record in sound("ok-park")}
     started, executed = by_key["crash:ok-park:append_started:after"], by_key["crash:ok-park:execute:effect"]
     assert started.at_crash
     assert executed.at_crash
-    one, two = started.at_crash["steps"]["a"], executed.at_crash["steps"]["a"]
+    one, two = dict(started.at_crash["steps"]["a"]), dict(executed.at_crash["steps"]["a"])
     assert (one.pop("effects"), two.pop("effects")) == (0, 1)
     assert one == two
     assert one["events"][-1] == "tool_invocation_started"
@@ -164,7 +179,7 @@ def test_the_park_of_another_step_is_struck() -> None:
 
 def test_a_difference_between_the_two_ways_is_a_disagreement() -> None:
     """The comparison says no, with the key, to any other outcome."""
-    one = swept("ok-park")[1]
+    one = sound("ok-park")[1]
     other = Record(**{**vars(one), "by": "SIGKILL", "outcome": "completed/2"})
     assert crash.disagreements([one], [other]) == [str(one.key)]
     assert crash.disagreements([one], [one]) == []

@@ -15,7 +15,7 @@ from crashwindow.runtime import drive, gate, job, protocol
 from crashwindow.runtime.canonical import digest
 from crashwindow.runtime.clients import Client, ClientError
 from crashwindow.runtime.commands import Ports
-from crashwindow.runtime.contracts import approvals, operations
+from crashwindow.runtime.contracts import approvals, operations, requests
 from crashwindow.runtime.contracts.commands import ContractPorts
 from crashwindow.runtime.contracts.reasoner import ScriptedReasoner
 from crashwindow.runtime.contracts.records import ExecutionContract
@@ -66,7 +66,7 @@ class Office:
     @property
     def request(self) -> ExecutionContract:
         """The one request for approval."""
-        (found,) = self.ports.contracts.contracts(approvals.session_of(JOB))
+        (found,) = self.ports.contracts.contracts(requests.session_of(JOB))
         return found
 
     @property
@@ -287,7 +287,7 @@ def test_an_approval_of_another_action_does_not_open_the_gate(tmp_path: Path) ->
     """Plan and recorded results fix the action, so its digest cannot change; a file in which it has changed ends the job."""
     office = Office(tmp_path)
     other = gate.shown(JOB, "ok", "pay", "act", {"to": "mallory"})
-    opening = approvals.OpenRequest(JOB, gate.request_id(JOB, "ok"), other, 1)
+    opening = requests.OpenRequest(JOB, gate.request_id(JOB, "ok"), other, 1)
     opening.perform(office.ports)
     opening.perform(office.ports)
     office.answer("approve")

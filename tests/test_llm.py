@@ -233,6 +233,15 @@ def test_retries_are_used_up(tmp_path: Path) -> None:
     assert verify(read(told.store, JOB)).violated is None
 
 
+def test_a_node_may_say_which_failures_are_retried(tmp_path: Path) -> None:
+    """One that no pattern matches is permanent: neither another call nor another time in the queue."""
+    told = stage(tmp_path, max_retries=3, max_requeues=3, retryable_errors=["^busy"])
+    told.whim.script = [LlmError("busy"), LlmError("no such model")]
+    end = told.life()
+    assert end is not None
+    assert (end.status, len(told.whim.asked)) == ("failed", 2)
+
+
 def test_the_job_goes_back_to_the_queue(tmp_path: Path) -> None:
     """With a requeue allowed the retries begin afresh once, in another turn; the node's failure before is no end of it."""
     told = stage(tmp_path, max_retries=1, max_requeues=1)

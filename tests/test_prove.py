@@ -12,7 +12,7 @@ import z3
 
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
-from crashwindow.checkers.prove import Proof, export, implies, judge, prove, prove_rows, to_items
+from crashwindow.checkers.prove import Proof, export, implies, judge, prove, prove_rows, stops_at, to_items
 from crashwindow.checkers.prove_encode import Encoding, conj, saturated
 from crashwindow.checkers.prove_needed import unneeded
 from crashwindow.checkers.prove_solve import Obligation, solve
@@ -24,14 +24,10 @@ from crashwindow.model.step import build
 from crashwindow.model.windows import WINDOWS
 from crashwindow.scenarios.policies import POLICIES
 
+from .spaces import space_of
+
 REORDERED = "s0-order-full-recovery"
 WRITTEN = ("hardened", REORDERED)  # the policies that the written invariant carries
-
-
-@cache
-def space(policy: str) -> Space:
-    """The whole space of a policy's machine."""
-    return explore(build(POLICIES[policy]))
 
 
 @cache
@@ -58,14 +54,14 @@ def test_a_stable_key_alone_carries_at_most_once_for_idempotent_tools() -> None:
 @pytest.mark.parametrize("policy", WRITTEN)
 def test_the_invariant_holds_on_every_reachable_state(policy: str) -> None:
     """No clause forbids a state that the explorer reaches: the two readers of the rows agree."""
-    assert [c.name for c in invariant(POLICIES[policy]) if space(policy).find(c.never) is not None] == []
+    assert [c.name for c in invariant(POLICIES[policy]) if space_of(policy).find(c.never) is not None] == []
 
 
 @pytest.mark.parametrize("policy", WRITTEN)
 def test_the_rules_that_cannot_fire_are_those_that_never_fire(policy: str) -> None:
     """Unreachable under the invariant and never fired by the explorer are the same rules."""
     rules = {r.name for r in build(POLICIES[policy]).rules}
-    assert set(proof(policy).unreachable) == rules - space(policy).fired
+    assert set(proof(policy).unreachable) == rules - space_of(policy).fired
 
 
 def test_the_antecedents_are_reached() -> None:
@@ -73,7 +69,7 @@ def test_the_antecedents_are_reached() -> None:
     asked = [r for r in proof("hardened").results if r.obligation.kind == "occurs"]
     assert len(asked) == sum(len(p.occurs) for p in PROPERTIES)
     assert all(r.answer == "sat" for r in asked)
-    assert all(space("hardened").find(g) is not None for p in PROPERTIES for g in p.occurs)
+    assert all(space_of("hardened").find(g) is not None for p in PROPERTIES for g in p.occurs)
 
 
 def test_every_clause_is_needed() -> None:
@@ -108,7 +104,7 @@ REFUTED = [
 def test_what_the_explorer_refutes_is_not_proved(policy: str, refuted: tuple[str, ...]) -> None:
     """For a policy as written, each refuted property fails to be inductive, whatever clauses stand beside it."""
     machine = build(POLICIES[policy])
-    assert [p for p in refuted if check(space(policy), BY_ID[p])] == list(refuted)
+    assert [p for p in refuted if check(space_of(policy), BY_ID[p])] == list(refuted)
     for clauses in ((), invariant(POLICIES[policy])):
         for identifier in refuted:
             found = prove(machine, [BY_ID[identifier]], clauses)
@@ -211,9 +207,9 @@ def test_a_planted_bug_makes_the_proof_fail(name: str) -> None:
     never = BY_ID[identifier].never[int(guard_number) - 1] if guard_number else None
     found = explore(machine, *([] if never is None else [never]))
     assert (check(found, BY_ID[identifier]) if never is None else found.find(never)) is not None
-    failed = prove(machine, PROPERTIES, INVARIANT)
-    assert failed.verdict(identifier) is Verdict.NOT_CHECKED
-    assert failed.counterexamples
+    stop = stops_at(machine, PROPERTIES, INVARIANT)
+    assert stop
+    assert stop.obligation.property in ("", identifier)
 
 
 def test_a_counterexample_is_what_it_says() -> None:
@@ -227,6 +223,17 @@ def test_a_counterexample_is_what_it_says() -> None:
         assert enabled(before, machine.rule(c.obligation.rule))
         assert c.broken == tuple(clause.name for clause in found.invariant if holds(after, clause.never))
         assert "none open on the way to B2" in c.broken
+
+
+def test_a_proof_stops_where_it_fails_first() -> None:
+    """What is asked only whether it fails stops at the first counterexample of the whole proof, and at none of a proof."""
+    machine = leading("5: open attempt", "acquire")(build())
+    stop = stops_at(machine, PROPERTIES, INVARIANT)
+    assert stop
+    assert stop.obligation.name == prove(machine, PROPERTIES, INVARIANT).counterexamples[0].obligation.name
+    assert "none open on the way to B2" in stop.broken
+    assert stops_at(build(), PROPERTIES, INVARIANT) is None
+    assert stops_at(machine, PROPERTIES, INVARIANT, budget=1) is None
 
 
 def test_a_vacuous_proof_is_an_error() -> None:
@@ -334,7 +341,7 @@ def test_the_encoding_agrees_with_the_interpreter() -> None:
     machine = build()
     reading = Reading(machine)
     fired = set()
-    for view in sample(space("hardened"), 50):
+    for view in sample(space_of("hardened"), 50):
         model = reading.model(view)
         successors = list(machine.successors(tuple(view.values())))
         rules = reading.enabled(model)
@@ -342,14 +349,14 @@ def test_the_encoding_agrees_with_the_interpreter() -> None:
         for rule in rules:
             assert reading.successor(view, model, rule) in [after for by, after in successors if by is rule]
         fired |= {rule.name for rule in rules}
-    assert fired == space("hardened").fired
+    assert fired == space_of("hardened").fired
 
 
 def test_a_guard_after_a_rule_is_the_guard_in_its_successors() -> None:
     """For enabled rules on reachable states with small counts: each clause after is what it is in the state that follows."""
     machine = build()
     code = Encoding(machine)
-    views = [v for v in sample(space("hardened"), 10) if "2" not in (v["open"], v["closed"], v["wire"])][::9]
+    views = [v for v in sample(space_of("hardened"), 10) if "2" not in (v["open"], v["closed"], v["wire"])][::9]
     assert views
     for view in views:
         state = conj(f"(= |{f.name}| {code_of(f, view[f.name])})" for f in machine.fields)

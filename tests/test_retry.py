@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from crashwindow.runtime.plan import PlanError, parse_plan
 from crashwindow.runtime.retry import LONGEST, RetryPolicy
 from crashwindow.runtime.tool import NoEffectError
 
@@ -113,6 +114,21 @@ def test_a_node_may_choose_its_own_policy() -> None:
     house = House([REFUSED, "done"], retry=RetryPolicy(max_retries=0), entry={"max_retries": 1, "backoff_seconds": 7.0})
     assert house.turn().status == "completed"
     assert house.time == START + 7.0
+
+
+@pytest.mark.parametrize(("chosen", "calls"), [(["refused"], 2), (["busy"], 1), ([], 1)])
+def test_a_node_may_say_which_errors_are_retried(chosen: list[str], calls: int) -> None:
+    """retryable_errors of a plan's node win over the tool's, which accepts every error."""
+    house = House([NoEffectError("refused: closed"), "done"], entry={"retryable_errors": chosen})
+    house.turn()
+    assert len(house.calls) == calls
+
+
+def test_a_pattern_of_a_node_is_checked_when_the_plan_is_read() -> None:
+    """What is no regular expression is refused, with the node's name."""
+    node = {"id": "a", "tool": "t", "retryable_errors": ["fine", "("]}
+    with pytest.raises(PlanError, match=r"node 'a'.*not a regular expression"):
+        parse_plan({"version": 1, "nodes": [node]})
 
 
 @pytest.mark.parametrize(

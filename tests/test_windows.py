@@ -11,11 +11,13 @@ from crashwindow.model.machine import guard
 from crashwindow.model.step import build
 from crashwindow.model.windows import BY_ID, SEED_ROWS, WINDOWS, Window
 
+from .spaces import space_of
+
 
 @pytest.fixture(scope="module")
 def table() -> dict[str, Derived]:
     """The derived table."""
-    return {d.window.id: d for d in derive(explore(build()))}
+    return {d.window.id: d for d in derive(space_of())}
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: w.id)

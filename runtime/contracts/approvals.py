@@ -1,12 +1,12 @@
-"""Requests for the approval of a plan's step: contracts like any other, of a session that no graph runs (C-BIND, C-DENY; P9).
+"""What follows the answer to a step's request for approval (C-BIND, C-DENY; P9).
 
-The node of the plan makes the request (`gate.Approval`), and a person answers it as any question. The answer is two writes in two
+The node of the plan makes the request (`requests`), and a person answers it as any question. The answer is two writes in two
 stores: it is taken here, then the job that waits for it is queued again. Whoever finds one of them missing does it (`relay`): the
 command that answered, a worker between its turns, or the page that is asked again.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pydantic import TypeAdapter
@@ -23,82 +23,12 @@ from ..store import VersionConflict
 from .commands import ContractPorts, Write
 from .nodes import move
 from .records import ExecutionContract
-from .store import Batch, Conflict, ContractError, ContractStore, Move, NoContract
+from .requests import job_of, session_of
+from .store import Batch, Conflict, Move
 
 PAGE: Final = 100
 """How many waiting jobs are looked at for each page."""
-_PREFIX: Final = "job:"
 _BATCH: Final = TypeAdapter(Batch)
-
-
-def session_of(job_id: str) -> str:
-    """The session that a job's requests belong to."""
-    return f"{_PREFIX}{job_id}"
-
-
-def job_of(session_id: str) -> str | None:
-    """The job whose requests belong to a session; None for the session of a graph."""
-    job_id = session_id.removeprefix(_PREFIX)
-    return job_id if job_id != session_id else None
-
-
-# What a node does.
-
-
-@dataclass(frozen=True)
-class LoadRequest:
-    """Read a request, as it is now."""
-
-    execution_id: str
-    boundary: str = "load_request"
-
-    def perform(self, ports: Ports) -> ExecutionContract | None:
-        """The contract, if there is one."""
-        try:
-            return _desk(ports).contract(self.execution_id)
-        except NoContract:
-            return None
-
-
-@dataclass(frozen=True)
-class OpenRequest:
-    """A0: the request comes to be; then, in another write, it waits for a person. Performed again, it does what is missing."""
-
-    job_id: str
-    execution_id: str
-    shown: dict[str, Json]
-    epoch: int
-    boundary: str = "open_approval"
-
-    def perform(self, ports: Ports) -> None:
-        """Nothing to say: look. A worker that was overtaken finds it done."""
-        name, session = f"{self.execution_id}.{self.epoch}", session_of(self.job_id)
-        there = LoadRequest(self.execution_id).perform(ports)
-        with suppress(Conflict):
-            if there is None:
-                request = self.request(_desk(ports).now())
-                _desk(ports).write(Batch(f"{name}.open", "create_contracts", session, creates=(request,)))
-            elif there.status is Status.PENDING:
-                asking = (
-                    Move(self.execution_id, 0, "start", "ecs_node"),
-                    Move(self.execution_id, 1, "suspend", "ecs_node"),
-                )
-                _desk(ports).write(Batch(f"{name}.ask", "move", session, moves=asking))
-
-    def request(self, now: float) -> ExecutionContract:
-        """The contract. It defers no other: what it is about is a step of a plan, which its own protocol holds back."""
-        return ExecutionContract(
-            execution_id=self.execution_id,
-            session_id=session_of(self.job_id),
-            action_type="ecs_request",
-            action_detail=self.shown,
-            occurrence=self.execution_id,
-            created_at=now,
-            updated_at=now,
-        )
-
-
-# What follows an answer.
 
 
 def take(ports: ContractPorts, job_id: str, perform: Perform = drive.perform) -> None:
@@ -193,12 +123,3 @@ def _write(ports: ContractPorts, request: ExecutionContract, boundary: str, *mov
     except Conflict:
         return False
     return True
-
-
-def _desk(ports: Ports) -> ContractStore:
-    """The contract store; ContractError where there is none."""
-    if ports.contracts is None:
-        raise ContractError(
-            "requests for approval lie in a store sqlite:///FILE or postgresql://…, and there is none here"
-        )
-    return ports.contracts

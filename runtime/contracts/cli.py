@@ -20,11 +20,12 @@ from ..plain import plain
 from ..resolve import Answer, moment
 from ..shift import contracts_of
 from . import operations
-from .approvals import job_of, relay
+from .approvals import relay
 from .cli_questions import DIGEST_CHARACTERS, action_of, cell, say_question
 from .commands import ContractPorts
 from .form import form
 from .records import ExecutionContract
+from .requests import job_of
 from .store import Conflict, GivenAnswer
 from .unattended import take_answer
 from .views import view

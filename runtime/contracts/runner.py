@@ -21,7 +21,6 @@ from ..store import StaleEpoch, StoreError, VersionConflict
 from ..tool import Tool
 from ..turn import Worker
 from ..verifier import Confirmation, Mode
-from .approvals import job_of
 from .commands import ContractPorts, Load, Snapshot, Write
 from .graph import FIRST
 from .nodes import Core, Session, after, checkpointed
@@ -29,6 +28,7 @@ from .operations import time_out
 from .reasoner import Reasoner
 from .records import GraphState
 from .release import release
+from .requests import job_of
 from .store import Batch, Conflict, ContractError, KeyHeld
 
 TTL: Final = 30.0

@@ -34,9 +34,9 @@ from ..drive import StoppedError
 from ..records import Json
 from ..store import StoreError
 from . import approval_page
-from .approvals import job_of
 from .commands import ContractPorts
 from .operations import respond
+from .requests import job_of
 from .service_guard import Guard, HostAndHeaders, Refused, fields, is_form
 from .service_input import Continued, Responded, refused
 from .store import ContractError, NoContract

@@ -1,11 +1,12 @@
 """A person's answer where nothing executes: on the command line, and on an approval page that no application serves."""
 
 from .. import drive
-from .approvals import job_of, take
+from .approvals import take
 from .commands import ContractPorts, Load, Snapshot
 from .nodes import checkpointed
 from .reasoner import ScriptedReasoner
 from .release import answered, release
+from .requests import job_of
 from .runner import GraphRunner
 
 

@@ -1,0 +1,211 @@
+"""A row machine as an automaton over the events of real runs: what the machine can be doing, as a set of states.
+
+Rules that emit nothing (decisions, writes to other stores, crashes, time, the world) are taken silently. An event is taken by a
+rule that emits it and leaves the fields that follow from events as the trace has them. Sets and moves are numbered and
+remembered, so that a trace costs one look-up for each event (a deterministic automaton, built as traces ask for it).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from ..model.machine import Machine
+from .explore import Engine
+
+ELSEWHERE: Final = "elsewhere"
+IDLE: Final = "idle"
+"""Where a worker's place is while there is none."""
+SHOWN: Final = 8
+"""How many enabled rules a message names."""
+
+Tail = tuple[str, ...]
+Config = tuple[int, Tail]
+"""A packed state, and the events that the rule which led there has still to emit (the rest of its batch)."""
+
+
+class Letter(NamedTuple):
+    """What the automaton reads: an event's type, whether it is this one's or caused elsewhere, the packed fields after it.
+
+    A type of None is an event that the machine does not speak of; it is then `own` where a worker wrote it: one must be at work.
+    """
+
+    type: str | None
+    own: bool
+    after: int
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where a trace leaves the model: the event (None: after the last one), what was possible there, a state there."""
+
+    index: int | None
+    event: str
+    enabled: tuple[str, ...]
+    sample: Mapping[str, str]
+    reason: str
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.enabled[:SHOWN]) + (", …" if len(self.enabled) > SHOWN else "")
+        state = " ".join(f"{name}={value}" for name, value in self.sample.items())
+        return f"{self.event}: {self.reason}. Possible were: {shown or 'no event'}. In a state like: {state}"
+
+
+class Automaton:
+    """Keep one for many traces: what it has worked out it remembers. from_events: the fields that are compared at each event."""
+
+    def __init__(self, machine: Machine, from_events: Sequence[str]) -> None:
+        self.machine = machine
+        self.engine = Engine(machine)
+        self.packing = self.engine.packing
+        self.from_events = tuple(from_events)
+        self.mask = self.packing.mask(from_events)
+        # state -> the silent successors, and those by an event with the rule that emits it
+        self.moves_of: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
+        self.sets: list[frozenset[Config]] = []
+        self.numbers: dict[frozenset[Config], int] = {}
+        self.starts: dict[tuple[tuple[str, str], ...], int] = {}
+        self.moves: dict[tuple[int, Letter], int | None] = {}
+        self.ends: dict[tuple[int, int, int], bool] = {}
+
+    def start(self, declared: Mapping[str, str]) -> int:
+        """The set of states before the first event, under the configurations that agree with what is declared."""
+        key = tuple(sorted(declared.items()))
+        if key not in self.starts:
+            views = [(self.machine.view(state), state) for state in self.machine.initial_states()]
+            fitting = [s for view, s in views if all(view[name] == value for name, value in declared.items())]
+            if not fitting:
+                raise ValueError(f"no initial state of the machine {self.machine.name!r} has {dict(declared)}")
+            self.starts[key] = self._number((self.packing.pack(s), ()) for s in fitting)
+        return self.starts[key]
+
+    def letter(self, event: str | None, own: bool, fields: Mapping[str, str]) -> Letter:
+        """An event, with the fields that follow from the events up to it."""
+        return Letter(event, own, self.code(fields))
+
+    def move(self, number: int, letter: Letter) -> int | None:
+        """The set after an event, None when no state allows it."""
+        key = (number, letter)
+        if key not in self.moves:
+            after = {
+                config
+                for config, _ in self._taken(number, letter)
+                if config[1] or config[0] & self.mask == letter.after
+            }
+            self.moves[key] = self._number(after) if after else None
+        return self.moves[key]
+
+    def may_rest(self, number: int, fields: Mapping[str, str]) -> bool:
+        """Whether some state of a set has these fields, and no batch is half written."""
+        code, mask = self.code(fields), self.packing.mask(fields)
+        key = (number, code, mask)
+        if key not in self.ends:
+            self.ends[key] = any(not tail and packed & mask == code for packed, tail in self.sets[number])
+        return self.ends[key]
+
+    def code(self, fields: Mapping[str, str]) -> int:
+        """Some fields, packed."""
+        codes, shift = self.packing.codes, self.packing.shift
+        return sum(codes[name][value] << shift[name] for name, value in fields.items())
+
+    def _taken(self, number: int, letter: Letter) -> Iterable[tuple[Config, int]]:
+        """What an event leads to, whatever it wrote, each with the rule that emits it (-1: none, or the rest of its batch)."""
+        if letter.type is None:
+            at_work = (c for c in self.sets[number] if not letter.own or self._value(c[0], "at") != IDLE)
+            yield from ((config, -1) for config in self._closed(at_work))
+            return
+        for packed, tail in self.sets[number]:
+            if tail:
+                if tail[0] == letter.type and letter.own:
+                    yield (packed, tail[1:]), -1
+                continue
+            for after, index in self._moves(packed)[1]:
+                rule = self.machine.rules[index]
+                if rule.emits[0] == letter.type and rule.name.startswith(ELSEWHERE) != letter.own:
+                    yield (after, rule.emits[1:]), index
+
+    def _number(self, configs: Iterable[Config]) -> int:
+        """The number of a set, closed under silent steps."""
+        key = self._closed(configs)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.sets)
+            self.sets.append(key)
+        return self.numbers[key]
+
+    def _closed(self, configs: Iterable[Config]) -> frozenset[Config]:
+        """A set with everything that silent steps lead to."""
+        closed = set(configs)
+        todo = list(closed)
+        while todo:
+            packed, tail = todo.pop()
+            if tail:
+                continue
+            for after in self._moves(packed)[0]:
+                config: Config = (after, ())
+                if config not in closed:
+                    closed.add(config)
+                    todo.append(config)
+        return frozenset(closed)
+
+    def _moves(self, packed: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """The successors of a state: silent ones, and those by an event with the rule that emits it."""
+        found = self.moves_of.get(packed)
+        if found is None:
+            found = self.moves_of[packed] = ([], [])
+            for delta, index in self.engine.steps(packed):
+                if self.machine.rules[index].emits:
+                    found[1].append((packed ^ delta, index))
+                else:
+                    found[0].append(packed ^ delta)
+        return found
+
+    def _value(self, packed: int, name: str) -> str:
+        return self.machine.by_name[name].values[self.packing.code(packed, name)]
+
+    # The words.
+
+    def why(self, number: int, letter: Letter) -> str:
+        """Why an event was refused: no rule emits it here, or those that do leave something else behind."""
+        taken = list(self._taken(number, letter))
+        if not taken:
+            return "the model has no such step here" if letter.type else "the model has no worker at work here"
+        wrong = {
+            f"{self.machine.rules[index].name if index >= 0 else 'its batch'} leaves {differing}"
+            for (packed, _), index in taken
+            for differing in [self._differing(packed, letter.after, self.from_events)]
+        }
+        return f"{min(wrong, key=len)} (the trace, the model)"
+
+    def difference(self, number: int, fields: Mapping[str, str], counted: str) -> str:
+        """How what the stores hold differs from the nearest state of a set, or else how often the effect happened."""
+        code = self.code(fields)
+        names = [name for name in fields if name != counted]
+        nearest = [(self._differing(packed, code, names), packed) for packed, tail in self.sets[number] if not tail]
+        if not nearest:
+            return "a batch of events is not complete"
+        said = min((words for words, _ in nearest), key=lambda words: (words.count("≠"), words))
+        if said:
+            return f"what the stores hold is not the model's: {said} (the stores, the model)"
+        possible = {self._value(packed, counted) for words, packed in nearest if not words}
+        return f"the effect happened {fields[counted]} times, and in the model {' or '.join(sorted(possible))}"
+
+    def diverges(self, index: int | None, event: str, number: int, reason: str) -> Divergence:
+        """What is to be said of a trace that leaves the model, from a set of states."""
+        configs = sorted(self.sets[number])
+        enabled = {
+            f"{rule.name} [{', '.join(rule.emits)}]"
+            for packed, tail in configs
+            if not tail
+            for _, i in self._moves(packed)[1]
+            for rule in [self.machine.rules[i]]
+        } | {f"the rest of a batch [{', '.join(tail)}]" for _, tail in configs if tail}
+        names = sorted(name for name in enabled if "(answer lost)" not in name)
+        return Divergence(index, event, tuple(names), self.machine.view(self.packing.unpack(configs[0][0])), reason)
+
+    def _differing(self, packed: int, code: int, names: Iterable[str]) -> str:
+        fields = self.machine.by_name
+        pairs = [(name, self.packing.code(code, name), self.packing.code(packed, name)) for name in names]
+        return " ".join(
+            f"{name}: {fields[name].values[real]}≠{fields[name].values[model]}"
+            for name, real, model in pairs
+            if real != model
+        )

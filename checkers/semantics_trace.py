@@ -1,0 +1,354 @@
+"""What a job's events and records say in the words of three machines: gate, compensation, recorded value (E-TRUST).
+
+A reader takes the events one after the other. Of each it says which event of its machine it is, if any, and which fields follow
+from the events so far; in the end, what the other records and the world's witness say. What an event means is decided by its
+type, its data and its place; who wrote it and why is for the machine to find out.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from .crash_judge import parsed
+from .crash_run import Trace
+from .semantics_laws import asked, filled
+from .semantics_records import UNDO, Durable, Row, canonical_digest, compensation_key, nodes_of
+
+Fields = dict[str, str]
+ENDS: Final = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}
+INPUTS: Final = ("time", "random", "http")
+"""The kinds of an input that a tool asks for in its step."""
+
+
+class Reader(Protocol):
+    """Reads a trace for one machine, policy. about: which node, step or value. counted: the field that the witness counts."""
+
+    policy: str
+    about: str
+    counted: str
+
+    @property
+    def declared(self) -> Fields:
+        """The machine's configuration."""
+        ...
+
+    def take(self, row: Row, queues: bool) -> str | None:
+        """Which event of the machine this is; None for one that it does not speak of. queues: its batch queues the job again."""
+        ...
+
+    def fields(self) -> Fields:
+        """What follows from the events so far."""
+        ...
+
+    def rest(self) -> Fields:
+        """What the other records, and the witness, say in the end."""
+        ...
+
+
+def readers(trace: Trace) -> Iterator[Reader]:
+    """Everything in a trace that one of the machines speaks of."""
+    durable: Durable = trace.durable
+    for name, node in nodes_of(durable).items():
+        if "wait" in node or "approve" in node:
+            yield GateReader(trace, name)
+        elif "llm" in node:
+            yield RecordedReader(trace, name, None)
+        elif name + UNDO in trace.effects or any(row.type == "compensation_requested" for row in durable.events):
+            yield CompensationReader(trace, name)
+    for command in dict.fromkeys(row.said["command_id"] for row in durable.events if recorded_input(row)):
+        yield RecordedReader(trace, command.partition("#")[0], command)
+
+
+def recorded_input(row: Row) -> bool:
+    """Whether an event is what a tool was told in its step."""
+    return row.type == "command_committed" and row.said["kind"] in INPUTS
+
+
+def yes(holds: bool) -> str:
+    """A truth value of the machines."""
+    return "yes" if holds else "no"
+
+
+class GateReader:
+    """A node that waits. Its step is the one it approves, or the first tool step behind it."""
+
+    policy, counted = "gate-hardened", ""
+
+    def __init__(self, trace: Trace, about: str) -> None:
+        self.durable: Durable = trace.durable
+        self.about, nodes = about, nodes_of(self.durable)
+        self.node, order = nodes[about], list(nodes)
+        behind = [name for name in order[order.index(about) + 1 :] if "tool" in nodes[name]]
+        self.step = str(self.node.get("approve") or next(iter(behind), ""))
+        self.place = [name for name in order if nodes[name].get("wait") == self.node.get("wait")].index(about)
+        self.signals = 0
+        self.results: dict[str | None, Any] = {}
+        self.first: str | None = None
+        self.said: Fields = {"job": "open", "wait": "none", "started": "none"}
+        self.said |= dict.fromkeys(("waited", "woken", "cancel"), "no") | {"signal": "none"}
+
+    @property
+    def declared(self) -> Fields:
+        """What the node waits for."""
+        return {"kind": "approval" if "approve" in self.node else "signal"}
+
+    def take(self, row: Row, queues: bool) -> str | None:
+        """Its waits, its signal, its answer; the start of its step; cancels, and the job's end."""
+        said, data, waiting = self.said, row.said, self.said["job"] == "waiting"
+        if waiting and (queues or row.type == "job_requeued"):
+            said["job"] = "open"
+        match row.type:
+            case "job_waiting" if row.step == self.about:
+                said |= {"job": "waiting", "waited": "yes", "woken": "no"}
+                if "approve" in self.node:
+                    said["signal"] = "none"
+                    self.digest(data["digest"])
+                return row.type
+            case "signal_received" if data["signal"] == self.node.get("wait"):
+                self.signals += 1
+                if self.signals == self.place + 1:
+                    said["signal"] = "received"
+                    return row.type
+            case "job_requeued" if data.get("node") == self.about:
+                said["signal"] = "received"
+                return row.type
+            case "compensation_requested" if queues and waiting:
+                said["woken"] = "yes"
+                return row.type
+            case "wait_completed" if row.step == self.about:
+                said["wait"] = self.answer(data)
+                return row.type
+            case "command_committed":
+                self.results[row.step] = data["result"]
+            case "tool_invocation_started" if row.step == self.step and said["started"] == "none":
+                said["started"] = self.action(data)
+                return row.type
+            case "cancel_requested":
+                said["cancel"] = "yes"
+                return row.type
+            case "job_completed" | "job_failed" | "job_cancelled":
+                said["job"] = ENDS[row.type]
+                return row.type
+        return None
+
+    def digest(self, value: str) -> str:
+        """Which of two actions a digest is of: the first one that anybody speaks of, or another."""
+        self.first = self.first or value
+        return "first" if value == self.first else "other"
+
+    def answer(self, data: Mapping[str, Any]) -> str:
+        """What is recorded of the answer."""
+        if "wait" in self.node:
+            return "signalled"
+        return self.digest(data["digest"]) if data["decision"] == "approved" else "refused"
+
+    def action(self, data: Mapping[str, Any]) -> str:
+        """Which action the step begins: computed from the plan and the results so far, and told by what its event says of it."""
+        if "wait" in self.node:
+            return "first"
+        node = nodes_of(self.durable)[self.step]
+        as_planned = (node["tool"], canonical_digest(filled(node["args"], self.results)))
+        if (data["tool_name"], data["args_hash"]) != as_planned:
+            return "other"
+        return self.digest(canonical_digest(asked(self.durable, self.about, node)))
+
+    def fields(self) -> Fields:
+        """What follows from the events so far."""
+        return self.said
+
+    def rest(self) -> Fields:
+        """The decision on record, of a person; the digest is of the action that the person was shown."""
+        if "wait" in self.node:
+            return {"asked": "none", "decision": "none"}
+        given = {(decision, digest) for _, decision, digest in self.durable.answers}
+        if not given:
+            return {"decision": "none"}
+        ((decision, digest),) = given
+        shown = {"asked": self.digest(digest)} if digest is not None else {}
+        return {"decision": {"approve": "approved", "deny": "denied"}[decision], **shown}
+
+
+class CompensationReader:
+    """A tool step of a job in which something is compensated, and its compensation."""
+
+    policy, counted = "compensation-hardened", "undone"
+
+    def __init__(self, trace: Trace, about: str) -> None:
+        self.trace, self.about = trace, about
+        self.durable: Durable = trace.durable
+        self.open: set[int] = set()
+        self.said: Fields = {"job": "open", "original": "none", "attempt": "none", "told": "no"}
+        self.said |= dict.fromkeys(("asked", "done", "node", "cancel"), "no")
+
+    @property
+    def declared(self) -> Fields:
+        """Any compensation."""
+        return {}
+
+    def take(self, row: Row, queues: bool) -> str | None:
+        """What is asked, tried and told of the compensation; what is known of the step; the job's park for it, and its end."""
+        said, data = self.said, row.said
+        if queues or row.type == "job_requeued":
+            said["job"] = "open"
+        if row.type == "cancel_requested":
+            first, said["cancel"] = said["cancel"] == "no", "yes"
+            return row.type if first else None
+        if row.type in ENDS:
+            said["job"] = "ended"
+            if row.type == "job_cancelled" and not self.open and said["original"] == "started":
+                said["original"] = "no_effect"
+            return None
+        if row.step != self.about:
+            return None
+        if row.type == "compensation_requested":
+            said["asked"] = "yes"
+            return row.type
+        if "compensates" in data:
+            return self.undoing(row, data)
+        if row.type == "node_finished" and data["result_type"] == "compensated":
+            said["node"] = "yes"
+            return row.type
+        self.original(row, data)
+        if row.type == "node_finished" and data["result_type"] == "compensatable_failure" and said["attempt"] == "none":
+            said["asked"] = "yes"
+            return row.type
+        return None
+
+    def undoing(self, row: Row, data: Mapping[str, Any]) -> str | None:
+        """An event of the compensation."""
+        said = self.said
+        match row.type:
+            case "compensation_started":
+                said |= {"attempt": "open", "asked": "no"}
+            case "compensation_failed":
+                said["attempt"] = "closed" if data["outcome"] == "no_effect" else "lost"
+            case "step_compensated":
+                said |= {"told": "compensated", "done": "yes"}
+            case "command_committed":
+                said["told"] = "committed"
+            case "invocation_resolved" if data["answer"] == "happened":
+                said["done"] = "yes"
+            case "invocation_resolved":
+                said["attempt"] = "disproved"
+            case "retry_scheduled":
+                said["asked"] = "yes"
+            case "job_parked":
+                said["job"] = "parked"
+            case _:
+                return None
+        return row.type
+
+    def original(self, row: Row, data: Mapping[str, Any]) -> None:
+        """What the records say of the step itself, through the interface that its contract sees."""
+        now, said = self.said["original"], self.said
+        match row.type:
+            case "tool_invocation_started":
+                self.open.add(data["attempt"])
+                said["original"] = "started"
+            case "tool_invocation_finished" if data["outcome"] == "no_effect":
+                self.open.discard(data["attempt"])
+            case "tool_invocation_finished" if data["outcome"] == "success":
+                said["original"] = "ok"
+            case "invocation_resolved" if data["answer"] == "not_happened":
+                self.open.clear()
+                said["original"] = "started"
+            case "invocation_resolved":
+                said["original"] = "ok"
+            case "job_parked" if self.open and now == "started":
+                said["original"] = "unknown"
+            case "node_finished" if data["result_type"] == "permanent_failure" and now == "started":
+                said["original"] = "unknown" if self.open else "no_effect"
+
+    def fields(self) -> Fields:
+        """What follows from the events so far."""
+        return self.said
+
+    def rest(self) -> Fields:
+        """The compensation's effect record and ledger, and both effects as the witness has counted them."""
+        undoing = {compensation_key(key) for _, key, _, _ in self.durable.ledger}
+        ledger = [status for step, key, status, _ in self.durable.ledger if step == self.about and key in undoing]
+        record = any(step == self.about and key in undoing for step, key, _, _, _ in self.durable.effects)
+        return {
+            "ledger": ledger[0].lower() if ledger else "none",
+            "record": yes(record),
+            "deed": "done" if self.trace.effects.get(self.about) else "none",
+            "undone": str(min(self.trace.effects.get(self.about + UNDO, 0), 2)),
+        }
+
+
+class RecordedReader:
+    """A value: what a language model answered (command: None), or what a tool was told in its step (the command of its event).
+
+    It is used by the first tool step behind the model's node, or by the tool that asked.
+    """
+
+    policy, counted = "recorded-hardened", "effects"
+
+    def __init__(self, trace: Trace, node: str, command: str | None) -> None:
+        self.trace, self.node, self.command = trace, node, command
+        self.durable: Durable = trace.durable
+        self.about = command or node
+        nodes = nodes_of(self.durable)
+        behind = list(nodes)[list(nodes).index(node) + 1 :] if command is None else [node]
+        self.step = next((name for name in behind if "tool" in nodes[name]), "")
+        self.results: dict[str | None, Any] = {}
+        self.first: str | None = None
+        self.said: Fields = {"job": "open", "committed": "none", "node": "no"}
+        if command is None:
+            self.said |= {"first_used": "no", "other_used": "no"}
+
+    @property
+    def declared(self) -> Fields:
+        """Whose value it is."""
+        return {"kind": "llm" if self.command is None else "input"}
+
+    def take(self, row: Row, queues: bool) -> str | None:
+        """The record, the end of the model's node, the start of the step that uses the answer, and the job's end."""
+        said, data = self.said, row.said
+        match row.type:
+            case "command_committed" if data["command_id"] == self.about:
+                said["committed"] = self.value(data["result"])
+                self.results[row.step] = data["result"]
+                return row.type
+            case "command_committed" if data["kind"] not in INPUTS:
+                self.results[row.step] = data["result"]
+            case "node_finished" if (row.step, self.command) == (self.node, None) and data["result_type"] == "success":
+                said["node"] = "yes"
+                return row.type
+            case "tool_invocation_started" if (row.step, self.command) == (self.step, None):
+                return self.begun(row, data)
+            case "job_completed":
+                said["job"] = "completed"
+                return row.type
+        return None
+
+    def begun(self, row: Row, data: Mapping[str, Any]) -> str | None:
+        """The step that uses the answer begins, with arguments that are made of it or of something else."""
+        planned = canonical_digest(filled(nodes_of(self.durable)[self.step]["args"], self.results))
+        used = "first" if data["args_hash"] == planned else "other"
+        new = self.said[f"{used}_used"] == "no"
+        self.said[f"{used}_used"] = "yes"
+        return row.type if new else None
+
+    def value(self, result: Any) -> str:
+        """Which of two values it is: the first one on record, or another."""
+        told = canonical_digest(result)
+        self.first = self.first or told
+        return "first" if told == self.first else "other"
+
+    def fields(self) -> Fields:
+        """What follows from the events so far."""
+        return self.said
+
+    def rest(self) -> Fields:
+        """The effect record, what the tool was handed, and how often the effect happened."""
+        records = [output for step, _, kind, output, _ in self.durable.effects if (step, kind) == (self.node, "llm")]
+        effect = self.value(parsed(records[0])) if records and self.command is None else "none"
+        handed = {
+            self.value(given.value) for given in self.trace.given if (given.step, given.name) == (self.step, self.about)
+        }
+        used = {f"{value}_used": yes(value in handed) for value in ("first", "other")}
+        effects = {"effects": str(min(self.trace.effects.get(self.step, 0), 2))}
+        if self.command is not None:
+            return {"effect": effect, **used, **effects}
+        strange = {"other_used": "yes"} if "other" in handed else {}
+        return {"effect": effect, **strange, **effects}

@@ -1,0 +1,169 @@
+"""Traces of jobs beyond the step, edited, are no runs of the models of gate, compensation and recorded value.
+
+That those which real runs leave are runs of the models is shown where the runs are made (`test_semantics_crash`).
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+import rfc8785
+
+from crashwindow.checkers.automaton import Divergence
+from crashwindow.checkers.crash_run import Trace
+from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
+from crashwindow.checkers.semantics_monitor import SemanticsMonitor, to_items
+from crashwindow.checkers.semantics_records import Row
+
+MONITOR = SemanticsMonitor()
+
+
+@cache
+def traces(case: str) -> list[Trace]:
+    """What the run of a case without a fault left."""
+    left: dict[str, Trace] = {}
+    list(sweep_case(SEMANTICS_CASES[f"semantics-{case}"], Breadth(0), traces=left))
+    return list(left.values())
+
+
+Edit = Callable[[list[Row]], object]
+
+
+def divergence(trace: Trace) -> Divergence | None:
+    """The first divergence of a trace."""
+    return next((each.divergence for each in MONITOR.check(trace) if each.divergence), None)
+
+
+def edited(case: str, edit: Edit) -> Trace:
+    """The trace of a case without a fault, with its events edited and numbered anew."""
+    [trace] = traces(case)
+    events = list(trace.durable.events)
+    edit(events)
+    numbered = tuple(row._replace(version=number) for number, row in enumerate(events, 1))
+    return trace._replace(durable=trace.durable._replace(events=numbered))
+
+
+def place(events: list[Row], kind: str, step: str | None = None) -> int:
+    """Where the first event of a type stands."""
+    return next(at for at, row in enumerate(events) if row.type == kind and step in (None, row.step))
+
+
+def drop(kind: str, step: str | None = None) -> Edit:
+    """Take an event out."""
+    return lambda events: events.pop(place(events, kind, step))
+
+
+def repeat(kind: str, step: str | None = None) -> Edit:
+    """Write an event twice."""
+    return lambda events: events.insert(place(events, kind, step), events[place(events, kind, step)])
+
+
+def before(kind: str, other: str) -> Edit:
+    """Move the first event of one type before the first of another."""
+
+    def edit(events: list[Row]) -> None:
+        row = events.pop(place(events, kind))
+        events.insert(place(events, other), row)
+
+    return edit
+
+
+def alter(kind: str, **data: Any) -> Edit:
+    """Change what an event says."""
+
+    def edit(events: list[Row]) -> None:
+        at = place(events, kind)
+        events[at] = events[at]._replace(data=rfc8785.dumps({**events[at].said, **data}).decode())
+
+    return edit
+
+
+def compensated_again(events: list[Row]) -> None:
+    """Behind its end the compensation is started, and done, once more."""
+    again = [row for row in events if row.type in ("compensation_started", "step_compensated")]
+    events[place(events, "node_finished", "a") + 3 :] = []
+    events.extend(again)
+
+
+def started_after_denial(events: list[Row]) -> None:
+    """In place of the job's end the denied step is started."""
+    [begun] = [row for row in traces("approved")[0].durable.events if row.type == "tool_invocation_started"]
+    events[place(events, "node_finished", "g") :] = [begun]
+
+
+def worked_on_while_waiting(events: list[Row]) -> None:
+    """A worker goes on before anybody has signalled."""
+    events.insert(place(events, "signal_received"), events[place(events, "state_checkpointed", "w")])
+
+
+EDITS: dict[str, tuple[str, Edit, str]] = {
+    "the step is started before its approval is recorded": (
+        "approved", before("tool_invocation_started", "wait_completed"), "tool_invocation_started"),
+    "the approval is not recorded": ("approved", drop("wait_completed"), "tool_invocation_started"),
+    "the approval is of another action": (
+        "approved", alter("wait_completed", digest="0" * 64), "tool_invocation_started"),
+    "another action is started than was approved": (
+        "approved", alter("tool_invocation_started", args_hash="0" * 64), "tool_invocation_started"),
+    "a denial becomes an approval": ("denied", alter("wait_completed", decision="approved"), "after the last event"),
+    "a denied step is started": ("denied", started_after_denial, "tool_invocation_started"),
+    "a wait is passed without its signal": ("wait", drop("signal_received"), "job_requeued"),
+    "a job is worked on while it waits": ("wait", worked_on_while_waiting, "state_checkpointed"),
+    "the wait is not recorded as answered": ("wait", drop("wait_completed"), "tool_invocation_started"),
+    "two waits are passed by one signal": ("wait-twice", drop("signal_received"), "wait_completed"),
+    "K3 before K1": ("undo-partial", before("step_compensated", "compensation_started"), "step_compensated"),
+    "a compensation without its barrier": ("undo-partial", drop("compensation_started"), "step_compensated"),
+    "a compensation that nobody asked for": ("undo-open", drop("compensation_requested"), "compensation_started"),
+    "a second attempt beside an open one": (
+        "undo-partial", repeat("compensation_started"), "compensation_started"),
+    "a second compensation": ("undo-partial", compensated_again, "compensation_started"),
+    "a compensation is asked for again though nobody knows what became of it": (
+        "undo-refused", drop("compensation_failed"), "compensation_requested"),
+    "what nobody knows is called a refusal, and happened": (
+        "undo-lost", alter("compensation_failed", outcome="no_effect"), "invocation_resolved"),
+    "the word that it did not happen, of what is recorded then": (
+        "undo-lost", alter("invocation_resolved", answer="not_happened"), "step_compensated"),
+    "the step is said to be compensated, and it is not on record": (
+        "undo-partial", drop("step_compensated"), "command_committed"),
+    "a value is used before it is recorded": (
+        "model", before("tool_invocation_started", "command_committed"), "tool_invocation_started"),
+    "a value is recorded twice": ("model", repeat("command_committed", "q"), "command_committed"),
+    "another value is injected than was recorded": (
+        "model", alter("tool_invocation_started", args_hash="0" * 64), "tool_invocation_started"),
+    "an input is handed over that was not recorded": ("inputs", alter("command_committed", result=17), "after the last event"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edited_trace_is_refused_where_it_was_edited(name: str) -> None:
+    """The first event that no run of the model has is named, or, after the last one, what differs."""
+    case, edit, event = EDITS[name]
+    assert divergence(traces(case)[0]) is None
+    found = divergence(edited(case, edit))
+    assert found is not None
+    assert event in found.event
+
+
+def test_the_witness_of_the_world_is_heard() -> None:
+    """A compensation that happened twice, or not at all, and a value that a tool was handed, are compared with the model."""
+    [undone], [told] = traces("undo-partial"), traces("inputs")
+    for times in (0, 2):
+        found = divergence(undone._replace(effects={**undone.effects, "a#undo": times}))
+        assert f"the effect happened {times} times, and in the model 1" in str(found)
+    handed = tuple(given._replace(value=17) for given in told.given)
+    assert "other_used: yes≠no" in str(divergence(told._replace(given=handed)))
+
+
+def test_the_verdict_counts_traces_and_tells_the_first_divergence() -> None:
+    """TESTED, REFUTED with the key of the run, or NOT CHECKED, for each claim that is proved of a machine."""
+    [good] = traces("undo-partial")
+    bad = edited("undo-partial", drop("compensation_started"))
+    tested = to_items(MONITOR.check(good))
+    assert (tested["P10"].verdict, tested["P10"].figures["traces"]) == (Verdict.TESTED, 1)
+    assert (tested["P9"].verdict, tested["P12"].verdict) == (Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
+    item = to_items([*MONITOR.check(good), *MONITOR.check(bad)])["P10"]
+    assert (item.verdict, item.figures["diverging"]) == (Verdict.REFUTED, 1)
+    assert item.command == "crashwindow replay 'crash:semantics-undo-partial:'"
+    assert "event 9, step_compensated" in str(item.figures["first divergence"])

@@ -7,6 +7,7 @@ name does not matter. That they change no verdict is tested on the fleets that a
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import permutations, product
 from typing import Final
 
@@ -54,7 +55,9 @@ def search(
     """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds."""
     machine = fleet_machine(fleet, workers)
     engine = FleetEngine(machine, workers)
-    reduce_to = reduction(fleet, engine.packing, workers) if reduced else None
+    reduce_to = (
+        cache(reduction(fleet, engine.packing, workers)) if reduced else None
+    )  # most states are reached many times
     matchers = [engine.packing.matcher(g) for g in stop]
     starts = [engine.packing.pack(s) for s in machine.initial_states()]
     parents: dict[int, Delta] = {reduce_to(s) if reduce_to else s: (0, -1) for s in starts}

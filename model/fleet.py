@@ -323,7 +323,7 @@ class _Builder:
 
     def meets(self, rule: Rule) -> tuple[Guard, tuple[Guard, ...]]:
         """What a row meets; where that is a request that can act no more, whoever sent it, as guards that no worker satisfies."""
-        if rule.meets.get(self.shape.late) != {"0"}:
+        if rule.meets.get(self.shape.late, frozenset()) != {"0"}:
             return rule.meets, ()
         return {n: v for n, v in rule.meets.items() if n != self.shape.request}, self.senders()
 
@@ -350,8 +350,8 @@ class _Builder:
     def local(self, rule: Rule) -> Iterator[FleetRule]:
         """A step in a worker's memory, or one that it takes with the tool; or a look at the registry."""
         registry = self.shape.registry
-        asks = registry is not None and rule.sees["at"] == {registry.asked}
-        read = [n for n, s in self.shape.stores.items() if asks and registry and s == registry.store]
+        asked = registry.store if registry and registry.asked in rule.sees["at"] else ""
+        read = [n for n, s in self.shape.stores.items() if s == asked]
         guards = self.seen(rule.guards, read=read)
         writes = {**self.put(rule), **{f"{OWN}{known(n)}": f"={n}" for n in read}}
         if writes.get(self.shape.late) == "+1":  # a request that the tool refuses leaves nothing behind

@@ -43,11 +43,15 @@ def test_the_same_property_breaks_on_the_shipped_driver(name: str) -> None:
     assert f"crashwindow replay {result.trace.key}" in result.detail
 
 
+SCHEDULE = str(FLEET["fleet-effects-unfenced-misses-a-record"].key()).rpartition("unlooked:")[2]
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "the mutant": ({"mutant": "unlooked", "beside": None}, "broken: nothing"),
+    "no mutant": ({"mutant": "hope"}, "there is no mutant 'hope'"),
+    "no other mutant": ({"beside": {"mutant": "hope", "other": "unlooked", "says": ""}}, "there is no mutant 'hope'"),
     "what is broken": ({"violates": ("P5",)}, "broken: P3, P5; expected: P5"),
     "the run": ({"model": "0/1/0"}, "model: holds"),
     "no run": ({"model": "0/99"}, "no run of the model"),
+    "a word": ({"schedule": f"{SCHEDULE};worker-2:acquire"}, "stopped before worker-2:acquire"),
     "the order": ({"schedule": "worker-1:claim"}, "does not begin with the model's run"),
     "the other": ({"beside": {"mutant": "effects-unfenced", "other": "effects-unfenced-unlooked", "says": ""}}, "broken as well"),
     "the stop": ({"beside": {"mutant": "effects-unfenced", "other": "unlooked", "says": ""}}, "expected was they keep it"),

@@ -34,7 +34,7 @@ from .search import examine
 from .verify import Context, Found, Stage
 
 if TYPE_CHECKING:
-    from .prove_fleet import FleetProof
+    from .prove_fleet import Answered, FleetProof
 
 FLEET_CLAIMS: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES)
 PROVED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "fleet")
@@ -56,6 +56,7 @@ def fleet_proof(context: Context) -> Found:
 
     found = Found()
     told: dict[str, dict[str, Item]] = {}
+    answers: Answered = {}
     for fleet, properties, clauses in (
         (step_fleet(), PROPERTIES, INVARIANT),
         (gate_fleet(), GATE_PROPERTIES, FLEET_GATE_INVARIANT),
@@ -63,7 +64,7 @@ def fleet_proof(context: Context) -> Found:
         (recorded_fleet(), RECORDED_PROPERTIES, RECORDED_INVARIANT),
         (step_fleet(FLEET_POLICIES["fleet-without-conditional"]), PROPERTIES, INVARIANT),
     ):
-        proof = prove_fleet(fleet, properties, clauses)
+        proof = prove_fleet(fleet, properties, clauses, known_answers=answers)
         if fleet.policy.on == FENCED.on:  # the others ask the same questions
             export_fleet(proof, context.directory / "smt2" / f"{fleet.name}.smt2")
         told[fleet.name] = to_items(proof)

@@ -9,7 +9,7 @@ proof's health, as for one worker.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import z3
@@ -28,6 +28,8 @@ from .prove_obligations import strengthen
 from .prove_solve import BUDGET, SOLVER, Answer, Obligation, Progress, Result
 
 P5 = "P5"
+Answered = dict[tuple[str, bool, str], Result]
+"""Answers by what is assumed, whether that is the domains alone, and what is asked."""
 
 
 @dataclass(frozen=True)
@@ -210,13 +212,19 @@ def prove_fleet(
     clauses: Sequence[Clause],
     progress: Progress | None = None,
     budget: int = BUDGET,
+    known_answers: Answered | None = None,
 ) -> FleetProof:
-    """Prove `properties` and P5 for any number of workers, by induction over one worker's clauses and the coupling."""
+    """Prove `properties` and P5 for any number of workers, by induction over one worker's clauses and the coupling.
+
+    known_answers: answers to questions that were asked under the same assumptions, which are not asked again; new ones are added.
+    """
     started = time.perf_counter()
     asked = Obligations(fleet, properties, clauses)
     known = asked.known()
     obligations = list(asked.all())
-    results = tuple(_solve(asked.state, known, obligations, budget, progress))
+    results = tuple(
+        _ask(asked.state, known, obligations, budget, progress, {} if known_answers is None else known_answers)
+    )
     text = _document(asked.state, known, results)
     return FleetProof(fleet, tuple(properties), results, text, time.perf_counter() - started)
 
@@ -269,6 +277,24 @@ def _item(proof: FleetProof, name: str) -> Item:
 def answers(asked: Obligations, obligations: Sequence[Obligation], budget: int = BUDGET) -> tuple[Result, ...]:
     """The answers to some of the questions, of which `asked` is the author."""
     return tuple(_solve(asked.state, asked.known(), list(obligations), budget, None))
+
+
+def _ask(
+    state: State,
+    known: list[str],
+    obligations: list[Obligation],
+    budget: int,
+    progress: Progress | None,
+    known_answers: Answered,
+) -> Iterator[Result]:
+    """Answer each obligation, in order; the same question, under assumptions that are the same word for word, is asked once."""
+    assumed = "\n".join([*state.declarations(), *known])
+    new = [o for o in obligations if (assumed, o.free, o.goal) not in known_answers]
+    for result in _solve(state, known, new, budget, progress):
+        known_answers[assumed, result.obligation.free, result.obligation.goal] = result
+    for obligation in obligations:
+        answer = known_answers[assumed, obligation.free, obligation.goal]
+        yield replace(answer, obligation=obligation, seconds=answer.seconds if answer.obligation == obligation else 0.0)
 
 
 def _solve(

@@ -16,9 +16,10 @@ from ..scenarios.schema import Interleaving, Scenario
 from .evidence import Trace
 from .fleet_search import forbidden
 from .fleet_words import words
-from .interleave import CASES, follow, key_of
+from .interleave import follow, key_of, parse
+from .interleave_case import Case
 from .interleave_floor import Floor
-from .interleave_mutants import MUTANTS, SHIPPED, Mutant
+from .interleave_mutants import SHIPPED, Mutant
 from .interleave_replay import replay
 from .traces import PREFIX
 from .traces import replay as replay_model
@@ -40,18 +41,20 @@ def counterexample(scenario: Scenario, run: Interleaving) -> tuple[str, Trace]:
 
 def runtime(scenario: Scenario, run: Interleaving, trace: Trace) -> tuple[list[str], str]:
     """What went otherwise than expected on the runtime, and what was seen. Raises ValueError for a schedule that is none."""
-    schedule, kept = run.schedule.split(";"), str(scenario.property)
-    told = words(trace, Floor(CASES[run.case], MUTANTS[run.mutant]))
-    broken, _ = performed(run.case, MUTANTS[run.mutant], schedule)
-    problems = []
+    kept = str(scenario.property)
+    case, planted, schedule = parse(str(scenario.key()))
+    others = (run.beside.mutant, run.beside.other) if run.beside else ()
+    less = [SHIPPED, *(parse(f"interleave:{run.case}@{name}:")[1] for name in others)]
+    told = words(trace, Floor(case, planted))
+    broken, stops = performed(case, planted, schedule)
+    problems = [f"stopped before {stops}"] if stops else []
     if schedule[: len(told)] != told:
         problems.append(f"the schedule does not begin with the model's run, {';'.join(told)}")
     if kept not in broken or broken != sorted(run.violates):
         problems.append(f"broken: {', '.join(broken) or 'nothing'}; expected: {', '.join(sorted(run.violates))}")
     seen = [f"{run.mutant}: {', '.join(broken)} broken after {len(schedule)} words"]
-    mutants = (SHIPPED, *(MUTANTS[name] for name in ((run.beside.mutant, run.beside.other) if run.beside else ())))
-    for mutant in mutants:
-        broken, stops = performed(run.case, mutant, schedule)
+    for mutant in less:
+        broken, stops = performed(case, mutant, schedule)
         seen.append(f"{mutant.name or 'as shipped'}: {f'stopped before {stops}' if stops else KEEPS}")
         if kept in broken:
             problems.append(f"{mutant.name or 'as shipped'}: {kept} is broken as well")
@@ -60,13 +63,13 @@ def runtime(scenario: Scenario, run: Interleaving, trace: Trace) -> tuple[list[s
     return problems, "; ".join(seen)
 
 
-def performed(case: str, mutant: Mutant, schedule: list[str]) -> tuple[list[str], str]:
+def performed(case: Case, mutant: Mutant, schedule: list[str]) -> tuple[list[str], str]:
     """The properties that a schedule breaks, as far as it is possible, and the first word that is not."""
     if not mutant.parted:  # its writes are not made in two steps
         schedule = [word for word in schedule if not word.endswith(":checked")]
     done: list[str] = []
     with suppress(ValueError):  # a word is not possible: the driver was stopped
-        done += (move.word for _, move in follow(Floor(CASES[case], mutant), schedule))
-    steps = list(replay(key_of(CASES[case], mutant, done)))
+        done += (move.word for _, move in follow(Floor(case, mutant), schedule))
+    steps = list(replay(key_of(case, mutant, done)))
     broken = sorted({problem.partition(":")[0] for step in steps for problem in step.problems})
     return broken, schedule[len(done)] if len(done) < len(schedule) else ""

@@ -1,12 +1,13 @@
 """Explicit search of a fleet of some named workers: every reachable state, or the nearest one in which a property fails.
 
 The engine is `explore.py`'s, with a group of rules for each place of each worker. Two reductions may be switched on.
-*Overtaken*: a worker that was overtaken and cannot send any more is set back to idle at once; nothing that it may still do
-reaches a store or the world. *Symmetry*: which of the workers has which name does not matter. That they change no verdict is
-tested on the fleets that are small enough to be searched without (`tests/test_fleet_search.py`).
+*Overtaken*: a worker that was overtaken, cannot send any more and does not come to write to a store without a fence is set
+back to idle at once; nothing that it may still do reaches a store or the world. *Symmetry*: which of the workers has which
+name does not matter. That they change no verdict is tested on the fleets that are small enough to be searched without.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import permutations, product
 from typing import Final
 
@@ -14,7 +15,7 @@ from ..model.fleet import OWN, Fleet, stands
 from ..model.fleet_properties import Agree, Lifted, Never, leading, lift, sending
 from ..model.fleet_rows import ORDER, WORKERS, fleet_machine, named
 from ..model.fleet_shape import STORES
-from ..model.machine import Guard, Machine
+from ..model.machine import Actor, Guard, Machine
 from ..model.properties import Property
 from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
 from .explore import Delta, Engine, Group, Packing, Space
@@ -54,7 +55,9 @@ def search(
     """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds."""
     machine = fleet_machine(fleet, workers)
     engine = FleetEngine(machine, workers)
-    reduce_to = reduction(fleet, engine.packing, workers) if reduced else None
+    reduce_to = (
+        cache(reduction(fleet, engine.packing, workers)) if reduced else None
+    )  # most states are reached many times
     matchers = [engine.packing.matcher(g) for g in stop]
     starts = [engine.packing.pack(s) for s in machine.initial_states()]
     parents: dict[int, Delta] = {reduce_to(s) if reduce_to else s: (0, -1) for s in starts}
@@ -88,7 +91,8 @@ def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduc
     low = {x: packing.shift[f"{x}.{fields[0]}"] for x in workers}
     at_rest = {x: packing.matcher({f"{x}.at": frozenset({"idle"})}) for x in workers}
     overtaken = {x: packing.matcher({f"{x}.stands_effects": frozenset({"no"})}) for x in workers}
-    sends = {x: [packing.matcher(named(g, {LETTER: x})) for g in sending(fleet)] for x in workers}
+    acts = [*sending(fleet), *asking(fleet)]
+    sends = {x: [packing.matcher(named(g, {LETTER: x})) for g in acts] for x in workers}
     orders = packing.machine.by_name[ORDER].values
     shift, mask = packing.shift[ORDER], packing.mask([ORDER])
 
@@ -106,6 +110,20 @@ def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduc
         return state | (orders.index("".join(workers)) << shift)
 
     return canonical
+
+
+def asking(fleet: Fleet) -> list[Guard]:
+    """Where a worker that stands in no store still comes to write to the registry: while there is no record."""
+    registry = fleet.shape.registry
+    if registry is None:
+        return []
+    at, fenced = f"{OWN}at", {stands(s) for s in STORES}
+    rows = [r for r in fleet.rules if r.actor is Actor.WORKER and at in r.guards and not fenced & r.guards.keys()]
+    found = frozenset(p for r in rows if registry.record in r.writes for p in r.guards[at])
+    while more := frozenset(p for r in rows if r.writes.get(at) in found for p in r.guards[at]) - found:
+        found |= more
+    absent = fleet.machine.by_name[registry.record].values[0]
+    return [{at: found, registry.record: frozenset({absent})}]
 
 
 def broken(fleet: Fleet, clause: Lifted | Never, workers: tuple[str, ...] = WORKERS) -> Iterator[Guard]:

@@ -1,27 +1,40 @@
 """The stages of `crashwindow verify` that speak of any number of workers: proof, search of two, protections missed."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ..model.claims import CLAIMS
-from ..model.fleet import OWN
-from ..model.fleet_claims import FLEET, FLEET_REASONS, RECORDED, STEP
+from ..model.compensation_properties import COMPENSATION_INVARIANT, COMPENSATION_PROPERTIES
+from ..model.fleet import OWN, Fleet
+from ..model.fleet_claims import FLEET, SEMANTICS, STEP
+from ..model.fleet_semantics import FLEET_GATE_INVARIANT
 from ..model.fleet_shape import FENCED, PROTECTIONS
+from ..model.gate import GATE_PROPERTIES
 from ..model.invariant import INVARIANT
-from ..model.properties import BY_ID, PROPERTIES
+from ..model.properties import BY_ID, PROPERTIES, Property
 from ..model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES
-from ..scenarios.fleet_policies import FLEET_POLICIES, TOOL, recorded_fleet, searched_fleet, step_fleet
+from ..scenarios.fleet_policies import (
+    FLEET_POLICIES,
+    TOOL,
+    compensation_fleet,
+    gate_fleet,
+    only,
+    recorded_fleet,
+    searched_fleet,
+    step_fleet,
+)
 from .evidence import Item, MutantResult, Verdict
 from .explore import Space
 from .fleet_search import forbidden, search
 from .machines import described
+from .refine import refine_step
 from .search import examine
 from .verify import Context, Found, Stage
 
 if TYPE_CHECKING:
-    from .prove_fleet import FleetProof
+    from .prove_fleet import Answered, FleetProof
 
 FLEET_CLAIMS: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES)
 PROVED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "fleet")
@@ -43,17 +56,20 @@ def fleet_proof(context: Context) -> Found:
 
     found = Found()
     told: dict[str, dict[str, Item]] = {}
+    answers: Answered = {}
     for fleet, properties, clauses in (
         (step_fleet(), PROPERTIES, INVARIANT),
+        (gate_fleet(), GATE_PROPERTIES, FLEET_GATE_INVARIANT),
+        (compensation_fleet(), COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT),
         (recorded_fleet(), RECORDED_PROPERTIES, RECORDED_INVARIANT),
         (step_fleet(FLEET_POLICIES["fleet-without-conditional"]), PROPERTIES, INVARIANT),
     ):
-        proof = prove_fleet(fleet, properties, clauses)
+        proof = prove_fleet(fleet, properties, clauses, known_answers=answers)
         if fleet.policy.on == FENCED.on:  # the others ask the same questions
             export_fleet(proof, context.directory / "smt2" / f"{fleet.name}.smt2")
         told[fleet.name] = to_items(proof)
         context.tell(f"proof: {fleet.name}")
-    items = {FLEET: {**told["fleet-recorded"], **told[FLEET]}}
+    items = {FLEET: {**told["fleet-gate"], **told["fleet-compensation"], **told["fleet-recorded"], **told[FLEET]}}
     for claim in PROVED:
         found.add(claim.id, *((items.get(claim.policy) or told[claim.policy])[name] for name in claim.properties))
     return found
@@ -73,18 +89,16 @@ def fleet_search(context: Context) -> Found:
                 failing = [g for g in forbidden(fleet, BY_ID[name]) if space.find(g) is not None]
                 found.add(f"{name}-ANY", exhausted(name, space, tool, bool(failing)))
         context.tell(f"search: two workers, {config['on_unknown']}")
-    fleet = recorded_fleet()
-    space = search(fleet)
-    broken = [p.id for p in RECORDED_PROPERTIES if any(space.find(g) is not None for g in forbidden(fleet, p))]
-    found.add("P12-ANY", *(exhausted(name, space, "recorded values, not reduced", name in broken) for name in RECORDED))
+    for what, fleet, properties, reduced in semantics(context.profile):
+        space = search(fleet, reduced=reduced)
+        broken = {p.id for p in properties if any(space.find(g) is not None for g in forbidden(fleet, p))}
+        found.add(f"{properties[0].id}-ANY", *(exhausted(p.id, space, what, p.id in broken) for p in properties))
+        context.tell(f"search: two workers, {what}")
+    if context.profile == "deep":
+        found.add("P10-ANY", interface(two_workers(TOOL, context.spaces)))
     for claim in REFUTED:
         found.add(claim.id, *examine(claim, context.spaces))
         context.tell(f"search: {claim.id}")
-    for name, why in FLEET_REASONS.items():
-        found.add(
-            name,
-            Item(checker="explore", verdict=Verdict.NOT_CHECKED, statement=why, command=f"crashwindow claims {name}"),
-        )
     return found
 
 
@@ -94,6 +108,34 @@ def two_workers(config: dict[str, str], spaces: dict[str, Space]) -> Space:
     if name not in spaces:
         spaces[name] = search(searched_fleet(FENCED, config), reduced=True)
     return spaces[name]
+
+
+def semantics(profile: str) -> Iterator[tuple[str, Fleet, Sequence[Property], bool]]:
+    """The other fleets of two workers: what is searched, the fleet, its properties, and whether it is reduced."""
+    gate, compensation = gate_fleet(), compensation_fleet()
+    plain = {"harmless": "no", "idempotent": "no"}
+    yield "recorded values, not reduced", recorded_fleet(), RECORDED_PROPERTIES, False
+    yield "a gate, for an approval", only(gate, {"kind": "approval"}), GATE_PROPERTIES, True
+    yield "a compensation, not idempotent", only(compensation, plain), COMPENSATION_PROPERTIES, True
+    if profile == "deep":
+        yield "a gate, for a signal, not reduced", only(gate, {"kind": "signal"}), GATE_PROPERTIES, False
+        yield "a gate, for an approval, not reduced", only(gate, {"kind": "approval"}), GATE_PROPERTIES, False
+        yield "a compensation, of every kind", compensation, COMPENSATION_PROPERTIES, True
+
+
+def interface(space: Space) -> Item:
+    """Whether what two workers do to a step's records and its effect is what one worker may do to them (A-INTERFACE)."""
+    compared = refine_step(space)
+    verdict = Verdict.REFUTED if compared.misfits else Verdict.EXHAUSTED
+    said = f"A-INTERFACE: of what two workers do to a step, {len(compared.misfits)} kinds of changes are none of one worker's"
+    figures: dict[str, int | float | str] = {
+        "workers": 2,
+        "states": len(space),
+        "changes": sum(compared.taken.values()),
+    }
+    return Item(
+        checker="explore", verdict=verdict, statement=said, figures=figures, command="crashwindow verify --deep"
+    )
 
 
 def exhausted(name: str, space: Space, what: str, fails: bool) -> Item:
@@ -139,6 +181,6 @@ def mutant(name: str, proof: "FleetProof") -> MutantResult:
 FLEET_STAGES: Final = (
     Stage("fleet_proof", "any number of workers: inductive proof", fleet_proof, tuple(c.id for c in PROVED), "prove"),
     Stage("fleet_search", "two workers: explicit search, and each protection missed", fleet_search,
-          (*(f"{n}-ANY" for n in STEP if BY_ID[n].never), "P12-ANY", *(c.id for c in REFUTED), *FLEET_REASONS), "explore"),
+          (*(f"{n}-ANY" for n in STEP if BY_ID[n].never), *(f"{n}-ANY" for n in SEMANTICS), *(c.id for c in REFUTED)), "explore"),
     Stage("fleet_canaries", "any number of workers: defects planted in the fences", fleet_canaries, ("P5", "P12-ANY"), "prove"),
 )  # fmt: skip

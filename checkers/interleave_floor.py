@@ -88,7 +88,10 @@ class Floor:
         if epoch >= self.case.bounds.claims:
             return
         if len(actors) < self.case.bounds.workers:
-            owner = max([epoch, *map(self._owner, actors)]) + 1
+            # A name is never given twice: the newest lease may be that of a worker that is gone.
+            lease = self.acts.lease(stores)
+            holder = int(lease.owner.removeprefix("worker-")) if lease is not None else 0
+            owner = max([epoch, holder, *map(self._owner, actors)]) + 1
             yield from self._moved(state, actors, self.steps.claim(owner, stores, world, at))
         else:
             for actor in dict.fromkeys(actors):

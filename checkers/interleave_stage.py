@@ -18,15 +18,17 @@ COUNTS: Final = {
     "query-quiet-2": (32806, 60461),
     "fail-2-cancel": (12810, 26887),
     "fail-2-renewed": (29647, 68648),
-    "fail-2-faults": (36739, 75059),
+    "fail-2-faults": (27167, 62156),
     "park-2-cancel": (42805, 76960),
     "fail-2-again": (62794, 179507),
     "query-fence-2-cancel": (63864, 146994),
     "park-2-renewed": (66549, 134569),
     "fail-3": (74023, 217842),
     "reexecute-2-cancel": (97303, 195030),
+    "reexecute-2-faults": (118589, 253743),
     "reexecute-2-renewed": (126771, 286508),
     "query-fence-2-renewed": (164885, 395297),
+    "query-quiet-2-cancel": (206581, 398182),
 }
 """States and steps of each case that was searched to its end. A search that finds others has searched something else."""
 QUICK: Final = tuple(name for name in COUNTS if name.endswith("-2"))

@@ -3,18 +3,20 @@
 What is assumed of the state before: each clause and each property of the one-worker machine, through the projection of
 `model/fleet_properties.py`; the coupling; the epochs. What is shown: every start satisfies it, every row of the fleet keeps it,
 whoever acts; a worker changes a store only where it stands (P5); and no row takes back what only grows, or writes after the end
-(P7). Beside it the proof's health, as for one worker.
+(P7). Of a row it is not asked again what is word for word the same after it as before, where it is assumed. Beside it the
+proof's health, as for one worker.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import z3
 
 from ..model.fleet import OWN, Fleet, FleetRule, stands
 from ..model.fleet_properties import coupling, durable, lift
+from ..model.fleet_shape import STORES
 from ..model.invariant import Clause
 from ..model.machine import Actor
 from ..model.properties import Property
@@ -26,6 +28,8 @@ from .prove_obligations import strengthen
 from .prove_solve import BUDGET, SOLVER, Answer, Obligation, Progress, Result
 
 P5 = "P5"
+Answered = dict[tuple[str, bool, str], Result]
+"""Answers by what is assumed, whether that is the domains alone, and what is asked."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class Obligations:
         self.state = State(fleet)
         self.lifted = [each for c in strengthen(properties, clauses) for each in lift(fleet, c.name, c.never)]
         self.coupling = coupling(fleet)
+        self.before = [part(self.state) for part in self.parts]
 
     def known(self) -> list[str]:
         """The invariant, a line per clause, for the named workers."""
@@ -89,7 +94,7 @@ class Obligations:
             "a start satisfies the invariant",
             "initial",
             "unsat",
-            conj([self.initial(), self.breaks(self.state)]),
+            conj([self.initial(), disj(t for part in self.before for t in part)]),
             free=True,
         )
         yield from map(self.keeps, self.fleet.rules)
@@ -113,24 +118,38 @@ class Obligations:
         terms += [f"(= {state.epoch(x)} 0)" for x in NAMED]
         return conj([*terms, "(= top 0)", *(f"(= {state.fence(s)} 0)" for s in ("events", "ledger", "effects"))])
 
-    def breaks(self, after: State) -> str:
-        """Some clause does not hold any more, of the leader, of one worker, or of two."""
+    @property
+    def parts(self) -> tuple[Callable[[State], list[str]], ...]:
+        """How each clause may not hold: of the leader, of one worker, of two."""
         one, other = SOME
-        terms = [after.lifted(c, SOME) for c in self.lifted]
-        terms += [after.broken(c, one) for c in self.coupling]
-        terms += [neg(fact) for _, fact in epoch_facts(after, one, other)]
+        return (
+            lambda state: [state.lifted(c, SOME) for c in self.lifted],
+            lambda state: [state.broken(c, one) for c in self.coupling],
+            lambda state: [neg(fact) for _, fact in epoch_facts(state, one, other)],
+        )
+
+    def breaks(self, after: After) -> str:
+        """Some clause does not hold any more; one that says the same as before is among what is assumed (`known`).
+
+        It is written out twice: for where the worker that the clause speaks of is the one that acts, and for another.
+        """
+        terms = []
+        for part, before, worker in zip(self.parts, self.before, (after.leader, *SOME), strict=True):
+            for says, each in after.cases(worker):
+                changed = (now for now, then in zip(part(each), before, strict=True) if now != then)
+                terms.append(conj([says, disj(changed)]))
         return disj(terms)
 
     def fenced(self) -> Iterator[Obligation]:
         """P5: a worker changes a store only where no newer one has read it."""
         for rule in self.fleet.rules:
-            stores = {self.fleet.shape.stores[n] for n in rule.writes if n in self.fleet.shape.stores}
+            stores = {self.fleet.shape.stores[n] for n in rule.writes if n in self.fleet.shape.stores} & set(STORES)
             if rule.actor is Actor.WORKER and stores:
                 below = disj(self.state.guard({stands(s): frozenset({"no"})}) for s in stores)
                 yield Obligation(
                     f"{rule.name} is fenced", "grows", "unsat", conj([enabled(self.state, rule), below]), rule.name, P5
                 )
-        for store in sorted(set(self.fleet.shape.stores.values())):
+        for store in sorted(set(self.fleet.shape.stores.values()) & set(STORES)):
             goal = disj(conj([enabled(self.state, r), self.state.guard({stands(store): frozenset({"no"})})])
                         for r in self.fleet.rules if r.name == f"refused by {store}")  # fmt: skip
             yield Obligation(f"a write can be refused by {store}", "occurs", "sat", goal, property=P5)
@@ -173,9 +192,12 @@ class Obligations:
             "the invariant can hold, of workers that differ", "consistent", "sat", f"(distinct {' '.join(NAMED)})"
         )
         yield Obligation("a run can begin", "starts", "sat", self.initial())
-        crowd = conj([state.leads(LEADER), f"(distinct {' '.join(NAMED)})", *(state.sends(x) for x in SOME)])
+        late = self.fleet.shape.late
+        alone = any(c.shared == {late: frozenset({"2"})} and c.leader is None for c in self.lifted)
+        senders = SOME[:1] if alone else SOME
+        crowd = conj([state.leads(LEADER), f"(distinct {' '.join(NAMED)})", *(state.sends(x) for x in senders)])
         if self.fleet.shape.request:
-            yield Obligation("one leads while two that were overtaken may still send", "occurs", "sat", crowd)
+            yield Obligation("one leads while as many as may be, overtaken, still send", "occurs", "sat", crowd)
         for p in self.properties:
             for n, g in enumerate(p.occurs, 1):
                 seen = disj(state.lifted(c, NAMED) for c in lift(self.fleet, p.id, g))
@@ -190,13 +212,19 @@ def prove_fleet(
     clauses: Sequence[Clause],
     progress: Progress | None = None,
     budget: int = BUDGET,
+    known_answers: Answered | None = None,
 ) -> FleetProof:
-    """Prove `properties` and P5 for any number of workers, by induction over one worker's clauses and the coupling."""
+    """Prove `properties` and P5 for any number of workers, by induction over one worker's clauses and the coupling.
+
+    known_answers: answers to questions that were asked under the same assumptions, which are not asked again; new ones are added.
+    """
     started = time.perf_counter()
     asked = Obligations(fleet, properties, clauses)
     known = asked.known()
     obligations = list(asked.all())
-    results = tuple(_solve(asked.state, known, obligations, budget, progress))
+    results = tuple(
+        _ask(asked.state, known, obligations, budget, progress, {} if known_answers is None else known_answers)
+    )
     text = _document(asked.state, known, results)
     return FleetProof(fleet, tuple(properties), results, text, time.perf_counter() - started)
 
@@ -249,6 +277,24 @@ def _item(proof: FleetProof, name: str) -> Item:
 def answers(asked: Obligations, obligations: Sequence[Obligation], budget: int = BUDGET) -> tuple[Result, ...]:
     """The answers to some of the questions, of which `asked` is the author."""
     return tuple(_solve(asked.state, asked.known(), list(obligations), budget, None))
+
+
+def _ask(
+    state: State,
+    known: list[str],
+    obligations: list[Obligation],
+    budget: int,
+    progress: Progress | None,
+    known_answers: Answered,
+) -> Iterator[Result]:
+    """Answer each obligation, in order; the same question, under assumptions that are the same word for word, is asked once."""
+    assumed = "\n".join([*state.declarations(), *known])
+    new = [o for o in obligations if (assumed, o.free, o.goal) not in known_answers]
+    for result in _solve(state, known, new, budget, progress):
+        known_answers[assumed, result.obligation.free, result.obligation.goal] = result
+    for obligation in obligations:
+        answer = known_answers[assumed, obligation.free, obligation.goal]
+        yield replace(answer, obligation=obligation, seconds=answer.seconds if answer.obligation == obligation else 0.0)
 
 
 def _solve(

@@ -7,7 +7,7 @@ that consists of the named workers; the assumptions are therefore written out fo
 Nothing says that the named workers differ.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -45,6 +45,8 @@ class State:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
+        self._literals: dict[tuple[str, frozenset[str], str], str] = {}
+        self._roles: dict[tuple[str, str], str] = {}
 
     @property
     def leader(self) -> str:
@@ -78,13 +80,19 @@ class State:
     def literal(self, name: str, values: frozenset[str], workers: dict[str, str]) -> str:
         """One literal of a guard; `workers` says who is meant by `w.` and `l.`."""
         who, dot, rest = name.partition(".")
-        if not dot:
-            return in_domain(self.fields[name], self.shared(name), values)
-        worker = workers[f"{who}."]
+        worker = workers[f"{who}."] if dot else ""
+        key = rest if dot else name, values, worker
+        if key not in self._literals:
+            self._literals[key] = self._literal(*key)
+        return self._literals[key]
+
+    def _literal(self, rest: str, values: frozenset[str], worker: str) -> str:
+        if not worker:
+            return _decided(self.fields[rest], self.shared(rest), values)
         if rest.startswith("stands_"):
             term = self.stands(rest.removeprefix("stands_"), worker)
             return "true" if len(values) > 1 else term if "yes" in values else neg(term)
-        return in_domain(self.own_fields[rest], self.own(rest, worker), values)
+        return _decided(self.own_fields[rest], self.own(rest, worker), values)
 
     def guard(self, literals: Guard, worker: str = ACTOR) -> str:
         """A guard, of a worker where it speaks of one."""
@@ -103,11 +111,16 @@ class State:
 
     def leads(self, worker: str) -> str:
         """The worker leads."""
-        return disj(self.guard(g, worker) for g in leading(self.fleet))
+        return self._role("leads", worker, leading)
 
     def sends(self, worker: str) -> str:
         """The worker was overtaken, and may still act on the world."""
-        return disj(self.guard(g, worker) for g in sending(self.fleet))
+        return self._role("sends", worker, sending)
+
+    def _role(self, role: str, worker: str, ways: Callable[[Fleet], list[Guard]]) -> str:
+        if (role, worker) not in self._roles:
+            self._roles[role, worker] = disj(self.guard(g, worker) for g in ways(self.fleet))
+        return self._roles[role, worker]
 
     def lifted(self, clause: Lifted, workers: tuple[str, ...]) -> str:
         """The clause is broken, and the senders that it speaks of are among these workers."""
@@ -149,6 +162,14 @@ def _bound(f: Field, term: str) -> str:
     return f"(>= {term} 0)" if f.count else f"(and (>= {term} 0) (< {term} {len(f.values)}))"
 
 
+def _decided(f: Field, term: str, values: frozenset[str]) -> str:
+    """A literal; what is written as a constant decides it at once."""
+    if not term.isdecimal():
+        return in_domain(f, term, values)
+    value = str(min(int(term), int(f.values[-1]))) if f.count else f.values[int(term)]
+    return "true" if value in values else "false"
+
+
 @dataclass(frozen=True)
 class _Written:
     """A value that a rule writes, as a term over the state before."""
@@ -169,11 +190,22 @@ class _Written:
 
 
 class After(State):
-    """The state that a rule leads to, written out over the state before."""
+    """The state that a rule leads to, written out over the state before; `case`: of some workers, whether it is they who act."""
 
-    def __init__(self, before: State, rule: FleetRule) -> None:
+    def __init__(self, before: State, rule: FleetRule, case: Mapping[str, bool] | None = None) -> None:
         super().__init__(before.fleet)
-        self.before, self.rule = before, rule
+        self.before, self.rule, self.case = before, rule, case or {}
+
+    def acts(self, worker: str) -> str:
+        """The worker is the one that acts."""
+        return str(self.case[worker]).lower() if worker in self.case else same(worker, ACTOR)
+
+    def cases(self, worker: str) -> list[tuple[str, "After"]]:
+        """The state after, where the worker is the one that acts, and where it is another; with what says so."""
+        if not self.rule.acts or worker == ACTOR:
+            return [("true", self)]
+        acts = self.acts(worker)
+        return [(says, After(self.before, self.rule, {worker: it})) for says, it in ((acts, True), (neg(acts), False))]
 
     @property
     def leader(self) -> str:
@@ -200,11 +232,11 @@ class After(State):
             if write is None
             else _Written(self.before, self.own_fields[name], self.before.own(name, ACTOR), write).term
         )
-        return ite(same(worker, ACTOR), mine, others)
+        return ite(self.acts(worker), mine, others)
 
     def epoch(self, worker: str) -> str:
         old = self.before.epoch(worker)
-        return ite(same(worker, ACTOR), "(+ top 1)", old) if self.rule.claims else old
+        return ite(self.acts(worker), "(+ top 1)", old) if self.rule.claims else old
 
     def top(self) -> str:
         return "(+ top 1)" if self.rule.claims else "top"

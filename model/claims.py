@@ -11,7 +11,7 @@ from typing import Final
 from .claim_types import FORMAL, Assumption, Citation, Claim, Kind, Variant
 from .contract_claims import CONTRACT_ASSUMPTIONS, CONTRACT_CLAIMS
 from .contract_claims import REASONS as CONTRACT_REASONS
-from .fleet_claims import FLEET_ASSUMPTIONS, FLEET_REASONS, fleet_claims
+from .fleet_claims import FLEET_ASSUMPTIONS, fleet_claims
 from .liveness_claims import LIVENESS_ASSUMPTIONS, LIVENESS_CLAIMS, LIVENESS_REASONS
 from .power_claims import POWER_ASSUMPTIONS, POWER_CLAIMS
 from .seed_claims import SEED_CLAIMS, SEED_REASONS
@@ -138,12 +138,12 @@ _CLAIMS: Final = (
     *LIVENESS_CLAIMS,
 )  # fmt: skip
 CLAIMS: Final = (*_CLAIMS, *fleet_claims(_CLAIMS))
-REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **FLEET_REASONS, **LIVENESS_REASONS}
+REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **LIVENESS_REASONS}
 """Why a claim is not checked."""
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
 NOT_CHECKED: Final = (
-    "Gates (P9) and compensations (P10) with many workers; liveness (P15) of more than two workers.",
+    "Liveness (P15) of more than two workers.",
     "PostgreSQL, and power loss under it; clock jumps.",
     "A second power loss while the first is recovered from; disks on which a sync that has returned is not durable.",
     "Audit (P13); verify-job is tested, not proved.",

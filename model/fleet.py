@@ -10,7 +10,9 @@ likewise for the ledger and the effect store. A claim may come at any time while
 lease protects nothing here). F1 to F3 raise a fence each and read. A write to a store where its worker does not stand is
 refused, and the worker lets go; an append is refused, and recovery run again, where somebody else's event came in between
 (`w.current`), events of clients alone being rebased over. A worker *leads* if it has passed F3 and stands in the effect
-store: nobody has passed F3 after it.
+store: nobody has passed F3 after it. A registry is a store without a fence: a worker that was overtaken still writes to it, once
+for each record; it is read where the worker asks it, and not at F1 to F3. Of the fields that clients write at any time a worker
+may know an old value; it looks again whenever it likes, and an append asks for what is there.
 
 People and clients do not see where workers are: of their rows only what is durable is kept. Time that proves a request dead
 (T-QUIET) passes while no worker has a request on the wire or is about to send one. A look that raises a fence at the tool
@@ -21,7 +23,7 @@ A row has one acting worker, `w.`, and at F3 the one that led until then, `l.`. 
 makes a machine of some named workers, which is searched; `checkers/prove_fleet*.py` takes workers of an uninterpreted sort.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -112,7 +114,7 @@ class _Builder:
     def __init__(self, machine: Machine, shape: Shape, policy: FleetPolicy) -> None:
         self.machine, self.shape, self.policy = machine, shape, policy
         self.scopes = {f.name: f.scope for f in machine.fields}
-        self.crashes = [r for r in machine.rules if r.actor is Actor.CRASH]
+        self.crashes = [r for r in machine.rules if r.actor is Actor.CRASH and "at" in r.guards]
         self.personal = {f.name for f in machine.fields if self._is_own(f)}
         self.copied = [f for f in machine.fields if f.scope is Scope.DURABLE and f.name not in shape.neutral]
         for f in machine.fields:
@@ -128,7 +130,7 @@ class _Builder:
     def _is_own(self, f: Field) -> bool:
         if f.scope is Scope.GHOST:  # what every crash forgets is about one claim
             return all(r.writes.get(f.name) == f.values[0] for r in self.crashes)
-        return f.scope is Scope.VOLATILE or f.name == self.shape.request
+        return (f.scope is Scope.VOLATILE and f.name not in self.shape.others) or f.name == self.shape.request
 
     def _own_fields(self) -> tuple[Field, ...]:
         places = next(f for f in self.machine.fields if f.name == "at")
@@ -146,6 +148,7 @@ class _Builder:
     def fleet(self) -> Fleet:
         rules = [row for rule in self.machine.rules for row in self.rows(rule)]
         rules += self.prologue() if self.shape.begin else []
+        rules += self.looks() if self.shape.watched else []
         rules += [*self.refusals(), *self.conflicts()]
         shared = tuple(f for f in self.machine.fields if f.name not in self.personal)
         rules = [self.tidy(rule) for rule in rules]
@@ -166,9 +169,9 @@ class _Builder:
 
     # Names: what a worker knows is its copy, what it has is its own.
 
-    def seen(self, literals: Guard, who: str = OWN) -> dict[str, frozenset[str]]:
-        """A guard of a worker's row: durable fields are read from its copies."""
-        copies = {f.name for f in self.copied}
+    def seen(self, literals: Guard, who: str = OWN, read: Iterable[str] = ()) -> dict[str, frozenset[str]]:
+        """A guard of a worker's row: durable fields are read from its copies, but for those that it reads now."""
+        copies = {f.name for f in self.copied} - set(read)
         return {self.name_of(n, copies, who): v for n, v in literals.items()}
 
     def name_of(self, name: str, copies: set[str], who: str) -> str:
@@ -197,7 +200,7 @@ class _Builder:
         """The store that a row of a worker writes or asks, or ""."""
         stores = {self.shape.stores[n] for n in rule.writes if self.scopes[n] is Scope.DURABLE}
         asked = BY_NAME[rule.boundary].store if rule.boundary in BY_NAME else ""
-        stores |= {asked} & set(STORES)
+        stores |= {asked} & {*STORES, *((self.shape.registry.store,) if self.shape.registry else ())}
         if len(stores) > 1:
             raise ModelError(
                 f"rule {rule.name!r} writes {' and '.join(sorted(stores))}: no transaction spans two stores"
@@ -215,16 +218,18 @@ class _Builder:
             yield from () if self.shape.begin else [self.claim(rule)]
         elif rule.actor is Actor.WORKER and rule.boundary in FENCES:
             yield from self.fence(rule, FENCES[rule.boundary])
-        elif rule.actor is Actor.WORKER and self.store_of(rule):
+        elif rule.actor is Actor.WORKER and self.store_of(rule) in STORES:
             yield from self.write(rule, self.store_of(rule))
+        elif rule.actor is Actor.WORKER and self.store_of(rule):
+            yield from self.create(rule)
         elif rule.actor is Actor.WORKER:
             yield from self.local(rule)
-        elif rule.actor is Actor.CRASH:
+        elif rule in self.crashes:
             yield from self.crash(rule)
         elif rule.actor is Actor.CLOCK:
             yield self.time(rule)
         else:
-            yield self.outside(rule)
+            yield from self.outside(rule)
 
     def row(self, rule: Rule, guards: Guard, writes: Mapping[str, str], name: str = "", **more: object) -> FleetRule:
         fixed = {"unless": tuple(self.seen(g) for g in rule.unless), "boundary": rule.boundary, "emits": rule.emits}
@@ -296,11 +301,14 @@ class _Builder:
     def write(self, rule: Rule, store: str) -> Iterator[FleetRule]:
         """A write to a store in which its worker stands; an append, where nobody else's event came in between."""
         durable = [n for n in rule.writes if self.scopes[n] is Scope.DURABLE]
-        guards = {**self.seen(rule.guards), **self.fenced(store)}
         appends = bool(durable) and store == "events"
+        read = self.shape.watched if appends else ()
+        met, nobody = self.meets(rule)
+        guards = {**self.seen({**rule.sees, **met}, read=read), **self.fenced(store)}
         if appends:
             guards |= self.conditional()
-        yield self.row(rule, guards, self.put(rule), appends=appends)
+        unless = tuple(self.seen(g, read=read) for g in rule.unless)
+        yield self.row(rule, guards, self.put(rule), appends=appends, unless=unless, nobody=nobody)
         if (
             rule.boundary == STARTED
             and appends
@@ -313,9 +321,39 @@ class _Builder:
                 if lacks:
                     yield self.row(rule, lacking, own, f"{rule.name}, refused ({why}), and goes on", emits=())
 
+    def meets(self, rule: Rule) -> tuple[Guard, tuple[Guard, ...]]:
+        """What a row meets; where that is a request that can act no more, whoever sent it, as guards that no worker satisfies."""
+        if rule.meets.get(self.shape.late, frozenset()) != {"0"}:
+            return rule.meets, ()
+        return {n: v for n, v in rule.meets.items() if n != self.shape.request}, self.senders()
+
+    def senders(self) -> tuple[Guard, ...]:
+        """The workers whose request may still act, or that may still send one."""
+        free, request = guard(**{f"{OWN}barred": "no"}), f"{OWN}{self.shape.request}"
+        return {f"{OWN}at": self.shape.sending, **free}, {request: self.shape.sent, **free}
+
+    def create(self, rule: Rule) -> Iterator[FleetRule]:
+        """A write to the registry: it creates a record, by whomever; one that is there already stays, and is read (C-BIND)."""
+        registry, guards = self.shape.registry, self.seen(rule.guards)
+        assert registry is not None
+        absent, *there = self.machine.by_name[registry.record].values
+        yield self.row(rule, {**guards, registry.record: frozenset({absent})}, self.put(rule))
+        yield self.row(rule, {**guards, registry.record: frozenset(there)}, {f"{OWN}at": registry.asked},
+                       f"{rule.name}: it is there")  # fmt: skip
+
+    def looks(self) -> Iterator[FleetRule]:
+        """A worker reads the stream again, which clients alone have added to."""
+        places = next(f.values for f in self.own if f.name == "at")
+        yield FleetRule("look at the stream", Actor.WORKER, {f"{OWN}at": frozenset(places) - {"idle", *FENCES}},
+                        {f"{OWN}{known(n)}": f"={n}" for n in self.shape.watched}, source="T-WRITE")  # fmt: skip
+
     def local(self, rule: Rule) -> Iterator[FleetRule]:
-        """A step in a worker's memory, or one that it takes with the tool."""
-        guards, writes = self.seen(rule.guards), self.put(rule)
+        """A step in a worker's memory, or one that it takes with the tool; or a look at the registry."""
+        registry = self.shape.registry
+        asked = registry.store if registry and registry.asked in rule.sees["at"] else ""
+        read = [n for n, s in self.shape.stores.items() if s == asked]
+        guards = self.seen(rule.guards, read=read)
+        writes = {**self.put(rule), **{f"{OWN}{known(n)}": f"={n}" for n in read}}
         if writes.get(self.shape.late) == "+1":  # a request that the tool refuses leaves nothing behind
             guards[f"{OWN}barred"] = frozenset({"no"})
         bars = rule.name in self.shape.bars
@@ -343,15 +381,25 @@ class _Builder:
             less = {n: v for n, v in writes.items() if n != self.shape.late and n not in self.ghosts(rule)}
             yield self.row(rule, {**guards, f"{OWN}barred": frozenset({"yes"})}, less, f"{rule.name} (barred)")
 
-    def outside(self, rule: Rule) -> FleetRule:
+    def outside(self, rule: Rule) -> Iterator[FleetRule]:
         """People, clients and the world; the world meets each worker's request by itself."""
-        meets = self.shape.request in rule.guards
-        kept = {n: v for n, v in self.struck(rule, OWN).items() if meets or n.removeprefix(OWN) not in self.personal}
+        met, nobody = self.meets(rule)
+        meets = self.shape.request in met
+        struck = self.struck(replace(rule, meets=met), OWN)
+        kept = {n: v for n, v in struck.items() if meets or n.removeprefix(OWN) not in self.personal}
         writes = {f"{OWN}{n}" if n in self.personal else n: v for n, v in rule.writes.items()}
         if meets and rule.writes.get(self.shape.request) != "refused":
             kept[f"{OWN}barred"] = frozenset({"no"})
-        events = [n for n in rule.writes if self.shape.stores.get(n) == "events" and n not in self.shape.neutral]
-        return self.row(rule, kept, writes, appends=bool(events))
+        heard = {n for n, s in self.shape.stores.items() if s == "events"} - {*self.shape.neutral, *self.shape.watched}
+        events = heard & set(rule.writes)
+        same = [n for n in events if {writes[n]} < kept.get(n, frozenset())]
+        if self.shape.watched and same:  # what is so already makes no event that anybody has to hear
+            fixed = {n: frozenset({writes[n]}) for n in same}
+            less = {n: v for n, v in writes.items() if n not in same}
+            yield self.row(rule, {**kept, **fixed}, less, f"{rule.name} (as it is)", nobody=nobody)
+            (name,) = same
+            kept[name] -= fixed[name]
+        yield self.row(rule, kept, writes, appends=bool(events), nobody=nobody)
 
     def time(self, rule: Rule) -> FleetRule:
         """The quiet time is over: nobody has a request on the wire, or may yet send one (A-QUIET).
@@ -359,14 +407,10 @@ class _Builder:
         A worker that leads is where the row has it; where one is that was overtaken does not matter, if it cannot send.
         """
         shared = {n: v for n, v in rule.guards.items() if n not in self.personal}
-        leads, free = guard(**{stands("effects"): "yes"}), guard(**{f"{OWN}barred": "no"})
+        leads = guard(**{stands("effects"): "yes"})
         nobody: list[Guard] = []
-        if self.shape.request:
-            nobody += [
-                {f"{OWN}at": self.shape.sending, **free},
-                {f"{OWN}{self.shape.request}": self.shape.sent, **free},
-            ]
         if self.shape.possible:  # who finds that its started event is there may send at once
+            nobody += self.senders()
             nobody.append({**guard(**{f"{OWN}at": STARTED, f"{OWN}landed": "yes"}), **self.fenced("events")})
         for name, values in rule.guards.items():
             if name not in self.personal:
@@ -420,6 +464,8 @@ class _Builder:
         places = {p for r in appends if r.boundary not in FENCES for p in r.sees["at"]}
         if "conditional" in self.policy.on:
             guards = {f"{OWN}at": frozenset(places), f"{OWN}current": frozenset({"no"}), **self.fenced("events")}
+            if self.shape.watched:  # one that clients alone were faster than may do the same
+                del guards[f"{OWN}current"]
             if "landed" in self.personal:
                 guards[f"{OWN}landed"] = frozenset({"no"})
             yield FleetRule(

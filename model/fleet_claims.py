@@ -9,25 +9,28 @@ from .claim_types import Assumption, Citation, Claim
 FLEET: Final = "fleet"
 STEP: Final = ("P1", "P2", "P3", "P4", "P6", "P7", "P8", "P11", "P14")
 """The tool step's properties that are proved for any number of workers."""
-RECORDED: Final = ("P12", "P12-BEFORE-USE", "P12-ONE-EFFECT")
+SEMANTICS: Final = {
+    "P9": ("P9", "P9-WAITING"),
+    "P10": ("P10", "P10-COMMITTED", "P10-TERMINAL"),
+    "P12": ("P12", "P12-BEFORE-USE", "P12-ONE-EFFECT"),
+}
+"""The properties of gates, compensations and recorded values, by claim."""
+RECORDED: Final = SEMANTICS["P12"]
 
 FLEET_ASSUMPTIONS: Final = (
     Assumption("A-COPIES", "A worker decides by what the answers of F1 to F3 told it and by its own writes since, and repeats only the write "
                "that it has in hand.", "runtime.protocol and runtime.drive; every interleaving of two workers is tried on them"),
     Assumption("A-TOKEN", "A tool whose look fences refuses every request with a token older than the look's, in flight or sent later.",
                "the author of a tool whose look is `fence`"),
+    Assumption("A-REGISTRY", "A request for approval is created once and answered once, whoever asks and answers, by compare-and-set of its version.",
+               "the contract stores; their races are decided by hand in tests"),
+    Assumption("A-INTERFACE", "What several workers do to a step's records and its effect is, step by step, what one worker does to them.",
+               "checked of every transition of two workers on the step's own execution, in the deep profile"),
 )  # fmt: skip
 
 _STORE: Final = ("A-DURABLE", "A-CAS", "A-COPIES", "A-STEPS")
 _TOOL: Final = ("A-QUIET", "A-IDEMPOTENT", "A-NO-EFFECT", "A-QUERY", "A-PERSON", "A-TOKEN")
 _BARRIER: Final = Citation("S1", "3", (38, 38), "3e1349fb25d61a98301788c3d0cb7aa0c447b66e07477f6733b2218de9f657e5")
-
-UNPROVED: Final = {
-    "P9": "not checked: the gate's rows stand for one worker; the approval's contract lies in a store that no fence guards, so the gate's "
-    "fleet needs rows of its own for a request that is there already",
-    "P10": "not checked: the compensation's rows take the original step through its interface, without saying which worker runs it",
-}
-"""The properties that are proved for one worker and not for any number, and why."""
 
 
 def fleet_claims(proved: Sequence[Claim]) -> tuple[Claim, ...]:
@@ -35,8 +38,7 @@ def fleet_claims(proved: Sequence[Claim]) -> tuple[Claim, ...]:
     one = {claim.id: claim for claim in proved}
     return (
         *(_any(one[name], (name,)) for name in STEP),
-        _any(one["P12"], RECORDED),
-        *(_unproved(one[name], why) for name, why in UNPROVED.items()),
+        *(_any(one[name], stated) for name, stated in SEMANTICS.items()),
         Claim("P5", "hardened", "A write below a store's fence is refused and changes nothing in that store: no worker changes a store that a newer "
               "one has read.", one["P7"].citations, "T-PROP P5, T-FENCE", FLEET, "fleet", ("P5",), ("A-CAS", "A-COPIES"), ("prove",), "PROVED"),
         Claim("TAKE-OVER", "hardened", "A step that is INFLIGHT without a started event may be taken over (window 1b): whoever held it can no longer "
@@ -58,7 +60,8 @@ def fleet_claims(proved: Sequence[Claim]) -> tuple[Claim, ...]:
 
 def _any(claim: Claim, properties: tuple[str, ...]) -> Claim:
     needed = tuple(a for a in claim.assumptions if a != "A-ONE-WORKER")
-    assumed = (*needed, "A-COPIES", *(("A-TOKEN",) if "A-QUERY" in needed else ()))
+    more = {"P9": ("A-REGISTRY",), "P10": ("A-INTERFACE",)}.get(claim.id, ())
+    assumed = (*needed, "A-COPIES", *(("A-TOKEN",) if "A-QUERY" in needed else ()), *more)
     sentence = f"For any number of workers, claims and crashes: {claim.sentence[0].lower()}{claim.sentence[1:]}"
     return replace(
         claim, id=f"{claim.id}-ANY", sentence=sentence, policy=FLEET, kind="fleet", properties=properties,
@@ -66,15 +69,6 @@ def _any(claim: Claim, properties: tuple[str, ...]) -> Claim:
     )  # fmt: skip
 
 
-def _unproved(claim: Claim, why: str) -> Claim:
-    sentence = f"For any number of workers: {claim.sentence[0].lower()}{claim.sentence[1:]}"
-    return replace(claim, id=f"{claim.id}-ANY", sentence=sentence, kind="unchecked", methods=(), expected="NOT CHECKED")
-
-
 def _refuted(name: str, policy: str, properties: tuple[str, ...], beside: str, sentence: str) -> Claim:
     return Claim(name, "as_written", sentence, (_BARRIER,), "T-FENCE, T-WRITE", policy, "refuted", properties, _STORE + _TOOL,
                  ("explore", "replay"), "REFUTED", beside)  # fmt: skip
-
-
-FLEET_REASONS: Final = {f"{name}-ANY": why for name, why in UNPROVED.items()}
-"""Why a claim is not checked."""

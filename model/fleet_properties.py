@@ -71,8 +71,9 @@ def sending(fleet: Fleet) -> list[Guard]:
 def lift(fleet: Fleet, name: str, never: Guard) -> Iterator[Lifted]:
     """What the fleet must never be so that its projection is never like this."""
     own = {f.name: f.values[0] for f in fleet.own}
-    leader = {f"{OWN}{n}": v for n, v in never.items() if n in own}
-    shared = {n: v for n, v in never.items() if n not in own}
+    meant = {n: _meant(fleet, n, v) for n, v in never.items()}
+    leader = {f"{OWN}{n}": v for n, v in meant.items() if n in own}
+    shared = {n: v for n, v in meant.items() if n not in own}
     late = shared.get(fleet.shape.late, frozenset())
     cases = [(shared, 0)]
     # One late request is one on the wire or one sender; two or more likewise. "None" never stands in such a guard.
@@ -93,9 +94,23 @@ def lift(fleet: Fleet, name: str, never: Guard) -> Iterator[Lifted]:
             yield Lifted(name, literals, None, True, senders)
 
 
+def _meant(fleet: Fleet, name: str, values: frozenset[str]) -> frozenset[str]:
+    """Some values, with those that are one of them to the machine for one worker."""
+    return values | {each for each, meant in fleet.shape.means.get(name, {}).items() if meant in values}
+
+
 def coupling(fleet: Fleet) -> tuple[Never | Agree, ...]:
     """What is true of every worker of the fleet."""
-    return (*_clean(fleet), *_knows(fleet), *_told(fleet), *_quiet(fleet))
+    stated = (Never(name, never, "said of this machine") for name, never in fleet.shape.holds)
+    return (
+        *_clean(fleet),
+        *_knows(fleet),
+        *_watches(fleet),
+        *_registered(fleet),
+        *_told(fleet),
+        *_quiet(fleet),
+        *stated,
+    )
 
 
 def _clean(fleet: Fleet) -> Iterator[Never]:
@@ -131,7 +146,8 @@ def _waiting(fleet: Fleet) -> frozenset[str]:
 def _knows(fleet: Fleet) -> Iterator[Never | Agree]:
     """What a worker has read is still so: nobody else can have changed it in the meantime."""
     shape = fleet.shape
-    fields = {s: tuple(n for n, at in shape.stores.items() if at == s and n not in shape.neutral) for s in STORES}
+    unsure = {*shape.neutral, *shape.watched}
+    fields = {s: tuple(n for n, at in shape.stores.items() if at == s and n not in unsure) for s in STORES}
     every = tuple(n for names in fields.values() for n in names)
     for where in leading(fleet):
         yield Agree(
@@ -160,6 +176,28 @@ def _knows(fleet: Fleet) -> Iterator[Never | Agree]:
         {**guard(**{f"{OWN}at": after["events"], f"{OWN}current": "no"}), **reading},
         why,
     )
+
+
+def _watches(fleet: Fleet) -> Iterator[Never]:
+    """What a worker that is not overtaken has read of clients' words is there: nobody but a worker that leads takes it back."""
+    reading = guard(**{f"{OWN}at": "fence_ledger|fence_effects", stands("effects"): "yes"})
+    for name in fleet.shape.watched:
+        for where in (*leading(fleet), reading):
+            yield from _still(fleet, name, where, "clients only add, and whoever else takes back has been fenced")
+
+
+def _registered(fleet: Fleet) -> Iterator[Never]:
+    """What any worker has read in the registry, overtaken or not, is there: a record is created once and answered once."""
+    registry = fleet.shape.registry
+    for name in (n for n, s in fleet.shape.stores.items() if registry is not None and s == registry.store):
+        yield from _still(fleet, name, {}, "a record is created once, and answered once")
+
+
+def _still(fleet: Fleet, name: str, where: Guard, why: str) -> Iterator[Never]:
+    values = _values(fleet, name)
+    for value in values[1:]:
+        old = {f"{OWN}{known(name)}": frozenset({value}), name: frozenset(values) - {value}}
+        yield Never(f"what was read of {name} is there: {value}", {**where, **old}, why)
 
 
 def _values(fleet: Fleet, name: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ can leave from, and which look at the tool refuses older requests; nothing else.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from .machine import Guard, guard
@@ -44,6 +44,19 @@ FENCED: Final = FleetPolicy("fleet")
 
 
 @dataclass(frozen=True)
+class Registry:
+    """A store without a fence, which is atomic for each record: a record is created once, and answered once (C-BIND).
+
+    store: its name. record: the durable field whose first value says that there is no record. asked: the place at which a worker
+    reads the record, and to which it goes back where it finds the one there that it was about to create.
+    """
+
+    store: str
+    record: str
+    asked: str
+
+
+@dataclass(frozen=True)
 class Shape:
     """What is said of a machine so that it can be worked by many.
 
@@ -52,7 +65,11 @@ class Shape:
     sent: the value of it while the world may still act. sending: places from which a request leaves. late: the count of
     requests that nobody waits for. possible: rules after which a request may leave at any time, so that no quiet time can
     have passed. bars: rules that look at the tool and have it refuse every request with an older token. begin: for a
-    machine without rows of its own for F1 to F3, the rules named `claim…` begin the work once all stores are read.
+    machine without rows of its own for F1 to F3, the rules of the boundary `claim` begin the work once all stores are read.
+    watched: fields of the event stream that clients write at any time, and workers take back: a worker's copy may be old, a row
+    in memory goes by it, an append by what is there. registry: the store that no fence guards. others: what other processes than
+    workers have in memory. means: values that the machine for one does not have, by field, with those that they are to it. holds:
+    what is true of each worker beside what is true of every shape; name, guard that never holds.
     """
 
     stores: Mapping[str, str]
@@ -64,6 +81,11 @@ class Shape:
     possible: tuple[str, ...] = ()
     bars: tuple[str, ...] = ()
     begin: bool = False
+    watched: tuple[str, ...] = ()
+    registry: Registry | None = None
+    others: tuple[str, ...] = ()
+    means: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    holds: tuple[tuple[str, Guard], ...] = ()
 
 
 def _in(store: str, names: str) -> dict[str, str]:

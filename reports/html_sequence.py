@@ -72,6 +72,7 @@ def _step(picture: Diagram, step: Step, last: list[str], broken: bool) -> Html:
         tag("strong", step.rule),
         tag("span", f" {step.way}", class_="way"),
         tag("span", f" · {step.detail}", class_="boundary") if step.detail else None,
+        *(tag("span", f"{lane} is overtaken", class_="fallen") for lane in step.fallen),
         tag("span", *changes, class_="changes") if step.number and changes else None,
         *(tag("span", words, class_="broken" if broken else "shown") for words in last),
     ]
@@ -88,7 +89,7 @@ def _step(picture: Diagram, step: Step, last: list[str], broken: bool) -> Html:
 
 def _lanes(picture: Diagram, step: Step) -> Html:
     lines = [
-        tag("i", class_=f"line at{n}" + (f" {step.life}" if lane == "worker" else ""))
+        tag("i", class_=f"line at{n}" + (f" {step.lives[lane]}" if lane in step.lives else ""))
         for n, lane in enumerate(picture.lanes)
     ]
     a, b = picture.lanes.index(step.source), picture.lanes.index(step.target)

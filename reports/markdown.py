@@ -253,7 +253,8 @@ def _trace(trace: Trace | None, nothing: str) -> list[str]:
         (
             str(step.number),
             escape(step.way),
-            f"**{escape(step.rule)}**" if step.kind == "crash" else escape(step.rule),
+            (f"**{escape(step.rule)}**" if step.kind == "crash" else escape(step.rule))
+            + "".join(f"; **{escape(lane)} is overtaken**" for lane in step.fallen),
             escape(step.detail),
             code(", ".join(f"{name}={new}" for name, _, new in step.changed)) if step.changed else "",
         )

@@ -136,5 +136,6 @@ def trace_table(trace: Trace) -> Table:
     for step in diagram(trace).steps:
         style = "bold red" if step.kind == "crash" else "bold" if step.kind == "effect" else ""
         changes = ", ".join(f"{name}={new}" for name, _, new in step.changed)
-        table.add_row(_text(step.number), _text(step.way), _text(step.rule, style), _text(changes))
+        rule = "; ".join((step.rule, *(f"{lane} is overtaken" for lane in step.fallen)))
+        table.add_row(_text(step.number), _text(step.way), _text(rule, style), _text(changes))
     return table

@@ -14,6 +14,8 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 PAGE: Final = 100
 """How many open jobs are read at a time."""
+LONGEST_ROUND: Final = 5.0
+"""Seconds after which a round begins anew: where new jobs come as fast as they are worked, it would never end by itself."""
 
 
 class Pause(NamedTuple):
@@ -57,6 +59,7 @@ class Backlog:
         self._lock = threading.Lock()
         self._left: dict[str, _Left] = {}
         self._round = 0
+        self._began = time.monotonic()
         self._after = 0
         self._amid = False
         self._lost = self._lost_before = 0
@@ -71,6 +74,11 @@ class Backlog:
     def amid(self) -> bool:
         """Whether a round is under way: there may be jobs that it has not come to."""
         return self._amid
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the round has gone on for so long that the oldest jobs, some of them free by now, are to be looked at again."""
+        return time.monotonic() - self._began > LONGEST_ROUND
 
     def cannot_run(self, job_id: str, why: str) -> None:
         """Leave a job alone, for as long as this process lives: plans and tools do not change meanwhile."""
@@ -143,7 +151,7 @@ class Backlog:
 
     def next_round(self) -> None:
         """The round has come to its end: the next begins with the oldest job."""
-        self._after, self._amid = 0, False
+        self._after, self._amid, self._began = 0, False, time.monotonic()
         with self._lock:
             self._round += 1
             self._lost, self._lost_before = 0, self._lost

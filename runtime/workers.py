@@ -140,6 +140,8 @@ class Workers:
 
     def _read_on(self) -> None:
         """Queue what is ready of the next page, as far as there is room: oldest first, unless other processes do the same."""
+        if self.backlog.overdue:
+            self.backlog.next_round()
         page, now = self.backlog.page(), self._store.now()
         ready = [job.job_id for job in page if job.free_at <= now and self.backlog.wait(job, now) == 0]
         if self.backlog.contended:

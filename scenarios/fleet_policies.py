@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Final
 
 from ..model.fleet import Fleet, build_fleet
+from ..model.fleet_semantics import COMPENSATION_SHAPE, GATE_SHAPE, staffed
 from ..model.fleet_shape import FENCED, PROTECTIONS, RECORDED_SHAPE, STEP_SHAPE, FleetPolicy
+from ..model.gate import build_gate
 from ..model.policy import Policy
 from ..model.recorded import build_recorded
 from ..model.step import build
@@ -17,6 +19,8 @@ TOOL: Final = {"idempotent": "no", "on_unknown": "park", "look": "none"}
 STEP_ALONE: Final = Policy("step-alone", "step alone")
 
 RECORDED: Final = FleetPolicy("fleet-recorded")
+GATE: Final = FleetPolicy("fleet-gate")
+COMPENSATION: Final = FleetPolicy("fleet-compensation")
 
 FLEET_POLICIES: Final = {
     policy.name: policy
@@ -44,6 +48,16 @@ def step_fleet(policy: FleetPolicy = FENCED) -> Fleet:
 def recorded_fleet(policy: FleetPolicy = RECORDED) -> Fleet:
     """A recorded value, for any number of workers."""
     return build_fleet(build_recorded(), RECORDED_SHAPE, policy)
+
+
+def gate_fleet(policy: FleetPolicy = GATE) -> Fleet:
+    """A gate and the step that it guards, for any number of workers."""
+    return build_fleet(build_gate(), GATE_SHAPE, policy)
+
+
+def compensation_fleet(policy: FleetPolicy = COMPENSATION) -> Fleet:
+    """A step's compensation, for any number of workers."""
+    return build_fleet(staffed(), COMPENSATION_SHAPE, policy)
 
 
 def searched_fleet(policy: FleetPolicy = FENCED, config: dict[str, str] = TOOL) -> Fleet:

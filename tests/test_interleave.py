@@ -93,6 +93,13 @@ def test_a_zombie_is_refused() -> None:
     assert [floor.turns[turn].owner for turn, _ in move.state.actors] == [2]
 
 
+def test_a_name_is_never_given_twice() -> None:
+    """Who comes after a worker that is gone does not bear its name, or could claim its lease while its request is on the way."""
+    words = "worker-1:claim:error;worker-2:claim;worker-2:crash;worker-2:claim"
+    with pytest.raises(ValueError, match="'worker-2:claim' is not possible here"):
+        list(follow(Floor(CASES["fail-2-faults"]), words.split(";")))
+
+
 class Unfenced(MemoryStore):
     """A whole store whose fences do not hold."""
 

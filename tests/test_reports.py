@@ -38,7 +38,7 @@ from crashwindow.model.claims import Assumption, Citation, Claim
 from crashwindow.reports.files import EVIDENCE, EvidenceError, load, write
 from crashwindow.reports.html import render_html
 from crashwindow.reports.markdown import code, escape, render_markdown
-from crashwindow.reports.sequence import LANES, diagram
+from crashwindow.reports.sequence import LANES, broken, diagram
 from crashwindow.reports.terminal import claim_text, claims_table, summary_table, trace_table
 from crashwindow.reports.view import CONTRACT_RULES, OTHER_RULES, REGISTER, Register, grouped, judge, needs
 from crashwindow.reports.words import plain
@@ -76,12 +76,27 @@ reply: result | worker | | at=put_effect
 """
 
 
-def trace(text: str, key: str) -> Trace:
+SEVERAL = """
+start | start | | a.at=idle b.at=idle a.stands_effects=yes b.stands_effects=yes a.known_ledger=none effects=0 order=ab
+a: claim [ab] | worker | claim | a.at=fence_effects order=ba
+a: fence effects, nobody leads [ba] | worker | fence_effects | a.at=execute b.stands_effects=no
+b: claim [ba] | worker | claim | b.at=fence_effects order=ab b.stands_effects=yes
+b: fence effects, overtakes: crash before the request (a) [ab] | worker | fence_effects | b.at=recover a.stands_effects=no
+b: crash | crash | | b.at=idle
+a: send request | worker | execute | a.at=await_reply
+a: world: serves | world | | effects=1
+a: refused by ledger 1100 | worker | | a.at=idle
+time passes | clock | |
+"""
+"""Two workers: one is overtaken and sends all the same, the other crashes."""
+
+
+def trace(text: str, key: str, start: str = START) -> Trace:
     """A trace from lines `rule | actor | boundary | field=value …`."""
     frames: list[Frame] = []
     for line in text.strip().splitlines():
         rule, actor, boundary, changes = (part.strip() for part in line.split("|"))
-        words = f"{START} {changes}" if not frames else changes
+        words = f"{start} {changes}" if not frames else changes
         changed = dict(word.split("=") for word in words.split())
         frames.append(Frame(rule=rule, actor=actor, boundary=boundary or None, changed=changed))
     return Trace(key=key, frames=frames)
@@ -272,7 +287,16 @@ def evidence() -> RunEvidence:
                 passed=True,
                 detail="as the seed says",
                 command="crashwindow scenario run",
-            )
+            ),
+            ScenarioResult(
+                name="overtaken",
+                expected="refuted",
+                observed="as expected",
+                passed=True,
+                detail="P1 broken after 17 words",
+                trace=trace(SEVERAL, "model:fleet-lease-alone:0/1/1", start=""),
+                command="crashwindow replay 'interleave:park-2:worker-1:claim'",
+            ),
         ],
         mutants=[MutantResult(name="acquire not atomic", killed_by="crash", words="P1: 2 effects")],
         contracts=[COVERAGE],
@@ -640,7 +664,7 @@ def test_a_diagram_shows_who_acts_and_cuts_the_workers_lane() -> None:
         ("effect", "world", "world"),
         ("crash", "worker", "worker"),
     ]
-    assert [step.life for step in picture.steps] == [
+    assert [step.lives["worker"] for step in picture.steps] == [
         "none",
         "begins",
         *["lives"] * 5,
@@ -652,6 +676,36 @@ def test_a_diagram_shows_who_acts_and_cuts_the_workers_lane() -> None:
     ]
     assert picture.steps[-1].state["effects"] == "2"
     assert picture.steps[-1].changed == (("request", "sent", "other"), ("effects", "1", "2"))
+
+
+def test_each_of_several_workers_has_a_lane() -> None:
+    """Each rule stands in the lane of who acts; the take-over, what the overtaken worker still does, and the crash are seen."""
+    picture = diagram(trace(SEVERAL, "k", start=""))
+    assert picture.lanes == ("worker a", "worker b", *LANES[1:])
+    assert [step.way for step in picture.steps][4:8] == [
+        "worker b → effect store",
+        "worker b",
+        "worker a → world",
+        "world",
+    ]
+    assert [step.rule for step in picture.steps][1:3] == ["claim", "fence effects, nobody leads"]
+    assert picture.steps[7].rule == "world: serves, the request of worker a"
+    lives = [[step.lives[lane] for step in picture.steps] for lane in picture.lanes[:2]]
+    assert lives[0][1:] == ["begins", "lives", "lives", "falls", "overtaken", "overtaken", "overtaken", "ends", "none"]
+    assert lives[1][3:] == ["begins", "lives", "crashes", *["none"] * 4]
+    assert [(step.number, step.fallen) for step in picture.steps if step.fallen] == [(4, ["worker a"])]
+    for text in (words(render_html(evidence(), SMALL)), render_markdown(evidence(), SMALL)):
+        assert "worker a is overtaken" in text
+
+
+def test_what_several_workers_break_is_said_of_the_one_who_does() -> None:
+    """A property about a worker's place names the worker, which is not one that was overtaken."""
+    state = "a.at=idle a.stands_effects=yes b.at=query b.stands_effects={} effect=first effects=2"
+    told = [broken(trace(f"start | start | | {state.format(v)}", "k", start=""), ("P1", "P3")) for v in ("yes", "no")]
+    assert [[line.partition(" ∈ ")[0] for line in lines] for lines in told] == [
+        ["P1 broken: effects = 2", "P3 broken: b.at"],
+        ["P1 broken: effects = 2"],
+    ]
 
 
 def test_a_person_has_a_lane_where_one_acts() -> None:

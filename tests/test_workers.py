@@ -1,6 +1,7 @@
 """The workers of one process: each job once, nobody starves, nothing spins, and a stop loses nothing."""
 
 import logging
+import math
 import os
 import signal
 import threading
@@ -180,6 +181,26 @@ def test_what_is_known_of_jobs_in_trouble_is_bounded(house: House) -> None:
         version = len(house.store.events("strange"))
         house.store.append("strange", version, [NewEvent("end", "job_cancelled", None, {})], None)
         eventually(lambda: made.backlog.left == {})
+
+
+@pytest.mark.parametrize("longest", [0.05, math.inf])
+def test_a_stream_of_new_jobs_starves_no_old_one(house: House, monkeypatch: pytest.MonkeyPatch, longest: float) -> None:
+    """A job that was leased when it was passed gets its turn while new jobs come as fast as they are worked.
+
+    Not so where a round has no longest time: it would never end.
+    """
+    monkeypatch.setattr(backlog, "LONGEST_ROUND", longest)
+    monkeypatch.setattr(backlog, "PAGE", 1)
+    house.submit("old", "new 0", "new 1", "new 2")
+    house.store.claim("somebody", 0.3, "old")
+    house.during = lambda job: house.submit(f"new {len(house.calls) + 3}")
+
+    def long() -> bool:
+        return "old" in house.calls or len(house.calls) > 2000  # by far longer than the lease
+
+    with house.working():
+        eventually(long)
+    assert ("old" in house.calls) == (longest < math.inf)
 
 
 def test_a_leased_job_is_left_until_its_lease_ends() -> None:

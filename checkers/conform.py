@@ -35,7 +35,7 @@ class Bounds:
 
 
 BOUNDS: Final = {"quick": Bounds(40, 22), "deep": Bounds(1500, 30)}
-SHRINKS: Final = 200
+SHRINKS: Final = 400
 """How many further examples a failure is worth, to find a shorter program that shows it."""
 MOST_UNSETTLED: Final = 2
 """More are submitted only after some have ended: a job that is never worked on shows nothing."""

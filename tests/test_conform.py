@@ -148,7 +148,7 @@ def cancel_ignored(patch: pytest.MonkeyPatch) -> None:
         (swapped_writes, "the code performs append_finished, the model cannot"),
         (skipped_committed, "the model cannot"),
         (dropped_unknown, "the model cannot"),
-        (ignored_effect, "the code performs catch_up_effect, the model cannot"),
+        (ignored_effect, "the code performs ledger_unknown, the model cannot"),
         (altered_result, ": other≠first"),
     ],
 )
@@ -227,7 +227,7 @@ def test_the_program_of_a_failure_shows_it_again(tmp_path: Path, monkeypatch: py
     """What a failed walk hands back can be run as it stands."""
     ignored_effect(monkeypatch)
     program = str(walk("quick", SEED).figures["program"])
-    names = {"rig": Rig(tmp_path, Model(build())), "StepPlan": StepPlan}
+    names = {"rig": Rig(tmp_path, Model(build())), "StepPlan": StepPlan, "Looks": Looks}
     with pytest.raises(Disagreement):
         exec(program, names)
 

@@ -74,13 +74,17 @@ class Engine:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.packing = Packing(machine)
-        place = min(machine.fields, key=self._remembered)
-        self.shift = self.packing.shift[place.name]
-        self.mask = (1 << self.packing.width[place.name]) - 1
-        numbered = list(enumerate(machine.rules))
         self.single: list[Single] = [(self.packing.mask(touched(rule)), {}) for rule in machine.rules]
         fields = machine.by_name
         self.asked = [[fields[name] for name in {*r.guards, *(n for g in r.unless for n in g)}] for r in machine.rules]
+        self._place()
+
+    def _place(self) -> None:
+        """A group for each value of the place, and one for the rules that do not see it."""
+        place = min(self.machine.fields, key=self._remembered)
+        self.shift = self.packing.shift[place.name]
+        self.mask = (1 << self.packing.width[place.name]) - 1
+        numbered = list(enumerate(self.machine.rules))
         self.anywhere = self._group([i for i, rule in numbered if place.name not in rule.sees])
         self.placed = [
             self._group([i for i, rule in numbered if value in rule.sees.get(place.name, ())]) for value in place.values

@@ -449,6 +449,17 @@ def test_a_later_release_adds_what_is_missing(blank: str, monkeypatch: pytest.Mo
         PostgresStore(blank)
 
 
+def test_a_migration_may_take_long(blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What bounds a write bounds no upgrade of a database of many jobs; afterwards it bounds writes again."""
+    noted = "CREATE TABLE crashwindow.noted AS SELECT current_setting('statement_timeout') AS bound"
+    monkeypatch.setattr(postgres_schema, "MIGRATIONS", (*postgres_schema.MIGRATIONS, (noted,)))
+    store = PostgresStore(blank)
+    with store.session.connection() as connection:
+        assert connection.execute("SELECT bound FROM noted").fetchone() == ("0",)
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("30s",)
+    store.close()
+
+
 # Announcements.
 
 

@@ -196,7 +196,7 @@ def test_a_stream_of_new_jobs_starves_no_old_one(house: House, monkeypatch: pyte
     house.during = lambda job: house.submit(f"new {len(house.calls) + 3}")
 
     def long() -> bool:
-        return "old" in house.calls or len(house.calls) > 2000  # by far longer than the lease
+        return "old" in house.calls or len(house.calls) > 400  # by far longer than the lease
 
     with house.working():
         eventually(long)

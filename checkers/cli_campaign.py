@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import random
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -52,7 +53,7 @@ def _options(args: argparse.Namespace, seed: int, soak: bool) -> "Options":
     from .chaos_result import Options
     from .chaos_without import PROTECTIONS
 
-    if not args.minutes > 0:
+    if not 0 < args.minutes < math.inf:
         raise CommandError(f"--minutes {args.minutes}: give a number above 0")
     if args.workers < 1 or args.concurrency < 1:
         raise CommandError("--workers and --concurrency: give a number, 1 or more")

@@ -74,11 +74,17 @@ class Engine:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.packing = Packing(machine)
-        place = min(machine.fields, key=self._remembered)
+        self.single: list[Single] = [(self.packing.mask(touched(rule)), {}) for rule in machine.rules]
+        fields = machine.by_name
+        self.asked = [[fields[name] for name in {*r.guards, *(n for g in r.unless for n in g)}] for r in machine.rules]
+        self._place()
+
+    def _place(self) -> None:
+        """A group for each value of the place, and one for the rules that do not see it."""
+        place = min(self.machine.fields, key=self._remembered)
         self.shift = self.packing.shift[place.name]
         self.mask = (1 << self.packing.width[place.name]) - 1
-        numbered = list(enumerate(machine.rules))
-        self.single: list[Single] = [(self.packing.mask(touched(rule)), {}) for rule in machine.rules]
+        numbered = list(enumerate(self.machine.rules))
         self.anywhere = self._group([i for i, rule in numbered if place.name not in rule.sees])
         self.placed = [
             self._group([i for i, rule in numbered if value in rule.sees.get(place.name, ())]) for value in place.values
@@ -126,8 +132,10 @@ class Engine:
 
     def interpreted(self, index: int, packed: int) -> tuple[Delta, ...]:
         """What one rule does to a state, by the machine's own interpreter."""
-        view, rule = self.machine.view(self.packing.unpack(packed)), self.machine.rules[index]
-        after = apply(self.machine, view, rule) if enabled(view, rule) else ()
+        rule = self.machine.rules[index]
+        if not enabled({f.name: f.values[self.packing.code(packed, f.name)] for f in self.asked[index]}, rule):
+            return ()
+        after = apply(self.machine, self.machine.view(self.packing.unpack(packed)), rule)
         return tuple((self.packing.pack(state) ^ packed, index) for state in after)
 
 

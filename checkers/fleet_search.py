@@ -28,9 +28,14 @@ class FleetEngine(Engine):
     """The successor function, by the places of every worker."""
 
     def __init__(self, machine: Machine, workers: Sequence[str]) -> None:
+        self.workers = workers
         super().__init__(machine)
+
+    def _place(self) -> None:
+        """A group for each place of each worker."""
+        machine = self.machine
         numbered = list(enumerate(machine.rules))
-        placed = [f"{x}.at" for x in workers]
+        placed = [f"{x}.at" for x in self.workers]
         owner = {i: next((n for n in placed if n in rule.sees), "") for i, rule in numbered}
         self.tables: list[tuple[int, int, list[Group]]] = []
         for name in placed:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from .cli_common import opened, registry_of
 from .errors import CommandError
 from .plain import plain
-from .store import Store, StoreError
+from .store import Store, StoreError, StoreUnusableError
 
 if TYPE_CHECKING:
     from .telemetry import Observer
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from .workers import Pace, Workers
 
 COMPLETED, ABANDONED, BAD_INPUT = 0, 1, 2
+LONGEST: Final = 1e6
+"""Seconds, some eleven days: more of a lease, a poll or a grace is a mistake, and infinity ends the threads that wait for it."""
+MOST: Final = 1000
+"""Threads of one process: where there is work for more, start more processes."""
 log = logging.getLogger(__name__)
 LOGGERS: Final = ("shift", "worker", "workers", "heartbeat", "telemetry")
 
@@ -80,12 +84,14 @@ def _pace(args: argparse.Namespace) -> "Pace":
     from .workers import Pace
 
     for option in ("poll", "ttl"):
-        if not getattr(args, option) > 0:
-            raise CommandError(f"--{option} {getattr(args, option)}: give a number of seconds above 0")
-    if not args.grace >= 0:
-        raise CommandError(f"--grace {args.grace}: give a number of seconds, 0 or more")
-    if args.concurrency < 1:
-        raise CommandError(f"--concurrency {args.concurrency}: give a number of threads, 1 or more")
+        if not 0 < getattr(args, option) <= LONGEST:
+            raise CommandError(
+                f"--{option} {getattr(args, option)}: give a number of seconds above 0, up to {LONGEST:.0f}"
+            )
+    if not 0 <= args.grace <= LONGEST:
+        raise CommandError(f"--grace {args.grace}: give a number of seconds, 0 to {LONGEST:.0f}")
+    if not 1 <= args.concurrency <= MOST:
+        raise CommandError(f"--concurrency {args.concurrency}: give a number of threads, 1 to {MOST}")
     if (args.once or args.until_idle) and (args.concurrency > 1 or args.health):
         raise CommandError("--once and --until-idle work alone: without --concurrency and --health")
     if args.metrics and not args.health:
@@ -136,7 +142,7 @@ def _health(args: argparse.Namespace, store: Store, workers: "Workers", metrics:
             return "stopping"
         try:
             store.open_jobs(0, 1)
-        except StoreError as error:
+        except (StoreError, StoreUnusableError) as error:
             return f"the store gives no answer: {error}"
         return None
 

@@ -1,5 +1,6 @@
 """The health endpoint of a worker process: whether it lives, whether it is ready, and its metrics, over HTTP."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -32,7 +33,7 @@ class Health:
         self._lock = threading.Lock()
         self._asked = float("-inf")
         self._problem: str | None = None
-        self._server = ThreadingHTTPServer(address, _handler(self.answer))
+        self._server = _Server(address, _handler(self.answer))
         self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
 
     @property
@@ -61,10 +62,22 @@ class Health:
         return 404, b"there is /live, /ready and, where they were asked for, /metrics\n"
 
     def _readiness(self) -> str | None:
-        with self._lock:
+        if not self._lock.acquire(timeout=FRESH):
+            return "the store has not answered yet"
+        try:
             if time.monotonic() - self._asked >= FRESH:
                 self._problem, self._asked = self._ready(), time.monotonic()
             return self._problem
+        finally:
+            self._lock.release()
+
+
+class _Server(ThreadingHTTPServer):
+    """Says nothing of a client that did not wait for its answer."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 def address_of(text: str) -> tuple[str, int]:

@@ -17,6 +17,9 @@ from .store import StoreError
 BEATS: Final = 3
 """How often a lease is renewed in its time to live: two renewals may fail before it runs out."""
 
+ENDING: Final = 1.0
+"""Seconds that a beat under way has to end, once no turn is watched any more: a server that hangs may never answer it."""
+
 log = logging.getLogger(__name__)
 
 
@@ -42,7 +45,7 @@ class Heartbeat:
 
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(ENDING)
 
     @contextmanager
     def watching(self, hold: Hold) -> Iterator[Hold]:

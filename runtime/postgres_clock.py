@@ -12,9 +12,6 @@ from typing import Final
 
 LEAD: Final = 1.0
 """Seconds that the clock may be ahead of the server's."""
-FRESH_SECONDS: Final = 60.0
-"""How long an answer of the server is used; the two clocks drift apart meanwhile, by milliseconds."""
-
 # Counts while the machine sleeps. Where it is missing (macOS), CLOCK_MONOTONIC does.
 _COUNTER: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -30,24 +27,17 @@ class ServerClock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ahead: float | None = None  # the server's time at the sending of a request, at most, minus the counter's
-        self._noted = 0.0
 
     def note(self, sent: float, server: float) -> bool:
         """Take an answer: `server` was the server's time, in reply to a request sent when the counter stood at `sent`.
 
         To be called at the reply. False when that took longer than LEAD: such an answer is not used.
         """
-        received = counter()
-        if received - sent > LEAD:
+        if counter() - sent > LEAD:
             return False
         with self._lock:
-            self._ahead, self._noted = server - sent, received
+            self._ahead = server - sent
         return True
-
-    @property
-    def fresh(self) -> bool:
-        """Whether the last answer is recent enough."""
-        return self._ahead is not None and counter() - self._noted <= FRESH_SECONDS
 
     def now(self) -> float:
         """The server's time, at most LEAD ahead and never behind. Asks nobody; needs an answer to have been noted."""

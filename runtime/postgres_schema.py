@@ -87,6 +87,8 @@ def prepare(session: Session, make: bool) -> None:
         )
     with session.transaction() as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        # An index over many jobs takes longer than a write may: with the bound the upgrade could never be made.
+        connection.execute("SET LOCAL statement_timeout = 0")
         version = _version(connection)  # another process may have been quicker
         _refuse_newer(session.name, version)
         if version == 0:

@@ -4,6 +4,7 @@ The pool is our own, since it has to say *why* there is no connection, at once a
 connects on threads of its own, repeats, and reports a timeout.
 """
 
+import math
 import os
 import threading
 from collections import deque
@@ -35,7 +36,11 @@ _NETWORK: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
     "application_name": "crashwindow",
+    "client_encoding": "utf8",
 }
+
+CHECK_SECONDS: Final = 60.0
+"""How long a check of the server holds: its settings may change, and its clock drifts from ours, by milliseconds."""
 
 _DURABLE: Final = frozenset({"on", "remote_write", "remote_apply"})
 _PROBE: Final = (
@@ -88,8 +93,8 @@ def _is_port(given: object) -> bool:
 class Session:
     """A bounded pool of connections to one database, in autocommit mode, for the threads of the process that made it.
 
-    Each connection is checked when it is made, and again whenever the server's time is asked for: StoreUnusableError unless
-    acknowledged writes outlive a power loss. `clock` is the server's, as far as its answers tell.
+    Each connection is checked when it is made, and one of them again once `CHECK_SECONDS` are over, however busy it is:
+    StoreUnusableError unless acknowledged writes outlive a power loss. `clock` is the server's, as far as its answers tell.
     """
 
     def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
@@ -100,6 +105,9 @@ class Session:
         self._free = threading.BoundedSemaphore(connections)
         self._lock = threading.Lock()
         self._closed = False
+        self._checked = (
+            -math.inf
+        )  # when the server last passed; not when it last told the time, as each claim has it do
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -110,7 +118,7 @@ class Session:
         try:
             connection = self._take()
             try:
-                if not self.clock.fresh:
+                if counter() - self._checked > CHECK_SECONDS:
                     self.check_server(connection)
                 yield connection
             except (psycopg.Error, JSONDecodeError) as error:
@@ -140,8 +148,9 @@ class Session:
         except psycopg.Error as error:
             raise translated_at_connect(error, self.name) from error
         try:
-            self.check_server(connection)
+            # First fixed, then looked at: a reload of the server's configuration may come between the two.
             connection.execute(_SETTINGS)
+            self.check_server(connection)
         except psycopg.Error as error:
             connection.close()
             raise translated(error, self.name) from error
@@ -152,6 +161,7 @@ class Session:
 
     def check_server(self, connection: Connection) -> None:
         """Ask for the server's time and settings; StoreUnusableError unless it is durable, StoreError if it answers slowly."""
+        self._checked = -math.inf  # until it passes: whoever finds it weak says so for every thread
         sent = counter()
         row = connection.execute(_PROBE).fetchone()
         assert row is not None
@@ -172,6 +182,7 @@ class Session:
             raise StoreUnusableError(f"{self.name}: the database is in {encoding}: make one in UTF8 (createdb -E UTF8)")
         if not in_time:
             raise StoreError(f"{self.name}: the server took longer than {LEAD:g} s to tell the time")
+        self._checked = sent
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:

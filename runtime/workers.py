@@ -2,7 +2,7 @@
 
 One thread reads the open jobs, in rounds and by the page, and fills the queue; it reads on only when there is room, and rests
 when a round is over. A queued job is not claimed yet: the worker that takes it from the queue claims it, and where another
-process was first it is left to that.
+process was first it is left to that. The main thread asks nothing of the store, so a server that hangs keeps no stop waiting.
 """
 
 import logging
@@ -18,7 +18,7 @@ from . import drive
 from .backlog import Backlog
 from .commands import Ports
 from .drive import Perform
-from .heartbeat import Heartbeat
+from .heartbeat import ENDING, Heartbeat
 from .registry import Registry
 from .shift import Shift, become_worker, contracts_of, owner_id, relay, worker_with
 from .stop import Stop
@@ -104,24 +104,36 @@ class Workers:
         """
         become_worker(self._store)
         threads = [threading.Thread(target=self._serve, args=(shift,), daemon=True) for shift in self._shifts]
+        reader = threading.Thread(target=self._read, name="reader", daemon=True)
         if (wakes := wakes_of(self._store)) is not None:
             threading.Thread(target=self._listen, args=(wakes,), name="wakes", daemon=True).start()
         with self.heart:
-            for thread in threads:
+            for thread in (*threads, reader):
                 thread.start()
             log.info("at work: %s at the same time", self.pace.concurrency)
             try:
                 while not self._stop.requested:
-                    self._rest(self._feed())
+                    self._stop.wait(LOOK)
             finally:
-                self._stop.requested = True  # also where the store turned out to be unusable
+                self._stop.requested = True
                 self._end(threads)
+                self._news.set()
+                reader.join(ENDING)
         if self._failed is not None:
             raise self._failed
         with self._lock:
             return sorted(self._in_hand)
 
-    # The thread that feeds.
+    # The thread that reads.
+
+    def _read(self) -> None:
+        """Fill the queue until a stop; an unusable store is one."""
+        try:
+            while not self._stop.requested:
+                self._rest(self._feed())
+        except BaseException as error:
+            self._failed = error
+            self._stop.requested = True
 
     def _feed(self) -> float:
         """Fill the queue, and say for how long to rest, where nothing happens before: in seconds."""
@@ -157,12 +169,12 @@ class Workers:
             self._round_due = time.monotonic() + self.pace.poll
 
     def _put(self, job_id: str) -> None:
-        """Queue a job that is not in hand already. Only this thread puts, so there is room."""
+        """Queue a job that is not in hand already; none after a stop. Only this thread puts, so there is room."""
         with self._lock:
-            if job_id in self._in_hand:
+            if job_id in self._in_hand or self._stop.requested:
                 return
             self._in_hand.add(job_id)
-        self._queue.put_nowait(job_id)
+            self._queue.put_nowait(job_id)
 
     def _relay(self) -> None:
         if time.monotonic() >= self._relay_due:
@@ -179,12 +191,12 @@ class Workers:
 
     def _end(self, threads: list[threading.Thread]) -> None:
         """Take no further job; wait for the turns at hand, then ask them to let go, then leave those whose tools still run."""
-        with suppress(queue.Empty):
-            while dropped := self._queue.get_nowait():
-                with self._lock:
+        with self._lock:
+            with suppress(queue.Empty):
+                while dropped := self._queue.get_nowait():
                     self._in_hand.discard(dropped)
-        for _ in threads:
-            self._queue.put_nowait(None)
+            for _ in threads:
+                self._queue.put_nowait(None)
         if not _ended(threads, self.pace.grace):
             log.warning("the grace of %s s is over: turns are asked to let go of their jobs", self.pace.grace)
             self.heart.let_go()

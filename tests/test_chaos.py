@@ -198,6 +198,7 @@ def test_memory_is_a_line_through_its_samples() -> None:
         (["--store", "sqlite:///x.db", "--without", "luck"], "there is no such protection"),
         (["--embedded-postgres", "--without", "quiet", "--workers", "1"], "--workers 2"),
         (["--embedded-postgres", "--minutes", "0"], "--minutes"),
+        (["--embedded-postgres", "--minutes", "inf"], "--minutes"),
         (["--embedded-postgres", "--workers", "0"], "1 or more"),
     ],
 )

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres
-from crashwindow.runtime import postgres_clock, postgres_schema, postgres_session, postgres_statements
+from crashwindow.runtime import postgres_clock, postgres_schema, postgres_session, postgres_statements, postgres_store
 from crashwindow.runtime.address import without_password
 from crashwindow.runtime.postgres_clock import LEAD, ServerClock
 from crashwindow.runtime.postgres_errors import translated
@@ -119,14 +119,49 @@ def test_a_server_that_is_not_durable_is_refused(
 def test_a_server_that_is_weakened_while_it_runs_is_refused(
     store: PostgresStore, configure: Callable[[str, str], None], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Found by the worker's check, and by an open store, on an open connection, when it next asks for the server's time."""
+    """Found by the worker's check, and by an open store, on an open connection, once a minute is over: also by one that is so
+    busy that the server tells it the time all along. From then on nobody uses that store.
+    """
+    real, ahead = postgres_clock.counter, 0.0
+    for module in (postgres_clock, postgres_session, postgres_store):
+        monkeypatch.setattr(module, "counter", lambda: real() + ahead)
     configure(name, "off")
-    with pytest.raises(StoreUnusableError, match=f"{name}=off"):
-        store.check_durability()
+    ahead = postgres_session.CHECK_SECONDS * 0.6
+    store.submit("job", [event("e1")])
+    lease = store.claim("w", 30.0)
+    assert lease is not None
+    ahead = postgres_session.CHECK_SECONDS * 1.1
+    for _ in range(2):
+        with pytest.raises(StoreUnusableError, match=f"{name}=off"):
+            store.renew(lease, 30.0)
+
+
+def test_the_workers_check_is_everybodys(store: PostgresStore, configure: Callable[[str, str], None]) -> None:
+    """Where one check finds the server weak, no thread goes on with the store until the next is due."""
+    configure("fsync", "off")
     store.jobs()
-    monkeypatch.setattr(postgres_clock, "FRESH_SECONDS", -1.0)
-    with pytest.raises(StoreUnusableError, match=f"{name}=off"):
+    with pytest.raises(StoreUnusableError, match="fsync=off"):
+        store.check_durability()
+    with pytest.raises(StoreUnusableError, match="fsync=off"):
         store.jobs()
+
+
+def test_a_reload_while_a_connection_is_made_is_found(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked at is what the session keeps: it fixes synchronous_commit first."""
+    fixed = postgres_session._SETTINGS
+    monkeypatch.setattr(postgres_session, "_SETTINGS", f"SET synchronous_commit = off; {fixed}")
+    with pytest.raises(StoreUnusableError, match="synchronous_commit=off"):
+        PostgresStore(postgres_url)
+
+
+def test_a_database_in_another_encoding_is_refused(postgres_server: EmbeddedPostgres, admin: Admin) -> None:
+    """One without an encoding has no text that can be relied on: the error says that, and nothing else."""
+    admin.execute("CREATE DATABASE anything ENCODING 'SQL_ASCII' TEMPLATE template0")
+    try:
+        with pytest.raises(StoreUnusableError, match=r"database is in SQL_ASCII.*createdb"):
+            PostgresStore(postgres_server.url_of("anything"))
+    finally:
+        admin.execute("DROP DATABASE anything WITH (FORCE)")
 
 
 def test_a_session_keeps_its_durability(store: PostgresStore, configure: Callable[[str, str], None]) -> None:
@@ -161,16 +196,12 @@ def test_the_clock_is_an_upper_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     counter = 50.0
     monkeypatch.setattr(postgres_clock, "counter", lambda: counter)
     clock = ServerClock()
-    assert not clock.fresh
     counter = 50.5
     assert clock.note(50.0, 1000.0)
     assert clock.now() == 1000.5
     counter = 60.0
     assert not clock.note(60.0 - LEAD - 0.1, 2000.0)
     assert clock.now() == 1010.0
-    assert clock.fresh
-    counter += postgres_clock.FRESH_SECONDS
-    assert not clock.fresh
 
 
 def test_a_server_that_cannot_tell_the_time_in_time(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,6 +447,17 @@ def test_a_later_release_adds_what_is_missing(blank: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(postgres_schema, "MIGRATIONS", shipped)
     with pytest.raises(StoreUnusableError, match=f"schema version {len(shipped) + 1}.*knows {len(shipped)}"):
         PostgresStore(blank)
+
+
+def test_a_migration_may_take_long(blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What bounds a write bounds no upgrade of a database of many jobs; afterwards it bounds writes again."""
+    noted = "CREATE TABLE crashwindow.noted AS SELECT current_setting('statement_timeout') AS bound"
+    monkeypatch.setattr(postgres_schema, "MIGRATIONS", (*postgres_schema.MIGRATIONS, (noted,)))
+    store = PostgresStore(blank)
+    with store.session.connection() as connection:
+        assert connection.execute("SELECT bound FROM noted").fetchone() == ("0",)
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("30s",)
+    store.close()
 
 
 # Announcements.

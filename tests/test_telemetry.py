@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from crashwindow.__main__ import main
 from crashwindow.runtime import cli_worker
+from crashwindow.runtime import health as health_module
 from crashwindow.runtime.commands import Command, Ports
 from crashwindow.runtime.drive import perform
 from crashwindow.runtime.health import Health, address_of
@@ -178,6 +180,40 @@ def test_health_says_whether_it_lives_and_is_ready() -> None:
         assert asked(health, "/")[0] == 404
 
 
+def test_a_store_that_hangs_hangs_no_more_than_one_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one question has no answer, everybody else is told so: no thread is kept for each."""
+    monkeypatch.setattr(health_module, "FRESH", 0.01)
+    asking, go = threading.Event(), threading.Event()
+
+    def ready() -> str | None:
+        asking.set()
+        go.wait()
+        return None
+
+    health = Health(("127.0.0.1", 0), lambda: True, ready)
+    first = threading.Thread(target=lambda: health.answer("/ready"))
+    with health:
+        first.start()
+        asking.wait()
+        assert asked(health, "/ready") == (503, "the store has not answered yet\n")
+        assert asked(health, "/live")[0] == 200
+        go.set()
+        first.join()
+
+
+@pytest.mark.parametrize(("error", "said"), [(BrokenPipeError(), False), (ValueError("defect"), True)])
+def test_a_client_that_left_is_not_worth_a_line(
+    error: Exception, said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log stays readable, line by line; a defect is still said."""
+    with Health(("127.0.0.1", 0), lambda: True, lambda: None) as health:
+        try:
+            raise error
+        except type(error):
+            health._server.handle_error(socket.socket(), ("127.0.0.1", 1))
+    assert ("Traceback" in capsys.readouterr().err) is said
+
+
 def test_health_serves_metrics_where_they_are_asked_for() -> None:
     """As Prometheus reads them."""
     metrics = Metrics()
@@ -219,6 +255,10 @@ def test_who_works_alone_tells_of_boundaries_too(work: Callable[..., object]) ->
         (("--concurrency", "0"), "--concurrency 0"),
         (("--poll", "0"), "--poll 0"),
         (("--ttl", "nan"), "--ttl nan"),
+        (("--ttl", "inf"), "--ttl inf"),
+        (("--poll", "1e308"), "--poll 1e+308"),
+        (("--grace", "inf"), "--grace inf"),
+        (("--concurrency", "100000"), "--concurrency 100000"),
         (("--grace", "-1"), "--grace -1"),
         (("--metrics",), "--metrics needs --health"),
         (("--once", "--concurrency", "2"), "work alone"),

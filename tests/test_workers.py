@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.runtime import backlog, cli_worker, workers
+from crashwindow.runtime import backlog, cli_worker, heartbeat, workers
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import parse_plan, submission, validate_plan
 from crashwindow.runtime.records import Json, NewEvent, OpenJob
@@ -196,7 +196,7 @@ def test_a_stream_of_new_jobs_starves_no_old_one(house: House, monkeypatch: pyte
     house.during = lambda job: house.submit(f"new {len(house.calls) + 3}")
 
     def long() -> bool:
-        return "old" in house.calls or len(house.calls) > 2000  # by far longer than the lease
+        return "old" in house.calls or len(house.calls) > 400  # by far longer than the lease
 
     with house.working():
         eventually(long)
@@ -327,6 +327,30 @@ def test_a_store_that_cannot_be_used_ends_the_workers(house: House) -> None:
         eventually(lambda: bool(house.raised))
     assert isinstance(house.raised[0], StoreUnusableError)
     assert made.stopping
+
+
+@pytest.mark.parametrize("hangs", ["open_jobs", "renew"])
+def test_a_store_that_hangs_keeps_no_stop_waiting(hangs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that takes a question and never answers it: a stop comes to its end, whoever asked, and names what is left."""
+    asked, go = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> None:
+        asked.set()
+        go.wait()
+        raise StoreError("it never answered")
+
+    for module, bound in ((workers, "ENDING"), (workers, "LETTING_GO"), (heartbeat, "ENDING")):
+        monkeypatch.setattr(module, bound, 0.01)
+    house = House(MemoryStore())
+    house.submit("a")
+    house.during = lambda job: go.wait()
+    monkeypatch.setattr(house.store, hangs, hang)
+    try:
+        with house.working(grace=0.0, ttl=0.03):
+            assert asked.wait(SOON)
+    finally:
+        go.set()
+    assert house.answer == [["a"] if hangs == "renew" else []]
 
 
 def test_a_thread_is_not_lost_in_silence(house: House) -> None:

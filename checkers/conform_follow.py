@@ -86,7 +86,7 @@ class Follower:
 
     def elsewhere(self, event: str) -> None:
         """Another step changed the job."""
-        self._take(lambda r: r.name.startswith(ELSEWHERE) and r.emits[0] == event, f"sees {event} of another step")
+        self._take(lambda r: r.name.startswith(ELSEWHERE) and event in r.emits[:1], f"sees {event} of another step")
 
     def person(self, happened: bool) -> None:
         """A person answered about this step."""

@@ -187,6 +187,18 @@ def test_a_bug_beside_the_execution_is_found(bug: Patch, tmp_path: Path, monkeyp
         program(tmp_path / "planted")
 
 
+def test_another_step_cancels_while_one_is_finished(tmp_path: Path) -> None:
+    """What another step does is told from its events: a rule of another step that writes none is none of them."""
+    rig = Rig(tmp_path, MODEL)
+    step = StepPlan((False, "park", "none"), 0, None, None)
+    rig.submit([step, step])
+    rig.work([], {13: "stale"})
+    rig.cancel()
+    rig.work([])
+    assert list(rig.status.values()) == ["cancelled"]
+    rig.close()
+
+
 def ledger_forgotten(patch: pytest.MonkeyPatch) -> None:
     """What the ledger has just been told is forgotten before a cancel: NO_EFFECT is written over COMMITTED."""
     original = Step.record

@@ -47,7 +47,7 @@ EVERYBODY: Final = tuple(Actor)
 FINITE: Final = (
     Supposed(FINITE_FAULTS, (Actor.CRASH,), ("*",), "a crash is a fault"),
     Supposed(FINITE_FAULTS, (Actor.WORKER,), ("*(answer lost)*",), "so is an answer of a store that gets lost"),
-    Supposed(RETRIES, (Actor.WORKER,), ("*retry again*", "*on unknown: reexecute"),
+    Supposed(RETRIES, (Actor.WORKER,), ("*retry again*", "*on unknown: reexecute", "grant another attempt"),
              "the plan's max_attempts is read from the events"),
     Supposed(RETRIES, (Actor.WORKER,), ("*retries used up, requeued*", "*elsewhere: requeues*"),
              "the plan bounds a job's requeues, of all its steps"),

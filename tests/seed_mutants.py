@@ -122,7 +122,7 @@ def asked_late(patch: Patch) -> None:
 
 def first_change_only(patch: Patch) -> None:
     """One change of a step is looked at."""
-    patch.setattr(protocol, "confirm", lambda by, changes, context: confirm(by, changes[:1], context))
+    patch.setattr(protocol, "confirm", lambda by, changes, context, looked: confirm(by, changes[:1], context, looked))
 
 
 def no_changes_kept(patch: Patch) -> None:

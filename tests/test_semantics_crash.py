@@ -204,7 +204,7 @@ def test_a_requeue_after_an_unknown_outcome_is_found(monkeypatch: pytest.MonkeyP
 
 def test_a_backoff_forgotten_by_a_recovery_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pause before a retry is not waited for: T-RETRY."""
-    monkeypatch.setattr(turn.Run, "wait", lambda self, pause: iter(()))
+    monkeypatch.setattr(turn.Run, "wait", lambda self, pause, *cancellable: iter(()))
     assert "T-RETRY: attempt 2 of a came 0.0 s after its grant, not 5.0 s" in words(swept("retry-backoff", FAULT_FREE))
 
 

@@ -49,21 +49,7 @@ JSON: Final = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
-BEHAVIOURS: Final[st.SearchStrategy[list[Behaviour]]] = st.lists(
-    st.sampled_from(
-        [
-            "ok",
-            "partial",
-            "no effect",
-            "lost answer",
-            "lost refusal",
-            "on the wire",
-            "dies after the effect",
-            "dies on the wire",
-        ]
-    ),
-    max_size=2,
-)
+BEHAVIOURS: Final[st.SearchStrategy[list[Behaviour]]] = st.lists(st.sampled_from(get_args(Behaviour)), max_size=2)
 LOOKS: Final[st.SearchStrategy[Looks]] = st.builds(
     Looks,
     st.sampled_from(get_args(Mode)),

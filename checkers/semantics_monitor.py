@@ -8,13 +8,13 @@ from .automaton import Automaton, Divergence
 from .crash_run import Trace
 from .evidence import Item, Verdict
 from .machines import machine_of
+from .monitor import BEGINNING
 from .semantics_records import Row
 from .semantics_trace import Reader, readers
 
 CLAIM_OF: Final = {"gate-hardened": "P9", "compensation-hardened": "P10", "recorded-hardened": "P12"}
 """The claim that is proved of each machine."""
 WHAT: Final = {"P9": "gate", "P10": "compensation", "P12": "recorded value"}
-BEGINNING: Final = ("job_created", "plan_generated")
 SAID: Final = ("signal_received", "compensation_requested", "invocation_resolved")
 """What may queue a job again."""
 

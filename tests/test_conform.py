@@ -220,8 +220,7 @@ def test_a_cancel_ends_a_job_whose_record_nobody_confirms(
     def program(folder: Path) -> None:
         folder.mkdir()
         rig = Rig(folder, MODEL)
-        for mode, seen in (("strict", "undetermined"), ("human_in_loop", "mismatch")):
-            looks = Looks(mode, (seen,))  # type: ignore[arg-type]
+        for looks in (Looks("strict", ("undetermined",)), Looks("human_in_loop", ("mismatch",))):
             job = rig.submit([StepPlan((False, "park", "none"), 0, None, "sent", looks)])
             rig.work([], {9: "crash after"})
             rig.cancel()

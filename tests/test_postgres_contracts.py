@@ -329,27 +329,47 @@ def test_both_databases_have_the_same_statements() -> None:
     assert others <= names
 
 
-@pytest.mark.parametrize(
-    ("query", "values", "index"),
-    [
-        (sql.CONTRACT, ("e",), "contracts_execution_id_key"),
-        (sql.CONTRACTS, {"session": "s", "status": None}, "contract_sessions"),
-        (sql.HOLDER, ("k",), "contract_keys"),
-        (sql.EXPIRED, (1.0,), "contract_deadlines"),
-        (sql.SAME_ACTION, ("a",), "contract_actions"),
-        (sql.ATTEMPTS, ("k",), "contract_attempts"),
-        (sql.REQUEST_FOR, ("e",), "contracts_defers_key"),
-        (sql.NEWEST, (["e"], 50), "contract_transitions_pkey"),
-        (sql.TRACE, ("s",), "trace_sessions"),
-        (sql.STATE, ("s",), "graph_checkpoints_session_id_version_key"),
-    ],
-)
-def test_lookups_can_use_an_index(store: PostgresStore, query: str, values: Any, index: str) -> None:
-    """What a write or a turn looks up has an index that fits; the planner, told to avoid scans, finds it."""
+LOOKUPS = [
+    (sql.CONTRACT, ("e7",), "contracts_execution_id_key"),
+    (sql.CONTRACTS, {"session": "s7", "status": None}, "contract_sessions"),
+    (sql.HOLDER, ("k7",), "contract_keys"),
+    (sql.EXPIRED, (5.0,), "contract_deadlines"),
+    (sql.SAME_ACTION, ("a7",), "contract_actions"),
+    (sql.ATTEMPTS, ("k7",), "contract_attempts"),
+    (sql.REQUEST_FOR, ("d7",), "contracts_defers_key"),
+    (sql.NEWEST, (["e7"], 50), "contract_transitions_pkey"),
+    (sql.TRACE, ("s7",), "trace_sessions"),
+    (sql.STATE, ("s7",), "graph_checkpoints_session_id_version_key"),
+]
+
+_SEQ = "'seq', 1000000 * seq + n"
+MANY = {
+    "contracts": f"{_SEQ}, 'execution_id', 'e' || n, 'session_id', 's' || n, 'idempotency_key', 'k' || n, 'action', 'a' || n,"
+    " 'defers', 'd' || n, 'status', 'running', 'updated_at', n",
+    "contract_transitions": "'execution_id', 'e' || n",
+    "execution_trace": f"{_SEQ}, 'session_id', 's' || n",
+    "graph_checkpoints": f"{_SEQ}, 'session_id', 's' || n",
+}
+"""Of a row of each table many are made, which differ in this."""
+
+
+def test_lookups_use_an_index(store: PostgresStore, contracts: PostgresContractStore) -> None:
+    """What a write or a turn looks up costs the same however many contracts there are: the planner, left alone, takes it."""
+    create(contracts, tool(timeout_seconds=1.0))
+    walk(contracts, "tool", "start")
+    contracts.write(batch(state=GraphState(session_id=SESSION, version=1, node="ecs")))
     with store.session.transaction() as connection:
-        connection.execute("SET LOCAL enable_seqscan = off")
-        plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {query}", values))
-    assert index in plan
+        for table, fields in MANY.items():
+            connection.execute(
+                f"INSERT INTO {table} OVERRIDING SYSTEM VALUE"
+                f" SELECT (jsonb_populate_record(one, jsonb_build_object({fields}))).*"
+                f" FROM {table} AS one, generate_series(1, 2000) AS n"
+            )
+            connection.execute(f"ANALYZE {table}")
+        for query, values, index in LOOKUPS:
+            plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {query}", values))
+            assert index in plan
+            assert "Seq Scan" not in plan
 
 
 def test_retention_bears_any_json(contracts: PostgresContractStore) -> None:

@@ -329,7 +329,7 @@ def test_both_databases_have_the_same_statements() -> None:
     assert others <= names
 
 
-LOOKUPS = [
+LOOKUPS: list[tuple[str, Any, str]] = [
     (sql.CONTRACT, ("e7",), "contracts_execution_id_key"),
     (sql.CONTRACTS, {"session": "s7", "status": None}, "contract_sessions"),
     (sql.HOLDER, ("k7",), "contract_keys"),

@@ -8,8 +8,9 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -57,6 +58,11 @@ class StoredEvent(NamedTuple):
     step: str | None
     epoch: int | None
     data: Mapping[str, Json]
+
+    @property
+    def said(self) -> Mapping[str, Json]:
+        """Its data, under the name that the readers of the other machines use."""
+        return self.data
 
 
 class LedgerRow(NamedTuple):
@@ -207,7 +213,7 @@ class Fold:
         if event.step == self.step_id and not apart(event):
             try:
                 self._own(event.type, event.data)
-            except (KeyError, ValueError) as error:
+            except (KeyError, ValueError, TypeError) as error:
                 raise NotAJobError(
                     f"event {event.version}, {event.type}: its data mean nothing here: {type(error).__name__} {error}"
                 ) from error
@@ -277,6 +283,18 @@ class Fold:
         if self.results[name] != "other":
             self.results[name] = self.judge(result)
 
+    def copy(self) -> "Fold":
+        """The same fold, to go on with by itself."""
+        twin = copy(self)
+        twin.open, twin.doubted, twin.results = [*self.open], {*self.doubted}, {**self.results}
+        return twin
+
+    def signature(self) -> tuple[Hashable, ...]:
+        """Two folds of one step with equal signatures and judges tell the same of whatever follows."""
+        attempts = tuple(self.open), min(self.closings, 2), frozenset(self.doubted)
+        said = self.retry, *self.results.values(), self.node, self.requeue, self.undone
+        return self.job, *attempts, *said, self.cancel, self.waiver, self.checkpoint
+
     def state(self) -> dict[str, str]:
         """The fields so far."""
         return {
@@ -341,11 +359,15 @@ def _partial(stored: StoredJob, step_id: str) -> bool:
     One of the effect record and the finished event must say so in every such run; the ledger has no place for it, and a
     result that differs between the records is told by its value.
     """
-    own_events = (e for e in stored.events if e.step == step_id and not apart(e))
-    in_events = any(
-        says_failed(e.data) for e in own_events if e.type in ("tool_invocation_finished", "command_committed")
-    )
+    in_events = any(tells_failure(e) for e in stored.events if e.step == step_id)
     return in_events or any(row.failed for row in stored.effects if row.step == step_id)
+
+
+def tells_failure(event: StoredEvent) -> bool:
+    """Whether an event of a step's effect says that the step failed nonetheless."""
+    return (
+        event.type in ("tool_invocation_finished", "command_committed") and says_failed(event.data) and not apart(event)
+    )
 
 
 def _results(stored: StoredJob, step_id: str) -> Iterable[Json]:
@@ -381,10 +403,14 @@ def check_line(stored: StoredJob, status: str) -> None:
     for number, event in enumerate(stored.events, 1):
         if event.version != number:
             raise NotAJobError(f"event {event.version} ({event.type}) stands where event {number} belongs")
-    if stored.line is not None and stored.line != (status, len(stored.events)):
+    agree(stored.line, status, len(stored.events))
+
+
+def agree(line: JobLine | None, status: str, version: int) -> None:
+    """Raise NotAJobError unless the job's line, where there is one, says what its events say."""
+    if line is not None and line != (status, version):
         raise NotAJobError(
-            f"the job's line says {stored.line.status} at version {stored.line.version},"
-            f" its events say {status} at version {len(stored.events)}"
+            f"the job's line says {line.status} at version {line.version}, its events say {status} at version {version}"
         )
 
 

@@ -188,18 +188,31 @@ class Automaton:
         possible = {self._value(packed, counted) for words, packed in nearest if not words}
         return f"the effect happened {fields[counted]} times, and in the model {' or '.join(sorted(possible))}"
 
-    def diverges(self, index: int | None, event: str, number: int, reason: str) -> Divergence:
-        """What is to be said of a trace that leaves the model, from a set of states."""
+    def diverges(
+        self, index: int | None, event: str, number: int, reason: str, letter: Letter | None = None
+    ) -> Divergence:
+        """What is to be said of a trace that leaves the model, from a set of states: what was possible, nearest first.
+
+        Near is what leaves the fields as the refused `letter` has them, up to few, and then what has its type.
+        """
         configs = sorted(self.sets[number])
-        enabled = {
-            f"{rule.name} [{', '.join(rule.emits)}]"
-            for packed, tail in configs
-            if not tail
-            for _, i in self._moves(packed)[1]
-            for rule in [self.machine.rules[i]]
-        } | {f"the rest of a batch [{', '.join(tail)}]" for _, tail in configs if tail}
-        names = sorted(name for name in enabled if "(answer lost)" not in name)
+        near: dict[str, tuple[int, bool, str]] = {}
+        for packed, tail in configs:
+            moves = [] if tail else self._moves(packed)[1]
+            if tail:
+                name = f"the rest of a batch [{', '.join(tail)}]"
+                near[name] = min(near.get(name, (99, True, name)), self._distance(packed, tail[0], name, letter))
+            for after, rule in ((after, self.machine.rules[at]) for after, at in moves):
+                name = f"{rule.name} [{', '.join(rule.emits)}]"
+                near[name] = min(near.get(name, (99, True, name)), self._distance(after, rule.emits[0], name, letter))
+        names = sorted((name for name in near if "(answer lost)" not in name), key=lambda name: near[name])
         return Divergence(index, event, tuple(names), self.machine.view(self.packing.unpack(configs[0][0])), reason)
+
+    def _distance(self, after: int, kind: str, name: str, letter: Letter | None) -> tuple[int, bool, str]:
+        """How far what is possible is from what was refused: fields that differ, another type; then by name."""
+        if letter is None:
+            return 0, False, name
+        return self._differing(after, letter.after, self.from_events).count("≠"), kind != letter.type, name
 
     def _differing(self, packed: int, code: int, names: Iterable[str]) -> str:
         fields = self.machine.by_name

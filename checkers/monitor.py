@@ -6,7 +6,7 @@ and effect store too.
 Events of other steps are the model's rules `elsewhere …` where they change the job, and unseen otherwise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from ..model.machine import Machine, Scope
 from ..model.step import normal
 from .abstraction import (
     Fold,
+    Json,
     NotAJobError,
     Result,
     StoredEvent,
@@ -24,11 +25,13 @@ from .abstraction import (
     own,
     records_state,
 )
-from .automaton import Automaton, Divergence
+from .automaton import Automaton, Divergence, Letter
 from .evidence import Item, Verdict
 
 BEGINNING: Final = ("job_created", "plan_generated")
 JOB_CHANGES: Final = ("job_parked", "job_waiting", "job_requeued", "job_failed", "job_cancelled", "job_completed")
+ENDED: Final = ("completed", "failed", "cancelled")
+AFTER_THE_END: Final = "the job has ended, and nothing follows its end"
 ANSWERS: Final = ("invocation_resolved", "replay_confirmed", "compensation_requested")
 """What a person says of a step in the batch that queues its job again."""
 COMPANIONS: Final = {"state_changed": (-1, "tool_invocation_finished"), "node_started": (1, "tool_invocation_started")}
@@ -79,48 +82,92 @@ class Monitor:
         """
         stored = own(stored)
         told = judge(stored, step_id, first_result)
-        fold = Fold(step_id, told)
-        automaton = self.automaton
-        number = automaton.start(normal(declared or {}))
-        for index, event in enumerate(stored.events):
-            where = f"event {index + 1}, {describe(event)}"
-            try:
-                fold.take(event)
-            except NotAJobError as error:
-                return self._diverges(stored, step_id, index, where, number, str(error))
-            if index < len(BEGINNING):
-                if event.type != BEGINNING[index]:
-                    return self._diverges(stored, step_id, index, where, number, f"{BEGINNING[index]} belongs here")
-                continue
-            if event.step == step_id and event.type in COMPANIONS and not apart(event):
-                reason = misplaced(stored.events, index)
-                if reason:
-                    return self._diverges(stored, step_id, index, where, number, reason)
-                continue
-            mine = belongs(event, stored.events[index - 1], step_id)
-            if mine is None:
-                continue
-            letter = automaton.letter(event.type, mine, fold.state())
-            after = automaton.move(number, letter)
-            if after is None:
-                return self._diverges(stored, step_id, index, where, number, automaton.why(number, letter))
-            number = after
+        follower = self.follower(step_id, told, declared)
+        events = stored.events
+        for index, event in enumerate(events):
+            before = events[index - 1] if index else None
+            after = events[index + 1] if index + 1 < len(events) else None
+            if found := follower.take(index, before, event, after):
+                return Conformity(stored.job_id, step_id, len(events), found)
         try:
-            check_line(stored, fold.job)
-            state = {**fold.state(), **records_state(stored, step_id, told)}
+            check_line(stored, follower.fold.job)
+            records = records_state(stored, step_id, told)
         except NotAJobError as error:
-            return self._diverges(stored, step_id, None, "after the last event", number, str(error))
+            return Conformity(stored.job_id, step_id, len(events), follower.ends_with(str(error)))
         counted = {} if effects is None else {"effects": str(min(effects, 2))}
-        if not automaton.may_rest(number, {**state, **counted}):
-            reason = automaton.difference(number, {**state, **counted}, "effects")
-            return self._diverges(stored, step_id, None, "after the last event", number, reason)
-        return Conformity(stored.job_id, step_id, len(stored.events))
+        return Conformity(stored.job_id, step_id, len(events), follower.rest({**records, **counted}))
 
-    def _diverges(
-        self, stored: StoredJob, step_id: str, index: int | None, event: str, number: int, reason: str
-    ) -> Conformity:
-        found = self.automaton.diverges(index, event, number, reason)
-        return Conformity(stored.job_id, step_id, len(stored.events), found)
+    def follower(
+        self, step_id: str, told: Callable[[Json], str], declared: Mapping[str, str] | None = None
+    ) -> "Follower":
+        """One step of one job, before its first event. told: what a result is called in the model."""
+        return Follower(self.automaton, Fold(step_id, told), self.automaton.start(normal(declared or {})))
+
+
+class Follower:
+    """One step of a job, followed event by event: the fields that follow from the events, and where the automaton is."""
+
+    def __init__(self, automaton: Automaton, fold: Fold, number: int, begun: bool = False) -> None:
+        self.automaton, self.fold, self.number, self.begun = automaton, fold, number, begun
+
+    def copy(self) -> "Follower":
+        """The same place, to go on from by itself."""
+        return Follower(self.automaton, self.fold.copy(), self.number, self.begun)
+
+    def signature(self) -> tuple[Hashable, ...]:
+        """Two followers of one step and one judge with equal signatures say the same of whatever follows."""
+        return self.number, self.begun, *self.fold.signature()
+
+    def take(
+        self, index: int, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None
+    ) -> Divergence | None:
+        """The event at a place of the job (from 0), between those beside it: None while the model follows."""
+        reason, letter = self._step(index, before, event, after)
+        if reason is None:
+            return None
+        return self.automaton.diverges(index, f"event {index + 1}, {describe(event)}", self.number, reason, letter)
+
+    def _step(
+        self, index: int, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None
+    ) -> tuple[str | None, Letter | None]:
+        """Why the model does not follow, and what was read if it was a letter; Nones while it does."""
+        step_id, ended = self.fold.step_id, self.fold.job in ENDED
+        try:
+            self.fold.take(event)
+        except NotAJobError as error:
+            return str(error), None
+        if before is None or index < len(BEGINNING):
+            return out_of_place(index, event), None
+        if event.step == step_id and event.type in COMPANIONS:
+            begun, self.begun = self.begun, self.begun or event.type == "node_started"
+            if not apart(event):
+                return misplaced(before, event, after, begun), None
+        mine = belongs(event, before, step_id)
+        if mine is None:
+            return AFTER_THE_END if ended else None, None
+        letter = self.automaton.letter(event.type, mine, self.fold.state())
+        number = self.automaton.move(self.number, letter)
+        if number is None:
+            return self.automaton.why(self.number, letter), letter
+        self.number = number
+        return None, None
+
+    def rest(self, beside: Mapping[str, str]) -> Divergence | None:
+        """After the last event. beside: the fields that the other stores, and a witness, tell, as far as they are known."""
+        state = {**self.fold.state(), **beside}
+        if self.automaton.may_rest(self.number, state):
+            return None
+        return self.ends_with(self.automaton.difference(self.number, state, "effects"))
+
+    def ends_with(self, reason: str) -> Divergence:
+        """What is wrong after the last event."""
+        return self.automaton.diverges(None, "after the last event", self.number, reason)
+
+
+def out_of_place(index: int, event: StoredEvent) -> str | None:
+    """What is wrong with one of the first events of a job; None for what belongs there, and for every later one."""
+    wrong = index < len(BEGINNING) and event.type != BEGINNING[index]
+    return f"{BEGINNING[index]} belongs here" if wrong else None
 
 
 def belongs(event: StoredEvent, before: StoredEvent, step_id: str) -> bool | None:
@@ -140,14 +187,16 @@ def belongs(event: StoredEvent, before: StoredEvent, step_id: str) -> bool | Non
     return None
 
 
-def misplaced(events: Sequence[StoredEvent], index: int) -> str | None:
-    """What is wrong with the place of a companion; None when it stands beside the event whose batch it shares."""
-    event = events[index]
+def misplaced(before: StoredEvent, event: StoredEvent, after: StoredEvent | None, begun: bool) -> str | None:
+    """What is wrong with the place of a companion; None when it stands beside the event whose batch it shares.
+
+    begun: whether the step's node was started before.
+    """
     offset, of = COMPANIONS[event.type]
-    beside = events[index + offset] if 0 <= index + offset < len(events) else None
+    beside = before if offset < 0 else after
     if beside is None or (beside.type, beside.step) != (of, event.step):
         return f"it belongs right {'behind' if offset < 0 else 'before'} {of}"
-    if event.type in {e.type for e in events[:index] if e.step == event.step} and event.type == "node_started":
+    if event.type == "node_started" and begun:
         return "a node is started once"
     return None
 

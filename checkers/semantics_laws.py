@@ -3,7 +3,7 @@
 Generators of violations, each of which begins with the property that is broken. They hold at every moment, at a crash as at rest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -12,6 +12,8 @@ from .crash_judge import COMMITTED, SUCCESS, parsed
 from .crash_witness import Witnessed
 from .semantics_records import UNDO, Durable, Row, canonical_digest, changes_of, deeds_of, nodes_of, of, resting
 
+RESULTS: Final = ("tool", "llm", "human")
+"""The kinds of what is committed that are results of a node."""
 LONGEST_BACKOFF: Final = 3600.0
 GOES_ON: Final = ("node_started", "tool_invocation_started", "job_waiting", "wait_completed", "node_finished")
 """Events that are written only where every earlier node is done."""
@@ -214,11 +216,12 @@ def gates(durable: Durable) -> Iterator[str]:
 def asked(durable: Durable, gate: str, node: dict[str, Any]) -> dict[str, Any]:
     """What a person is shown of a gated step: computed here from the plan and the results on record."""
     (job,) = [row.said["job_id"] for row in of(durable, "job_created")]
-    results = {
-        row.step: row.said["result"]
-        for row in of(durable, "command_committed")
-        if row.said["kind"] in ("tool", "llm", "human")
-    }
+    results = {row.step: row.said["result"] for row in of(durable, "command_committed") if row.said["kind"] in RESULTS}
+    return question(job, gate, node, results)
+
+
+def question(job: str, gate: str, node: Mapping[str, Any], results: dict[str | None, Any]) -> dict[str, Any]:
+    """The same from what it is made of."""
     return {
         "type": "confirmation",
         "message": f"Run step {node['id']!r} of job {job!r}? ({gate})",

@@ -1,22 +1,24 @@
 """Traces of real jobs beyond the step, replayed in the machines of gate, compensation and recorded value (E-TRUST)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .automaton import Automaton, Divergence
+from ..model.machine import Machine
+from .automaton import Automaton, Divergence, Letter
 from .crash_run import Trace
 from .evidence import Item, Verdict
 from .machines import machine_of
 from .monitor import BEGINNING
-from .semantics_records import Row
-from .semantics_trace import Reader, readers
+from .semantics_trace import Beside, Reader, Told, beside_of, readers, subject_of
 
 CLAIM_OF: Final = {"gate-hardened": "P9", "compensation-hardened": "P10", "recorded-hardened": "P12"}
 """The claim that is proved of each machine."""
 WHAT: Final = {"P9": "gate", "P10": "compensation", "P12": "recorded value"}
 SAID: Final = ("signal_received", "compensation_requested", "invocation_resolved")
 """What may queue a job again."""
+NONSENSE: Final = (KeyError, ValueError, TypeError, AttributeError, IndexError)
+"""How data that mean nothing show themselves to a reader."""
 
 
 @dataclass(frozen=True)
@@ -35,45 +37,74 @@ class Replayed:
 
 
 class SemanticsMonitor:
-    """The three machines as automata. Keep one for many traces."""
+    """The three machines as automata, each built by its policy's name. Keep one for many traces."""
 
-    def __init__(self) -> None:
+    def __init__(self, build: Callable[[str], Machine] = machine_of) -> None:
+        self.build = build
         self.automata: dict[tuple[str, tuple[str, ...]], Automaton] = {}
 
     def check(self, trace: Trace) -> list[Replayed]:
         """Replay everything in a trace that one of the machines speaks of."""
-        return [self.follow(trace, reader) for reader in readers(trace)]
-
-    def follow(self, trace: Trace, reader: Reader) -> Replayed:
-        """Replay a trace for one reader."""
-        events: Sequence[Row] = trace.durable.events
-        return Replayed(reader.policy, trace.key, reader.about, len(events), self._divergence(events, reader))
-
-    def _divergence(self, events: Sequence[Row], reader: Reader) -> Divergence | None:
-        automaton = self._automaton(reader)
-        number = automaton.start(reader.declared)
+        subject, events = subject_of(trace.durable), trace.durable.events
+        followers = [self.follower(reader) for reader in readers(trace, subject)]
+        found: dict[int, Divergence] = {}
         for index, row in enumerate(events):
-            kind = reader.take(row, queues(events, index))
-            if row.type in BEGINNING:
-                continue
-            letter = automaton.letter(kind, kind is not None or row.epoch is not None, reader.fields())
-            after = automaton.move(number, letter)
-            if after is None:
-                where = f"event {index + 1}, {row.type}" + (f" of {row.step!r}" if row.step else "")
-                return automaton.diverges(index, where, number, automaton.why(number, letter))
-            number = after
-        fields = {**reader.fields(), **reader.rest()}
-        if automaton.may_rest(number, fields):
-            return None
-        return automaton.diverges(
-            None, "after the last event", number, automaton.difference(number, fields, reader.counted)
-        )
+            subject.note(row)
+            queued = queues(row, events[index + 1] if index + 1 < len(events) else None)
+            for number, follower in enumerate(followers):
+                if number not in found and (divergence := follower.take(index, row, queued)):
+                    found[number] = divergence
+        beside = beside_of(trace)
+        return [
+            Replayed(
+                each.reader.policy, trace.key, each.reader.about, len(events), found.get(number) or each.rest(beside)
+            )
+            for number, each in enumerate(followers)
+        ]
 
-    def _automaton(self, reader: Reader) -> Automaton:
+    def follower(self, reader: Reader) -> "ReaderFollower":
+        """What a reader speaks of, before the first event."""
         key = reader.policy, tuple(reader.fields())
         if key not in self.automata:
-            self.automata[key] = Automaton(machine_of(reader.policy), key[1])
-        return self.automata[key]
+            self.automata[key] = Automaton(self.build(reader.policy), key[1])
+        automaton = self.automata[key]
+        return ReaderFollower(automaton, reader, automaton.start(reader.declared))
+
+
+class ReaderFollower:
+    """One node, step or value of one job, followed event by event."""
+
+    def __init__(self, automaton: Automaton, reader: Reader, number: int) -> None:
+        self.automaton, self.reader, self.number = automaton, reader, number
+
+    def take(self, index: int, row: Told, queued: bool) -> Divergence | None:
+        """The event at a place of the job (from 0); queued: its batch queues the job again. None while the model follows."""
+        letter: Letter | None = None
+        try:
+            kind = self.reader.take(row, queued)
+        except NONSENSE as error:
+            reason = f"its data mean nothing here: {type(error).__name__} {error}"
+        else:
+            if row.type in BEGINNING:
+                return None
+            letter = self.automaton.letter(kind, kind is not None or row.epoch is not None, self.reader.fields())
+            after = self.automaton.move(self.number, letter)
+            if after is not None:
+                self.number = after
+                return None
+            reason = self.automaton.why(self.number, letter)
+        where = f"event {index + 1}, {row.type}" + (f" of {row.step!r}" if row.step else "")
+        return self.automaton.diverges(index, where, self.number, reason, letter)
+
+    def rest(self, beside: Beside | None) -> Divergence | None:
+        """After the last event. beside: what is known beside the events, if anything is."""
+        fields = self.reader.fields()
+        if beside is not None:
+            fields = {**fields, **self.reader.rest(beside)}
+        if self.automaton.may_rest(self.number, fields):
+            return None
+        reason = self.automaton.difference(self.number, fields, self.reader.counted)
+        return self.automaton.diverges(None, "after the last event", self.number, reason)
 
 
 def to_items(replayed: Sequence[Replayed]) -> dict[str, Item]:
@@ -106,11 +137,7 @@ def _item(claim: str, replayed: Sequence[Replayed]) -> Item:
     return Item(checker="monitor", verdict=verdict, statement=said, figures=figures, command=command)
 
 
-def queues(events: Sequence[Row], index: int) -> bool:
-    """Whether what a person or client says at this place queues the job again, in the same batch."""
-    said, following = events[index], events[index + 1 : index + 2]
-    return (
-        said.type in SAID
-        and said.epoch is None
-        and any(row.type == "job_requeued" and row.epoch is None for row in following)
-    )
+def queues(said: Told, following: Told | None) -> bool:
+    """Whether what a person or client says queues the job again, in the same batch. following: the event behind it."""
+    behind = following is not None and following.type == "job_requeued" and following.epoch is None
+    return behind and said.type in SAID and said.epoch is None

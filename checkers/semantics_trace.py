@@ -5,13 +5,14 @@ from the events so far; in the end, what the other records and the world's witne
 type, its data and its place; who wrote it and why is for the machine to find out.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
 
 from .crash_judge import parsed
 from .crash_run import Trace
-from .semantics_laws import asked, filled
-from .semantics_records import UNDO, Durable, Row, canonical_digest, compensation_key, nodes_of
+from .semantics_laws import RESULTS, filled, question
+from .semantics_records import UNDO, Durable, canonical_digest, compensation_key, nodes_of
 
 Fields = dict[str, str]
 ENDS: Final = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}
@@ -19,19 +20,75 @@ INPUTS: Final = ("time", "random", "http")
 """The kinds of an input that a tool asks for in its step."""
 
 
+class Told(Protocol):
+    """An event, as a reader looks at it. said: its data, not to be altered."""
+
+    @property
+    def type(self) -> str:
+        """What it is."""
+        ...
+
+    @property
+    def step(self) -> str | None:
+        """Of which node."""
+        ...
+
+    @property
+    def epoch(self) -> int | None:
+        """The worker's; None for people and clients."""
+        ...
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """Its data."""
+        ...
+
+
+@dataclass
+class Subject:
+    """The job that is read. nodes: of its plan, in its order. results: of its nodes, as far as they are recorded by now."""
+
+    job_id: str
+    nodes: Mapping[str, Mapping[str, Any]]
+    results: dict[str | None, Any] = field(default_factory=dict)
+
+    def note(self, row: Told) -> None:
+        """Keep a result, before anybody reads the event that records it."""
+        if row.type == "command_committed" and row.said["kind"] in RESULTS:
+            self.results[row.step] = row.said["result"]
+
+
+class Beside(NamedTuple):
+    """What is known in the end beside the events. ledger: (step, key, status). effects: (step, key, kind, output).
+
+    answers: what people decided (decision, digest). seen: how often the world's witness saw an effect, by step, and of a
+    compensation by step and `UNDO`; given: what it saw handed to tools, (step, name, value). None: there was no witness.
+    """
+
+    ledger: tuple[tuple[str, str, str], ...]
+    effects: tuple[tuple[str, str, str, Any], ...]
+    answers: tuple[tuple[str, str | None], ...]
+    seen: Mapping[str, int] | None = None
+    given: tuple[tuple[str, str, Any], ...] = ()
+
+
 class Reader(Protocol):
-    """Reads a trace for one machine, policy. about: which node, step or value. counted: the field that the witness counts."""
+    """Reads a trace for one machine, policy. about: which node, step or value. counted: the field that the witness counts.
+
+    hears: the nodes (or the command) whose events it reads, beside those of the job.
+    """
 
     policy: str
     about: str
     counted: str
+    hears: tuple[str, ...]
 
     @property
     def declared(self) -> Fields:
         """The machine's configuration."""
         ...
 
-    def take(self, row: Row, queues: bool) -> str | None:
+    def take(self, row: Told, queues: bool) -> str | None:
         """Which event of the machine this is; None for one that it does not speak of. queues: its batch queues the job again."""
         ...
 
@@ -39,26 +96,56 @@ class Reader(Protocol):
         """What follows from the events so far."""
         ...
 
-    def rest(self) -> Fields:
-        """What the other records, and the witness, say in the end."""
+    def rest(self, beside: Beside) -> Fields:
+        """What the other records, and the witness if there was one, say in the end."""
         ...
 
 
-def readers(trace: Trace) -> Iterator[Reader]:
+def subject_of(durable: Durable) -> Subject:
+    """The job of a trace, before its first result."""
+    (job_id,) = [row.said["job_id"] for row in durable.events if row.type == "job_created"]
+    return Subject(job_id, nodes_of(durable))
+
+
+def beside_of(trace: Trace) -> Beside:
+    """What a trace holds beside its events."""
+    durable: Durable = trace.durable
+    return Beside(
+        tuple((step, key, status) for step, key, status, _ in durable.ledger),
+        tuple((step, key, kind, parsed(output)) for step, key, kind, output, _ in durable.effects),
+        tuple((decision, digest) for _, decision, digest in durable.answers),
+        trace.effects,
+        tuple((given.step, given.name, given.value) for given in trace.given),
+    )
+
+
+def readers(trace: Trace, subject: Subject) -> Iterator[Reader]:
     """Everything in a trace that one of the machines speaks of."""
     durable: Durable = trace.durable
-    for name, node in nodes_of(durable).items():
-        if "wait" in node or "approve" in node:
-            yield GateReader(trace, name)
-        elif "llm" in node:
-            yield RecordedReader(trace, name, None)
-        elif name + UNDO in trace.effects or any(row.type == "compensation_requested" for row in durable.events):
-            yield CompensationReader(trace, name)
+    yield from of_nodes(subject)
+    undone = any(row.type == "compensation_requested" for row in durable.events)
+    for name in subject.nodes:
+        if is_step(subject.nodes[name]) and (undone or name + UNDO in trace.effects):
+            yield CompensationReader(name)
     for command in dict.fromkeys(row.said["command_id"] for row in durable.events if recorded_input(row)):
-        yield RecordedReader(trace, command.partition("#")[0], command)
+        yield RecordedReader(subject, command.partition("#")[0], command)
 
 
-def recorded_input(row: Row) -> bool:
+def of_nodes(subject: Subject) -> Iterator[Reader]:
+    """The readers of the nodes that wait, or that ask a model."""
+    for name, node in subject.nodes.items():
+        if "wait" in node or "approve" in node:
+            yield GateReader(subject, name)
+        elif "llm" in node:
+            yield RecordedReader(subject, name, None)
+
+
+def is_step(node: Mapping[str, Any]) -> bool:
+    """Whether a node is neither a gate nor the question to a model."""
+    return not {"wait", "approve", "llm"} & node.keys()
+
+
+def recorded_input(row: Told) -> bool:
     """Whether an event is what a tool was told in its step."""
     return row.type == "command_committed" and row.said["kind"] in INPUTS
 
@@ -73,15 +160,14 @@ class GateReader:
 
     policy, counted = "gate-hardened", ""
 
-    def __init__(self, trace: Trace, about: str) -> None:
-        self.durable: Durable = trace.durable
-        self.about, nodes = about, nodes_of(self.durable)
+    def __init__(self, subject: Subject, about: str) -> None:
+        self.subject, self.about, nodes = subject, about, subject.nodes
         self.node, order = nodes[about], list(nodes)
         behind = [name for name in order[order.index(about) + 1 :] if "tool" in nodes[name]]
         self.step = str(self.node.get("approve") or next(iter(behind), ""))
         self.place = [name for name in order if nodes[name].get("wait") == self.node.get("wait")].index(about)
+        self.hears: tuple[str, ...] = (about, self.step)
         self.signals = 0
-        self.results: dict[str | None, Any] = {}
         self.first: str | None = None
         self.said: Fields = {"job": "open", "wait": "none", "started": "none"}
         self.said |= dict.fromkeys(("waited", "woken", "cancel"), "no") | {"signal": "none"}
@@ -91,7 +177,7 @@ class GateReader:
         """What the node waits for."""
         return {"kind": "approval" if "approve" in self.node else "signal"}
 
-    def take(self, row: Row, queues: bool) -> str | None:
+    def take(self, row: Told, queues: bool) -> str | None:
         """Its waits, its signal, its answer; the start of its step; cancels, and the job's end."""
         said, data, waiting = self.said, row.said, self.said["job"] == "waiting"
         if waiting and (queues or row.type == "job_requeued"):
@@ -117,8 +203,6 @@ class GateReader:
             case "wait_completed" if row.step == self.about:
                 said["wait"] = self.answer(data)
                 return row.type
-            case "command_committed":
-                self.results[row.step] = data["result"]
             case "tool_invocation_started" if row.step == self.step and said["started"] == "none":
                 said["started"] = self.action(data)
                 return row.type
@@ -145,21 +229,21 @@ class GateReader:
         """Which action the step begins: computed from the plan and the results so far, and told by what its event says of it."""
         if "wait" in self.node:
             return "first"
-        node = nodes_of(self.durable)[self.step]
-        as_planned = (node["tool"], canonical_digest(filled(node["args"], self.results)))
+        job, node = self.subject, self.subject.nodes[self.step]
+        as_planned = (node["tool"], canonical_digest(filled(node["args"], job.results)))
         if (data["tool_name"], data["args_hash"]) != as_planned:
             return "other"
-        return self.digest(canonical_digest(asked(self.durable, self.about, node)))
+        return self.digest(canonical_digest(question(job.job_id, self.about, node, job.results)))
 
     def fields(self) -> Fields:
         """What follows from the events so far."""
         return self.said
 
-    def rest(self) -> Fields:
+    def rest(self, beside: Beside) -> Fields:
         """The decision on record, of a person; the digest is of the action that the person was shown."""
         if "wait" in self.node:
             return {"asked": "none", "decision": "none"}
-        given = {(decision, digest) for _, decision, digest in self.durable.answers}
+        given = set(beside.answers)
         if not given:
             return {"decision": "none"}
         ((decision, digest),) = given
@@ -172,19 +256,29 @@ class CompensationReader:
 
     policy, counted = "compensation-hardened", "undone"
 
-    def __init__(self, trace: Trace, about: str) -> None:
-        self.trace, self.about = trace, about
-        self.durable: Durable = trace.durable
+    def __init__(self, about: str) -> None:
+        self.about = about
+        self.hears: tuple[str, ...] = (about,)
         self.open: set[int] = set()
         self.said: Fields = {"job": "open", "original": "none", "attempt": "none", "told": "no"}
         self.said |= dict.fromkeys(("asked", "done", "node", "cancel"), "no")
+
+    def copy(self) -> "CompensationReader":
+        """The same reader, to go on with by itself."""
+        twin = CompensationReader(self.about)
+        twin.open, twin.said = {*self.open}, {**self.said}
+        return twin
+
+    def signature(self) -> tuple[Hashable, ...]:
+        """Two readers of one step with equal signatures tell the same of whatever follows."""
+        return frozenset(self.open), *self.said.values()
 
     @property
     def declared(self) -> Fields:
         """Any compensation."""
         return {}
 
-    def take(self, row: Row, queues: bool) -> str | None:
+    def take(self, row: Told, queues: bool) -> str | None:
         """What is asked, tried and told of the compensation; what is known of the step; the job's park for it, and its end."""
         said, data = self.said, row.said
         if queues or row.type == "job_requeued":
@@ -213,7 +307,7 @@ class CompensationReader:
             return row.type
         return None
 
-    def undoing(self, row: Row, data: Mapping[str, Any]) -> str | None:
+    def undoing(self, row: Told, data: Mapping[str, Any]) -> str | None:
         """An event of the compensation."""
         said = self.said
         match row.type:
@@ -237,7 +331,7 @@ class CompensationReader:
                 return None
         return row.type
 
-    def original(self, row: Row, data: Mapping[str, Any]) -> None:
+    def original(self, row: Told, data: Mapping[str, Any]) -> None:
         """What the records say of the step itself, through the interface that its contract sees."""
         now, said = self.said["original"], self.said
         match row.type:
@@ -262,17 +356,16 @@ class CompensationReader:
         """What follows from the events so far."""
         return self.said
 
-    def rest(self) -> Fields:
+    def rest(self, beside: Beside) -> Fields:
         """The compensation's effect record and ledger, and both effects as the witness has counted them."""
-        undoing = {compensation_key(key) for _, key, _, _ in self.durable.ledger}
-        ledger = [status for step, key, status, _ in self.durable.ledger if step == self.about and key in undoing]
-        record = any(step == self.about and key in undoing for step, key, _, _, _ in self.durable.effects)
-        return {
-            "ledger": ledger[0].lower() if ledger else "none",
-            "record": yes(record),
-            "deed": "done" if self.trace.effects.get(self.about) else "none",
-            "undone": str(min(self.trace.effects.get(self.about + UNDO, 0), 2)),
-        }
+        undoing = {compensation_key(key) for _, key, _ in beside.ledger}
+        ledger = [status for step, key, status in beside.ledger if step == self.about and key in undoing]
+        record = any(step == self.about and key in undoing for step, key, _, _ in beside.effects)
+        told = {"ledger": ledger[0].lower() if ledger else "none", "record": yes(record)}
+        if beside.seen is None:
+            return told
+        deed = "done" if beside.seen.get(self.about) else "none"
+        return {**told, "deed": deed, "undone": str(min(beside.seen.get(self.about + UNDO, 0), 2))}
 
 
 class RecordedReader:
@@ -283,14 +376,12 @@ class RecordedReader:
 
     policy, counted = "recorded-hardened", "effects"
 
-    def __init__(self, trace: Trace, node: str, command: str | None) -> None:
-        self.trace, self.node, self.command = trace, node, command
-        self.durable: Durable = trace.durable
-        self.about = command or node
-        nodes = nodes_of(self.durable)
+    def __init__(self, subject: Subject, node: str, command: str | None) -> None:
+        self.subject, self.node, self.command = subject, node, command
+        self.about, nodes = command or node, subject.nodes
         behind = list(nodes)[list(nodes).index(node) + 1 :] if command is None else [node]
         self.step = next((name for name in behind if "tool" in nodes[name]), "")
-        self.results: dict[str | None, Any] = {}
+        self.hears: tuple[str, ...] = (node, self.step) if command is None else (command,)
         self.first: str | None = None
         self.said: Fields = {"job": "open", "committed": "none", "node": "no"}
         if command is None:
@@ -301,16 +392,13 @@ class RecordedReader:
         """Whose value it is."""
         return {"kind": "llm" if self.command is None else "input"}
 
-    def take(self, row: Row, queues: bool) -> str | None:
+    def take(self, row: Told, queues: bool) -> str | None:
         """The record, the end of the model's node, the start of the step that uses the answer, and the job's end."""
         said, data = self.said, row.said
         match row.type:
             case "command_committed" if data["command_id"] == self.about:
                 said["committed"] = self.value(data["result"])
-                self.results[row.step] = data["result"]
                 return row.type
-            case "command_committed" if data["kind"] not in INPUTS:
-                self.results[row.step] = data["result"]
             case "node_finished" if (row.step, self.command) == (self.node, None) and data["result_type"] == "success":
                 said["node"] = "yes"
                 return row.type
@@ -321,9 +409,9 @@ class RecordedReader:
                 return row.type
         return None
 
-    def begun(self, row: Row, data: Mapping[str, Any]) -> str | None:
+    def begun(self, row: Told, data: Mapping[str, Any]) -> str | None:
         """The step that uses the answer begins, with arguments that are made of it or of something else."""
-        planned = canonical_digest(filled(nodes_of(self.durable)[self.step]["args"], self.results))
+        planned = canonical_digest(filled(self.subject.nodes[self.step]["args"], self.subject.results))
         used = "first" if data["args_hash"] == planned else "other"
         new = self.said[f"{used}_used"] == "no"
         self.said[f"{used}_used"] = "yes"
@@ -339,16 +427,15 @@ class RecordedReader:
         """What follows from the events so far."""
         return self.said
 
-    def rest(self) -> Fields:
+    def rest(self, beside: Beside) -> Fields:
         """The effect record, what the tool was handed, and how often the effect happened."""
-        records = [output for step, _, kind, output, _ in self.durable.effects if (step, kind) == (self.node, "llm")]
-        effect = self.value(parsed(records[0])) if records and self.command is None else "none"
-        handed = {
-            self.value(given.value) for given in self.trace.given if (given.step, given.name) == (self.step, self.about)
-        }
+        records = [output for step, _, kind, output in beside.effects if (step, kind) == (self.node, "llm")]
+        effect = {"effect": self.value(records[0]) if records and self.command is None else "none"}
+        if beside.seen is None:
+            return effect
+        handed = {self.value(value) for step, name, value in beside.given if (step, name) == (self.step, self.about)}
         used = {f"{value}_used": yes(value in handed) for value in ("first", "other")}
-        effects = {"effects": str(min(self.trace.effects.get(self.step, 0), 2))}
+        told = {**effect, "effects": str(min(beside.seen.get(self.step, 0), 2))}
         if self.command is not None:
-            return {"effect": effect, **used, **effects}
-        strange = {"other_used": "yes"} if "other" in handed else {}
-        return {"effect": effect, **strange, **effects}
+            return {**told, **used}
+        return {**told, "other_used": "yes"} if "other" in handed else told

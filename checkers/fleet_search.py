@@ -7,21 +7,23 @@ name does not matter. That they change no verdict is tested on the fleets that a
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import permutations, product
 from typing import Final
 
-from ..model.fleet import OWN, Fleet, stands
+from ..model.fleet import OWN, Fleet, FleetRule, stands
 from ..model.fleet_properties import Agree, Lifted, Never, leading, lift, sending
 from ..model.fleet_rows import ORDER, WORKERS, fleet_machine, named
-from ..model.fleet_shape import STORES
-from ..model.machine import Actor, Guard, Machine
+from ..model.fleet_shape import FENCED, STORES
+from ..model.machine import Actor, Field, Guard, Machine, Scope, guard
 from ..model.properties import Property
 from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
 from .explore import Delta, Engine, Group, Packing, Space
 
 Reduce = Callable[[int], int]
 LETTER: Final = OWN[0]
+CLAIMS: Final = "claims"
 
 
 class FleetEngine(Engine):
@@ -55,10 +57,19 @@ class FleetEngine(Engine):
 
 
 def search(
-    fleet: Fleet, workers: tuple[str, ...] = WORKERS, *, reduced: bool = False, stop: Sequence[Guard] = ()
+    fleet: Fleet,
+    workers: tuple[str, ...] = WORKERS,
+    *,
+    reduced: bool = False,
+    stop: Sequence[Guard] = (),
+    claims: int = 0,
 ) -> Space:
-    """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds."""
+    """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds.
+
+    claims: how many claims there are at most, of all workers together; 0: no bound.
+    """
     machine = fleet_machine(fleet, workers)
+    machine = bounded(machine, claims) if claims else machine
     engine = FleetEngine(machine, workers)
     reduce_to = (
         cache(reduction(fleet, engine.packing, workers)) if reduced else None
@@ -83,6 +94,20 @@ def search(
     return Space(machine, engine.packing, parents, transitions, {machine.rules[i].name for i in fired}, engine)
 
 
+def bounded(machine: Machine, claims: int) -> Machine:
+    """The machine with a count of claims, of which there are no more than so many."""
+    count = Field(CLAIMS, Scope.CLOCK, tuple(map(str, range(claims + 1))), "claims so far, of all workers")
+    rules = []
+    for rule in machine.rules:
+        numbered = [
+            replace(rule, name=f"{rule.name}, {n + 1}", sees={**rule.sees, **guard(**{CLAIMS: str(n)})},
+                    writes={**rule.writes, CLAIMS: str(n + 1)})
+            for n in range(claims)
+        ]  # fmt: skip
+        rules += numbered if rule.boundary == "claim" else [rule]
+    return replace(machine, fields=(*machine.fields, count), rules=tuple(rules))
+
+
 def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduce:
     """Both reductions, as a function of states."""
     fields = [f.name for f in fleet.own] + [stands(s, "") for s in STORES]
@@ -96,7 +121,7 @@ def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduc
     low = {x: packing.shift[f"{x}.{fields[0]}"] for x in workers}
     at_rest = {x: packing.matcher({f"{x}.at": frozenset({"idle"})}) for x in workers}
     overtaken = {x: packing.matcher({f"{x}.stands_effects": frozenset({"no"})}) for x in workers}
-    acts = [*sending(fleet), *asking(fleet)]
+    acts = [*sending(fleet), *asking(fleet), *unstopped(fleet)]
     sends = {x: [packing.matcher(named(g, {LETTER: x})) for g in acts] for x in workers}
     orders = packing.machine.by_name[ORDER].values
     shift, mask = packing.shift[ORDER], packing.mask([ORDER])
@@ -115,6 +140,26 @@ def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduc
         return state | (orders.index("".join(workers)) << shift)
 
     return canonical
+
+
+def unstopped(fleet: Fleet) -> list[Guard]:
+    """Where a worker that stands in no store still comes to write or to send, a protection being switched off."""
+    if fleet.policy.on == FENCED.on:
+        return []
+    at, shape = f"{OWN}at", fleet.shape
+    rows = [r for r in fleet.rules if r.actor is Actor.WORKER and at in r.guards and not _stands(r)]
+    changes = [
+        r for r in rows if shape.stores.keys() & r.writes.keys() or r.writes.get(f"{OWN}{shape.request}") in shape.sent
+    ]
+    found = frozenset(p for r in changes for p in r.guards[at])
+    while more := frozenset(p for r in rows if r.writes.get(at) in found for p in r.guards[at]) - found:
+        found |= more
+    return [{at: found}] if found else []
+
+
+def _stands(rule: FleetRule) -> bool:
+    """Whether a row asks that its worker stands in a store."""
+    return any("no" not in rule.guards.get(stands(store), {"no"}) for store in STORES)
 
 
 def asking(fleet: Fleet) -> list[Guard]:

@@ -11,6 +11,7 @@ from ..scenarios.contract_policies import CONTRACT_POLICIES
 from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
 from ..scenarios.policies import POLICIES
 from ..scenarios.semantics_policies import SEMANTICS_POLICIES
+from ..scenarios.without import machine_without
 from .evidence import Machine as Described
 from .explore import Space
 
@@ -19,7 +20,7 @@ NAMES: Final = (*POLICIES, *CONTRACT_POLICIES, *SEMANTICS_POLICIES, *FLEET_POLIC
 
 
 def machine_of(policy: str) -> Machine:
-    """The machine of a policy. Raises KeyError where there is no such policy."""
+    """The machine of a policy, or without some mechanisms (`without-…`). Raises KeyError where there is no such policy."""
     if policy in CONTRACT_POLICIES:
         return build_contract(CONTRACT_POLICIES[policy])
     if policy in SEMANTICS_POLICIES:
@@ -27,7 +28,7 @@ def machine_of(policy: str) -> Machine:
         return make(rules)
     if policy in FLEET_POLICIES:
         return fleet_machine(searched_fleet(FLEET_POLICIES[policy]))
-    return build(POLICIES[policy])
+    return build(POLICIES[policy]) if policy in POLICIES else machine_without(policy)
 
 
 def machine_sha256(machine: Machine) -> str:

@@ -43,9 +43,13 @@ def replay(key: str) -> Trace:
     """The run that a key names, computed anew by the interpreter alone. Raises ValueError when the key does not fit."""
     prefix, _, rest = key.partition(":")
     policy, _, digits = rest.partition(":")
-    if prefix != PREFIX or policy not in NAMES:
-        raise ValueError(f"{key!r} is no key of a model run: model:POLICY:0/1/2, with POLICY one of {', '.join(NAMES)}")
-    machine = machine_of(policy)
+    try:
+        machine = machine_of(policy if prefix == PREFIX else "")
+    except KeyError:
+        raise ValueError(
+            f"{key!r} is no key of a model run: model:POLICY:0/1/2, with POLICY one of {', '.join(NAMES)}, or"
+            " without-MECHANISM"
+        ) from None
     run = follow(machine, digits.replace(LOOP, "/"))
     trace = to_trace(machine, key, run)
     if trace.repeats is not None and run[trace.repeats][1] != run[-1][1]:

@@ -18,10 +18,13 @@ whose verifier always says `match` (assumption A-VERIFIER).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from .boundaries import CATCH_UP
 from .machine import Actor, Field, Machine, Rule, Scope, first_match, guard
+from .missing import NOTHING as NOTHING_MISSING
+from .missing import Missing, changed
 from .policy import HARDENED, Evidence, Policy
 
 RESULT = ("none", "first", "partial", "other")
@@ -35,6 +38,8 @@ FAILED_UNDONE = "finished:none|partial"
 """A step that failed before it was compensated: after a partial effect, or with an outcome that nobody knows."""
 UNSEEN = {"memory": "none", "fresh": "no", "cleared": "no"}
 """What a worker that lets go of the job forgets of its step."""
+LETS_GO = {**UNSEEN, "at": "idle", "landed": "no", "sent": "no", "told": "no"}
+"""The same with all that a crash makes it forget."""
 
 AT = (
     "idle", "fence_events", "fence_ledger", "fence_effects", "recover", "acquire", "append_started", "execute",
@@ -103,12 +108,14 @@ BEYOND: Final = (
 """How the rules begin with which everything starts that is not the step's own execution: without them nothing of it is reached."""
 
 
-def build(policy: Policy = HARDENED) -> Machine:
-    """The machine of one tool step under a policy."""
+def build(policy: Policy = HARDENED, missing: Missing = NOTHING_MISSING) -> Machine:
+    """The machine of one tool step under a policy; missing: mechanisms that are taken away from its rows (T-PROP, the matrix)."""
     worker = [*_claim(), *_recover(policy), *_execute(policy), *_record(policy), *_confirm(policy), *_close(policy),
               *_unknown(policy), *_compensate(), *_cancel()]  # fmt: skip
     others = [*_people(), *_clients(), *_elsewhere(), *_world(), *_crash(policy)]
-    rules = [*(row for rule in worker for row in _with_lost_answers(rule)), *others]
+    if missing is not NOTHING_MISSING:
+        worker, others = changed(worker, missing), changed(others, missing)
+    rules = [*(row for rule in worker for row in _answers(rule, missing)), *others]
     if policy.extent == "step alone":
         rules = [rule for rule in rules if not rule.name.startswith(BEYOND)]
     # How a tool could be asked says nothing about one that recovery does not ask: see `normal`.
@@ -119,7 +126,7 @@ def build(policy: Policy = HARDENED) -> Machine:
     ]
     if policy.tools_idempotent:
         impossible.append(guard(idempotent="no"))
-    return Machine(policy.name, FIELDS, tuple(rules), tuple(impossible))
+    return Machine(policy.name, FIELDS, tuple(rules), tuple(g for g in impossible if g not in missing.allowed))
 
 
 def normal(declared: Mapping[str, str]) -> dict[str, str]:
@@ -168,6 +175,22 @@ def _with_lost_answers(rule: Rule) -> list[Rule]:
         source="T-WRITE",
     )
     return [Rule(rule.name, sees=fresh, writes=rule.writes, emits=rule.emits, **changed), lost, found]
+
+
+def _answers(rule: Rule, missing: Missing) -> list[Rule]:
+    """A worker's row with what may become of its write: as T-WRITE has it, or as it is without that."""
+    rows = _with_lost_answers(rule)
+    if len(rows) == 1 or not (missing.forgets or missing.conflicts):
+        return rows
+    written, lost = rows[:2]
+    durable = {name: value for name, value in lost.writes.items() if name != "landed"}
+    if missing.forgets:
+        rows = [written, replace(lost, writes={**durable, **LETS_GO}),
+                replace(written, name=f"{rule.name} (an error)", writes=LETS_GO, emits=())]  # fmt: skip
+    if missing.conflicts and rule.emits:
+        again = {**UNSEEN, "at": "fence_events"}
+        rows.append(replace(written, name=f"{rule.name} (a conflict)", writes=again, emits=()))
+    return rows
 
 
 def _claim() -> list[Rule]:
@@ -526,7 +549,7 @@ def _world() -> list[Rule]:
 
 def _crash(policy: Policy) -> list[Rule]:
     """A crash resets what is volatile; a request on the wire stays there. It also remembers, for P4, what it destroyed."""
-    reset = {**UNSEEN, "at": "idle", "landed": "no", "sent": "no", "told": "no"}
+    reset = LETS_GO
     evidence_free = guard(
         effect="none", finished="none", committed="none", resolved="none", ledger="none|inflight|no_effect|unknown"
     )

@@ -1,0 +1,169 @@
+"""The matrix property × mechanism, computed: is a property still kept without a mechanism, all others being there (T-PROP)?
+
+One worker at a time, any number of crashes. Each mechanism is taken out of the model's own rows (`model/mechanisms.py`), the
+whole space of what is left is searched, and each property is asked of every state and step of it. Where one fails the nearest
+run that breaks it is the counterexample; where none does, the mechanism is not needed for it.
+
+The quick profile searches the step's own execution, by a few kinds of tools; the deep one whatever may befall its job, by every kind.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final
+
+from ..model.liveness import RESTS
+from ..model.machine import Machine, guard, show
+from ..model.mechanisms import CHOICES, ONE, missing, spoken_of, step_without
+from ..model.properties import PROPERTIES, Property
+from ..scenarios.without import named
+from .evidence import Frame, Need, Trace, Verdict
+from .explore import Space, explore, key_of
+from .liveness import look, moves_of, resting
+from .liveness_stage import LIVE, drawn, lasso_of
+from .search import check
+from .traces import PREFIX, trace_to
+
+Kind = tuple[str, str, str]
+"""A kind of tool: idempotent, on_unknown, look."""
+
+QUICK: Final[tuple[Kind, ...]] = (
+    ("no", "fail", "none"), ("no", "query", "quiet"), ("yes", "reexecute", "none"), ("no", "reexecute", "none"),
+)  # fmt: skip
+"""What the quick profile searches, the last one where it may be declared; a query that says nothing parks."""
+ASKED: Final[tuple[Kind, ...]] = (("no", "query", "quiet"),)
+"""And for P15, and for every order of the writes."""
+LIVENESS: Final = next(claim for claim in LIVE if claim.id == "P15")
+STEP: Final = tuple(p.id for p in PROPERTIES)
+P15: Final = "P15"
+
+
+@dataclass(frozen=True)
+class Break:
+    """How a property fails: which part of it, and the key and length of a shortest run."""
+
+    words: str
+    key: str
+    steps: int
+
+
+def narrowed(machine: Machine, kinds: Iterable[Kind]) -> Machine:
+    """The machine with some kinds of tools only."""
+    fields = [machine.by_name[name] for name in ("idempotent", "on_unknown", "look")]
+    others = set(product(*(f.values for f in fields))) - set(kinds)
+    ruled_out = tuple(guard(**{f.name: v for f, v in zip(fields, kind, strict=True)}) for kind in sorted(others))
+    return replace(machine, impossible=(*machine.impossible, *ruled_out))
+
+
+def broken(space: Space, prop: Property, machine: Machine) -> Break | None:
+    """How a property fails in a space, by a shortest run; its key is one of the machine, of which the space may be a part."""
+    nearest = [state for never in prop.never if (state := space.find(never)) is not None]
+    if nearest:
+        trace = min((trace_to(space, state) for state in nearest), key=lambda each: len(each.frames))
+        state = dict(pair for frame in trace.frames for pair in frame.changed.items())
+        part = next(g for g in prop.never if all(state[n] in values for n, values in g.items()))
+        return Break(f"never: {show(part)}", *_keyed(machine, trace))
+    found = check(space, replace(prop, never=()))
+    if found is None:
+        return None
+    rule = found.part.partition(", by ")[2].strip("'")
+    return Break(found.part, *_keyed(machine, found.trace, rule))
+
+
+def _keyed(machine: Machine, trace: Trace, further: str = "") -> tuple[str, int]:
+    """The key of a run in a machine, and its steps; further: a rule that fires at its end."""
+    names = [f.name for f in machine.fields]
+    view: dict[str, str] = {}
+    run = []
+    for frame in trace.frames:
+        view |= frame.changed
+        run.append((_rule(frame), tuple(view[name] for name in names)))
+    if further:
+        run.append(next((rule.name, after) for rule, after in machine.successors(run[-1][1]) if rule.name == further))
+    return f"{PREFIX}:{machine.name}:{key_of(machine, run)}", len(run) - 1
+
+
+def _rule(frame: Frame) -> str:
+    return "" if frame.rule == "start" else frame.rule
+
+
+def whole(profile: str) -> str:
+    """What the names of a profile's machines begin with."""
+    return "" if profile == "quick" else "whole"
+
+
+def machine_without(names: Sequence[str], profile: str) -> tuple[Machine, Machine]:
+    """The machine without some mechanisms, and the part of it that a profile searches."""
+    machine = step_without(named(whole(profile), names), names, "step alone" if profile == "quick" else "whole job")
+    return machine, narrowed(machine, QUICK) if profile == "quick" else machine
+
+
+def column(mechanism: str, profile: str) -> list[Need]:
+    """What each property of the step says of one mechanism, P15 among them."""
+    machine, searched = machine_without([mechanism], profile)
+    space, change = explore(searched), missing([mechanism])
+    cells = []
+    for prop in PROPERTIES:
+        left = spoken_of(prop, change)
+        if left is None:
+            cells.append(inapplicable(prop.id, mechanism, "all that it says is of records that do not exist then"))
+        else:
+            what = "" if left == prop else "; what it says of those records is not asked"
+            cells.append(cell(prop.id, mechanism, broken(space, left, machine), f"{len(space):,} states, one worker{what}"))
+    return [*cells, _rests(mechanism, machine, space, profile)]
+
+
+def cell(prop: str, mechanism: str, found: Break | None, where: str) -> Need:
+    """A cell of the matrix; where: what was searched."""
+    if found is None:
+        words = f"holds without it in every reachable state and step: {where}"
+        return Need(property=prop, mechanism=mechanism, answer="not needed", verdict=Verdict.EXHAUSTED, words=words)
+    return Need(property=prop, mechanism=mechanism, answer="needed", verdict=Verdict.REFUTED, words=found.words, key=found.key,
+                steps=found.steps)  # fmt: skip
+
+
+def inapplicable(prop: str, mechanism: str, why: str) -> Need:
+    """A cell in which there is nothing to ask."""
+    return Need(property=prop, mechanism=mechanism, answer="not applicable", verdict=Verdict.NOT_CHECKED, words=why)
+
+
+def _rests(mechanism: str, machine: Machine, space: Space, profile: str) -> Need:
+    """P15: whether every weakly fair run still comes to rest."""
+    if profile == "quick":
+        space = explore(narrowed(machine, ASKED))
+    rests = [rest for _, rest in RESTS["hardened"]]
+    looked = look(space.parents, moves_of(space.engine, LIVENESS.assumptions), resting(space.packing, rests))
+    found = None
+    if looked.stuck:
+        lasso = lasso_of(space.machine, LIVENESS.assumptions, rests, reach=())
+        assert lasso is not None
+        key = drawn(space.machine, lasso).key
+        stem, star, again = key.rpartition(":")[2].partition("*")
+        # The start's number is that of the whole machine.
+        start = list(machine.initial_states()).index(next(iter(space.machine.initial_states())))
+        key = f"{PREFIX}:{machine.name}:{start}/{stem.partition('/')[2]}{star}{again}".replace("/*", "*").rstrip("/")
+        found = Break("a fair run never comes to rest", key, len(lasso.stem) + len(lasso.round) - 1)
+    return cell(P15, mechanism, found, f"{looked.states:,} states outside rest, one worker, one kind of tool"
+                if profile == "quick" else f"{looked.states:,} states outside rest, one worker")  # fmt: skip
+
+
+def choices(space: Space) -> list[Need]:
+    """What may be declared of an ambiguous attempt: whether a property holds because one of the four may not be.
+
+    In the space with all mechanisms each property holds whatever a tool declares; so it holds without each of them, and with each alone,
+    unless what it speaks of occurs no more.
+    """
+    cells = []
+    for prop, choice in product(PROPERTIES, CHOICES):
+        others = "|".join(each for each in CHOICES if each != choice)
+        lost = [show(g) for g in prop.occurs if space.find({**g, **guard(on_unknown=others)}) is None]
+        found = broken(space, prop, space.machine)
+        words = f"every state of tools that declare something else, of {len(space):,} states"
+        words += f"; there it does not occur that {' or that '.join(lost)}" if lost else ""
+        cells.append(cell(prop.id, f"on-unknown={choice}", found, words))
+    return cells
+
+
+def one_worker(profile: str) -> Iterable[list[Need]]:
+    """The columns of every mechanism of one worker."""
+    return (column(mechanism, profile) for mechanism in ONE)

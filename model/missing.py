@@ -1,0 +1,103 @@
+"""What is left of a machine's rows when mechanisms are missing: a change, as data, made before anything is derived from them.
+
+A change never adds a way of its own to work: it drops rows, has rows ask less, or write something else. Two things that every
+row is derived by are switched here as well: what becomes of a write whose answer is an error, and of an append that comes
+after a client's event (T-WRITE).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Final
+
+from .machine import Guard, Rule, guard
+
+Edit = Mapping[str, Mapping[str, str | None]]
+"""By a pattern of rules' names: literals, or writes, that are put in; None takes one away."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """One change.
+
+    policy: choices of the policy that are made otherwise. drop: patterns of the rows that are gone. sees, writes: what rows ask
+    and write otherwise. unstored: durable fields that nobody writes or reads any more. allowed: configurations that a plan's
+    validation no longer rules out. forgets: a write whose answer is an error is not repeated, its worker lets go of the job.
+    conflicts: an append after a client's event is refused. fleet: protections of several workers that are switched off;
+    unasked: guards of a fleet's row that are not asked, by its name.
+    """
+
+    policy: Mapping[str, object] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    sees: Edit = field(default_factory=dict)
+    writes: Edit = field(default_factory=dict)
+    unstored: frozenset[str] = frozenset()
+    allowed: tuple[Guard, ...] = ()
+    forgets: bool = False
+    conflicts: bool = False
+    fleet: frozenset[str] = frozenset()
+    unasked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+NOTHING: Final = Missing()
+
+
+def together(changes: Sequence[Missing]) -> Missing:
+    """Several changes as one; where two make the same choice or edit the same row's field the later one holds."""
+
+    def merged(edits: Sequence[Edit]) -> Edit:
+        found: dict[str, dict[str, str | None]] = {}
+        for edit in edits:
+            for pattern, parts in edit.items():
+                found[pattern] = {**found.get(pattern, {}), **parts}
+        return found
+
+    return Missing(
+        policy={name: value for c in changes for name, value in c.policy.items()},
+        drop=tuple(pattern for c in changes for pattern in c.drop),
+        sees=merged([c.sees for c in changes]),
+        writes=merged([c.writes for c in changes]),
+        unstored=frozenset().union(*(c.unstored for c in changes)),
+        allowed=tuple(g for c in changes for g in c.allowed),
+        forgets=any(c.forgets for c in changes),
+        conflicts=any(c.conflicts for c in changes),
+        fleet=frozenset().union(*(c.fleet for c in changes)),
+        unasked={pattern: names for c in changes for pattern, names in c.unasked.items()},
+    )
+
+
+def changed(rules: Sequence[Rule], missing: Missing) -> list[Rule]:
+    """Rows after a change."""
+    seen = {rule.name: rule.sees for rule in rules}
+    rules = [rule for rule in rules if not _named(rule, missing.drop)]
+    gone = [seen[name] for name in seen.keys() - {rule.name for rule in rules}]
+    edited = {rule.name: _edited(rule, missing) for rule in rules}
+    # A decision list asks that none of the rules before it matches: it goes by what these ask now.
+    now = {id(seen[name]): rule.sees for name, rule in edited.items()}
+    dropped = {id(each) for each in gone}
+    return [
+        replace(rule, unless=tuple(_kept(now.get(id(g), g), missing) for g in rule.unless if id(g) not in dropped))
+        for rule in edited.values()
+    ]
+
+
+def _named(rule: Rule, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(rule.name, pattern) for pattern in patterns)
+
+
+def _edited(rule: Rule, missing: Missing) -> Rule:
+    sees, writes = rule.sees, rule.writes
+    for pattern, literals in missing.sees.items():
+        if fnmatchcase(rule.name, pattern):
+            kept = {name: values for name, values in sees.items() if name not in literals}
+            sees = {**kept, **guard(**{name: text for name, text in literals.items() if text is not None})}
+    for pattern, parts in missing.writes.items():
+        if fnmatchcase(rule.name, pattern):
+            rest = {name: value for name, value in writes.items() if name not in parts}
+            writes = {**rest, **{name: value for name, value in parts.items() if value is not None}}
+    writes = {n: v for n, v in writes.items() if n not in missing.unstored}
+    return replace(rule, sees=_kept(sees, missing), writes=writes)
+
+
+def _kept(literals: Guard, missing: Missing) -> Guard:
+    return {name: values for name, values in literals.items() if name not in missing.unstored}

@@ -109,6 +109,10 @@ CRASH_EVERYWHERE = argument(
 NAMES = argument(
     "names", metavar="NAME|FILE", nargs="*", help="scenarios by name, or scenario files; else all that ship"
 )
+PATHS = argument(
+    "paths", metavar="PATH", nargs="*", help="run directories, directories or .smt2 files; else the newest run"
+)
+PROOFS = argument("--proofs", metavar="DIR", help="write each proof (CPC) beside its question, for an external checker")
 BENCH = argument("arguments", metavar="ARG", nargs="*", help="passed on to pytest, as in -- -k search")
 
 CONTRACT = argument("id", metavar="ID", help="the contract's id")
@@ -216,6 +220,12 @@ COMMANDS = (
     Command("crash", ".checkers.cli", "crash your own plan at every boundary, or at one", (PLAN, AT, TOOLS)),
     Command("scenario", ".checkers.cli", "list, run or validate scenarios", (DO, NAMES, CRASH_EVERYWHERE)),
     Command("campaign", CAMPAIGNS, "faults on real processes, for minutes or hours", commands=CAMPAIGN_COMMANDS),
+    Command(
+        "recheck",
+        ".checkers.cli_proofs",
+        "ask cvc5 every obligation that a run has written, proofs checked; exit 0 only if it agrees with each (extra: second)",
+        (PATHS, PROOFS),
+    ),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),
     Command("submit", ".runtime.cli", "submit a plan, for a worker to run", (PLAN, STORE, JOB_ID, TOOLS)),

@@ -79,7 +79,7 @@ class Trace(Base):
 class Item(Base):
     """What one checker found out about one claim."""
 
-    checker: Literal["prove", "explore", "windows", "crash", "monitor", "walk", "replay", "enumerate"]
+    checker: Literal["prove", "reprove", "explore", "windows", "crash", "monitor", "walk", "replay", "enumerate"]
     verdict: Verdict
     statement: str  # one sentence: what exactly was established
     figures: dict[str, int | float | str] = Field(default_factory=dict)

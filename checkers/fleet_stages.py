@@ -65,8 +65,7 @@ def fleet_proof(context: Context) -> Found:
         (step_fleet(FLEET_POLICIES["fleet-without-conditional"]), PROPERTIES, INVARIANT),
     ):
         proof = prove_fleet(fleet, properties, clauses, known_answers=answers)
-        if fleet.policy.on == FENCED.on:  # the others ask the same questions
-            export_fleet(proof, context.directory / "smt2" / f"{fleet.name}.smt2")
+        export_fleet(proof, context.directory / "smt2" / f"{fleet.name}.smt2")
         told[fleet.name] = to_items(proof)
         context.tell(f"proof: {fleet.name}")
     items = {FLEET: {**told["fleet-gate"], **told["fleet-compensation"], **told["fleet-recorded"], **told[FLEET]}}

@@ -146,10 +146,12 @@ def implies(proof: Proof, literals: Guard, never: Sequence[Guard], budget: int =
     PROVED; NOT CHECKED where the invariant allows one of them (which refutes nothing), or is not proved itself; ERROR where
     there is no answer, or where `literals` cannot hold at all (the claim would be vacuous).
     """
-    return _implied(proof, [(literals, never)], budget)[0]
+    return _implied(proof, [(literals, never)], None, budget)[0]
 
 
-def _implied(proof: Proof, cases: Sequence[tuple[Guard, Sequence[Guard]]], budget: int = BUDGET) -> list[Verdict]:
+def _implied(
+    proof: Proof, cases: Sequence[tuple[Guard, Sequence[Guard]]], folder: Path | None, budget: int = BUDGET
+) -> list[Verdict]:
     code = Encoding(proof.machine)
     asked = []
     for literals, never in cases:
@@ -158,14 +160,17 @@ def _implied(proof: Proof, cases: Sequence[tuple[Guard, Sequence[Guard]]], budge
         asked.append(Obligation(f"{show(literals)} can hold", "occurs", "sat", where))
         asked.append(Obligation(f"{show(literals)} excludes what is forbidden", "implies", "unsat", forbidden))
     answers = list(solve(proof.machine, proof.invariant, asked, budget))
+    if folder is not None:
+        _write(proof, answers, folder)
     return [judge([*proof.results, *answers[n : n + 2]]) for n in range(0, len(answers), 2)]
 
 
-def prove_rows(proof: Proof, windows: Sequence[Window]) -> dict[str, Verdict]:
+def prove_rows(proof: Proof, windows: Sequence[Window], folder: Path | None = None) -> dict[str, Verdict]:
     """For each row of the crash-window table: whether the invariant implies the number of effects at the crash.
 
     Asked of the row's durable states without a worker or, in the ambiguity class, of the states in which the worker is
-    struck. A row is as good as the worst of its guards; verdicts as for `implies`.
+    struck. A row is as good as the worst of its guards; verdicts as for `implies`. With a folder each question is written to a
+    file there, as by `export`.
     """
     effects = proof.machine.by_name["effects"].values
     cases = [
@@ -173,7 +178,7 @@ def prove_rows(proof: Proof, windows: Sequence[Window]) -> dict[str, Verdict]:
         for w in windows
         for g in w.struck or w.durable
     ]
-    verdicts = _implied(proof, [(literals, [other]) for _, literals, other in cases])
+    verdicts = _implied(proof, [(literals, [other]) for _, literals, other in cases], folder)
     rows: dict[str, list[Verdict]] = {}
     for (row, _, _), verdict in zip(cases, verdicts, strict=True):
         rows.setdefault(row, []).append(verdict)
@@ -187,10 +192,14 @@ def export(proof: Proof, folder: Path) -> None:
 
     Whether a rule can fire is information, not an obligation: such a file states the answer that Z3 gave.
     """
+    _write(proof, proof.results, folder)
+
+
+def _write(proof: Proof, results: Sequence[Result], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     code = Encoding(proof.machine)
     known = assumed(code, proof.invariant)
-    for number, result in enumerate(proof.results):
+    for number, result in enumerate(results):
         asked = result.obligation
         slug = re.sub(r"[^a-z0-9]+", "-", f"{asked.kind} {asked.name}".lower()).strip("-")
         status = result.answer if asked.kind == "fires" else asked.expected

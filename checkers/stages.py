@@ -27,6 +27,7 @@ from .liveness_stage import LIVENESS
 from .machines import described
 from .power_stage import POWER
 from .search import check, complete, examine
+from .second_stage import SECOND_OPINION
 from .seed_text import SEED_TEXT
 from .semantics_crash_stage import SEMANTICS_CRASHES
 from .semantics_stages import SEMANTICS_STAGES
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from .prove import Proof
 
 PROVED = tuple(p.id for p in PROPERTIES)
+ROWS = "hardened-windows"
+"""Where the obligations of the table's rows are written."""
 STEP_CLAIMS = tuple(
     claim for claim in CLAIMS if claim.policy in POLICIES and not claim.id.endswith("-ANY") and claim.kind != "live"
 )
@@ -92,7 +95,7 @@ def table(context: Context) -> Found:
     from .prove import prove_rows
 
     space = complete(HARDENED.name, context.spaces)
-    proofs = prove_rows(proved(HARDENED, context), WINDOWS)
+    proofs = prove_rows(proved(HARDENED, context), WINDOWS, context.directory / "smt2" / ROWS)
     found = Found()
     rows = derive(space)
     for row in rows:
@@ -314,6 +317,8 @@ STAGES = (
     VERIFY_JOB,
     *SEMANTICS_STAGES,
     *FLEET_STAGES,
+    # After every stage that proves: it reads the files that they wrote.
+    SECOND_OPINION,
     LIVENESS,
     INTERLEAVINGS,
     POWER,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Profile = Literal["quick", "deep"]
 ROOT = Path(__file__).parent.parent
 ROOMS = ("model", "runtime", "checkers", "scenarios", "reports")
-PACKAGES = ("apsw", "hypothesis", "httpx", "networkx", "pydantic", "rfc8785", "rich", "z3-solver")
+PACKAGES = ("apsw", "cvc5", "hypothesis", "httpx", "networkx", "pydantic", "rfc8785", "rich", "z3-solver")
 
 
 class Found(BaseModel):
@@ -107,7 +107,7 @@ class Stage:
     title: str
     run: Callable[[Context], Found]
     claims: tuple[str, ...]
-    checker: Literal["prove", "explore", "windows", "crash", "monitor", "walk", "replay", "enumerate"]
+    checker: Literal["prove", "reprove", "explore", "windows", "crash", "monitor", "walk", "replay", "enumerate"]
     beside: bool = False
     """Whether it runs beside the stages before it, from the run's beginning: its work is done by processes of its own."""
 

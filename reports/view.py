@@ -47,7 +47,7 @@ class Register:
 
 
 SPEAK_OF: Final = {
-    frozenset(("prove", "explore", "windows")): "of the model",
+    frozenset(("prove", "reprove", "explore", "windows")): "of the model",
     frozenset(("crash", "monitor", "replay")): "on the runtime",
 }
 """What a checker's verdict is about; the walk holds the two together, and an enumeration is of neither."""

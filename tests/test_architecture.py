@@ -62,6 +62,7 @@ RAW_READERS = (
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
     Library("z3", "z3-solver", ("checkers/prove*",), "the prover alone knows the solver"),
+    Library("cvc5", "cvc5", ("checkers/second_cvc5.py",), "an extra: the second solver, in a process of its own"),
     Library(
         "hypothesis",
         "hypothesis",
@@ -253,7 +254,7 @@ def test_libraries_are_the_declared_dependencies() -> None:
     """Each dependency in pyproject.toml, optional or not, has a row that says who may import it, and each row is a dependency."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["metrics"], *extras["otel"]]
+    requirements = [*project["dependencies"], *extras["metrics"], *extras["otel"], *extras["second"]]
     declared = {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
     assert {library.distribution for library in LIBRARIES} - {""} == declared
 

@@ -1,0 +1,261 @@
+"""The second opinion: cvc5 reads the written obligations, agrees with each, and sees what was tampered with."""
+
+import importlib.util
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.checkers import second_stage
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.prove import export, prove
+from crashwindow.checkers.prove_fleet import export_fleet, prove_fleet
+from crashwindow.checkers.second import NoSolverError, Opinion, Solver, files_of, read, recheck, sample, write_proofs
+from crashwindow.checkers.second_script import Question, ScriptError, questions
+from crashwindow.checkers.verify import Context
+from crashwindow.model.claims import CLAIM_BY_ID
+from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
+from crashwindow.scenarios.fleet_policies import recorded_fleet
+
+HARD = "(set-logic QF_NIA)\n(declare-const x Int)\n(declare-const y Int)\n(assert (= (* x x) (+ 3 (* 4 y))))"
+"""What cvc5 looks for until its limit: no square is three more than a multiple of four."""
+TRUSTED = (
+    "(set-logic QF_FP)\n(declare-const x (_ FloatingPoint 8 24))\n(assert (fp.isNaN x))\n(assert (fp.isInfinite x))"
+)
+"""What cvc5 decides only with a step that its own proof checker has to trust."""
+
+
+@pytest.fixture(scope="module")
+def solver() -> Iterator[Solver]:
+    """cvc5, started once."""
+    with Solver() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run's directory with the smallest machine's obligations, for one worker and for any number."""
+    run = tmp_path_factory.mktemp("run")
+    one = prove(build_recorded(), RECORDED_PROPERTIES, RECORDED_INVARIANT)
+    export(one, run / "smt2" / "recorded-hardened")
+    fleet = prove_fleet(recorded_fleet(), RECORDED_PROPERTIES, RECORDED_INVARIANT)
+    export_fleet(fleet, run / "smt2" / "fleet-recorded.smt2")
+    return run
+
+
+def asked(tmp_path: Path, text: str) -> list[Question]:
+    """The questions of a file with this text."""
+    file = tmp_path / "some.smt2"
+    file.write_text(text, encoding="utf-8")
+    return list(questions(file))
+
+
+def rule_kept(written: Path) -> str:
+    """The text of an obligation whose `unsat` needs the invariant."""
+    return next(written.rglob("*-rule-*.smt2")).read_text(encoding="utf-8")
+
+
+def test_a_file_of_many_questions_is_taken_apart(tmp_path: Path) -> None:
+    """Each question has what is in force at its `check-sat`, its own name and its own stated answer; nothing that was popped."""
+    text = """; a machine: two questions
+    (set-logic QF_LIA)
+    (declare-const |a ; b| Int) ; 0=no (1=yes
+    (assert (> |a ; b| 0))
+    (push 1)
+    ; first
+    (set-info :status unsat)
+    (assert (< |a ; b| 0))
+    (check-sat)
+    (pop 1)
+    (push 1)
+    ; second
+    (set-info :status sat)
+    (assert (= |a ; b| 7))
+    (check-sat)
+    (pop 1)"""
+    first, second = asked(tmp_path, text)
+    assert (first.number, first.name, first.status, second.name, second.status) == (
+        1,
+        "first",
+        "unsat",
+        "second",
+        "sat",
+    )
+    assert second.commands == (
+        "(set-logic QF_LIA)", "(declare-const |a ; b| Int)", "(assert (> |a ; b| 0))", "(assert (= |a ; b| 7))",
+    )  # fmt: skip
+    assert second.assumptions == first.assumptions == second.commands[:3]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "nothing is asked"),
+        ("(assert true)", "nothing is asked"),
+        ("(assert true) (check-sat)", "states no answer"),
+        ("(set-info :status unknown) (assert true) (check-sat)", "states no answer"),
+        ("(set-info :status sat) (check-sat) (assert true) (check-sat)", "question 2 () states no answer"),
+        ("(set-info :status sat) (assert (and true", "ends within a command"),
+        ("(set-info :status sat) (assert true)) (check-sat)", "not opened"),
+        ("(pop 1) (set-info :status sat) (check-sat)", "pop without a push"),
+        ("(set-option :produce-proofs false) (set-info :status sat) (check-sat)", "is none of set-logic"),
+        ("(reset) (set-info :status sat) (check-sat)", "is none of set-logic"),
+    ],
+)
+def test_what_is_no_list_of_questions_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    """A question without a stated answer, a torn file, and commands that could change what an answer means are named."""
+    with pytest.raises(ScriptError, match=f"some.smt2: .*{words.replace('(', '[(]').replace(')', '[)]')}"):
+        asked(tmp_path, text)
+
+
+def test_cvc5_agrees_with_every_written_obligation(written: Path, solver: Solver) -> None:
+    """Of one worker every eighth obligation, of any number a sample: cvc5 answers as stated, `unsat` with a checked proof.
+
+    The deep profile of `verify` asks them all.
+    """
+    single, many = read(files_of([written / "smt2" / "recorded-hardened"])), list(written.glob("smt2/*.smt2"))
+    chosen = [*list(single)[::8], *sample(many, 3, 5)]
+    opinions = recheck(chosen, solver)
+    assert {opinion.verdict for opinion in opinions} == {"agrees"}
+    assert {opinion.answer for opinion in opinions} == {"sat", "unsat"}
+    assert all(0 < opinion.units < solver.limit / 50 for opinion in opinions)
+
+
+def negated(text: str) -> str:
+    """The goal's negation in place of the goal."""
+    before, _, goal = text.removesuffix("(check-sat)\n").rpartition("(assert ")
+    return f"{before}(assert (not {goal})\n(check-sat)\n"
+
+
+def without_the_invariant(text: str) -> str:
+    """The clauses that are assumed are left out."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("(assert (not "))
+
+
+def promised(text: str) -> str:
+    """Another stated answer."""
+    return text.replace(":status unsat", ":status sat")
+
+
+@pytest.mark.parametrize("tamper", [negated, without_the_invariant, promised])
+def test_a_tampered_file_is_seen(written: Path, tmp_path: Path, solver: Solver, tamper: Callable[[str], str]) -> None:
+    """A negated goal, a dropped assumption and another stated answer are each a disagreement, by the file's name."""
+    (question,) = asked(tmp_path, tamper(rule_kept(written)))
+    opinion = recheck([question], solver)[0]
+    assert opinion.verdict == "disagrees"
+    assert "some.smt2" in opinion.sentence
+
+
+def test_an_assumption_that_cannot_hold_is_seen(written: Path, tmp_path: Path, solver: Solver) -> None:
+    """A false assumption makes every goal `unsat`, as stated; that it cannot hold is asked, and is a disagreement of its own."""
+    tampered = rule_kept(written).replace("(set-logic QF_LIA)", "(set-logic QF_LIA)\n(assert (< 1 0))")
+    honest = recheck(asked(tmp_path, rule_kept(written)), solver)
+    said = recheck(asked(tmp_path, tampered), solver)
+    assert [opinion.verdict for opinion in honest] == ["agrees", "agrees"]
+    assert [opinion.verdict for opinion in said] == ["agrees", "disagrees"]
+    assert said[1].question.name == "what is assumed can hold"
+
+
+def test_no_answer_is_never_a_pass(written: Path, tmp_path: Path, solver: Solver) -> None:
+    """Beyond the limit, text that cvc5 cannot read, and a proof that needs trust: no answer, and the next one is answered."""
+    plain = rule_kept(written)
+    with Solver(limit=50_000) as short:
+        unknown = short.ask(asked(tmp_path, f"{HARD}\n(set-info :status unsat)\n(check-sat)")[0])
+    torn = solver.ask(asked(tmp_path, plain.replace("(declare-fun", "(declare-const", 1))[0])
+    trusted = solver.ask(asked(tmp_path, f"{TRUSTED}\n(set-info :status unsat)\n(check-sat)")[0])
+    assert [(o.answer, o.verdict) for o in (unknown, torn, trusted)] == [
+        ("unknown", "no answer"), ("error", "no answer"), ("ended", "no answer"),
+    ]  # fmt: skip
+    assert solver.ask(asked(tmp_path, plain)[0]).verdict == "agrees"
+
+
+def test_a_question_is_asked_once(written: Path, tmp_path: Path, solver: Solver) -> None:
+    """The same question in two files costs one answer, and both have it."""
+    question = asked(tmp_path, rule_kept(written))[0]
+    first, again, _ = recheck([question, question], solver)
+    assert first.answer == again.answer == "unsat"
+    assert again.seconds == 0.0 < first.seconds
+
+
+def test_proofs_are_written_for_an_external_checker(written: Path, tmp_path: Path, solver: Solver) -> None:
+    """With each `unsat` stands its proof, in cvc5's calculus, beside the question as one that stands alone."""
+    opinions = recheck(asked(tmp_path, rule_kept(written)), solver, proofs=True)
+    assert write_proofs(opinions, tmp_path / "proofs") == 1
+    (proof,), (question,) = (tmp_path / "proofs").rglob("*.cpc"), (tmp_path / "proofs").rglob("*.smt2")
+    assert proof.read_text(encoding="utf-8").count("(step ") > 10
+    assert question.read_text(encoding="utf-8").endswith("(check-sat)\n")
+
+
+def test_the_command_says_what_it_found(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`recheck` exits 0 where all is as stated, 1 where something is not, 2 where there is nothing to read."""
+    file = tmp_path / "one" / "some.smt2"
+    file.parent.mkdir()
+    file.write_text(rule_kept(written), encoding="utf-8")
+    assert main(["recheck", str(file)]) == 0
+    assert "2 questions, 2 answered as stated; 1 unsat, each with a proof" in capsys.readouterr().out
+    file.write_text(promised(rule_kept(written)), encoding="utf-8")
+    assert main(["recheck", str(tmp_path)]) == 1
+    assert "disagrees: " in capsys.readouterr().out
+    file.write_text("(check-sat)", encoding="utf-8")
+    assert main(["recheck", str(file)]) == main(["recheck", str(tmp_path / "none")]) == 2
+    file.unlink()
+    assert main(["recheck", str(tmp_path)]) == 2
+
+
+def opinions_of(run: Path, answer: Callable[[Question], str]) -> list[Opinion]:
+    """What a solver would have said to every question of the run that answers in this way."""
+    return [Opinion(question, answer(question), 1, 0.0) for question in read(files_of([run]))]
+
+
+@pytest.mark.parametrize(
+    ("answer", "sampled", "verdict"),
+    [
+        (lambda q: q.status, False, Verdict.PROVED),
+        (lambda q: q.status, True, Verdict.TESTED),
+        (lambda q: "sat", False, Verdict.ERROR),
+        (lambda q: "unknown" if q.number == 1 and "follows" in q.name else q.status, False, Verdict.ERROR),
+    ],
+)
+def test_one_question_not_answered_as_stated_fails_the_claim(
+    written: Path, answer: Callable[[Question], str], sampled: bool, verdict: Verdict
+) -> None:
+    """A claim is proved again only where all its obligations are; a sample is tested; disagreement and silence are errors."""
+    said = opinions_of(written, answer)
+    found = second_stage.item(CLAIM_BY_ID["P12"], said, written / "smt2", sampled, "cvc5")
+    assert found.verdict is verdict
+
+
+def test_a_proof_without_files_fails_its_claims(written: Path) -> None:
+    """The stage speaks of each claim with a proof; where its obligations were not written that is an error, not silence."""
+    said = opinions_of(written, lambda q: q.status)
+    items = {c.id: second_stage.item(c, said, written / "smt2", False, "cvc5") for c in second_stage.PROVED}
+    assert {name for name, item in items.items() if item.verdict is Verdict.PROVED} == {"P12"}
+    assert "no obligation was written for hardened" in items["P1"].statement
+    assert "fleet-gate" in items["P1-ANY"].statement
+
+
+def test_the_quick_profile_asks_a_sample(written: Path, tmp_path: Path) -> None:
+    """`verify` starts cvc5 on the run's own files, some of each proof, and says how many they were."""
+    (tmp_path / "smt2" / "recorded-hardened").mkdir(parents=True)
+    for file in written.glob("smt2/recorded-hardened/*.smt2"):
+        (tmp_path / "smt2" / "recorded-hardened" / file.name).symlink_to(file)
+    found = second_stage.second_opinion(Context("quick", 1, tmp_path, lambda words: None))
+    (item,) = found.items["P12"]
+    assert item.verdict is Verdict.TESTED
+    assert item.figures["obligations"] in (second_stage.EACH, second_stage.EACH + 1, second_stage.EACH + 2)
+    assert json.loads(item.model_dump_json())["checker"] == "reprove"
+
+
+def test_without_cvc5_nothing_is_claimed(
+    written: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The extra may be missing: the command says what to install, `verify` that there is no second opinion."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(NoSolverError):
+        Solver()
+    assert main(["recheck", str(written)]) == 2
+    assert "pip install 'crashwindow[second]'" in capsys.readouterr().err
+    found = second_stage.second_opinion(Context("quick", 1, written, lambda words: None))
+    assert {item.verdict for items in found.items.values() for item in items} == {Verdict.NOT_CHECKED}

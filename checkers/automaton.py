@@ -50,6 +50,18 @@ class Divergence:
         return f"{self.event}: {self.reason}. Possible were: {shown or 'no event'}. In a state like: {state}"
 
 
+class Refusal(NamedTuple):
+    """Why an event was refused: the reason, or, where there is none yet, the letter that no state allows."""
+
+    reason: str | None
+    letter: Letter | None = None
+
+
+def refusal(reason: str | None) -> Refusal | None:
+    """The refusal with a reason, if there is one."""
+    return Refusal(reason) if reason else None
+
+
 class Automaton:
     """Keep one for many traces: what it has worked out it remembers. from_events: the fields that are compared at each event."""
 
@@ -188,31 +200,40 @@ class Automaton:
         possible = {self._value(packed, counted) for words, packed in nearest if not words}
         return f"the effect happened {fields[counted]} times, and in the model {' or '.join(sorted(possible))}"
 
+    def refused(self, index: int, event: str, number: int, refused: Refusal) -> Divergence:
+        """What is to be said of an event that was refused, in a set of states."""
+        reason, letter = refused
+        if reason is None:
+            assert letter is not None
+            reason = self.why(number, letter)
+        return self.diverges(index, event, number, reason, letter)
+
     def diverges(
         self, index: int | None, event: str, number: int, reason: str, letter: Letter | None = None
     ) -> Divergence:
-        """What is to be said of a trace that leaves the model, from a set of states: what was possible, nearest first.
+        """What is to be said of a trace that leaves the model, from a set of states: what was possible, nearest first."""
+        sample = min(self.sets[number])[0]
+        return Divergence(
+            index, event, self._possible(number, letter), self.machine.view(self.packing.unpack(sample)), reason
+        )
 
-        Near is what leaves the fields as the refused `letter` has them, up to few, and then what has its type.
-        """
-        configs = sorted(self.sets[number])
-        near: dict[str, tuple[int, bool, str]] = {}
-        for packed, tail in configs:
-            moves = [] if tail else self._moves(packed)[1]
+    def _possible(self, number: int, letter: Letter | None) -> tuple[str, ...]:
+        """What was possible. Near is what leaves the fields as the refused letter has them, up to few; then what has its type."""
+        fields = [self.packing.mask([name]) for name in self.from_events]
+        seen: set[tuple[int, str, str]] = set()
+        for packed, tail in self.sets[number]:
             if tail:
-                name = f"the rest of a batch [{', '.join(tail)}]"
-                near[name] = min(near.get(name, (99, True, name)), self._distance(packed, tail[0], name, letter))
-            for after, rule in ((after, self.machine.rules[at]) for after, at in moves):
-                name = f"{rule.name} [{', '.join(rule.emits)}]"
-                near[name] = min(near.get(name, (99, True, name)), self._distance(after, rule.emits[0], name, letter))
-        names = sorted((name for name in near if "(answer lost)" not in name), key=lambda name: near[name])
-        return Divergence(index, event, tuple(names), self.machine.view(self.packing.unpack(configs[0][0])), reason)
-
-    def _distance(self, after: int, kind: str, name: str, letter: Letter | None) -> tuple[int, bool, str]:
-        """How far what is possible is from what was refused: fields that differ, another type; then by name."""
-        if letter is None:
-            return 0, False, name
-        return self._differing(after, letter.after, self.from_events).count("≠"), kind != letter.type, name
+                seen.add((packed & self.mask, f"the rest of a batch [{', '.join(tail)}]", tail[0]))
+                continue
+            for after, index in self._moves(packed)[1]:
+                rule = self.machine.rules[index]
+                seen.add((after & self.mask, f"{rule.name} [{', '.join(rule.emits)}]", rule.emits[0]))
+        near: dict[str, tuple[int, bool, str]] = {}
+        for after, name, kind in seen:
+            wrong = sum(bool((after ^ letter.after) & mask) for mask in fields) if letter else 0
+            told = wrong, letter is not None and kind != letter.type, name
+            near[name] = min(near.get(name, told), told)
+        return tuple(sorted((name for name in near if "(answer lost)" not in name), key=near.__getitem__))
 
     def _differing(self, packed: int, code: int, names: Iterable[str]) -> str:
         fields = self.machine.by_name

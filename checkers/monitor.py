@@ -25,7 +25,7 @@ from .abstraction import (
     own,
     records_state,
 )
-from .automaton import Automaton, Divergence, Letter
+from .automaton import Automaton, Divergence, Refusal, refusal
 from .evidence import Item, Verdict
 
 BEGINNING: Final = ("job_created", "plan_generated")
@@ -122,35 +122,37 @@ class Follower:
         self, index: int, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None
     ) -> Divergence | None:
         """The event at a place of the job (from 0), between those beside it: None while the model follows."""
-        reason, letter = self._step(index, before, event, after)
-        if reason is None:
-            return None
-        return self.automaton.diverges(index, f"event {index + 1}, {describe(event)}", self.number, reason, letter)
+        refused = self.step(index, before, event, after)
+        return self.words(index, event, refused) if refused else None
 
-    def _step(
+    def step(
         self, index: int, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None
-    ) -> tuple[str | None, Letter | None]:
-        """Why the model does not follow, and what was read if it was a letter; Nones while it does."""
+    ) -> Refusal | None:
+        """The same without the words, which cost much more than the step."""
         step_id, ended = self.fold.step_id, self.fold.job in ENDED
         try:
             self.fold.take(event)
         except NotAJobError as error:
-            return str(error), None
+            return Refusal(str(error))
         if before is None or index < len(BEGINNING):
-            return out_of_place(index, event), None
+            return refusal(out_of_place(index, event))
         if event.step == step_id and event.type in COMPANIONS:
             begun, self.begun = self.begun, self.begun or event.type == "node_started"
             if not apart(event):
-                return misplaced(before, event, after, begun), None
+                return refusal(misplaced(before, event, after, begun))
         mine = belongs(event, before, step_id)
         if mine is None:
-            return AFTER_THE_END if ended else None, None
+            return refusal(AFTER_THE_END if ended else None)
         letter = self.automaton.letter(event.type, mine, self.fold.state())
         number = self.automaton.move(self.number, letter)
         if number is None:
-            return self.automaton.why(self.number, letter), letter
+            return Refusal(None, letter)
         self.number = number
-        return None, None
+        return None
+
+    def words(self, index: int, event: StoredEvent, refused: Refusal) -> Divergence:
+        """What is to be said of an event that was refused, before anything else is done."""
+        return self.automaton.refused(index, f"event {index + 1}, {describe(event)}", self.number, refused)
 
     def rest(self, beside: Mapping[str, str]) -> Divergence | None:
         """After the last event. beside: the fields that the other stores, and a witness, tell, as far as they are known."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..model.machine import Machine
-from .automaton import Automaton, Divergence, Letter
+from .automaton import Automaton, Divergence, Refusal
 from .crash_run import Trace
 from .evidence import Item, Verdict
 from .machines import machine_of
@@ -79,22 +79,28 @@ class ReaderFollower:
 
     def take(self, index: int, row: Told, queued: bool) -> Divergence | None:
         """The event at a place of the job (from 0); queued: its batch queues the job again. None while the model follows."""
-        letter: Letter | None = None
+        refused = self.step(row, queued)
+        return self.words(index, row, refused) if refused else None
+
+    def step(self, row: Told, queued: bool) -> Refusal | None:
+        """The same without the words, which cost much more than the step."""
         try:
             kind = self.reader.take(row, queued)
         except NONSENSE as error:
-            reason = f"its data mean nothing here: {type(error).__name__} {error}"
-        else:
-            if row.type in BEGINNING:
-                return None
-            letter = self.automaton.letter(kind, kind is not None or row.epoch is not None, self.reader.fields())
-            after = self.automaton.move(self.number, letter)
-            if after is not None:
-                self.number = after
-                return None
-            reason = self.automaton.why(self.number, letter)
+            return Refusal(f"its data mean nothing here: {type(error).__name__} {error}")
+        if row.type in BEGINNING:
+            return None
+        letter = self.automaton.letter(kind, kind is not None or row.epoch is not None, self.reader.fields())
+        after = self.automaton.move(self.number, letter)
+        if after is None:
+            return Refusal(None, letter)
+        self.number = after
+        return None
+
+    def words(self, index: int, row: Told, refused: Refusal) -> Divergence:
+        """What is to be said of an event that was refused, before anything else is done."""
         where = f"event {index + 1}, {row.type}" + (f" of {row.step!r}" if row.step else "")
-        return self.automaton.diverges(index, where, self.number, reason, letter)
+        return self.automaton.refused(index, where, self.number, refused)
 
     def rest(self, beside: Beside | None) -> Divergence | None:
         """After the last event. beside: what is known beside the events, if anything is."""

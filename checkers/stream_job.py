@@ -1,0 +1,357 @@
+"""One job of a stream, followed event by event in all the models that speak of it.
+
+What is kept of a job does not grow with its events: for each step of its plan a position and its first result, the readers of its
+gates and recorded values, and the last event; where a gate or a model's answer needs them, the results of the steps.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, NamedTuple, NoReturn
+
+from .abstraction import (
+    COMPENSATES,
+    JOB,
+    EffectRow,
+    Json,
+    LedgerRow,
+    NotAJobError,
+    StoredEvent,
+    StoredJob,
+    agree,
+    apart,
+    canonical,
+    records_state,
+    tells_failure,
+)
+from .automaton import Divergence
+from .monitor import AFTER_THE_END, BEGINNING, ENDED, describe, out_of_place
+from .semantics_monitor import NONSENSE, SAID, ReaderFollower
+from .semantics_records import compensation_key
+from .semantics_trace import Beside, Subject
+from .stream_lines import Records
+from .stream_readers import Readers, Refused
+from .stream_step import (
+    ABSENT,
+    AHEAD,
+    ANOTHER,
+    HYPOTHESES,
+    MEANINGLESS,
+    SAME,
+    STEP,
+    UNDO,
+    WORKED,
+    Position,
+    Positions,
+    Symbol,
+    symbol_of,
+)
+
+Contract = Callable[[Mapping[str, Json]], Mapping[str, str] | None]
+"""The declared contract of a node's tool, as values of the model's configuration fields; None for a tool that nobody knows."""
+OF_THE_JOB: Final = frozenset({*JOB, *BEGINNING, *SAID, "cancel_requested"})
+"""The types of events that each step of the job has to hear of."""
+STOPS: Final = ("job_parked", "job_failed")
+
+
+class Finding(NamedTuple):
+    """Where a job leaves a model. line: of the event; None after the last one. about: which step, node or value."""
+
+    line: int | None
+    job_id: str
+    about: str
+    model: str
+    divergence: Divergence
+
+    def __str__(self) -> str:
+        at = "" if self.line is None else f"line {self.line}: "
+        about = f", {self.about!r}" if self.about else ""
+        return f"{at}job {self.job_id!r}{about}, model of the {self.model}: {self.divergence}"
+
+
+class Diverged(Exception):
+    """The job has left a model."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(str(finding))
+        self.finding = finding
+
+
+class Track:
+    """One step: where it can be, its first result, and what those who follow no more have said."""
+
+    __slots__ = ("failed", "first", "position", "refused", "shown", "step", "undone")
+
+    def __init__(self, step: str, position: Position) -> None:
+        self.step, self.position = step, position
+        self.first: bytes | None = None
+        self.shown = ""
+        self.failed = self.undone = False
+        self.refused: dict[str, Callable[[], Finding]] = {}
+
+    def compared(self, result: Json) -> str:
+        """Whether a result is the step's first one, which is the first that anybody speaks of."""
+        shown = repr(result)
+        if shown == self.shown:  # equal for equal values only, and much quicker than canonical JSON
+            return SAME
+        try:
+            told = hashlib.sha256(canonical(result)).digest()
+        except (ValueError, OverflowError):
+            return MEANINGLESS
+        if self.first is None:
+            self.first, self.shown = told, shown
+        return SAME if told == self.first else ANOTHER
+
+    @property
+    def name(self) -> str:
+        """What the step's result is called in the model, as far as is known."""
+        return "partial" if self.failed else "first"
+
+
+class Job:
+    """A live job. beyond: the steps that went where their model does not go, each with what it has to say."""
+
+    def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
+        self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
+        self.version, self.status = 0, "open"
+        self.before: StoredEvent | None = None
+        self.pending: tuple[int, StoredEvent] | None = None
+        self.tracks: dict[str, Track] = {}
+        self.idle: set[Track] = set()
+        self.readers: Readers | None = None
+        self.undoing = self.undo_asked = False
+        self.undo_keys: set[Json] = set()
+        self.stopped: set[str] = set()
+        self.beyond: dict[str, Finding] = {}
+
+    def take(self, line: int, event: StoredEvent) -> None:
+        """The next event. One that is read together with what follows waits for that. Raises Diverged."""
+        self.version = event.version
+        if self.pending is not None:
+            pending, self.pending = self.pending, None
+            self._read(*pending, event)
+        if event.type in AHEAD:
+            self.pending = line, event
+        else:
+            self._read(line, event, None)
+
+    def end(self) -> None:
+        """After the last event: no batch is half written, and the other records are the models' too. Raises Diverged."""
+        if self.pending is not None:
+            pending, self.pending = self.pending, None
+            self._read(*pending, None)
+        if self.records is not None:
+            try:
+                agree(self.records.line, self.status, self.version)
+            except NotAJobError as error:
+                raise Diverged(self._in_the_end("", "job", str(error))) from error
+        if self.readers is None:
+            return
+        rows = _Rows(self.records)
+        for track in self.tracks.values():
+            self._end_of(track, rows)
+        if refused := self.readers.rest(self.records.beside() if self.records else None):
+            raise Diverged(Finding(None, self.job_id, refused.about, refused.machine, refused.divergence))
+
+    def _read(self, line: int, event: StoredEvent, after: StoredEvent | None) -> None:
+        """One event, between those beside it."""
+        before, self.before = self.before, event
+        if self.readers is None or before is None:
+            self._begin(line, event)
+            return
+        step, of_the_job = event.step, event.type in OF_THE_JOB
+        if self.status in ENDED:
+            self._refuse_event(line, event, AFTER_THE_END)
+        if step is not None and step not in self.readers.subject.nodes:
+            self._refuse_event(line, event, f"the plan has no node {step!r}")
+        if of_the_job or COMPENSATES in event.data:
+            self._note(event)
+        if of_the_job:
+            for track in self.tracks.values():
+                self._move(line, track, before, event, after)
+            self.idle.update(self.tracks.values())
+        else:
+            track_or_none = self.tracks.get(step) if step is not None else None
+            if event.epoch is not None and self.idle:
+                self._elsewhere(line, event, track_or_none)
+            if track_or_none is not None:
+                self._move(line, track_or_none, before, event, after)
+                self.idle.add(track_or_none)
+        if self.readers.every or event.type == "command_committed":
+            self._beyond_steps(line, event, after, of_the_job)
+
+    def _begin(self, line: int, event: StoredEvent) -> None:
+        """The first two events: the job, and its plan."""
+        if reason := out_of_place(event.version - 1, event):
+            self._refuse_event(line, event, reason)
+        if event.version < len(BEGINNING):
+            return
+        try:
+            nodes = {node["id"]: node for node in event.data["plan"]["nodes"]}
+            for name, node in nodes.items():
+                if "tool" in node:
+                    declared = self.contract(node) if self.contract else None
+                    self.tracks[name] = Track(name, self.positions.start(declared))
+            self.readers = Readers(Subject(self.job_id, nodes), self.positions.semantics)
+        except NONSENSE as error:
+            self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")
+        self.idle.update(self.tracks.values())
+        for row in _Rows(self.records).first_effects():
+            if row.step in self.tracks:
+                self.tracks[row.step].compared(row.output)
+
+    def _note(self, event: StoredEvent) -> None:
+        """What the whole job has to remember of an event."""
+        kind, data = event.type, event.data
+        self.status = JOB.get(kind, self.status)
+        self.undo_asked = self.undo_asked or kind == "compensation_requested"
+        self.undoing = self.undoing or self.undo_asked
+        if COMPENSATES in data:
+            self.undoing = True
+            self.undo_keys.add(str(data.get("idempotency_key")))
+            if event.step in self.tracks:
+                self.tracks[event.step].undone = True
+        named = self.tracks.get(str(event.step or data.get("step"))) if kind in STOPS else None
+        if named is not None and named.first is not None:
+            self.stopped.add(named.step)
+
+    # The models of a step, and of its compensation.
+
+    def _move(
+        self, line: int, track: Track, before: StoredEvent, event: StoredEvent, after: StoredEvent | None
+    ) -> None:
+        """Let a step's followers take an event."""
+        result = ABSENT
+        if event.step == track.step and "result" in event.data and not apart(event):
+            result = track.compared(event.data["result"])
+        if "failed" in event.data and event.step == track.step:
+            track.failed = track.failed or tells_failure(event)
+        self._go(line, track, symbol_of(track.step, before, event, after, result), event)
+
+    def _elsewhere(self, line: int, event: StoredEvent, mine: Track | None) -> None:
+        """A worker's event of one step tells the others that a worker is at work. Once is enough until they hear of more."""
+        others = [track for track in self.idle if track is not mine]
+        for track in others:
+            self._go(line, track, WORKED, event)
+        self.idle.difference_update(others)
+
+    def _go(self, line: int, track: Track, symbol: Symbol, event: StoredEvent) -> None:
+        """On to the next position, with a note of who does not follow. Raises Diverged where that counts."""
+        position = track.position
+        try:
+            after = position.moves.get(symbol) or self.positions.move(position, symbol)
+        except TypeError:
+            self._refuse_event(line, event, "its data mean nothing here: they are no plain values")
+        track.position = after
+        if len(after.living) < len(position.living):
+            for name in position.living.keys() - after.living.keys():
+                track.refused[name] = partial(self._words, line, track.step, position, symbol, name, event)
+        if track.refused:
+            self._judge(track)
+
+    def _words(
+        self, line: int, step: str, position: Position, symbol: Symbol, name: str, event: StoredEvent
+    ) -> Finding:
+        """What one who does not follow has to say; said only where it counts, since the words cost much more than the step."""
+        model = "compensation" if name == UNDO else "step"
+        return Finding(line, self.job_id, step, model, self.positions.words(position, symbol, name, event))
+
+    def _judge(self, track: Track) -> None:
+        """Whether what was refused counts: of a compensation if there is one; under a name of the result, once it is known."""
+        refused = track.refused
+        if UNDO in refused and (self.undo_asked or track.undone):
+            raise Diverged(refused[UNDO]())
+        if track.name in refused and (track.failed or all(each in refused for each in HYPOTHESES)):
+            self._leaves(track, refused[track.name])
+
+    def _leaves(self, track: Track, words: Callable[[], Finding]) -> None:
+        """A step leaves its model: a divergence, unless the job has gone where that model does not go."""
+        if not self.undoing and self.stopped <= {track.step}:
+            raise Diverged(words())
+        if track.step not in self.beyond:
+            self.beyond[track.step] = words()
+
+    def _end_of(self, track: Track, rows: "_Rows") -> None:
+        """A step after the last event of its job."""
+        step = track.step
+        ledger, effects = rows.of(step, self.undo_keys)
+        track.failed = track.failed or any(row.failed for row in effects)
+        if track.name in track.refused:
+            self._leaves(track, track.refused[track.name])
+            return
+        try:
+            told = _told(track) if self.records else None
+            stored = StoredJob(self.job_id, (), ledger, effects)
+            beside = records_state(stored, step, told) if told else {}
+        except (NotAJobError, ValueError) as error:
+            self._leaves(track, partial(self._in_the_end, step, "step", str(error)))
+            return
+        if found := self.positions.rest(track.position, track.name, beside):
+            self._leaves(track, partial(Finding, None, self.job_id, step, "step", found))
+        undo = track.position.living.get(UNDO)
+        if isinstance(undo, ReaderFollower) and (self.undo_asked or track.undone):
+            found = undo.rest(rows.renamed(step) if self.records else None)
+            if found:
+                raise Diverged(Finding(None, self.job_id, step, "compensation", found))
+
+    # Beside the steps.
+
+    def _beyond_steps(self, line: int, event: StoredEvent, after: StoredEvent | None, of_the_job: bool) -> None:
+        """Let the readers of gates and recorded values take an event."""
+        assert self.readers is not None
+        try:
+            refused: Refused | None = self.readers.take(event, after, of_the_job)
+        except NONSENSE as error:
+            self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")
+        if refused:
+            raise Diverged(Finding(line, self.job_id, refused.about, refused.machine, refused.divergence))
+
+    def _refuse_event(self, line: int, event: StoredEvent, reason: str) -> NoReturn:
+        """No model speaks of the event. Raises Diverged."""
+        said = Divergence(event.version - 1, f"event {event.version}, {describe(event)}", (), {}, reason)
+        raise Diverged(Finding(line, self.job_id, event.step or "", "job", said))
+
+    def _in_the_end(self, about: str, model: str, reason: str) -> Finding:
+        said = Divergence(None, "after the last event", (), {}, reason)
+        return Finding(None, self.job_id, about, model, said)
+
+
+def _told(track: Track) -> Callable[[Json], str]:
+    """What a result in a record is called in the model."""
+
+    def told(result: Json) -> str:
+        compared = track.compared(result)
+        if compared == MEANINGLESS:
+            raise ValueError("a result has no canonical JSON")
+        return track.name if compared == SAME else "other"
+
+    return told
+
+
+class _Rows:
+    """The records of a job, by step."""
+
+    def __init__(self, records: Records | None) -> None:
+        self.ledger: dict[str, list[LedgerRow]] = defaultdict(list)
+        self.effects: dict[str, list[EffectRow]] = defaultdict(list)
+        self.undoing: set[str] = set()
+        for held in records.ledger if records else ():
+            self.ledger[held.step].append(held)
+            self.undoing.add(compensation_key(held.key))
+        for effect in records.effects if records else ():
+            self.effects[effect.step].append(effect)
+
+    def first_effects(self) -> list[EffectRow]:
+        """The effects of the steps, without those of their compensations."""
+        return [row for rows in self.effects.values() for row in rows if row.key not in self.undoing]
+
+    def of(self, step: str, undo_keys: set[Json]) -> tuple[tuple[LedgerRow, ...], tuple[EffectRow, ...]]:
+        """The records of a step, without those of its compensation, whose keys its events name."""
+        ledger = tuple(row for row in self.ledger[step] if row.key not in undo_keys)
+        return ledger, tuple(row for row in self.effects[step] if row.key not in undo_keys)
+
+    def renamed(self, step: str) -> Beside:
+        """All records of a step, as those of the stand-in that the remembered reader speaks of."""
+        ledger = tuple((STEP, row.key, row.status) for row in self.ledger[step])
+        return Beside(ledger, tuple((STEP, row.key, "tool", row.output) for row in self.effects[step]), ())

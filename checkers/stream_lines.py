@@ -1,0 +1,152 @@
+"""A recorded event stream: JSON lines, one event or one job's records each (docs/check-trace.md has the format).
+
+What is wrong with a line as such is said here, with its number and the remedy. Whether the events are a run of the model is not
+asked here.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, NoReturn
+
+from ..runtime.errors import CommandError
+from .abstraction import EffectRow, JobLine, Json, LedgerRow, StoredEvent
+from .semantics_trace import Beside
+
+TYPES: Final = frozenset({
+    "job_created", "plan_generated", "decision_snapshot", "node_started", "tool_invocation_started", "tool_invocation_finished",
+    "state_changed", "command_committed", "retry_scheduled", "invocation_resolved", "node_finished", "state_checkpointed",
+    "job_waiting", "signal_received", "wait_completed", "job_parked", "cancel_requested", "confirmation_warned",
+    "replay_confirmed", "compensation_requested", "compensation_started", "step_compensated", "compensation_failed",
+    "job_requeued", "job_completed", "job_failed", "job_cancelled",
+})  # fmt: skip
+"""Every type of event (T-EVENT)."""
+
+
+class StreamError(CommandError):
+    """A line that is no part of an event stream; names the line and the remedy."""
+
+    def __init__(self, number: int, wrong: str, remedy: str) -> None:
+        super().__init__(f"line {number}: {wrong}: {remedy}")
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the stores hold about a job beside its events, as it is after the last of them."""
+
+    line: JobLine
+    ledger: tuple[LedgerRow, ...]
+    effects: tuple[EffectRow, ...]
+    kinds: tuple[str, ...]
+    """Of the effects, in their order."""
+    answers: tuple[tuple[str, str | None], ...]
+
+    def beside(self) -> Beside:
+        """The same for the readers of gates, compensations and recorded values; nobody has watched the world."""
+        effects = zip(self.effects, self.kinds, strict=True)
+        return Beside(
+            tuple((row.step, row.key, row.status) for row in self.ledger),
+            tuple((row.step, row.key, kind, row.output) for row, kind in effects),
+            self.answers,
+        )
+
+
+class Line(NamedTuple):
+    """One line: an event, or the records of a job, which stand before its first event."""
+
+    number: int
+    job_id: str
+    said: StoredEvent | Records
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_decode: Final = json.JSONDecoder(parse_constant=_refuse).raw_decode
+
+
+def lines(raw: Iterable[bytes]) -> Iterator[Line]:
+    """The lines of a stream, blank ones left out. Raises StreamError at the first that is none."""
+    for number, line in enumerate(raw, 1):
+        text = line.decode("utf-8", "surrogateescape").strip()
+        if text:
+            yield line_of(number, parsed(number, text, line))
+
+
+def parsed(number: int, text: str, line: bytes) -> Json:
+    """The JSON value of a line."""
+    try:
+        text.encode()
+        value, end = _decode(text)
+        if end == len(text):
+            return value
+        wrong = f"something follows the JSON value, at character {end + 1}"
+    except UnicodeEncodeError:
+        wrong = "it is not UTF-8"
+    except (ValueError, RecursionError) as error:
+        wrong = f"it is not JSON ({error})"
+    if not line.endswith(b"\n"):
+        raise StreamError(number, "the last line is cut off", "copy the stream again, or remove that line")
+    raise StreamError(number, wrong, "write one JSON object a line, as `crashwindow trace` does")
+
+
+def line_of(number: int, value: Json) -> Line:
+    """What a line's JSON value says."""
+    if type(value) is not dict or type(job_id := value.get("job_id")) is not str:
+        raise StreamError(number, "it is no object with a job_id", "give each line the id of its job, a text")
+    kind = value.get("type")
+    if kind is None and "records" in value:
+        return Line(number, job_id, records_of(number, value["records"]))
+    if kind not in TYPES:
+        known = ", ".join(sorted(TYPES))
+        raise StreamError(
+            number, f"there is no event type {kind!r}", f"use the release that wrote it, or one of {known}"
+        )
+    get = value.get
+    version, step, epoch, data = get("version"), get("step"), get("epoch"), get("data", {})
+    if type(version) is not int or version < 1:
+        raise StreamError(number, f"version {version!r} is no number from 1", "number the events of each job from 1")
+    if step is not None and type(step) is not str:
+        raise StreamError(number, f"step {step!r} is no text", "give the id of a node of the plan, or null")
+    if epoch is not None and type(epoch) is not int:
+        raise StreamError(
+            number, f"epoch {epoch!r} is no number", "give the worker's epoch, or null for a person or client"
+        )
+    if type(data) is not dict:
+        raise StreamError(number, "data is no object", "write the event's data as a JSON object")
+    return Line(number, job_id, StoredEvent(version, "", kind, step, epoch, data))
+
+
+def records_of(number: int, value: Json) -> Records:
+    """The records of a job, from JSON."""
+    try:
+        return Records(
+            JobLine(value["status"], value["version"]),
+            tuple(LedgerRow(row["step"], row["status"], row["result"], row["key"]) for row in value["ledger"]),
+            tuple(EffectRow(row["step"], row["output"], row["failed"], row["key"]) for row in value["effects"]),
+            tuple(row["kind"] for row in value["effects"]),
+            tuple((row["decision"], row["digest"]) for row in value["answers"]),
+        )
+    except (KeyError, TypeError) as error:
+        missing = (
+            f"it has no {error}" if isinstance(error, KeyError) else "it holds something else than objects and lists"
+        )
+        raise StreamError(
+            number, f"the records are incomplete: {missing}", "export them with `crashwindow trace`"
+        ) from error
+
+
+def written(job_id: str, said: StoredEvent | Records, at: float | None = None) -> dict[str, Any]:
+    """A line as it is written; at: when the event was stored, in seconds."""
+    if isinstance(said, StoredEvent):
+        head: dict[str, Json] = {"job_id": job_id, "version": said.version, "type": said.type, "step": said.step}
+        return {**head, "epoch": said.epoch, "at": at, "data": said.data}
+    effects = zip(said.effects, said.kinds, strict=True)
+    records = {
+        **said.line._asdict(),
+        "ledger": [row._asdict() for row in said.ledger],
+        "effects": [{**row._asdict(), "kind": kind} for row, kind in effects],
+        "answers": [{"decision": decision, "digest": digest} for decision, digest in said.answers],
+    }
+    return {"job_id": job_id, "records": records}

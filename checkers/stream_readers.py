@@ -1,0 +1,85 @@
+"""The gates and recorded values of one job of a stream, followed event by event.
+
+A reader hears the events of its own nodes, and those of the job. Of all others it has to know one thing, that a worker was at
+work, and once is enough until it hears again: so that the cost of an event does not grow with the number of readers.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from .abstraction import StoredEvent
+from .automaton import Divergence
+from .semantics_monitor import ReaderFollower, SemanticsMonitor, queues
+from .semantics_trace import Beside, Reader, RecordedReader, Subject, of_nodes, recorded_input
+
+SAID_OF_VALUES = frozenset({"command_id", "kind", "result"})
+"""What the record of a value says; without it nobody can tell whose it is."""
+
+
+class Refused(NamedTuple):
+    """What one of them has to say. about: the gate, node or value; nothing where it is the record itself that means nothing."""
+
+    machine: str
+    about: str
+    divergence: Divergence
+
+
+class Readers:
+    """The readers of a job. Raises one of `NONSENSE` for a plan that means nothing."""
+
+    def __init__(self, subject: Subject, semantics: SemanticsMonitor) -> None:
+        self.subject, self.semantics = subject, semantics
+        self.every: list[ReaderFollower] = []
+        self.hearing: dict[str, list[ReaderFollower]] = defaultdict(list)
+        self.idle: dict[ReaderFollower, None] = {}
+        self.worked = False
+        for reader in of_nodes(subject):
+            self._listen(reader)
+
+    def _listen(self, reader: Reader) -> ReaderFollower:
+        follower = self.semantics.follower(reader)
+        self.every.append(follower)
+        for name in dict.fromkeys(reader.hears):
+            self.hearing[name].append(follower)
+        self.idle[follower] = None
+        return follower
+
+    def take(self, event: StoredEvent, after: StoredEvent | None, of_the_job: bool) -> Refused | None:
+        """The next event, and the one behind it where they are read together. The first reader that does not follow."""
+        told = event.type == "command_committed"
+        lacking = told and not event.data.keys() >= SAID_OF_VALUES
+        if self.every and told and not lacking:
+            self.subject.note(event)
+        if told and not lacking and recorded_input(event):
+            self._input(event.data["command_id"])
+        hears = self.every if of_the_job or lacking else self._hearing(event, told)
+        others = [each for each in self.idle if each not in hears] if event.epoch is not None else []
+        queued = queues(event, after)
+        for follower in (*hears, *others):
+            if found := follower.take(event.version - 1, event, queued):
+                return Refused(follower.reader.policy.partition("-")[0], follower.reader.about, found)
+        for follower in others:
+            del self.idle[follower]
+        self.idle.update(dict.fromkeys(hears))
+        self.worked = self.worked or event.epoch is not None
+        return None
+
+    def _hearing(self, event: StoredEvent, told: bool) -> list[ReaderFollower]:
+        """Who reads an event of a node: by the node, or by the command that it records."""
+        names = {event.step, event.data["command_id"]} if told else {event.step}
+        return list(dict.fromkeys(each for name in names for each in self.hearing.get(str(name), ())))
+
+    def _input(self, command: str) -> None:
+        """A value that a tool is told: at its first record, before which nothing was said of it, and workers were at work."""
+        if command in self.hearing and any(each.reader.about == command for each in self.hearing[command]):
+            return
+        follower = self._listen(RecordedReader(self.subject, command.partition("#")[0], command))
+        if self.worked:
+            follower.take(0, StoredEvent(0, "", "state_checkpointed", None, 1, {}), False)
+
+    def rest(self, beside: Beside | None) -> Refused | None:
+        """After the last event: the first reader that does not agree with what is known beside the events."""
+        for follower in self.every:
+            if found := follower.rest(beside):
+                return Refused(follower.reader.policy.partition("-")[0], follower.reader.about, found)
+        return None

@@ -1,0 +1,190 @@
+"""Where one step of a job can be in its models, remembered: what many jobs do alike is worked out once.
+
+A position is what the followers of the two models know after some events: the step's own (twice, for whether its result says that
+the step failed is known only in the end) and its compensation's. An event comes as a symbol, which holds exactly what the
+followers are then shown: a stand-in event is built from it. What a symbol leaves out they never see, so that a remembered answer
+is the answer for every event with that symbol. Results are in it as `same` or `another`, compared before.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final
+
+from ..model.step import build
+from .abstraction import COMPENSATES, Json, StoredEvent
+from .automaton import Divergence, Refusal
+from .monitor import BEGINNING, Follower, Monitor
+from .semantics_monitor import SAID, ReaderFollower, SemanticsMonitor, queues
+from .semantics_trace import CompensationReader
+
+Symbol = tuple[Any, ...]
+STEP: Final = "the step"
+PLACES: Final = {"its": STEP, "another": "another step", "none": None}
+SAME, ANOTHER, MEANINGLESS = "same", "another", "meaningless"
+ABSENT: Final = "absent from the data"
+PICKED: Final[Mapping[str, tuple[str, ...]]] = {
+    "node_started": (),
+    "state_changed": (),
+    "state_checkpointed": (),
+    "tool_invocation_started": ("attempt",),
+    "tool_invocation_finished": ("attempt", "outcome"),
+    "command_committed": ("kind",),
+}
+"""The data that a symbol holds, by type of event, beside the result; of every other type ALL of these."""
+ALL: Final = ("attempt", "outcome", "answer", "result_type", "reason", "kind")
+BEHIND: Final = ("state_changed", "job_requeued", "job_cancelled")
+"""Events that are read together with the one before them, ..."""
+AHEAD: Final = ("node_started", *SAID)
+"""... and with the one behind them."""
+HYPOTHESES: Final = ("first", "partial")
+"""What a step's result may be called in the model."""
+UNDO: Final = "compensation"
+LIMIT: Final = 100_000
+"""How many positions are remembered. Beyond that all are forgotten: a stream made to fill the memory does not."""
+
+WORKED: Final[Symbol] = ("state_checkpointed", "another", True, None, None, False, ABSENT, ABSENT)
+"""A worker's event of another step: all that it says of this one is that a worker was at work. Saying it twice says no more."""
+
+
+def place(step: object, step_id: str) -> str:
+    """Whose an event is, seen from a step."""
+    return "none" if step is None else "its" if step == step_id else "another"
+
+
+def symbol_of(
+    step_id: str, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None, result: str
+) -> Symbol:
+    """An event, between those beside it, as the followers of a step are shown it. result: what its result is, or ABSENT."""
+    kind, data = event.type, event.data
+    names = PICKED.get(kind, ALL)
+    return (
+        kind,
+        place(event.step, step_id),
+        event.epoch is not None,
+        (before.type, place(before.step, step_id)) if before is not None and kind in BEHIND else None,
+        (after.type, place(after.step, step_id), after.epoch is not None)
+        if after is not None and kind in AHEAD
+        else None,
+        COMPENSATES in data,
+        place(data["step"], step_id) if "step" in data else ABSENT,
+        result,
+        *[data.get(name, ABSENT) for name in names],
+    )
+
+
+def stand_ins(symbol: Symbol) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:
+    """The event that a symbol stands for, between stand-ins of those beside it."""
+    kind, whose, worker, before, after, undoes, named, result, *picked = symbol
+    names = PICKED.get(str(kind), ALL)
+    data: dict[str, Json] = {name: value for name, value in zip(names, picked, strict=True) if value is not ABSENT}
+    data |= {COMPENSATES: True} if undoes else {}
+    data |= {"step": PLACES[str(named)]} if named is not ABSENT else {}
+    data |= {"result": result} if result is not ABSENT else {}
+    event = StoredEvent(0, "", str(kind), PLACES[str(whose)], 1 if worker else None, data)
+    return _beside(before) or StoredEvent(0, "", "", None, None, {}), event, _beside(after)
+
+
+def _beside(seen: Any) -> StoredEvent | None:
+    """The stand-in of an event beside another."""
+    if seen is None:
+        return None
+    kind, whose, *worker = seen
+    return StoredEvent(0, "", kind, PLACES[whose], 1 if worker == [True] else None, {})
+
+
+def judge_of(hypothesis: str) -> Callable[[Json], str]:
+    """What a compared result is called in the model."""
+
+    def told(result: Json) -> str:
+        if result == MEANINGLESS:
+            raise ValueError("the result has no canonical JSON")
+        return hypothesis if result == SAME else "other"
+
+    return told
+
+
+class Position:
+    """Where a step can be. living: a follower for each hypothesis, and for the compensation, that has not been refused yet."""
+
+    __slots__ = ("ends", "living", "moves")
+
+    def __init__(self, living: Mapping[str, Follower | ReaderFollower]) -> None:
+        self.living = living
+        self.moves: dict[Symbol, Position] = {}
+        self.ends: dict[Hashable, Divergence | None] = {}
+
+
+class Positions:
+    """Every position met so far. Keep it for as many jobs as there are."""
+
+    def __init__(self) -> None:
+        self.monitor, self.semantics = Monitor(build()), SemanticsMonitor()
+        self.known: dict[Hashable, Position] = {}
+        self.starts: dict[Hashable, Position] = {}
+
+    def start(self, declared: Mapping[str, str] | None) -> Position:
+        """Behind the plan. declared: the tool's contract, as values of the model's configuration fields."""
+        key = tuple(sorted(declared.items())) if declared else ()
+        if key not in self.starts:
+            living: dict[str, Follower | ReaderFollower] = {
+                each: self.monitor.follower(STEP, judge_of(each), declared) for each in HYPOTHESES
+            }
+            self.starts[key] = self._known({**living, UNDO: self.semantics.follower(CompensationReader(STEP))})
+        return self.starts[key]
+
+    def move(self, position: Position, symbol: Symbol) -> Position:
+        """The position behind an event. TypeError for a symbol that cannot be remembered: its data are no plain values."""
+        after = position.moves.get(symbol)
+        if after is None:
+            tried = {name: tried_on(follower, symbol) for name, follower in position.living.items()}
+            living = {name: twin for name, (twin, refused) in tried.items() if refused is None}
+            after = position.moves[symbol] = self._known(living)
+        return after
+
+    def words(self, position: Position, symbol: Symbol, name: str, event: StoredEvent) -> Divergence:
+        """What one who does not follow has to say of an event, whose symbol this is."""
+        twin, refused = tried_on(position.living[name], symbol)
+        assert refused is not None
+        return twin.words(event.version - 1, event, refused)
+
+    def rest(self, position: Position, name: str, beside: Mapping[str, str]) -> Divergence | None:
+        """What one who follows has to say in the end. beside: the fields that the other records tell, if there are any."""
+        key = name, *beside.items()
+        if key not in position.ends:
+            follower = position.living[name]
+            assert isinstance(follower, Follower)
+            position.ends[key] = follower.rest(beside)
+        return position.ends[key]
+
+    def _known(self, living: dict[str, Follower | ReaderFollower]) -> Position:
+        key = tuple((name, signature_of(follower)) for name, follower in living.items())
+        if key not in self.known:
+            if len(self.known) >= LIMIT:
+                self.known.clear()
+                self.starts.clear()
+            self.known[key] = Position(living)
+        return self.known[key]
+
+
+def tried_on(follower: Follower | ReaderFollower, symbol: Symbol) -> tuple[Follower | ReaderFollower, Refusal | None]:
+    """A twin of a follower behind an event, and whether it was refused."""
+    before, event, after = stand_ins(symbol)
+    twin = copy_of(follower)
+    if isinstance(twin, Follower):
+        return twin, twin.step(len(BEGINNING), before, event, after)
+    return twin, twin.step(event, queues(event, after))
+
+
+def copy_of(follower: Follower | ReaderFollower) -> Follower | ReaderFollower:
+    """The same, to go on from by itself."""
+    if isinstance(follower, Follower):
+        return follower.copy()
+    assert isinstance(follower.reader, CompensationReader)
+    return ReaderFollower(follower.automaton, follower.reader.copy(), follower.number)
+
+
+def signature_of(follower: Follower | ReaderFollower) -> Hashable:
+    """Equal for followers that will say the same."""
+    if isinstance(follower, Follower):
+        return follower.signature()
+    assert isinstance(follower.reader, CompensationReader)
+    return follower.number, *follower.reader.signature()

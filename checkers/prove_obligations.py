@@ -21,18 +21,28 @@ def obligations(machine: Machine, properties: Sequence[Property], invariant: Seq
     start = conj([code.initial(), disj(code.guard(c.never) for c in invariant)])
     yield Obligation("a start satisfies the invariant", "initial", "unsat", start, free=True)
     for rule in machine.rules:
-        breaks = disj(code.guard_after(rule, c.never) for c in affected(rule, invariant))
-        goal = conj([code.enabled(rule), breaks])
-        yield Obligation(f"{rule.name} keeps the invariant", "rule", "unsat", goal, rule=rule.name)
+        yield keeps(code, invariant, rule)
     for p in properties:
         if p.never:
             forbidden = disj(code.guard(g) for g in p.never)
             yield Obligation(f"{p.id} follows", "property", "unsat", forbidden, property=p.id)
         for rule in machine.rules:
-            goal = conj([code.enabled(rule), disj(_taken_back(code, p, rule))])
-            if goal != "false":  # the rule writes nothing that the property protects
-                yield Obligation(f"{rule.name} keeps {p.id}", "grows", "unsat", goal, rule=rule.name, property=p.id)
+            yield from preserves(code, p, rule)
     yield from _health(code, properties)
+
+
+def keeps(code: Encoding, invariant: Sequence[Clause], rule: Rule) -> Obligation:
+    """A rule that fires where the invariant holds leads to where it holds."""
+    breaks = disj(code.guard_after(rule, c.never) for c in affected(rule, invariant))
+    goal = conj([code.enabled(rule), breaks])
+    return Obligation(f"{rule.name} keeps the invariant", "rule", "unsat", goal, rule=rule.name)
+
+
+def preserves(code: Encoding, p: Property, rule: Rule) -> Iterator[Obligation]:
+    """A rule takes nothing back that the property protects; nothing to ask where it writes nothing of the kind."""
+    goal = conj([code.enabled(rule), disj(_taken_back(code, p, rule))])
+    if goal != "false":
+        yield Obligation(f"{rule.name} keeps {p.id}", "grows", "unsat", goal, rule=rule.name, property=p.id)
 
 
 def _health(code: Encoding, properties: Sequence[Property]) -> Iterator[Obligation]:

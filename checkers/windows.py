@@ -86,12 +86,12 @@ def _derive(space: Space, window: Window, states: list[int], ends: "_Ends") -> D
     durable = space.packing.mask(f.name for f in space.machine.fields if f.scope is Scope.DURABLE)
     unlike = {state & durable: state for state in states}.values()
     recoveries = {
-        r for state in unlike for r in _recovery(space.machine, space.machine.view(space.packing.unpack(state)))
+        r for state in unlike for r in recovery(space.machine, space.machine.view(space.packing.unpack(state)))
     }
     return Derived(window, len(states), frozenset(recoveries), space.values(states, "effects"), ends.of(states))
 
 
-def _recovery(machine: Machine, view: Mapping[str, str]) -> Iterable[str]:
+def recovery(machine: Machine, view: Mapping[str, str]) -> Iterable[str]:
     """The rules of T-RECOVER that fire once a worker has claimed the job and read the stores."""
     if view["job"] != "open":
         return []

@@ -1,0 +1,243 @@
+"""Plausible bugs of the contract engine, planted for as long as a check lasts (E-TRUST, teeth)."""
+
+import json
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..model.contract import HARDENED, Status, target
+from ..runtime import sqlite_schema
+from ..runtime.contracts import (
+    drafts,
+    nodes,
+    operations,
+    rules,
+    runner,
+    sqlite_contract_statements,
+    sqlite_contracts,
+    write_batch,
+)
+from ..runtime.contracts.commands import ContractPorts, LoadHolders, Write
+from ..runtime.contracts.records import ExecutionContract, replaced
+from ..runtime.contracts.release import release
+from ..runtime.contracts.step import execute
+from ..runtime.contracts.store import Batch
+from ..runtime.protocol import Step
+from . import contract_life
+from .substitute import Patch
+
+
+def second_answer(patch: Patch) -> None:
+    """The store takes a second answer in the place of the first."""
+    patch.setattr(sqlite_contracts._SqliteRows, "answered", lambda *_: None)
+    patch.setattr(
+        sqlite_contract_statements,
+        "ADD_ANSWER",
+        sqlite_contract_statements.ADD_ANSWER.replace("INSERT", "INSERT OR REPLACE"),
+    )
+
+
+def no_compare_and_set(patch: Patch) -> None:
+    """Whatever version a writer has seen, it is taken for the newest."""
+    move_all, checkpoint = write_batch._move_all, write_batch._checkpoint
+
+    def newest(rows: Any, moves: Any, at: float) -> None:
+        for index, move in enumerate(moves):
+            moves_before = sum(m.execution_id == move.execution_id and m.trigger is not None for m in moves[:index])
+            current = rows.contract(move.execution_id).version + moves_before
+            moves = (*moves[:index], replace(move, expected=current), *moves[index + 1 :])
+        move_all(rows, moves, at)
+
+    def forced(rows: Any, batch: Batch, state: Any, at: float) -> None:
+        checkpoint(rows, batch, state.model_copy(update={"version": rows.state_version(state.session_id) + 1}), at)
+
+    patch.setattr(write_batch, "_move_all", newest)
+    patch.setattr(write_batch, "_checkpoint", forced)
+
+
+def consent_kept(patch: Patch) -> None:
+    """A run does not use its approval up."""
+    original = rules.moved
+
+    def planted(*arguments: Any) -> Any:
+        after, transition = original(*arguments)
+        return replaced(after, consent_used=False), transition
+
+    patch.setattr(write_batch, "moved", planted)
+
+
+def denial_frees(patch: Patch) -> None:
+    """A denial releases the key."""
+    original = sqlite_contracts._SqliteRows.move
+
+    def planted(self: Any, contract: ExecutionContract, *more: Any) -> None:
+        original(self, contract, *more)
+        if contract.status is Status.REJECTED:
+            self.reopen(contract.execution_id, "nobody", 0.0)
+
+    patch.setattr(sqlite_contracts._SqliteRows, "move", planted)
+
+
+def release_in_two(patch: Patch) -> None:
+    """The resume of a request, and what it releases, are two writes."""
+    original = release
+
+    def planted(session: Any) -> Generator[Any, Any, Any]:
+        core = original(session)
+        reply = None
+        while True:
+            try:
+                command = core.send(reply)
+            except StopIteration as stop:
+                return stop.value
+            if isinstance(command, Write) and len(command.batch.moves) > 1:
+                batch = command.batch
+                yield Write(replace(batch, id=f"{batch.id}.first", moves=batch.moves[:1], state=None))
+                command = Write(replace(batch, moves=batch.moves[1:]))
+            reply = yield command
+
+    patch.setattr(runner, "release", planted)
+
+
+def orphan_again(patch: Patch) -> None:
+    """An orphan is executed again while an attempt is open."""
+    original = Step.recover
+
+    def planted(self: Step) -> Any:
+        need = original(self)
+        return "execute" if need == "open" else need
+
+    patch.setattr(Step, "recover", planted)
+
+
+def supersede_in_two(patch: Patch) -> None:
+    """The old contract is cancelled, and then the new one is created."""
+    original = operations._write
+
+    def planted(ports: ContractPorts, batch: Batch, contract: ExecutionContract, perform: Any) -> None:
+        if batch.creates:
+            original(ports, replace(batch, creates=(), state=None), contract, perform)
+            batch = replace(batch, moves=())
+        original(ports, batch, contract, perform)
+
+    patch.setattr(operations, "_write", planted)
+
+
+def timeout_cancels(patch: Patch) -> None:
+    """A timeout while running is a cancellation."""
+    row = {**HARDENED[Status.RUNNING], "timeout": Status.CANCELLED}
+    table: Any = {**HARDENED, Status.RUNNING: row}
+    patch.setattr(rules, "target", lambda state, trigger, actor, kind: target(state, trigger, actor, kind, table))
+
+
+def request_ends_alone(patch: Patch) -> None:
+    """What a request defers does not end with it."""
+    patch.setattr(write_batch, "_end_deferred", lambda *_: None)
+
+
+def doubt_is_failure(patch: Patch) -> None:
+    """An error that proves nothing is a failure."""
+    patch.setattr(nodes, "PROVEN", {**nodes.PROVEN, (Status.RUNNING, "unknown"): "fail"})
+
+
+def key_not_reserved(patch: Patch) -> None:
+    """Nobody looks who holds a key, and the database does not either."""
+    tables = tuple(text for text in sqlite_schema.TABLES if "contract_keys" not in text)
+    patch.setattr(sqlite_schema, "TABLES", tables)
+    patch.setattr(sqlite_contracts._SqliteRows, "holder", lambda *_: None)
+    patch.setattr(LoadHolders, "perform", lambda *_: {})
+
+
+def executor_runs_ahead(patch: Patch) -> None:
+    """The step is executed before `running` is durable."""
+    start = nodes.Session.start
+
+    def hasty(self: nodes.Session, contract: Any) -> Iterator[Any]:
+        if contract.consent is not None:
+            yield from execute(contract, self.worker)
+        yield from start(self, contract)
+
+    patch.setattr(nodes.Session, "start", hasty)
+
+
+def resume_not_compared(patch: Patch) -> None:
+    """Of two who continue the second wins as well."""
+    write, moved = write_batch.write_batch, rules.moved
+
+    def late(rows: Any, batch: Any, at: float) -> None:
+        if batch.boundary == "release":
+            moves = [replace(move, expected=rows.contract(move.execution_id).version) for move in batch.moves]
+            newest = rows.state_version(batch.session_id)
+            state = batch.state.model_copy(update={"version": newest + 1})
+            batch = replace(batch, moves=tuple(moves), state=state)
+        write(rows, batch, at)
+
+    def always_waiting(contract: Any, move: Any, trigger: Any, at: float, parked: bool) -> Any:
+        if trigger == "resume":
+            contract = replaced(contract, status=Status.WAITING, result=None, consent_used=False)
+        return moved(contract, move, trigger, at, parked)
+
+    patch.setattr(sqlite_contracts, "write_batch", late)
+    patch.setattr(write_batch, "moved", always_waiting)
+
+
+def answer_before_its_release(patch: Patch) -> None:
+    """The answer is durable, and what it frees is not yet."""
+    checkpoint = write_batch._checkpoint
+
+    def later(rows: Any, batch: Any, state: Any, at: float) -> None:
+        if batch.boundary == "release":
+            rows._connection.execute("COMMIT")
+            rows._connection.execute("BEGIN IMMEDIATE")
+        checkpoint(rows, batch, state, at)
+
+    patch.setattr(write_batch, "_checkpoint", later)
+
+
+def consent_bound_to_nothing(patch: Patch) -> None:
+    """The arguments change under the approval, and the approval holds."""
+
+    def in_place(ports: Any, execution_id: str, args: Any, by: str, perform: Any) -> None:
+        detail = {**ports.contracts.contract(execution_id).action_detail, "args": args}
+        with ports.store.session as connection:
+            change = "UPDATE contracts SET action_detail = ? WHERE execution_id = ?"
+            connection.execute(change, (json.dumps(detail), execution_id))
+
+    patch.setattr(contract_life, "supersede", in_place)
+    for name in ("check_approval", "check_answer"):
+        patch.setattr(write_batch, name, lambda *values: None)
+    patch.setattr(rules, "check_approval", lambda *values: None)
+
+
+def any_consent_inherited(patch: Patch) -> None:
+    """A retry inherits from whatever came before, or forgets that it was gated."""
+
+    def careless(earlier: Any, contracts: Any) -> Any:
+        return drafts.Call(
+            detail=earlier.action_detail,
+            occurrence=earlier.occurrence,
+            key=earlier.idempotency_key,
+            irreversible=earlier.irreversible,
+            timeout_seconds=earlier.timeout_seconds,
+            consent=earlier.consent if earlier.consent and earlier.consent.retries else None,
+        )
+
+    patch.setattr(drafts, "_again", careless)
+    patch.setattr(write_batch, "inherits", lambda *values: True)
+
+
+def key_looked_up_and_not_believed(patch: Patch) -> None:
+    """Whether the key is free is looked up, and the lookup is not believed."""
+    patch.setattr(sqlite_contracts.SqliteContractStore, "holder", lambda self, key: None)
+    patch.setattr(write_batch, "key_held", lambda contract, first: first)
+    create = write_batch._with_key
+
+    def unreserved(rows: Any, contract: Any) -> Any:
+        rows._connection.execute("DROP INDEX IF EXISTS contract_keys")
+        holder, rows.holder = rows.holder, lambda key: None
+        try:
+            return create(rows, contract)
+        finally:
+            rows.holder = holder
+
+    patch.setattr(write_batch, "_with_key", unreserved)

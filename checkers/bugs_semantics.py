@@ -1,0 +1,139 @@
+"""Plausible bugs beyond the plain step: confirmation, retries, cancels, compensations, gates, recorded values (E-TRUST)."""
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from ..runtime import compensation, gate, inputs, llm_step, protocol, turn
+from ..runtime.commands import Acquire, Execute
+from ..runtime.llm import LlmAnswer
+from ..runtime.outcome import StepResult
+from ..runtime.retry import RetryPolicy
+from ..runtime.tool import Tool
+from .substitute import Patch
+
+
+def unconfirmed_from_the_effect_record(patch: Patch) -> None:
+    """Confirmation is skipped where the effect record alone holds the result."""
+    recover, confirm = protocol.Step.recover, protocol.Step.confirm
+
+    def noting(self: Any) -> Any:
+        self.alone = self.past.stored is None
+        return recover(self)
+
+    patch.setattr(protocol.Step, "recover", noting)
+    patch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.alone else confirm(self))
+
+
+def unconfirmed_finished_node(patch: Patch) -> None:
+    """Confirmation is skipped where node_finished is on record."""
+    confirm = protocol.Step.confirm
+    patch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.past.node else confirm(self))
+
+
+def cancel_with_an_open_attempt(patch: Patch) -> None:
+    """A cancel is honoured before a step is sent again whose first answer was lost."""
+
+    def heard(self: turn.Run) -> Generator[Any, Any, Any]:
+        if self.overtaken:
+            yield from self.listen()
+        return self.history.cancelled is not None
+
+    patch.setattr(turn.Run, "heard", heard)
+
+
+def requeued_after_unknown(patch: Patch) -> None:
+    """An attempt that nobody knows of is taken for a retryable failure."""
+
+    def requeued(self: protocol.Step) -> Generator[Any, Any, Any]:
+        yield from self.end_node(StepResult.RETRYABLE_FAILURE, "the answer was lost")
+        return "requeue"
+
+    patch.setattr(protocol.Step, "ambiguous", requeued)
+
+
+def backoff_forgotten(patch: Patch) -> None:
+    """The pause before a retry is not waited for."""
+    patch.setattr(turn.Run, "wait", lambda self, pause, *cancellable: iter(()))
+
+
+def compensation_without_barrier(patch: Patch) -> None:
+    """A compensation is executed before compensation_started is durable."""
+
+    def hasty(self: compensation.Compensation) -> Generator[Any, Any, Any]:
+        self.ledger = (yield Acquire(self.inflight())).status
+        number = self.past.attempts + 1
+        outcome = yield Execute(self.tool, self.node.args, self.context(number), self.names.execute)
+        started = {**self.identity, "attempt": number, "args_hash": self.args_hash}
+        yield from self.run.append(self.names.append_started, self.node.id, (self.names.started, started))
+        self.past.open.add(number)
+        self.memory, self.catching_up = outcome.stored, False
+        return "inject"
+
+    patch.setattr(compensation.Compensation, "attempt", hasty)
+
+
+def compensation_repeated(patch: Patch) -> None:
+    """A compensation whose answer was lost is sent again as if it were idempotent."""
+    made = compensation.undoing_tool
+
+    def repeating(tool: Tool) -> Tool:
+        return replace(made(tool), idempotent=True, on_unknown="reexecute", retry=RetryPolicy(max_retries=3))
+
+    patch.setattr(compensation, "undoing_tool", repeating)
+
+
+def gate_walked_through(patch: Patch) -> None:
+    """A gate that was entered before is taken for passed, and the step does not ask again."""
+    run = gate.Gate.run_or_recover
+
+    def through(self: gate.Gate) -> Any:
+        return iter(()) if self.past.begun and not self.past.waited else run(self)
+
+    patch.setattr(protocol, "permitted", lambda *asked: True)
+    patch.setattr(gate.Gate, "run_or_recover", through)
+
+
+def denial_not_final(patch: Patch) -> None:
+    """After a denial the job goes on, and so does the step."""
+    conclude = gate.Gate.conclude
+    patch.setattr(protocol, "permitted", lambda *asked: True)
+    patch.setattr(gate.Gate, "conclude", lambda self, answer: conclude(self, {**answer, "decision": "approved"}))
+
+
+def another_action_approved(patch: Patch) -> None:
+    """A person is shown something else than what then runs, and nothing compares the two."""
+    shown = gate.shown
+    patch.setattr(protocol, "permitted", lambda *asked: True)
+    patch.setattr(gate, "shown", lambda *what: {**shown(*what), "action": {"tool": "harmless", "args": {}}})
+
+
+def model_asked_again(patch: Patch) -> None:
+    """A recovery does not look for the recorded answer of a model."""
+    patch.setattr(llm_step.LlmStep, "recorded", lambda self: None)
+
+
+def answer_used_otherwise(patch: Patch) -> None:
+    """What a recovery hands on is not what was recorded."""
+    recorded = llm_step.LlmStep.recorded
+
+    def other(self: llm_step.LlmStep) -> LlmAnswer | None:
+        answer = recorded(self)
+        return answer and LlmAnswer({"answer": 7}, answer.model)
+
+    patch.setattr(llm_step.LlmStep, "recorded", other)
+
+
+def input_not_recorded(patch: Patch) -> None:
+    """The tool is told the time, and nothing durable says what it was told."""
+    patch.setattr(inputs.Recorder, "record", lambda self, name, found: found)
+
+
+def input_asked_again(patch: Patch) -> None:
+    """A repeat does not look for the inputs that are recorded."""
+    honest = inputs.Recorder.__init__
+
+    def begin(self: inputs.Recorder, past: Any, *more: Any) -> None:
+        honest(self, replace(past, inputs=()), *more)
+
+    patch.setattr(inputs.Recorder, "__init__", begin)

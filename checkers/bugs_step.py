@@ -1,0 +1,372 @@
+"""Plausible bugs of the durable tool step, planted in the runtime for as long as a check lasts (E-TRUST, teeth).
+
+They are those that a reviewer would try first. Each is a few lines put in the place of others; production code has no switch
+for any of them.
+"""
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from ..model.policy import HARDENED, Policy
+from ..runtime import drive, keys, protocol
+from ..runtime.commands import Acquire, Append, Command, Execute, Outcome, Ports, Query, Settle
+from ..runtime.history import StepHistory
+from ..runtime.protocol import Step
+from ..runtime.retry import RetryPolicy
+from ..runtime.sqlite_store import SqliteStore
+from ..runtime.store import StoreError
+from ..runtime.tool import Absent
+from ..runtime.turn import End, Run, ToolNode
+from .substitute import Patch, Plant
+
+Commands = Generator[Any, Any, Any]
+
+
+def swapped_writes(patch: Patch) -> None:
+    """append_finished stands before put_effect."""
+    original = Step.__init__
+
+    def planted(self: Step, *arguments: Any) -> None:
+        original(self, *arguments)
+        first, second, *rest = self.policy.order
+        self.policy = replace(self.policy, order=(second, first, *rest))
+
+    patch.setattr(Step, "__init__", planted)
+
+
+def skipped_committed(patch: Patch) -> None:
+    """command_committed is never appended."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        commands: Commands = original(self)
+        reply = None
+        while True:
+            try:
+                command = commands.send(reply)
+            except StopIteration:
+                return
+            skip = command.boundary.endswith("_committed")
+            reply = command.expected if skip else (yield command)
+
+    patch.setattr(Step, "record", planted)
+
+
+def dropped_unknown(patch: Patch) -> None:
+    """The ledger is not told that the outcome is unknown."""
+    original = Step.settle
+
+    def planted(self: Step, boundary: str, status: Any) -> Commands:
+        if boundary == "ledger_unknown":
+            self.ledger = status
+        else:
+            yield from original(self, boundary, status)
+
+    patch.setattr(Step, "settle", planted)
+
+
+def ignored_effect(patch: Patch) -> None:
+    """Recovery does not look at the effect record."""
+    original = Step.__init__
+
+    def planted(self: Step, *arguments: Any) -> None:
+        original(self, *arguments)
+        self.effect = None
+
+    patch.setattr(Step, "__init__", planted)
+
+
+def altered_result(patch: Patch) -> None:
+    """Catch-up writes another result than the one it found."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        if self.catching_up:
+            self.memory = replace(self.memory, result=["altered", self.memory.result])
+        return original(self)
+
+    patch.setattr(Step, "record", planted)
+
+
+def mismatch_injected(patch: Patch) -> None:
+    """What a verifier says is asked, and not heeded."""
+    patch.setattr(protocol, "judged", lambda mode, doubts: "inject")
+
+
+def end_well(step: Step) -> Commands:
+    """B8 and B9 of a success."""
+    yield from step.append("append_node_finished", "node_finished", result_type="side_effect_committed")
+    yield from step.append("checkpoint", "state_checkpointed", covers=step.run.version)
+
+
+def partial_taken_for_success(patch: Patch) -> None:
+    """A step that failed after its effect goes on as if it had not failed."""
+    patch.setattr(Step, "fail_after_effect", end_well)
+
+
+def cancel_ignored(patch: Patch) -> None:
+    """The worker never honours a cancel."""
+
+    def planted(self: Run) -> Commands:
+        yield from ()
+        return False
+
+    patch.setattr(Run, "heard", planted)
+
+
+def ledger_forgotten(patch: Patch) -> None:
+    """What the ledger has just been told is forgotten before a cancel: NO_EFFECT is written over COMMITTED."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        before = self.ledger
+        yield from original(self)
+        self.ledger = before
+
+    patch.setattr(Step, "record", planted)
+
+
+def with_policy(policy: Policy) -> Plant:
+    """The core obeys another policy than the one it was given."""
+
+    def plant(patch: Patch) -> None:
+        original = protocol.Step.__init__
+
+        def init(self: protocol.Step, run: Run, node: ToolNode) -> None:
+            original(self, replace_policy(run, policy), node)
+
+        patch.setattr(protocol.Step, "__init__", init)
+
+    return plant
+
+
+def replace_policy(run: Run, policy: Policy) -> Run:
+    """The same turn of a worker that has another policy."""
+    run.worker = replace(run.worker, policy=policy)
+    return run
+
+
+def unchecked_started(patch: Patch) -> None:
+    """The answer of B2 is not looked at: an append that failed counts as done."""
+    original = drive.persist
+
+    def persist(command: Command, ports: Any, perform: drive.Perform) -> Any:
+        if not (isinstance(command, Append) and command.boundary == "append_started"):
+            return original(command, ports, perform)
+        try:
+            return perform(command, ports)
+        except StoreError:
+            return command.expected + len(command.events)
+
+    patch.setattr(drive, "persist", persist)
+
+
+def lookup_after_barrier(patch: Patch) -> None:
+    """The effect record is read only after an open attempt has been judged."""
+    with_policy(replace(HARDENED, barrier="before evidence"))(patch)
+
+
+def attempt_in_the_key(patch: Patch) -> None:
+    """The external key contains the claim."""
+    with_policy(replace(HARDENED, external_key="attempt"))(patch)
+
+
+def barrier_absent(patch: Patch) -> None:
+    """An open attempt is executed again, as if nothing had been sent."""
+    with_policy(replace(HARDENED, barrier="absent"))(patch)
+
+
+def execute_before_started(patch: Patch) -> None:
+    """B3 before B2: the request is sent, and then it is said that one will be."""
+    original = Step.attempt
+
+    def planted(self: Step) -> Commands:
+        steps = original(self)
+        held = yield next(steps)
+        started = steps.send(held)
+        outcome = yield Execute(self.tool, self.node.args, self.context(self.past.attempts + 1))
+        command = steps.send((yield started))
+        if isinstance(command, Acquire | Execute):
+            command = steps.send(outcome)
+        try:
+            while True:
+                command = steps.send((yield command))
+        except StopIteration as stop:
+            return stop.value
+
+    patch.setattr(Step, "attempt", planted)
+
+
+def effect_not_stored(patch: Patch) -> None:
+    """An effect record is acknowledged and not written."""
+    patch.setattr(SqliteStore, "put_effect", lambda self, record, epoch: None)
+
+
+def last_attempt_only(patch: Patch) -> None:
+    """Rule 4 looks at the last attempt alone: an older one that is open is forgotten once the newest is closed."""
+    recover, attempt = Step.recover, Step.attempt
+
+    def forgetful(self: Step) -> Any:
+        need = recover(self)
+        return "closed" if need == "open" and self.past.closed and self.past.attempts in self.past.closed else need
+
+    def attempting(self: Step) -> Commands:
+        need = yield from attempt(self)
+        return "closed" if need == "open" and self.past.attempts in self.past.closed else need
+
+    patch.setattr(Step, "recover", forgetful)
+    patch.setattr(Step, "attempt", attempting)
+
+
+def unknown_taken_for_no_effect(patch: Patch) -> None:
+    """An answer that was lost is taken for a failure without effect."""
+    original = Execute.perform
+
+    def planted(self: Execute, ports: Ports) -> Outcome:
+        outcome = original(self, ports)
+        return replace(outcome, kind="no_effect") if outcome.kind == "unknown" else outcome
+
+    patch.setattr(Execute, "perform", planted)
+
+
+def lost_answer_taken_for_failure(patch: Patch) -> None:
+    """A write whose answer was lost is taken for one that failed: it is appended once more, behind itself."""
+    original = drive.persist
+
+    def planted(command: Command, ports: Ports, perform: drive.Perform) -> Any:
+        if not isinstance(command, Append):
+            return original(command, ports, perform)
+        try:
+            return perform(command, ports)
+        except StoreError:
+            newest = len(ports.store.events(command.job_id))
+            return original(replace(command, expected=newest), ports, perform)
+
+    patch.setattr(drive, "persist", planted)
+
+
+def retried_after_unknown(patch: Patch) -> None:
+    """Whatever the tool declares, an attempt with an unknown outcome is tried again."""
+
+    def planted(self: Step) -> Commands:
+        return "execute" if (yield from self.schedule_retry()) else "park"
+
+    patch.setattr(Step, "ambiguous", planted)
+
+
+def catch_up_skips_committed(patch: Patch) -> None:
+    """Recovery repeats every success write but command_committed."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        writes: Commands = original(self)
+        reply = None
+        while True:
+            try:
+                command = writes.send(reply)
+            except StopIteration:
+                return
+            skip = self.catching_up and isinstance(command, Append) and command.boundary.endswith("_committed")
+            reply = command.expected if skip else (yield command)
+
+    patch.setattr(Step, "record", planted)
+
+
+def ledger_left_open(patch: Patch) -> None:
+    """B7 is forgotten: the ledger is never told that the step is committed."""
+    original = Step.record
+
+    def planted(self: Step) -> Commands:
+        writes: Commands = original(self)
+        reply = None
+        while True:
+            try:
+                command = writes.send(reply)
+            except StopIteration:
+                return
+            reply = None if isinstance(command, Settle) else (yield command)
+
+    patch.setattr(Step, "record", planted)
+
+
+def node_finished_twice(patch: Patch) -> None:
+    """node_finished is appended whether it is there or not."""
+    original = Step.conclude
+
+    def planted(self: Step) -> Commands:
+        if self.past.node is not None and not self.past.undo:
+            yield from self.append("append_node_finished", "node_finished", result_type="side_effect_committed")
+        return (yield from original(self))
+
+    patch.setattr(Step, "conclude", planted)
+
+
+def checkpoint_first(patch: Patch) -> None:
+    """The checkpoint covers the step before its node is finished, so it hides what is not there yet."""
+    original = Step.conclude
+
+    def planted(self: Step) -> Commands:
+        if self.past.node is None and not self.past.checkpointed and self.past.undo is None and self.failure is None:
+            yield from self.append("checkpoint", "state_checkpointed", covers=self.run.version)
+            self.past.checkpointed = True
+        return (yield from original(self))
+
+    patch.setattr(Step, "conclude", planted)
+
+
+def absence_taken_at_once(patch: Patch) -> None:
+    """ "It did not happen" is final at once, while the request may be on the wire (T-QUIET)."""
+    original = Query.perform
+
+    def planted(self: Query, ports: Ports) -> Any:
+        return original(replace(self, last_sending=float("-inf")), ports)
+
+    patch.setattr(Query, "perform", planted)
+
+
+def absent_without_asking(patch: Patch) -> None:
+    """Instead of asking the tool it is supposed that nothing happened."""
+    patch.setattr(Query, "perform", lambda self, ports: Absent())
+
+
+def retries_without_end(patch: Patch) -> None:
+    """The plan's bound of retries is not looked at."""
+    patch.setattr(RetryPolicy, "allows", lambda self, *counts: True)
+
+
+def key_without_node(patch: Patch) -> None:
+    """The key leaves out which node it is for, so two steps that look alike share it."""
+    original = keys.execution_key
+    patch.setattr(protocol, "execution_key", lambda job, node, tool, args: original(job, "node", "tool", {}))
+
+
+def committed_ledger_ignored(patch: Patch) -> None:
+    """Recovery does not look at the ledger."""
+    original = Step.__init__
+
+    def planted(self: Step, *arguments: Any) -> None:
+        original(self, *arguments)
+        self.ledger_result = None
+
+    patch.setattr(Step, "__init__", planted)
+
+
+def no_effect_left_open(patch: Patch) -> None:
+    """A refused attempt is not closed in what the worker knows: the next decision takes it for open."""
+    patch.setattr(StepHistory, "close", lambda self, attempts: None)
+
+
+def parked_without_saying(patch: Patch) -> None:
+    """A parked job says nothing: the turn ends, and no event does."""
+
+    def planted(self: Step, reason: str | None = None) -> Commands:
+        yield from ()
+        return End(self.job_id, "parked", reason or "")
+
+    patch.setattr(Step, "park", planted)
+
+
+def older_steps_left(patch: Patch) -> None:
+    """A job comes to rest at one step, and what a crash left of later ones is not settled."""
+    patch.setattr(Step, "settle_later", lambda self: iter(()))

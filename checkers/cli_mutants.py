@@ -1,0 +1,125 @@
+"""The command `crashwindow mutants`: every mutant of models and runtime before the checkers; the kill matrix."""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ..runtime.errors import CommandError
+from .evidence import KillRow, MutantCells
+from .mutate_matrix import Kept, OtherCodeError, gaps, summed
+from .mutate_stage import GAPS, every, one
+from .verify import code_sha256, new_run
+
+
+def mutants(args: argparse.Namespace) -> int:
+    """All mutants, or one; 0 only if each is killed, or proved harmless."""
+    console = Console(stderr=args.json)
+    if args.only:
+        return _only(args.only, console, args.json)
+    try:
+        directory = Path(args.resume) if args.resume else new_run(Path(args.out))
+        kept = Kept(directory, f"{code_sha256()} {args.profile}")
+    except OtherCodeError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    console.print(f"rows in {kept.path}", highlight=False, soft_wrap=True)
+    try:
+        found = _all(args.profile, kept, console)
+    except KeyboardInterrupt:
+        console.print(
+            f"interrupted; go on with: crashwindow mutants --profile {args.profile} --resume {directory}",
+            soft_wrap=True,
+        )
+        raise
+    if args.json:
+        print(json.dumps([row.model_dump() for row in found], indent=1, ensure_ascii=False))
+    else:
+        console.print(matrix(summed(found)))
+    return _said(found, console)
+
+
+def _all(profile: str, kept: Kept, console: Console) -> list[MutantCells]:
+    """The rows, with a bar for each subject."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        tasks = {}
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=of)
+            progress.update(tasks[what], completed=done)
+
+        return list(every("quick" if profile == "quick" else "deep", kept, tell))
+
+
+def matrix(rows: Sequence[KillRow]) -> Table:
+    """The matrix as a table: who kills how many of those that it met, and of how many nobody is cheaper."""
+    table = Table(
+        "subject",
+        "class",
+        "mutants",
+        "killed",
+        "by (of those asked; cheapest of)",
+        "same",
+        "safe, proved",
+        "gaps",
+        "s",
+        box=None,
+    )
+    for row in rows:
+        by = ", ".join(
+            f"{name} {count} ({row.met[name]}; {row.cheapest.get(name, 0)})" for name, count in sorted(row.by.items())
+        )
+        told = (row.mutants, row.killed, by, row.same, row.safe, len(row.gaps), round(row.seconds))
+        table.add_row(escape(row.subject), escape(row.kind), *map(str, told))
+    return table
+
+
+def _said(found: Sequence[MutantCells], console: Console) -> int:
+    """The sum, and each gap with the command that shows it again."""
+    left = list(gaps(found))
+    cheapest = Counter(row.killers[0].checker for row in found if row.killed)
+    first = ", ".join(f"{name} {count}" for name, count in cheapest.most_common())
+    harmless = sum(bool(row.equivalent) for row in found)
+    console.print(
+        f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}), {harmless} proved harmless,"
+        f" {len(left)} gaps",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    for row in left:
+        why = GAPS.get(row.name, "not looked into")
+        console.print(
+            f"GAP {row.name}: {why}\n  {row.command}", style="bold red", markup=False, highlight=False, soft_wrap=True
+        )
+    return 1 if left else 0
+
+
+def _only(name: str, console: Console, as_json: bool) -> int:
+    """One mutant before every checker, with what each said."""
+    try:
+        with console.status(escape(name)):
+            row = one(name)
+    except KeyError as error:
+        raise CommandError(f"--only {name!r}: there is no mutant of that name; --json lists them all") from error
+    if as_json:
+        print(json.dumps(row.model_dump(), indent=1, ensure_ascii=False))
+    else:
+        table = Table("checker", "outcome", "seconds", "words", box=None)
+        for cell in row.cells:
+            table.add_row(cell.checker, cell.outcome, f"{cell.seconds:.3f}", escape(cell.words))
+        console.print(table)
+    return _said([row], console)

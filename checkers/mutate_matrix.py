@@ -1,0 +1,82 @@
+"""The kill matrix of one run: rows as they come, kept in a file so that an interrupted run goes on; and what they add up to."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from .evidence import KillRow, MutantCells
+
+FILE: Final = "mutants.jsonl"
+
+
+class OtherCodeError(Exception):
+    """The rows were found by other code than this."""
+
+
+class Kept:
+    """The rows of a run in its directory; the first line names the code that they speak of. Raises OtherCodeError, OSError."""
+
+    def __init__(self, directory: Path, code: str) -> None:
+        self.path = directory / FILE
+        self.rows: dict[str, MutantCells] = {}
+        directory.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists():
+            self.path.write_text(f"{code}\n", encoding="utf-8")
+            return
+        first, *lines = self.path.read_text(encoding="utf-8").splitlines()
+        if first != code:
+            raise OtherCodeError(f"{self.path} holds what was found of other code: begin a new run")
+        for line in lines:
+            if not line.endswith("}"):
+                break  # cut short when the run was interrupted: that row is found again
+            row = MutantCells.model_validate_json(line)
+            self.rows[row.name] = row
+        whole = "".join(f"{row.model_dump_json()}\n" for row in self.rows.values())
+        self.path.write_text(f"{code}\n{whole}", encoding="utf-8")
+
+    def add(self, row: MutantCells) -> None:
+        """Keep a row."""
+        self.rows[row.name] = row
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{row.model_dump_json()}\n")
+
+
+def summed(rows: Iterable[MutantCells]) -> list[KillRow]:
+    """A row of the report for each class of each subject, in the order in which they first come."""
+    classes: dict[tuple[str, str], list[MutantCells]] = {}
+    for row in rows:
+        classes.setdefault((row.subject, row.kind), []).append(row)
+    return [_class(subject, kind, members) for (subject, kind), members in classes.items()]
+
+
+def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
+    def proved(words: str) -> int:
+        return sum(row.equivalent.startswith(words) for row in members)
+
+    by = Counter(cell.checker for row in members for cell in row.killers)
+    return KillRow(
+        subject=subject,
+        kind=kind,
+        mutants=len(members),
+        killed=sum(row.killed for row in members),
+        by=dict(by),
+        cheapest=dict(Counter(row.killers[0].checker for row in members if row.killed)),
+        met=dict(
+            Counter(cell.checker for row in members for cell in row.cells if cell.outcome in ("killed", "survived"))
+        ),
+        same=proved(EXHAUSTED),
+        safe=proved(PROVED),
+        gaps=[row.name for row in members if row.gap],
+        seconds=round(sum(cell.seconds for row in members for cell in row.cells), 3),
+    )
+
+
+EXHAUSTED: Final = "exhausted:"
+PROVED: Final = "proved:"
+"""How the proof of an equivalent mutant begins: the same transitions; or safe, whatever else may differ."""
+
+
+def gaps(rows: Iterable[MutantCells]) -> Iterator[MutantCells]:
+    """The mutants that nobody kills, and of which nothing is proved."""
+    return (row for row in rows if row.gap)

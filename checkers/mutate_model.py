@@ -1,0 +1,193 @@
+"""Mutants of the models against the checkers of models: who says no to each, and what is proved of the others (E-TRUST).
+
+A mutant meets the proof and the search; where neither finds anything, and no state tells it apart from the original, it is
+equivalent, by exhaustion. Else it meets liveness, the crash-window table, the refinement between the models and what the code was
+recorded to do. The verdict *safe, proved* is for a mutant that nobody kills: its changed rows keep the invariant, so P1 to P14
+(or the properties of its model) hold of it for any number of crashes; what differs is nothing that any property speaks of.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from ..model.contract_invariant import CONTRACT_INVARIANT
+from ..model.contract_properties import CONTRACT_PROPERTIES
+from ..model.invariant import INVARIANT, Clause
+from ..model.liveness import RESTS
+from ..model.machine import Machine
+from ..model.properties import PROPERTIES, Property
+from .evidence import Cell, MutantCells
+from .explore import Space, explore
+from .liveness_stage import LIVE
+from .machines import machine_of
+from .mutate_live import Liveness
+from .mutate_prove import Asked, ask
+from .mutate_refine import refines
+from .mutate_rows import Generated, Rows, generate
+from .mutate_search import Base, Difference, Seen, examine
+from .mutate_tape import (
+    replay_contracts,
+    replay_semantics,
+    replay_steps,
+    tape_of_contracts,
+    tape_of_steps,
+    traces_of_semantics,
+)
+from .mutate_windows import Table
+from .semantics_stages import MODELS
+
+CHECKERS: Final = ("prove", "explore", "windows", "lockstep", "refine", "liveness")
+"""The checkers of models, in the order in which they are asked: the cheapest first."""
+
+STEP: Final = "hardened"
+PAIRED: Final = (STEP, "contract-hardened")
+"""The machines that refine each other's models."""
+Until = Literal["proof", "killed", "all"]
+"""Whom a mutant meets beside proof and search: nobody; the others until one kills it; all."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One machine: what is proved of it, over which clauses, and what the code was recorded to do."""
+
+    properties: Sequence[Property]
+    invariant: Sequence[Clause]
+    replayed: Callable[[], Callable[[Machine], str]]
+
+
+def _semantics(policy: str) -> Callable[[], Callable[[Machine], str]]:
+    def record() -> Callable[[Machine], str]:
+        traces = traces_of_semantics(policy)
+        return lambda machine: replay_semantics(machine, policy, traces)
+
+    return record
+
+
+def _steps() -> Callable[[Machine], str]:
+    runs = tape_of_steps()
+    return lambda machine: replay_steps(machine, runs)
+
+
+def _contracts() -> Callable[[Machine], str]:
+    runs = tape_of_contracts()
+    return lambda machine: replay_contracts(machine, runs)
+
+
+SUBJECTS: Final = {
+    "recorded-hardened": None,
+    "gate-hardened": None,
+    "compensation-hardened": None,
+    "contract-hardened": Model(CONTRACT_PROPERTIES, CONTRACT_INVARIANT, _contracts),
+    "hardened": Model(PROPERTIES, INVARIANT, _steps),
+}
+"""The machines that are mutated, the smallest first; of those without an entry `MODELS` says it."""
+
+
+def subject(policy: str) -> Model:
+    """What there is to know of a machine."""
+    made = SUBJECTS[policy]
+    return made or Model(MODELS[policy].properties, MODELS[policy].invariant, _semantics(policy))
+
+
+class Bench:
+    """One machine's checkers, ready: what each needs is made when it is first asked."""
+
+    def __init__(self, policy: str, space: Space | None = None) -> None:
+        self.policy, self.model = policy, subject(policy)
+        self.machine = machine_of(policy)
+        self._space = space
+
+    @cached_property
+    def generated(self) -> Generated:
+        """Its mutants."""
+        return generate(self.machine)
+
+    @cached_property
+    def base(self) -> Base:
+        """The original, searched."""
+        return Base(self._space or explore(self.machine), self.model.properties)
+
+    @cached_property
+    def liveness(self) -> Liveness:
+        """The original's order outside rest."""
+        (claim,) = (c for c in LIVE if c.policy == self.policy and c.variant == "hardened")
+        return Liveness(self.base, claim.assumptions, [rest for _, rest in RESTS[self.policy]])
+
+    @cached_property
+    def table(self) -> Table:
+        """The crash-window table of the original."""
+        return Table(self.base)
+
+    @cached_property
+    def replay(self) -> Callable[[Machine], str]:
+        """What the code was recorded to do, replayed in a machine; "" where the machine follows."""
+        replay = self.model.replayed()
+        said = replay(self.machine)
+        if said:
+            raise AssertionError(f"the original does not follow its own code: {said}")
+        return replay
+
+    def judge(self, mutants: Sequence[Rows], until: Until) -> Iterator[MutantCells]:
+        """Every mutant's row of the matrix. Raises AssertionError where proof and search contradict each other."""
+        for mutant, asked in ask(self.machine, self.model.properties, self.model.invariant, mutants):
+            yield self._row(mutant, asked, until)
+
+    def _row(self, mutant: Rows, asked: Asked, until: Until) -> MutantCells:
+        cells = [_cell("prove", asked.fails and f"stops at {asked.fails}: {asked.answer}", asked.seconds)]
+        started = time.perf_counter()
+        difference = self.base.difference(mutant)
+        if difference.none:
+            cells.append(_cell("explore", "", time.perf_counter() - started))
+            same = "exhausted: the same reachable states and the same labelled transitions as the original"
+            return self._result(mutant, cells, same)
+        seen = examine(self.base, mutant, difference)
+        if seen.violation and asked.answer == "unsat":
+            raise AssertionError(
+                f"{mutant.name}: proved safe, and a run breaks {seen.violation}: {', '.join(seen.run)}"
+            )
+        words = seen.violation and f"{seen.violation}, after {len(seen.run)} steps"
+        cells.append(_cell("explore", words, time.perf_counter() - started))
+        for name, check in self._others(mutant, difference, seen).items():
+            if until == "proof" or (until == "killed" and _killed(cells)):
+                break
+            started = time.perf_counter()
+            said = check()
+            cells.append(_cell(name, said, time.perf_counter() - started))
+        safe = "proved: its changed rows keep the invariant" if asked.answer == "unsat" else ""
+        return self._result(mutant, cells, "" if _killed(cells) else safe)
+
+    def _others(self, mutant: Rows, difference: Difference, seen: Seen) -> dict[str, Callable[[], str]]:
+        """The checkers that need no violation of a property to say no."""
+        every: dict[str, Callable[[], str]] = {"lockstep": lambda: self.replay(mutant.of(self.machine))}
+        if seen.violation:  # a search that has ended early has not seen all that the others look at
+            return every
+        if self.policy == STEP:
+            every = {"windows": lambda: self.table.examine(mutant, difference, seen), **every}
+        if self.policy in PAIRED:
+            every["refine"] = lambda: refines(self.base, mutant, difference, seen)
+        every["liveness"] = lambda: self.liveness.examine(mutant, difference, seen).words
+        return every
+
+    def _result(self, mutant: Rows, cells: list[Cell], equivalent: str) -> MutantCells:
+        met = {cell.checker for cell in cells}
+        for name in CHECKERS:
+            if name not in met:
+                cells.append(Cell(checker=name, outcome=self._missing(name), words="", seconds=0.0))
+        return MutantCells(
+            name=mutant.name, subject=self.policy, kind=mutant.kind, equivalent=equivalent, cells=cells,
+            command=f"crashwindow mutants --only '{mutant.name}'",
+        )  # fmt: skip
+
+    def _missing(self, checker: str) -> Literal["not applicable", "not run"]:
+        beyond = (checker == "windows" and self.policy != STEP) or (checker == "refine" and self.policy not in PAIRED)
+        return "not applicable" if beyond else "not run"
+
+
+def _cell(checker: str, words: str, seconds: float) -> Cell:
+    return Cell(checker=checker, outcome="killed" if words else "survived", words=words, seconds=round(seconds, 4))
+
+
+def _killed(cells: Sequence[Cell]) -> bool:
+    return any(cell.outcome == "killed" for cell in cells)

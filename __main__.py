@@ -86,6 +86,13 @@ BY = argument("--by", metavar="NAME", required=True, help="who says so")
 EVIDENCE = argument("--evidence", metavar="TEXT", required=True, help="how that is known")
 
 PROFILE = argument("--profile", choices=("quick", "deep"), default="quick", help="how much: quick is the default")
+MUTANTS_PROFILE = argument(
+    "--profile",
+    choices=("quick", "deep"),
+    default="deep",
+    help="quick: the sample that verify takes; deep, the default: all",
+)
+ONLY = argument("--only", metavar="NAME", help="one mutant, by name, before every checker")
 OUT = argument("--out", metavar="DIR", default=".", help="where reports/out/RUN is written (the working directory)")
 SEED = argument("--seed", metavar="N", type=int, default=20261121, help="what random walks start from (%(default)s)")
 RESUME = argument("--resume", metavar="DIR", help="go on with an interrupted run, in its directory")
@@ -225,6 +232,12 @@ COMMANDS = (
         ".checkers.cli_proofs",
         "ask cvc5 every obligation that a run has written, proofs checked; exit 0 only if it agrees with each (extra: second)",
         (PATHS, PROOFS),
+    ),
+    Command(
+        "mutants",
+        ".checkers.cli_mutants",
+        "plant every mutant of models and runtime; exit 0 only if each is killed or proved harmless",
+        (MUTANTS_PROFILE, ONLY, OUT, RESUME, JSON),
     ),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),

@@ -25,6 +25,7 @@ from .fleet_stages import FLEET_STAGES
 from .interleave_stage import INTERLEAVINGS
 from .liveness_stage import LIVENESS
 from .machines import described
+from .mutate_stage import MUTANTS
 from .power_stage import POWER
 from .search import check, complete, examine
 from .second_stage import SECOND_OPINION
@@ -310,6 +311,7 @@ STAGES = (
     Stage("keys", "keys of steps that look alike", keys, ("P11-INJECTIVE",), "enumerate"),
     Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
     Stage("canaries", "defects planted in the model", canaries, PROVED, "explore"),
+    MUTANTS,
     *CONTRACT_STAGES,
     *CONTRACT_WALK_STAGES,
     CONTRACT_TEXT,

@@ -173,6 +173,57 @@ class MutantResult(Base):
     words: str
 
 
+class Cell(Base):
+    """What one checker said of one mutant, in how many seconds."""
+
+    checker: str
+    outcome: Literal["killed", "survived", "not applicable", "not run"]
+    words: str
+    seconds: float
+
+
+class MutantCells(Base):
+    """A row of the kill matrix. equivalent: the proof that a mutant which nobody kills is harmless, "" where there is none."""
+
+    name: str
+    subject: str  # the machine, or the part of the runtime
+    kind: str
+    equivalent: str
+    cells: list[Cell]
+    command: str  # reproduces it
+
+    @property
+    def killers(self) -> list[Cell]:
+        """The cells that say no, the cheapest first."""
+        return sorted((cell for cell in self.cells if cell.outcome == "killed"), key=lambda cell: cell.seconds)
+
+    @property
+    def killed(self) -> bool:
+        """Whether somebody says no. What is proved equivalent need not be killed: where a proof stops, it is too weak."""
+        return bool(self.killers) and not self.equivalent
+
+    @property
+    def gap(self) -> bool:
+        """Whether nobody says no, and nothing is proved of it."""
+        return not self.killers and not self.equivalent
+
+
+class KillRow(Base):
+    """One class of mutants of one subject, as a row of the report: how many there are, and what became of them."""
+
+    subject: str
+    kind: str
+    mutants: int
+    killed: int
+    by: dict[str, int]  # checker -> how many it says no to
+    cheapest: dict[str, int]  # checker -> of how many it is the cheapest killer
+    met: dict[str, int]  # checker -> how many it was asked about
+    same: int  # equivalent, by exhaustion
+    safe: int  # equivalent for safety, proved
+    gaps: list[str]
+    seconds: float  # of all checkers
+
+
 class Machine(Base):
     """The model that was checked."""
 
@@ -216,6 +267,38 @@ class ContractCoverage(Base):
         return not (self.untaken or self.wrong) and self.refused == self.illegal
 
 
+class Need(Base):
+    """A cell of the matrix: whether a property needs a mechanism, all others being there."""
+
+    property: str
+    mechanism: str
+    answer: Literal["needed", "not needed", "not applicable"]
+    verdict: Verdict  # REFUTED: it fails without; PROVED, EXHAUSTED: it holds without; NOT CHECKED: there is nothing to ask
+    words: str
+    key: str = ""  # replays a shortest counterexample: `crashwindow replay KEY`
+    steps: int = 0  # of it
+
+
+class Sufficient(Base):
+    """The minimal sets of mechanisms under which a property holds, every other one of the group being missing."""
+
+    property: str
+    sets: list[list[str]]
+    asked: int  # subsets that were searched
+    monotone: bool  # whether, among those, no larger set was worse than a smaller one
+    words: str  # how complete this is
+
+
+class Necessity(Base):
+    """Which mechanisms the properties need (T-PROP, the matrix)."""
+
+    bounds: list[str]  # sentences: what was searched
+    cells: list[Need]
+    sets: list[Sufficient]
+    idle: list[str]  # sentences: mechanisms without which nothing breaks, and what they would protect against
+    ambiguity: list[str]  # sentences: the class of observations at which every recovery is wrong
+
+
 class RunInfo(Base):
     """The run's own section: the only part of the evidence that differs between two runs on the same code."""
 
@@ -242,7 +325,9 @@ class RunEvidence(Base):
     schedules: list[Schedules]
     scenarios: list[ScenarioResult]
     mutants: list[MutantResult]
+    kills: list[KillRow] = Field(default_factory=list)
     contracts: list[ContractCoverage]
+    necessity: Necessity | None
     not_checked: list[str]  # sentences: what this run says nothing about
     errors: list[str]  # stages that ended with an exception, and why
 
@@ -255,6 +340,7 @@ class RunEvidence(Base):
             and all(window.agrees and window.proof not in BROKEN for window in self.windows)
             and all(scenario.passed for scenario in self.scenarios)
             and all(mutant.killed_by for mutant in self.mutants)
+            and not any(row.gaps for row in self.kills)
             and all(coverage.complete for coverage in self.contracts)
             and not any(s.violations or s.disagreements for s in self.schedules)
         )

@@ -27,6 +27,7 @@ from .evidence import (
     ClaimResult,
     ContractCoverage,
     Item,
+    KillRow,
     Machine,
     MutantResult,
     Observed,
@@ -60,6 +61,7 @@ class Found(BaseModel):
     schedules: list[Schedules] = Field(default_factory=list)
     scenarios: list[ScenarioResult] = Field(default_factory=list)
     mutants: list[MutantResult] = Field(default_factory=list)
+    kills: list[KillRow] = Field(default_factory=list)
     contracts: list[ContractCoverage] = Field(default_factory=list)
     edges: dict[str, dict[str, int]] = Field(default_factory=dict)  # of contracts, "state trigger state", by checker
     errors: list[str] = Field(default_factory=list)
@@ -79,6 +81,12 @@ class Found(BaseModel):
             ("coverages of contracts complete", [c for c in self.contracts if c.complete], self.contracts),
         ):
             words += [f"{len(right)} of {len(every)} {name}"] if every else []
+        if self.kills:
+            harmless, gaps = sum(k.same + k.safe for k in self.kills), sum(len(k.gaps) for k in self.kills)
+            words.append(
+                f"{sum(k.killed for k in self.kills)} of {sum(k.mutants for k in self.kills)} mutants killed,"
+                f" {harmless} proved harmless, {gaps} gaps"
+            )
         words += [f"{s.schedules} schedules ({s.name}), {len(s.violations)} violations" for s in self.schedules]
         return ", ".join([*words, *self.errors])
 
@@ -245,6 +253,7 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         schedules=[s for part in found for s in part.schedules],
         scenarios=[s for part in found for s in part.scenarios],
         mutants=[m for part in found for m in part.mutants],
+        kills=[k for part in found for k in part.kills],
         contracts=[_taken(coverage, found) for part in found for coverage in part.contracts],
         not_checked=list(NOT_CHECKED),
         errors=[e for part in found for e in part.errors],

@@ -120,6 +120,24 @@ PATHS = argument(
     "paths", metavar="PATH", nargs="*", help="run directories, directories or .smt2 files; else the newest run"
 )
 PROOFS = argument("--proofs", metavar="DIR", help="write each proof (CPC) beside its question, for an external checker")
+SOURCE = argument(
+    "source",
+    metavar="FILE|STORE-URL",
+    help="JSON lines as `crashwindow trace` writes them (- is standard input), or a store",
+)
+ONE_JOB = argument("--job", metavar="ID", help="one job; else all")
+A_PROOF = argument("names", metavar="PROOF", nargs="*", help="a policy of which something is proved; else every one")
+CACHE = OneOf(
+    False,
+    (
+        argument(
+            "--cache",
+            metavar="DIR",
+            help="where answers are kept ($XDG_CACHE_HOME/crashwindow, or ~/.cache/crashwindow)",
+        ),
+        argument("--no-cache", action="store_true", help="ask everything, keep nothing"),
+    ),
+)
 BENCH = argument("arguments", metavar="ARG", nargs="*", help="passed on to pytest, as in -- -k search")
 
 CONTRACT = argument("id", metavar="ID", help="the contract's id")
@@ -228,6 +246,12 @@ COMMANDS = (
     Command("scenario", ".checkers.cli", "list, run or validate scenarios", (DO, NAMES, CRASH_EVERYWHERE)),
     Command("campaign", CAMPAIGNS, "faults on real processes, for minutes or hours", commands=CAMPAIGN_COMMANDS),
     Command(
+        "prove",
+        ".checkers.cli_proofs",
+        "make every inductive proof, or take it from a cache if nothing that it depends on changed; exit 0 only if all hold",
+        (A_PROOF, CACHE),
+    ),
+    Command(
         "recheck",
         ".checkers.cli_proofs",
         "ask cvc5 every obligation that a run has written, proofs checked; exit 0 only if it agrees with each (extra: second)",
@@ -238,6 +262,18 @@ COMMANDS = (
         ".checkers.cli_mutants",
         "plant every mutant of models and runtime; exit 0 only if each is killed or proved harmless",
         (MUTANTS_PROFILE, ONLY, OUT, RESUME, JSON),
+    ),
+    Command(
+        "check-trace",
+        ".checkers.cli_trace",
+        "replay a recorded event stream in the models; exit 0 if every job conforms, 1 if one does not",
+        (SOURCE, ONE_JOB, TOOLS, JSON),
+    ),
+    Command(
+        "trace",
+        ".checkers.cli_trace",
+        "write the events and records of a store as JSON lines, for check-trace",
+        (STORE, ONE_JOB),
     ),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),

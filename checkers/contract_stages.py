@@ -7,10 +7,10 @@ from typing import Final
 
 from ..model.claim_types import Claim
 from ..model.contract_claims import CONTRACT_CLAIMS, REASONS
-from ..model.contract_invariant import AS_WRITTEN_INVARIANT, CONTRACT_INVARIANT
+from ..model.contract_invariant import CONTRACT_INVARIANT
 from ..model.contract_machine import build_contract
 from ..model.contract_policy import HARDENED_CONTRACT
-from ..model.contract_properties import CONTRACT_BY_ID, CONTRACT_PROPERTIES
+from ..model.contract_properties import CONTRACT_PROPERTIES
 from ..model.machine import Machine
 from ..model.policy import HARDENED
 from ..scenarios.contract_policies import CONTRACT_POLICIES
@@ -19,6 +19,7 @@ from .contract_search import ends
 from .evidence import Item, MutantResult, Verdict
 from .explore import Space, explore
 from .machines import described
+from .proof_subjects import subject
 from .refine import Misfit, Refinement, blocked, refine_contract, refine_step
 from .search import check, complete, examine
 from .traces import trace_to
@@ -77,15 +78,13 @@ def _ends(space: Space) -> Item:
 
 def contract_proof(context: Context) -> Found:
     """C1 to C10 of the hardened contract by induction, and what holds as written; each obligation as a file."""
-    from .prove import export, prove, to_items
+    from .prove import Proof, export, prove, to_items
 
     found = Found()
-    made = prove(build_contract(), CONTRACT_PROPERTIES, CONTRACT_INVARIANT)
-    proofs = {HARDENED_CONTRACT.name: made}
+    proofs: dict[str, Proof] = {}
     for claim in PROVED:
         if claim.policy not in proofs:
-            stated = [CONTRACT_BY_ID[name] for name in claim.properties]
-            proofs[claim.policy] = prove(build_contract(CONTRACT_POLICIES[claim.policy]), stated, AS_WRITTEN_INVARIANT)
+            proofs[claim.policy] = prove(*subject(claim.policy))
         items = dict(to_items(proofs[claim.policy]))
         found.add(claim.id, *(items[name] for name in claim.properties))
     context.proofs.update(proofs)

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ..model.claims import CLAIMS
-from ..model.compensation_properties import COMPENSATION_INVARIANT, COMPENSATION_PROPERTIES
+from ..model.compensation_properties import COMPENSATION_PROPERTIES
 from ..model.fleet import OWN, Fleet
 from ..model.fleet_claims import FLEET, SEMANTICS, STEP
-from ..model.fleet_semantics import FLEET_GATE_INVARIANT
 from ..model.fleet_shape import FENCED, PROTECTIONS
 from ..model.gate import GATE_PROPERTIES
 from ..model.invariant import INVARIANT
@@ -29,6 +28,7 @@ from .evidence import Item, MutantResult, Verdict
 from .explore import Space
 from .fleet_search import forbidden, search
 from .machines import described
+from .proof_subjects import fleet_subjects
 from .refine import refine_step
 from .search import examine
 from .verify import Context, Found, Stage
@@ -57,13 +57,7 @@ def fleet_proof(context: Context) -> Found:
     found = Found()
     told: dict[str, dict[str, Item]] = {}
     answers: Answered = {}
-    for fleet, properties, clauses in (
-        (step_fleet(), PROPERTIES, INVARIANT),
-        (gate_fleet(), GATE_PROPERTIES, FLEET_GATE_INVARIANT),
-        (compensation_fleet(), COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT),
-        (recorded_fleet(), RECORDED_PROPERTIES, RECORDED_INVARIANT),
-        (step_fleet(FLEET_POLICIES["fleet-without-conditional"]), PROPERTIES, INVARIANT),
-    ):
+    for fleet, properties, clauses in fleet_subjects():
         proof = prove_fleet(fleet, properties, clauses, known_answers=answers)
         export_fleet(proof, context.directory / "smt2" / f"{fleet.name}.smt2")
         told[fleet.name] = to_items(proof)

@@ -21,9 +21,10 @@ from ..model.machine import Guard, Machine, guard, holds, show
 from ..model.properties import Property
 from ..model.windows import Window
 from .evidence import Item, Verdict, weakest
+from .proof_cache import BUDGET
 from .prove_encode import Encoding, assumed, conj, disj, document, saturated
 from .prove_obligations import obligations, strengthen
-from .prove_solve import BUDGET, SOLVER, Obligation, Progress, Result, solve
+from .prove_solve import SOLVER, Obligation, Progress, Result, Solve, solve
 
 COMMAND = "crashwindow verify"
 BATCH: Final = 40
@@ -92,14 +93,15 @@ def prove(
     clauses: Sequence[Clause],
     progress: Progress | None = None,
     budget: int = BUDGET,
+    solver: Solve = solve,
 ) -> Proof:
     """Prove `properties` of a machine by induction over `clauses` (PROVED in the sense of E-CLAIM: no bound on anything).
 
-    `budget` is Z3 resource units per obligation. Raises `ModelError` for a row that cannot be encoded.
+    `budget` is Z3 resource units per obligation; `solver` answers them. Raises `ModelError` for a row that cannot be encoded.
     """
     started = time.perf_counter()
     invariant = strengthen(properties, clauses)
-    results = tuple(solve(machine, invariant, list(obligations(machine, properties, invariant)), budget, progress))
+    results = tuple(solver(machine, invariant, list(obligations(machine, properties, invariant)), budget, progress))
     failed = tuple(_counterexample(machine, invariant, r) for r in results if r.state)
     seconds = time.perf_counter() - started
     return Proof(machine, tuple(properties), invariant, results, failed, seconds)

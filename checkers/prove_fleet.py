@@ -21,15 +21,18 @@ from ..model.invariant import Clause
 from ..model.machine import Actor
 from ..model.properties import Property
 from .evidence import Item, Verdict
+from .proof_cache import BUDGET
 from .prove import COMMAND, judge
 from .prove_encode import conj, disj, in_domain, neg
 from .prove_fleet_encode import LEADER, LOGIC, NAMED, SOME, After, State, enabled, epoch_facts
 from .prove_obligations import strengthen
-from .prove_solve import BUDGET, SOLVER, Answer, Obligation, Progress, Result
+from .prove_solve import SOLVER, Answer, Obligation, Progress, Result
 
 P5 = "P5"
 Answered = dict[tuple[str, bool, str], Result]
 """Answers by what is assumed, whether that is the domains alone, and what is asked."""
+FleetSolve = Callable[[State, Sequence[str], Sequence[Obligation], int, Progress | None], Iterator[Result]]
+"""What answers the obligations of a fleet, in order: `solve_fleet`, or a cache before it."""
 
 
 @dataclass(frozen=True)
@@ -213,18 +216,19 @@ def prove_fleet(
     progress: Progress | None = None,
     budget: int = BUDGET,
     known_answers: Answered | None = None,
+    solver: FleetSolve | None = None,
 ) -> FleetProof:
     """Prove `properties` and P5 for any number of workers, by induction over one worker's clauses and the coupling.
 
     known_answers: answers to questions that were asked under the same assumptions, which are not asked again; new ones are added.
+    solver: what answers the others, `solve_fleet` by default.
     """
     started = time.perf_counter()
     asked = Obligations(fleet, properties, clauses)
     known = asked.known()
     obligations = list(asked.all())
-    results = tuple(
-        _ask(asked.state, known, obligations, budget, progress, {} if known_answers is None else known_answers)
-    )
+    answers = {} if known_answers is None else known_answers
+    results = tuple(_ask(asked.state, known, obligations, budget, progress, answers, solver or solve_fleet))
     text = _document(asked.state, known, results)
     return FleetProof(fleet, tuple(properties), results, text, time.perf_counter() - started)
 
@@ -276,7 +280,7 @@ def _item(proof: FleetProof, name: str) -> Item:
 
 def answers(asked: Obligations, obligations: Sequence[Obligation], budget: int = BUDGET) -> tuple[Result, ...]:
     """The answers to some of the questions, of which `asked` is the author."""
-    return tuple(_solve(asked.state, asked.known(), list(obligations), budget, None))
+    return tuple(solve_fleet(asked.state, asked.known(), list(obligations), budget, None))
 
 
 def _ask(
@@ -286,19 +290,20 @@ def _ask(
     budget: int,
     progress: Progress | None,
     known_answers: Answered,
+    solver: FleetSolve,
 ) -> Iterator[Result]:
     """Answer each obligation, in order; the same question, under assumptions that are the same word for word, is asked once."""
     assumed = "\n".join([*state.declarations(), *known])
     new = [o for o in obligations if (assumed, o.free, o.goal) not in known_answers]
-    for result in _solve(state, known, new, budget, progress):
+    for result in solver(state, known, new, budget, progress):
         known_answers[assumed, result.obligation.free, result.obligation.goal] = result
     for obligation in obligations:
         answer = known_answers[assumed, obligation.free, obligation.goal]
         yield replace(answer, obligation=obligation, seconds=answer.seconds if answer.obligation == obligation else 0.0)
 
 
-def _solve(
-    state: State, known: list[str], obligations: list[Obligation], budget: int, progress: Progress | None
+def solve_fleet(
+    state: State, known: Sequence[str], obligations: Sequence[Obligation], budget: int, progress: Progress | None
 ) -> Iterator[Result]:
     """Answer each obligation, in order; everything is read in one go, into a context of its own."""
     context = z3.Context()

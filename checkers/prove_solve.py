@@ -9,15 +9,16 @@ import z3
 
 from ..model.invariant import Clause
 from ..model.machine import Machine
+from .proof_cache import BUDGET
 from .prove_encode import LOGIC, Encoding, assumed
 
 Kind = Literal["initial", "rule", "property", "grows", "consistent", "starts", "occurs", "fires", "implies"]
 Answer = Literal["unsat", "sat", "unknown"]
 Progress = Callable[[int, int], None]  # obligations answered, and how many there are
+Solve = Callable[[Machine, Sequence[Clause], Sequence["Obligation"], int, Progress | None], Iterator["Result"]]
+"""What answers the obligations of a machine, in order: `solve`, or a cache before it."""
 
 SOLVER = f"z3 {z3.get_version_string()}"
-BUDGET = 2_000_000
-"""The most that one obligation may cost, in Z3's resource units: two hundred times what the dearest one needs."""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..model.claim_types import PROPERTY_BY_ID, Claim
+from ..model.claim_types import Claim
 from ..model.compensation import HARDENED_COMPENSATION, build_compensation
-from ..model.compensation_properties import AS_WRITTEN_INVARIANT, COMPENSATION_INVARIANT, COMPENSATION_PROPERTIES
+from ..model.compensation_properties import COMPENSATION_INVARIANT, COMPENSATION_PROPERTIES
 from ..model.gate import GATE_INVARIANT, GATE_PROPERTIES, HARDENED_GATE, build_gate
 from ..model.invariant import Clause
 from ..model.machine import Machine
@@ -17,7 +17,8 @@ from ..model.semantics_claims import SEMANTICS_CLAIMS
 from ..scenarios.semantics_policies import SEMANTICS_POLICIES
 from .evidence import MutantResult
 from .explore import explore
-from .machines import described, machine_of
+from .machines import described
+from .proof_subjects import SEMANTICS_CLAUSES, subject
 from .search import check, complete, examine
 from .verify import Context, Found, Stage
 
@@ -40,12 +41,8 @@ MODELS: Final[Mapping[str, Model]] = {
 }
 """The hardened machines, by policy."""
 
-CLAUSES: Final[Mapping[str, Sequence[Clause]]] = {
-    **{policy: model.invariant for policy, model in MODELS.items()},
-    "compensation-as-written": AS_WRITTEN_INVARIANT,
-    "compensation-as-written-idempotent": (),
-}
-"""The written clauses under which each policy's claims are proved; an idempotent callback needs none."""
+CLAUSES: Final = SEMANTICS_CLAUSES
+"""The written clauses under which each policy's claims are proved."""
 
 
 def semantics_search(context: Context) -> Found:
@@ -66,10 +63,9 @@ def semantics_proof(context: Context) -> Found:
     from .prove import export, prove, to_items
 
     found = Found()
-    for policy, clauses in CLAUSES.items():
+    for policy in CLAUSES:
         claims = [claim for claim in PROVED if claim.policy == policy]
-        stated = [PROPERTY_BY_ID[name] for claim in claims for name in claim.properties]
-        made = context.proofs[policy] = prove(machine_of(policy), stated, clauses)
+        made = context.proofs[policy] = prove(*subject(policy))
         items = dict(to_items(made))
         for claim in claims:
             found.add(claim.id, *(items[name] for name in claim.properties))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model.claims import CLAIMS
-from ..model.invariant import INVARIANT, invariant
+from ..model.invariant import INVARIANT
 from ..model.machine import show
 from ..model.policy import HARDENED, Policy
 from ..model.properties import PROPERTIES
@@ -27,6 +27,7 @@ from .liveness_stage import LIVENESS
 from .machines import described
 from .mutate_stage import MUTANTS
 from .power_stage import POWER
+from .proof_subjects import step_subject
 from .search import check, complete, examine
 from .second_stage import SECOND_OPINION
 from .seed_text import SEED_TEXT
@@ -70,10 +71,7 @@ def proved(policy: Policy, context: Context) -> "Proof":
     from .prove import prove
 
     if policy.name not in context.proofs:
-        # Without a barrier the written invariant does not hold; what P1 rests on there is P11 alone.
-        whole = policy.barrier == "after evidence"
-        properties = PROPERTIES if whole else [p for p in PROPERTIES if p.id in ("P1", "P11")]
-        context.proofs[policy.name] = prove(build(policy), properties, invariant(policy) if whole else ())
+        context.proofs[policy.name] = prove(*step_subject(policy))
     return context.proofs[policy.name]
 
 

@@ -1,0 +1,112 @@
+"""Answers of the solver, kept by the content of what they depend on: `crashwindow prove`, never `verify`.
+
+Two books, of one form. `proofs`: what a whole proof came to, by the bytes of every source file from which its questions are made.
+`answers`: the answer to one question, by the question's whole text, so that after a change only what reads differently is asked.
+Both keys hold the solver's version and the budget as well. An entry carries a hash of itself: what does not fit it is not used
+and said to be damaged. No answer, for whatever reason, is no entry. Nothing here loads a solver.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parent.parent
+SOURCES: Final = (
+    "model/*.py",
+    "scenarios/*policies.py",
+    "checkers/proof*.py",
+    "checkers/prove*.py",
+    "checkers/evidence.py",
+)
+"""The files that say which questions a proof has, and what is made of the answers."""
+
+BUDGET: Final = 2_000_000
+"""The most that one obligation may cost, in Z3's resource units: two hundred times what the dearest one needs."""
+Entry = dict[str, Any]
+
+
+def solver_version() -> str:
+    """Z3's version, without loading it."""
+    return f"z3-solver {version('z3-solver')}"
+
+
+def sources_key(budget: int, root: Path = ROOT) -> str:
+    """The key of whole proofs: every source file that they depend on, the solver and the budget."""
+    digest = hashlib.sha256(f"{solver_version()}\0{budget}\0".encode())
+    for file in sorted(file for pattern in SOURCES for file in root.glob(pattern)):
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.relative_to(root).as_posix()}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def question_key(assumed: str, goal: str, expected: str, budget: int) -> str:
+    """The key of one answer: all that the solver is told, what is expected (it decides what is kept), solver and budget."""
+    parts = (solver_version(), str(budget), expected, goal, assumed)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def default_folder(environment: Mapping[str, str]) -> Path:
+    """Where answers are kept: `$XDG_CACHE_HOME/crashwindow`, or `~/.cache/crashwindow`."""
+    home = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".cache")
+    return Path(home) / "crashwindow"
+
+
+def _seal(entry: Entry) -> str:
+    text = json.dumps({k: v for k, v in entry.items() if k != "sha256"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass
+class Book:
+    """One file of entries, a line each, by key. damaged: how many lines did not fit their own hash, or were no entry."""
+
+    file: Path
+    entries: dict[str, Entry] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    damaged: int = 0
+
+    @classmethod
+    def open(cls, file: Path) -> "Book":
+        """The entries of a file; none where there is no file, or none that can be read."""
+        book = cls(file)
+        try:
+            lines = file.read_bytes().splitlines()
+        except OSError:
+            return book
+        for line in lines:
+            try:
+                entry = json.loads(line)
+                fits = entry["sha256"] == _seal(entry)
+                key = entry["key"]
+            except (ValueError, KeyError, TypeError):
+                fits, key, entry = False, "", {}
+            book.damaged += not fits
+            if fits:
+                book.entries[key] = entry
+        return book
+
+    def find(self, key: str) -> Entry | None:
+        """The entry with exactly this key."""
+        entry = self.entries.get(key)
+        if entry is not None:
+            self.used.add(key)
+        return entry
+
+    def add(self, key: str, content: Entry) -> None:
+        """Keep something under a key, with the time."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = {**content, "key": key, "solver": solver_version(), "date": now}
+        self.entries[key] = {**entry, "sha256": _seal(entry)}
+        self.used.add(key)
+
+    def write(self) -> None:
+        """Replace the file by what was used or added: a cache of the newest run, which cannot grow. Raises OSError."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.file.with_suffix(".partial")
+        partial.write_text("".join(f"{json.dumps(self.entries[key])}\n" for key in sorted(self.used)), encoding="utf-8")
+        partial.replace(self.file)

@@ -1,0 +1,113 @@
+"""Every inductive proof, by name, made or found in a cache (`crashwindow prove`).
+
+What a proof came to is kept as an `Outcome`. Models and solver are loaded when a proof is made: one whose sources did not
+change costs the reading of a file. Where they did, each question that still reads the same is answered from the cache, too.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from .proof_cache import BUDGET, Book, solver_version, sources_key
+
+FLEETS: Final = ("fleet", "fleet-gate", "fleet-compensation", "fleet-recorded", "fleet-without-conditional")
+NAMES: Final = (
+    "hardened", "s0-order-full-recovery", "s4-reexecute-stable-key", "contract-hardened", "contract-as-written",
+    "gate-hardened", "compensation-hardened", "recorded-hardened", "compensation-as-written",
+    "compensation-as-written-idempotent", *FLEETS,
+)  # fmt: skip
+"""Every proof, by the name of its policy: here as words, so that they can be told without loading a model."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a proof came to.
+
+    verdicts: by property; unmet: obligations without the answer that is needed, with the one there was; answered: whether every
+    question had one; asked, reused: how many went to the solver when the proof was made, and how many were known from an earlier
+    one, the oldest of which was given then; seconds: wall time.
+    """
+
+    name: str
+    obligations: int
+    verdicts: Mapping[str, str]
+    unmet: Sequence[str]
+    answered: bool
+    asked: int
+    reused: int
+    oldest: str
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether every property is proved."""
+        return set(self.verdicts.values()) == {"PROVED"}
+
+
+@dataclass(frozen=True)
+class Told:
+    """An outcome and where it comes from: solver, and the time at which it was made ("" for a proof of this run)."""
+
+    outcome: Outcome
+    solver: str
+    cached: str
+
+
+def prove_all(names: Sequence[str], folder: Path | None, tell: Tell) -> tuple[list[Told], int]:
+    """The proofs of these names, and how many damaged entries of the cache were not used; without a folder all are made.
+
+    Raises OSError where the folder cannot be written.
+    """
+    key = sources_key(BUDGET)
+    whole = Book.open(folder / "proofs.jsonl") if folder else Book(Path())
+    told, damaged = [], whole.damaged
+    for name in names:
+        entry = whole.find(f"{key} {name}")
+        if entry is None:
+            tell(name)
+            answers = Book.open(folder / "answers" / f"{name}.jsonl") if folder else Book(Path())
+            outcome = _made(name, answers)
+            damaged += answers.damaged
+            if folder:
+                answers.write()
+            if outcome.answered:
+                whole.add(f"{key} {name}", {"outcome": asdict(outcome)})
+            told.append(Told(outcome, solver_version(), ""))
+        else:
+            told.append(Told(Outcome(**entry["outcome"]), entry["solver"], entry["date"]))
+    if folder and any(not each.cached for each in told):
+        for name in NAMES:  # those that were not asked for now are kept
+            whole.find(f"{key} {name}")
+        whole.write()
+    return told, damaged
+
+
+def _made(name: str, answers: Book) -> Outcome:
+    """Make a proof; what it asks of the solver, and learns, is put into the book."""
+    from .proof_subjects import fleet_subjects, subject
+    from .prove import prove
+    from .prove_cached import CachedSolver
+    from .prove_fleet import P5, prove_fleet
+
+    clock, solver = time.perf_counter(), CachedSolver(answers)
+    proof: Any
+    if name in FLEETS:
+        chosen = next(each for each in fleet_subjects() if each.fleet.name == name)
+        proof, properties = prove_fleet(*chosen, budget=BUDGET, solver=solver.solve_fleet), [P5]
+    else:
+        proof, properties = prove(*subject(name), budget=BUDGET, solver=solver.solve), []
+    properties += [p.id for p in proof.properties]
+    return Outcome(
+        name,
+        len(proof.results),
+        {p: proof.verdict(p).value for p in properties},
+        [f"{r.obligation.name}: {r.answer}" for r in proof.results if not r.met],
+        all(r.answer != "unknown" for r in proof.results),
+        solver.asked,
+        solver.reused,
+        solver.oldest,
+        round(time.perf_counter() - clock, 3),
+    )

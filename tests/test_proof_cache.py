@@ -1,0 +1,235 @@
+"""The cache of proofs: exact, never trusted for more, and asked before any solver is loaded."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.checkers import proof_cache, proof_subjects, prove_cached
+from crashwindow.checkers.proof_cache import BUDGET, ROOT, SOURCES, Book, default_folder, question_key, sources_key
+from crashwindow.checkers.proofs import FLEETS, NAMES, prove_all
+from crashwindow.checkers.prove import Proof, prove
+from crashwindow.checkers.prove_cached import CachedSolver
+from crashwindow.checkers.prove_fleet import prove_fleet
+from crashwindow.checkers.prove_solve import Obligation, Result, solve
+from crashwindow.checkers.semantics_stages import CANARIES, planted
+from crashwindow.model.claims import CLAIMS
+from crashwindow.model.invariant import Clause
+from crashwindow.model.machine import Machine, guard
+from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
+from crashwindow.scenarios.fleet_policies import recorded_fleet
+
+SMALL = "recorded-hardened"
+
+
+def proved(book: Book, machine: Machine, budget: int = BUDGET) -> tuple[Proof, CachedSolver]:
+    """The proof of a recorded value's machine over a book of answers, and what was asked for it."""
+    solver = CachedSolver(book)
+    return prove(machine, RECORDED_PROPERTIES, RECORDED_INVARIANT, budget=budget, solver=solver.solve), solver
+
+
+def told(proof: Proof) -> list[tuple[str, str, dict[str, str]]]:
+    """Everything that a proof rests on."""
+    return [(r.obligation.name, r.answer, r.state) for r in proof.results]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which the smallest proof is."""
+    folder = tmp_path_factory.mktemp("cache")
+    prove_all([SMALL], folder, lambda words: None)
+    return folder
+
+
+def test_what_is_known_is_not_asked(folder: Path) -> None:
+    """A proof made from the book asks nothing, and is the proof that is made without one, answer by answer."""
+    book = Book.open(folder / "answers" / f"{SMALL}.jsonl")
+    again, solver = proved(book, build_recorded())
+    assert (solver.asked, solver.reused) == (0, len(again.results))
+    assert told(again) == told(prove(build_recorded(), RECORDED_PROPERTIES, RECORDED_INVARIANT))
+    assert again.holds
+
+
+def test_a_fleets_answers_are_kept_as_well(tmp_path: Path) -> None:
+    """For any number of workers: the second proof asks nothing, and says the same."""
+    book = Book(tmp_path / "fleet.jsonl")
+    solvers = [CachedSolver(book), CachedSolver(book)]
+    subject = recorded_fleet(), RECORDED_PROPERTIES, RECORDED_INVARIANT
+    proofs = [prove_fleet(*subject, solver=solver.solve_fleet) for solver in solvers]
+    assert solvers[0].asked > solvers[1].asked == 0
+    assert proofs[0].holds
+    assert proofs[0].text == proofs[1].text
+    assert [r.answer for r in proofs[0].results] == [r.answer for r in proofs[1].results]
+
+
+def test_one_changed_literal_asks_its_obligations_alone(folder: Path) -> None:
+    """A rule that sees one value more: the questions that read differently are asked, no other, and the answers are right."""
+    machine = build_recorded()
+    before = prove(machine, RECORDED_PROPERTIES, RECORDED_INVARIANT)
+    rule = machine.rule("llm: the first answer")
+    changed = replace(rule, sees={**rule.sees, **guard(node="no")})
+    mutant = replace(machine, rules=tuple(changed if r is rule else r for r in machine.rules))
+    proof, solver = proved(Book.open(folder / "answers" / f"{SMALL}.jsonl"), mutant)
+    goals = {r.obligation.goal for r in before.results}
+    new = {r.obligation.goal: r.obligation.rule for r in proof.results if r.obligation.goal not in goals}
+    assert solver.asked == len(new) > 1
+    assert set(new.values()) == {rule.name}
+    assert told(proof) == told(prove(mutant, RECORDED_PROPERTIES, RECORDED_INVARIANT))
+
+
+@pytest.mark.parametrize("canary", [name for name, (policy, _, _) in CANARIES.items() if policy == SMALL])
+def test_a_defect_is_found_over_a_warm_cache(folder: Path, canary: str) -> None:
+    """A planted defect fails its proof although every answer about the machine without it is known."""
+    book = Book.open(folder / "answers" / f"{SMALL}.jsonl")
+    proof, solver = proved(book, planted(*CANARIES[canary]))
+    assert not proof.holds
+    assert 0 < solver.asked < 12
+    assert solver.reused > 90
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_a_key_is_all_that_the_answer_depends_on(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    """Assumptions, goal, expected answer, budget and the solver's version: another one is another key."""
+    before = question_key("a", "g", "unsat", 1)
+    monkeypatch.setattr(proof_cache, "version", lambda name: "other" if part == 4 else "5")
+    other = question_key("ab"[part == 0], "gh"[part == 1], "sat" if part == 2 else "unsat", 1 + (part == 3))
+    assert other != before
+    assert question_key("a", "g", "unsat", 1) != before
+
+
+def test_a_damaged_entry_is_asked_anew(folder: Path, tmp_path: Path) -> None:
+    """An entry that was edited, a line that is torn, and bytes that are no text are counted and not used; the rest is."""
+    lines = (folder / "answers" / f"{SMALL}.jsonl").read_bytes().splitlines()
+    edited = next(line for line in lines if b'"answer": "unsat"' in line)
+    lines[lines.index(edited)] = edited.replace(b'"answer": "unsat"', b'"answer": "sat"')
+    lines[-1] = lines[-1][:40]
+    file = tmp_path / "answers.jsonl"
+    file.write_bytes(b"\n".join([*lines, b"\xff\xfe", b"[1, 2]"]))
+    book = Book.open(file)
+    proof, solver = proved(book, build_recorded())
+    assert (book.damaged, solver.asked) == (4, 2 if edited != lines[-1] else 1)
+    assert proof.holds
+    book.write()
+    assert Book.open(file).damaged == 0
+
+
+def test_no_answer_is_never_kept(tmp_path: Path) -> None:
+    """Questions that the budget did not suffice for are asked again by the next proof; so is the whole proof."""
+    book = Book(tmp_path / "answers.jsonl")
+    poor, _ = proved(book, build_recorded(), budget=1)
+    unanswered = {r.obligation.name for r in poor.results if r.answer == "unknown"}
+    assert unanswered
+    assert not unanswered & {entry["question"] for entry in book.entries.values()}
+    rich, solver = proved(book, build_recorded(), budget=1)
+    assert solver.asked >= len({r.obligation.goal for r in rich.results if r.obligation.name in unanswered})
+
+
+def test_a_proof_without_all_answers_is_never_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One unknown among its answers, or an interruption: the whole proof is made anew, and then holds."""
+    monkeypatch.setattr(prove_cached, "solve", silent)
+    (first,), _ = prove_all([SMALL], tmp_path, lambda words: None)
+    monkeypatch.setattr(prove_cached, "solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        prove_all([SMALL], tmp_path, lambda words: None)
+    monkeypatch.setattr(prove_cached, "solve", solve)
+    (third,), _ = prove_all([SMALL], tmp_path, lambda words: None)
+    (fourth,), _ = prove_all([SMALL], tmp_path, lambda words: None)
+    assert not first.outcome.holds
+    assert first.outcome.unmet
+    assert (third.cached, third.outcome.holds, third.outcome.asked) == ("", True, 1)
+    assert fourth.cached
+    assert fourth.outcome == third.outcome
+
+
+def silent(machine: Machine, clauses: Sequence[Clause], asked: Sequence[Obligation], *rest: object) -> Iterator[Result]:
+    """A solver that says nothing to the first question."""
+    for number, result in enumerate(solve(machine, clauses, asked)):
+        yield replace(result, answer="unknown") if number == 0 else result
+
+
+def interrupted(*arguments: object) -> Iterator[Result]:
+    """A solver that is interrupted."""
+    raise KeyboardInterrupt
+    yield
+
+
+def test_the_key_of_a_proof_is_every_source_that_it_depends_on(tmp_path: Path) -> None:
+    """Another byte in one of its files, another file, and another budget are each another key."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "step.py").write_text("a = 1\n", encoding="utf-8")
+    keys = {sources_key(BUDGET, tmp_path), sources_key(BUDGET + 1, tmp_path)}
+    (tmp_path / "model" / "step.py").write_text("a = 2\n", encoding="utf-8")
+    keys.add(sources_key(BUDGET, tmp_path))
+    (tmp_path / "model" / "more.py").write_text("", encoding="utf-8")
+    keys.add(sources_key(BUDGET, tmp_path))
+    assert len(keys) == 4
+
+
+LOADED = """
+import sys
+from crashwindow.checkers import proof_subjects, prove, prove_cached, prove_fleet
+print(*sorted(m.__file__ for n, m in sys.modules.items() if n.startswith("crashwindow.") and m.__file__), sep="\\n")
+"""
+
+
+def test_no_source_of_a_proof_is_missing_from_its_key() -> None:
+    """Every module of ours that is loaded when a proof is made is among the files whose bytes the key has."""
+    ran = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    loaded = {Path(line).resolve() for line in ran.stdout.splitlines()}
+    hashed = {file.resolve() for pattern in SOURCES for file in ROOT.glob(pattern)}
+    assert {file.name for file in loaded - hashed} <= {"__init__.py"}
+
+
+WARM = """
+import sys
+from crashwindow.__main__ import main
+code = main(["prove", *sys.argv[1:]])
+print(sorted(n for n in sys.modules if n in ("z3", "pydantic", "networkx") or n.startswith("crashwindow.model.")), code)
+"""
+
+
+def test_a_warm_proof_loads_neither_solver_nor_model(folder: Path) -> None:
+    """`prove` says that it is cached, and since when, and has loaded nothing with which it could have proved anything."""
+    command = [sys.executable, "-c", WARM, SMALL, "--cache", str(folder)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[] 0"
+    assert "cached: 20" in ran.stdout
+    assert "1 of 1 proofs hold; 1 cached, 0 made now" in ran.stdout
+
+
+def test_every_claim_that_is_proved_has_a_proof() -> None:
+    """The names are those of the policies whose claims name a proof, and of the fleets; and each has a machine."""
+    proved_claims = {claim.policy for claim in CLAIMS if "prove" in claim.methods}
+    assert set(NAMES) == proved_claims | set(FLEETS)
+    assert sorted(s.fleet.name for s in proof_subjects.fleet_subjects()) == sorted(FLEETS)
+    assert all(proof_subjects.subject(name).properties for name in NAMES if name not in FLEETS)
+
+
+def test_the_command_fails_with_the_proof(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 1 and the obligations that are not met, cached or not; 2 for what is no proof; `--no-cache` writes nothing."""
+    broken = planted(*CANARIES["an answer is used before it is recorded"])
+    subject = proof_subjects.Subject(broken, RECORDED_PROPERTIES, RECORDED_INVARIANT)
+    monkeypatch.setattr(proof_subjects, "subject", lambda name: subject)
+    for _ in range(2):
+        assert main(["prove", SMALL, "--cache", str(tmp_path)]) == 1
+        assert "keeps the invariant: sat" in capsys.readouterr().out
+    assert main(["prove", "none"]) == 2
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    assert main(["prove", SMALL, "--no-cache"]) == 1
+    assert not (tmp_path / "home").exists()
+    assert default_folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/crashwindow")
+    assert default_folder({"HOME": "/h"}) == Path("/h/.cache/crashwindow")
+
+
+def test_an_answer_says_what_it_is_of(folder: Path) -> None:
+    """An entry names its question, solver and time: who reads the file sees what was asked."""
+    entry = json.loads((folder / "answers" / f"{SMALL}.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert entry.keys() == {"question", "answer", "state", "rlimit", "seconds", "key", "solver", "date", "sha256"}

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..model.policy import HARDENED, Policy
-from ..runtime import drive, keys, protocol
-from ..runtime.commands import Acquire, Append, Command, Execute, Outcome, Ports, Query, Settle
+from ..runtime import drive, keys, protocol, sqlite_statements
+from ..runtime.commands import Append, Command, Execute, Fence, Outcome, Ports, Query, Settle
 from ..runtime.history import StepHistory
 from ..runtime.protocol import Step
 from ..runtime.retry import RetryPolicy
@@ -186,14 +186,15 @@ def execute_before_started(patch: Patch) -> None:
         held = yield next(steps)
         started = steps.send(held)
         outcome = yield Execute(self.tool, self.node.args, self.context(self.past.attempts + 1))
-        command = steps.send((yield started))
-        if isinstance(command, Acquire | Execute):
-            command = steps.send(outcome)
-        try:
-            while True:
-                command = steps.send((yield command))
-        except StopIteration as stop:
-            return stop.value
+        execute = steps.send((yield started))
+        assert isinstance(execute, Execute)
+        reply: Any = outcome
+        while True:
+            try:
+                command = steps.send(reply)
+            except StopIteration as stop:
+                return stop.value
+            reply = yield command
 
     patch.setattr(Step, "attempt", planted)
 
@@ -355,6 +356,26 @@ def committed_ledger_ignored(patch: Patch) -> None:
 def no_effect_left_open(patch: Patch) -> None:
     """A refused attempt is not closed in what the worker knows: the next decision takes it for open."""
     patch.setattr(StepHistory, "close", lambda self, attempts: None)
+
+
+def epoch_not_raised(patch: Patch) -> None:
+    """A claim hands out the epoch that the last one had: the fences let an overtaken worker through."""
+    for name in ("CLAIM_ONE", "CLAIM_OLDEST"):
+        text = getattr(sqlite_statements, name)
+        assert "ifnull(l.epoch, 0) + 1" in text
+        patch.setattr(sqlite_statements, name, text.replace("ifnull(l.epoch, 0) + 1", "ifnull(l.epoch, 1)"))
+
+
+def effects_not_fenced(patch: Patch) -> None:
+    """The fence is raised in two stores only: the effect store is read and not fenced."""
+    original = Fence.perform
+
+    def planted(self: Fence, ports: Ports) -> Any:
+        if self.boundary == "fence_effects":
+            return ports.store.effects(self.lease.job_id)
+        return original(self, ports)
+
+    patch.setattr(Fence, "perform", planted)
 
 
 def parked_without_saying(patch: Patch) -> None:

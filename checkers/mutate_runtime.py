@@ -25,6 +25,8 @@ from .crash_run import Traces
 from .crash_snapshot import Breadth, sweep_case
 from .crash_subject import Subject
 from .evidence import Cell, MutantCells, Verdict
+from .interleave import CASES as INTERLEAVED
+from .interleave import interleave
 from .interleave_mutants import MUTANTS
 from .interleave_stage import KILLS
 from .interleave_stage import planted as interleaved
@@ -45,6 +47,8 @@ KIND: Final = "hand-written"
 LONGEST: Final = 240.0
 """Seconds after which a check is cut off: the bug has shown nothing by then."""
 SINGLE: Final = Breadth(1)
+SMALLEST: Final = "park-2"
+"""The interleavings that every bug of the step meets: two workers, and a tool that parks."""
 SEEDS: Final = (20, 1, 2)
 """The walks in which a bug is looked for."""
 
@@ -100,7 +104,7 @@ BUGS: Final = (
     Bug(s.barrier_absent, "Step.recover", "P1", ("ok-park",)),
     Bug(s.execute_before_started, "Step.attempt", "P14", ("ok-park",)),
     Bug(s.effect_not_stored, "SqliteStore.put_effect", "P6", ("ok-park",)),
-    Bug(s.last_attempt_only, "Step.recover", "P4", ("retry-reexecute", "two-lost-reexecute", "mixed-park")),
+    Bug(s.last_attempt_only, "Step.recover", "P4", ("refused-reexecute", "retry-reexecute")),
     Bug(s.unknown_taken_for_no_effect, "Execute.perform", "P2", ("lost-park",)),
     Bug(s.lost_answer_taken_for_failure, "drive.persist", "T-WRITE", ("ok-park",)),
     Bug(s.retried_after_unknown, "Step.ambiguous", "P1", ("lost-park",)),
@@ -112,6 +116,8 @@ BUGS: Final = (
     Bug(s.key_without_node, "keys.execution_key", "P11", ("two-ok-park",)),
     Bug(s.no_effect_left_open, "StepHistory.close", "P6", ("retry-park",)),
     Bug(s.parked_without_saying, "Step.park", "P15", ("lost-park",)),
+    Bug(s.epoch_not_raised, "sqlite_statements.CLAIM_ONE", "P5", ("ok-park", "ok-query-quiet")),
+    Bug(s.effects_not_fenced, "Fence.perform", "P5", ("ok-park",)),
     Bug(s.older_steps_left, "Step.settle_later", "P6", ("semantics-confirm-mismatch",)),
     Bug(b.unconfirmed_from_the_effect_record, "Step.confirm", "P8", ("semantics-confirm-match",)),
     Bug(b.unconfirmed_finished_node, "Step.confirm", "P8", ("semantics-confirm-match",)),
@@ -216,6 +222,7 @@ def _checks(bug: Bug) -> dict[str, Check]:
     if bug.part != "contract":
         every["monitor"] = lambda: monitored(bug.cases)
     if bug.part == "step":
+        every["interleave"] = interleavings
         every["walk"] = walked
     elif bug.part == "contract":
         every["walk"] = contracts_walked
@@ -255,6 +262,12 @@ def monitored(cases: tuple[str, ...]) -> str:
                 if replayed.divergence:
                     return str(replayed)
     return ""
+
+
+def interleavings() -> str:
+    """The first property that breaks in some interleaving of two workers, in the smallest case."""
+    graph = interleave(INTERLEAVED[SMALLEST])
+    return next((f"{name}: {problem}: {key}" for name, (problem, key) in graph.broken.items()), "")
 
 
 def walked() -> str:

@@ -1,6 +1,7 @@
 """Campaigns, scenarios, mutants, machines, and the run's own section in HTML."""
 
-from ..checkers.evidence import Machine, Schedules
+from ..checkers.evidence import KillRow, Machine, Schedules
+from . import kills
 from .html_parts import counts
 from .tags import Html, Part, code, join, listing, pairs, row, table, tag
 from .view import View, run_facts
@@ -19,6 +20,7 @@ def coverage(view: View) -> Html:
         _scenarios(view),
         tag("h3", "Mutants: planted bugs, and who said no"),
         _mutants(view),
+        _kills(view.evidence.kills),
         tag("h3", "Models"),
         _machines(run.machines),
     )
@@ -94,6 +96,20 @@ def _mutants(view: View) -> Html:
     ]
     killed = sum(bool(m.killed_by) for m in mutants)
     return table(f"{killed} of {len(mutants)} mutants killed", [*heads], rows, "stack")
+
+
+def _kills(matrix: list[KillRow]) -> Html | None:
+    """The kill matrix by class; nothing where the run made no mutants."""
+    heads = list(kills.HEADS)
+    rows = [
+        row(
+            heads,
+            [*kills.cells(k), tag("strong", "; ".join(k.gaps), class_="alarm") if k.gaps else NONE],
+            "differs" if k.gaps else None,
+        )
+        for k in matrix
+    ]
+    return table(kills.caption(matrix), [*heads], rows, "stack") if matrix else None
 
 
 def _machines(machines: list[Machine]) -> Html:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
 from ..model.contract import HARDENED
 from ..model.windows import SEED_ROWS
+from . import kills
 from .machine import mermaid
 from .sequence import broken, diagram
 from .view import (
@@ -289,6 +290,8 @@ def _coverage(view: View) -> list[str]:
     mutants = (
         (escape(m.name), escape(m.killed_by) if m.killed_by else "**SURVIVED**", escape(m.words)) for m in run.mutants
     )
+    rows = ((*map(escape, kills.cells(k)), f"**{escape('; '.join(k.gaps))}**" if k.gaps else "none") for k in run.kills)
+    matrix = [kills.caption(run.kills), "", *table(kills.HEADS, rows)] if run.kills else []
     machines = (
         (
             escape(m.policy),
@@ -311,6 +314,7 @@ def _coverage(view: View) -> list[str]:
         "### Mutants",
         "",
         *table(("Mutant", "Killed by", "In these words"), mutants),
+        *matrix,
         "### Models",
         "",
         *table(("Policy", "Fields", "Rules", "States", "Transitions", "Rules never reached"), machines),

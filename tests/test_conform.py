@@ -1,20 +1,26 @@
 """The walk: model and runtime agree over random histories, and a planted bug parts them, with the field and a program."""
 
-from collections.abc import Callable, Generator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from crashwindow.checkers.bugs_step import (
+    altered_result,
+    cancel_ignored,
+    dropped_unknown,
+    ignored_effect,
+    ledger_forgotten,
+    mismatch_injected,
+    partial_taken_for_success,
+    skipped_committed,
+    swapped_writes,
+)
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_follow import Disagreement, Model
 from crashwindow.checkers.conform_rig import CONTRACTS, Looks, Rig, StepPlan
 from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.substitute import Plant
 from crashwindow.model.step import build, normal
-from crashwindow.runtime import protocol
-from crashwindow.runtime.protocol import Step
-from crashwindow.runtime.turn import Run
 from crashwindow.scenarios.policies import POLICIES
 
 SEED = 20
@@ -46,101 +52,6 @@ def test_a_walk_is_given_by_its_seed() -> None:
 
 # Teeth.
 
-Patch = Callable[[pytest.MonkeyPatch], None]
-Commands = Generator[Any, Any, Any]
-
-
-def swapped_writes(patch: pytest.MonkeyPatch) -> None:
-    """append_finished stands before put_effect."""
-    original = Step.__init__
-
-    def planted(self: Step, *arguments: Any) -> None:
-        original(self, *arguments)
-        first, second, *rest = self.policy.order
-        self.policy = replace(self.policy, order=(second, first, *rest))
-
-    patch.setattr(Step, "__init__", planted)
-
-
-def skipped_committed(patch: pytest.MonkeyPatch) -> None:
-    """command_committed is never appended."""
-    original = Step.record
-
-    def planted(self: Step) -> Commands:
-        commands: Commands = original(self)
-        reply = None
-        while True:
-            try:
-                command = commands.send(reply)
-            except StopIteration:
-                return
-            skip = command.boundary.endswith("_committed")
-            reply = command.expected if skip else (yield command)
-
-    patch.setattr(Step, "record", planted)
-
-
-def dropped_unknown(patch: pytest.MonkeyPatch) -> None:
-    """The ledger is not told that the outcome is unknown."""
-    original = Step.settle
-
-    def planted(self: Step, boundary: str, status: Any) -> Commands:
-        if boundary == "ledger_unknown":
-            self.ledger = status
-        else:
-            yield from original(self, boundary, status)
-
-    patch.setattr(Step, "settle", planted)
-
-
-def ignored_effect(patch: pytest.MonkeyPatch) -> None:
-    """Recovery does not look at the effect record."""
-    original = Step.__init__
-
-    def planted(self: Step, *arguments: Any) -> None:
-        original(self, *arguments)
-        self.effect = None
-
-    patch.setattr(Step, "__init__", planted)
-
-
-def altered_result(patch: pytest.MonkeyPatch) -> None:
-    """Catch-up writes another result than the one it found."""
-    original = Step.record
-
-    def planted(self: Step) -> Commands:
-        if self.catching_up:
-            self.memory = replace(self.memory, result=["altered", self.memory.result])
-        return original(self)
-
-    patch.setattr(Step, "record", planted)
-
-
-def mismatch_injected(patch: pytest.MonkeyPatch) -> None:
-    """What a verifier says is asked, and not heeded."""
-    patch.setattr(protocol, "judged", lambda mode, doubts: "inject")
-
-
-def end_well(step: Step) -> Commands:
-    """B8 and B9 of a success."""
-    yield from step.append("append_node_finished", "node_finished", result_type="side_effect_committed")
-    yield from step.append("checkpoint", "state_checkpointed", covers=step.run.version)
-
-
-def partial_taken_for_success(patch: pytest.MonkeyPatch) -> None:
-    """A step that failed after its effect goes on as if it had not failed."""
-    patch.setattr(Step, "fail_after_effect", end_well)
-
-
-def cancel_ignored(patch: pytest.MonkeyPatch) -> None:
-    """The worker never honours a cancel."""
-
-    def planted(self: Run) -> Commands:
-        yield from ()
-        return False
-
-    patch.setattr(Run, "heard", planted)
-
 
 @pytest.mark.parametrize(
     ("bug", "words"),
@@ -152,7 +63,7 @@ def cancel_ignored(patch: pytest.MonkeyPatch) -> None:
         (altered_result, ": other≠first"),
     ],
 )
-def test_a_planted_bug_is_found(bug: Patch, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_found(bug: Plant, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the quick budget the walk parts, says where, and gives a short program that shows it again."""
     bug(monkeypatch)
     item = walk("quick", SEED)
@@ -164,7 +75,7 @@ def test_a_planted_bug_is_found(bug: Patch, words: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("bug", [mismatch_injected, partial_taken_for_success, cancel_ignored])
-def test_a_bug_beside_the_execution_is_found(bug: Patch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_beside_the_execution_is_found(bug: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that is not heeded, a partial effect taken for a success, a cancel that nobody hears: a short program shows each."""
 
     def program(folder: Path) -> None:
@@ -199,21 +110,9 @@ def test_another_step_cancels_while_one_is_finished(tmp_path: Path) -> None:
     rig.close()
 
 
-def ledger_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """What the ledger has just been told is forgotten before a cancel: NO_EFFECT is written over COMMITTED."""
-    original = Step.record
-
-    def planted(self: Step) -> Commands:
-        before = self.ledger
-        yield from original(self)
-        self.ledger = before
-
-    patch.setattr(Step, "record", planted)
-
-
 @pytest.mark.parametrize("bug", [cancel_ignored, ledger_forgotten])
 def test_a_cancel_ends_a_job_whose_record_nobody_confirms(
-    bug: Patch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bug: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is open, and nothing is injected: instead of parking the job ends, its record as it is, in whatever mode."""
 

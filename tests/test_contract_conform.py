@@ -1,7 +1,7 @@
 """The contracts' walk: machine and runtime agree over random histories, and a planted bug parts them, with the field in words."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -11,6 +11,19 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers import conform, contract_abstraction, contract_conform, contract_walk_stage
+from crashwindow.checkers.bugs_contract import (
+    consent_kept,
+    denial_frees,
+    doubt_is_failure,
+    key_not_reserved,
+    no_compare_and_set,
+    orphan_again,
+    release_in_two,
+    request_ends_alone,
+    second_answer,
+    supersede_in_two,
+    timeout_cancels,
+)
 from crashwindow.checkers.conform import Bounds
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_rig import Contract
@@ -22,26 +35,16 @@ from crashwindow.checkers.contract_rig import ContractRig
 from crashwindow.checkers.contract_services import Wish
 from crashwindow.checkers.contract_walk_stage import contract_coverage, contract_walk, covered
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
+from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context, Found, Stage, verify
 from crashwindow.model.claims import CLAIMS
 from crashwindow.model.contract import ACTORS, HARDENED, Status, target
 from crashwindow.model.contract_machine import build_contract
-from crashwindow.runtime import sqlite_schema
 from crashwindow.runtime.contracts import (
-    nodes,
-    operations,
     rules,
-    runner,
-    sqlite_contract_statements,
-    sqlite_contracts,
-    write_batch,
 )
-from crashwindow.runtime.contracts.commands import ContractPorts, LoadHolders, Write
-from crashwindow.runtime.contracts.records import ExecutionContract, replaced
-from crashwindow.runtime.contracts.release import release
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.store import Batch
-from crashwindow.runtime.protocol import Step
 
 SEED = 20
 ONCE: Contract = (False, "park", "none")
@@ -248,131 +251,8 @@ def test_a_strike_anywhere_is_followed(at: int, when: Any, rig: ContractRig) -> 
 
 # Teeth: bugs of the runtime.
 
-Patch = Callable[[pytest.MonkeyPatch], None]
 
-
-def second_answer(patch: pytest.MonkeyPatch) -> None:
-    """The store takes a second answer in the place of the first."""
-    patch.setattr(sqlite_contracts._SqliteRows, "answered", lambda *_: None)
-    patch.setattr(
-        sqlite_contract_statements,
-        "ADD_ANSWER",
-        sqlite_contract_statements.ADD_ANSWER.replace("INSERT", "INSERT OR REPLACE"),
-    )
-
-
-def no_compare_and_set(patch: pytest.MonkeyPatch) -> None:
-    """Whatever version a writer has seen, it is taken for the newest."""
-    move_all, checkpoint = write_batch._move_all, write_batch._checkpoint
-
-    def newest(rows: Any, moves: Any, at: float) -> None:
-        for index, move in enumerate(moves):
-            moves_before = sum(m.execution_id == move.execution_id and m.trigger is not None for m in moves[:index])
-            current = rows.contract(move.execution_id).version + moves_before
-            moves = (*moves[:index], replace(move, expected=current), *moves[index + 1 :])
-        move_all(rows, moves, at)
-
-    def forced(rows: Any, batch: Batch, state: Any, at: float) -> None:
-        checkpoint(rows, batch, state.model_copy(update={"version": rows.state_version(state.session_id) + 1}), at)
-
-    patch.setattr(write_batch, "_move_all", newest)
-    patch.setattr(write_batch, "_checkpoint", forced)
-
-
-def consent_kept(patch: pytest.MonkeyPatch) -> None:
-    """A run does not use its approval up."""
-    original = rules.moved
-
-    def planted(*arguments: Any) -> Any:
-        after, transition = original(*arguments)
-        return replaced(after, consent_used=False), transition
-
-    patch.setattr(write_batch, "moved", planted)
-
-
-def denial_frees(patch: pytest.MonkeyPatch) -> None:
-    """A denial releases the key."""
-    original = sqlite_contracts._SqliteRows.move
-
-    def planted(self: Any, contract: ExecutionContract, *more: Any) -> None:
-        original(self, contract, *more)
-        if contract.status is Status.REJECTED:
-            self.reopen(contract.execution_id, "nobody", 0.0)
-
-    patch.setattr(sqlite_contracts._SqliteRows, "move", planted)
-
-
-def release_in_two(patch: pytest.MonkeyPatch) -> None:
-    """The resume of a request, and what it releases, are two writes."""
-    original = release
-
-    def planted(session: Any) -> Generator[Any, Any, Any]:
-        core = original(session)
-        reply = None
-        while True:
-            try:
-                command = core.send(reply)
-            except StopIteration as stop:
-                return stop.value
-            if isinstance(command, Write) and len(command.batch.moves) > 1:
-                batch = command.batch
-                yield Write(replace(batch, id=f"{batch.id}.first", moves=batch.moves[:1], state=None))
-                command = Write(replace(batch, moves=batch.moves[1:]))
-            reply = yield command
-
-    patch.setattr(runner, "release", planted)
-
-
-def orphan_again(patch: pytest.MonkeyPatch) -> None:
-    """An orphan is executed again while an attempt is open."""
-    original = Step.recover
-
-    def planted(self: Step) -> Any:
-        need = original(self)
-        return "execute" if need == "open" else need
-
-    patch.setattr(Step, "recover", planted)
-
-
-def supersede_in_two(patch: pytest.MonkeyPatch) -> None:
-    """The old contract is cancelled, and then the new one is created."""
-    original = operations._write
-
-    def planted(ports: ContractPorts, batch: Batch, contract: ExecutionContract, perform: Any) -> None:
-        if batch.creates:
-            original(ports, replace(batch, creates=(), state=None), contract, perform)
-            batch = replace(batch, moves=())
-        original(ports, batch, contract, perform)
-
-    patch.setattr(operations, "_write", planted)
-
-
-def timeout_cancels(patch: pytest.MonkeyPatch) -> None:
-    """A timeout while running is a cancellation."""
-    row = {**HARDENED[Status.RUNNING], "timeout": Status.CANCELLED}
-    table: Any = {**HARDENED, Status.RUNNING: row}
-    patch.setattr(rules, "target", lambda state, trigger, actor, kind: target(state, trigger, actor, kind, table))
-
-
-def request_ends_alone(patch: pytest.MonkeyPatch) -> None:
-    """What a request defers does not end with it."""
-    patch.setattr(write_batch, "_end_deferred", lambda *_: None)
-
-
-def doubt_is_failure(patch: pytest.MonkeyPatch) -> None:
-    """An error that proves nothing is a failure."""
-    patch.setattr(nodes, "PROVEN", {**nodes.PROVEN, (Status.RUNNING, "unknown"): "fail"})
-
-
-def key_not_reserved(patch: pytest.MonkeyPatch) -> None:
-    """Nobody looks who holds a key, and the database does not either."""
-    tables = tuple(text for text in sqlite_schema.TABLES if "contract_keys" not in text)
-    patch.setattr(sqlite_schema, "TABLES", tables)
-    patch.setattr(sqlite_contracts._SqliteRows, "holder", lambda *_: None)
-    patch.setattr(LoadHolders, "perform", lambda *_: {})
-
-
-BUGS: tuple[tuple[Patch, str], ...] = (
+BUGS: tuple[tuple[Plant, str], ...] = (
     (second_answer, "answer: deny≠approve"),
     (no_compare_and_set, "InvalidTransitionError where a refusal would be a ContractError"),
     (consent_kept, "approval: fresh≠used"),
@@ -388,7 +268,7 @@ BUGS: tuple[tuple[Patch, str], ...] = (
 
 
 @pytest.mark.parametrize(("bug", "words"), BUGS, ids=[bug.__name__ for bug, _ in BUGS])
-def test_a_planted_bug_parts_a_story(bug: Patch, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_parts_a_story(bug: Plant, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each bug of the runtime parts one of the stories, with words that say what differs."""
     bug(monkeypatch)
     said: list[str] = []
@@ -412,7 +292,7 @@ def test_a_planted_bug_parts_a_story(bug: Patch, words: str, tmp_path: Path, mon
 @pytest.mark.parametrize(
     ("bug", "words"), [(consent_kept, "approval: fresh≠used"), (doubt_is_failure, "tool:running:fail:tool_node")]
 )
-def test_the_walk_finds_a_planted_bug(bug: Patch, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_walk_finds_a_planted_bug(bug: Plant, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random histories find it, too, and hand back a program that shows it again."""
     bug(monkeypatch)
     monkeypatch.setattr(conform, "SHRINKS", 0)  # the first program that shows it is as good as the shortest

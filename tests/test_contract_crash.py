@@ -1,7 +1,6 @@
 """Sessions of execution contracts, crashed: the sweep finds nothing, the judge can say no, planted bugs are found."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crashwindow.checkers import contract_life
+from crashwindow.checkers import bugs_contract
 from crashwindow.checkers.contract_cases import CONTRACT_CASES
 from crashwindow.checkers.contract_crash import QUICK, sweep_contracts
 from crashwindow.checkers.contract_crash_stage import JUDGED, judged
@@ -29,12 +28,7 @@ from crashwindow.checkers.crash_run import Record, Traces
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.crash_witness import Line, Witnessed
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.model.contract import Status
 from crashwindow.model.policy import HARDENED
-from crashwindow.runtime import protocol
-from crashwindow.runtime.contracts import drafts, nodes, rules, sqlite_contracts, write_batch
-from crashwindow.runtime.contracts.records import replaced
-from crashwindow.runtime.contracts.step import execute
 
 FAULT_FREE = Breadth(0)
 
@@ -137,69 +131,28 @@ def test_a_key_replays_step_by_step() -> None:
 
 def test_an_executor_that_runs_ahead_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The step is executed before `running` is durable: C7, where the process dies after the effect."""
-    start = nodes.Session.start
-
-    def hasty(self: nodes.Session, contract: Any) -> Iterator[Any]:
-        if contract.consent is not None:
-            yield from execute(contract, self.worker)
-        yield from start(self, contract)
-
-    monkeypatch.setattr(nodes.Session, "start", hasty)
+    bugs_contract.executor_runs_ahead(monkeypatch)
     said = "execute:effect: C7: a request was made, and the contract never was running (exec-001)"
     assert found_in("contract-worked-example", said)
 
 
 def test_a_resume_that_is_not_compare_and_set_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two who continue the second wins as well: C5, without any crash."""
-    write, moved = write_batch.write_batch, rules.moved
-
-    def late(rows: Any, batch: Any, at: float) -> None:
-        if batch.boundary == "release":
-            moves = [replace(move, expected=rows.contract(move.execution_id).version) for move in batch.moves]
-            newest = rows.state_version(batch.session_id)
-            state = batch.state.model_copy(update={"version": newest + 1})
-            batch = replace(batch, moves=tuple(moves), state=state)
-        write(rows, batch, at)
-
-    def always_waiting(contract: Any, move: Any, trigger: Any, at: float, parked: bool) -> Any:
-        if trigger == "resume":
-            contract = replaced(contract, status=Status.WAITING, result=None, consent_used=False)
-        return moved(contract, move, trigger, at, parked)
-
-    monkeypatch.setattr(sqlite_contracts, "write_batch", late)
-    monkeypatch.setattr(write_batch, "moved", always_waiting)
+    bugs_contract.resume_not_compared(monkeypatch)
     found = words(swept("contract-consent-twice", FAULT_FREE))
     assert "C5: it waited 1 times and was resumed 2 times" in found
 
 
 def test_a_release_in_two_writes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is durable, and what it frees is not yet: the e-mail is approved and forgotten."""
-    checkpoint = write_batch._checkpoint
-
-    def later(rows: Any, batch: Any, state: Any, at: float) -> None:
-        if batch.boundary == "release":
-            rows._connection.execute("COMMIT")
-            rows._connection.execute("BEGIN IMMEDIATE")
-        checkpoint(rows, batch, state, at)
-
-    monkeypatch.setattr(write_batch, "_checkpoint", later)
+    bugs_contract.answer_before_its_release(monkeypatch)
     said = "release:torn: REST: it is left pending, and nobody is asked about it (exec-001)"
     assert found_in("contract-worked-example", said)
 
 
 def test_a_consent_that_is_bound_to_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The arguments change under the approval, and the approval holds: C6."""
-
-    def in_place(ports: Any, execution_id: str, args: Any, by: str, perform: Any) -> None:
-        detail = {**ports.contracts.contract(execution_id).action_detail, "args": args}
-        with ports.store.session as connection:
-            change = "UPDATE contracts SET action_detail = ? WHERE execution_id = ?"
-            connection.execute(change, (json.dumps(detail), execution_id))
-
-    monkeypatch.setattr(contract_life, "supersede", in_place)
-    for name in ("check_approval", "check_answer"):
-        monkeypatch.setattr(write_batch, name, lambda *values: None)
-    monkeypatch.setattr(rules, "check_approval", lambda *values: None)
+    bugs_contract.consent_bound_to_nothing(monkeypatch)
     found = words(swept("contract-arguments-changed", FAULT_FREE))
     assert "C6: the approval is for another action than the contract's (exec-001)" in found
 
@@ -215,44 +168,19 @@ def test_a_consent_that_is_bound_to_nothing_is_found(monkeypatch: pytest.MonkeyP
 )
 def test_a_retry_that_takes_any_earlier_consent_is_found(case: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A retry inherits from whatever came before, or forgets that it was gated: something is sent that nobody agreed to, C6."""
-
-    def careless(earlier: Any, contracts: Any) -> Any:
-        return drafts.Call(
-            detail=earlier.action_detail,
-            occurrence=earlier.occurrence,
-            key=earlier.idempotency_key,
-            irreversible=earlier.irreversible,
-            timeout_seconds=earlier.timeout_seconds,
-            consent=earlier.consent if earlier.consent and earlier.consent.retries else None,
-        )
-
-    monkeypatch.setattr(drafts, "_again", careless)
-    monkeypatch.setattr(write_batch, "inherits", lambda *values: True)
+    bugs_contract.any_consent_inherited(monkeypatch)
     assert said in words(swept(case, FAULT_FREE))
 
 
 def test_an_orphan_that_is_run_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """An open attempt is executed again by whoever recovers: two e-mails, C10."""
-    recover = protocol.Step.recover
-    monkeypatch.setattr(protocol.Step, "recover", lambda self: "execute" if (need := recover(self)) == "open" else need)
+    bugs_contract.orphan_again(monkeypatch)
     assert found_in("contract-worked-example", "execute:effect: C10: it is completed, with 2 effects (exec-001)")
 
 
 def test_a_key_that_is_not_reserved_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the key is free is looked up, and the lookup is not believed: two contracts hold it, C1."""
-    monkeypatch.setattr(sqlite_contracts.SqliteContractStore, "holder", lambda self, key: None)
-    monkeypatch.setattr(write_batch, "key_held", lambda contract, first: first)
-    create = write_batch._with_key
-
-    def unreserved(rows: Any, contract: Any) -> Any:
-        rows._connection.execute("DROP INDEX IF EXISTS contract_keys")
-        holder, rows.holder = rows.holder, lambda key: None
-        try:
-            return create(rows, contract)
-        finally:
-            rows.holder = holder
-
-    monkeypatch.setattr(write_batch, "_with_key", unreserved)
+    bugs_contract.key_looked_up_and_not_believed(monkeypatch)
     found = words(swept("contract-one-key-twice", FAULT_FREE))
     assert "C1: 2 contracts hold it" in found
 

@@ -7,27 +7,22 @@ them. Two more have tests of their own: weak durability (`test_weak_synchronous_
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Set
-from dataclasses import replace
+from collections.abc import Iterator, Set
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crashwindow.checkers.bugs_step import attempt_in_the_key, lookup_after_barrier, swapped_writes, unchecked_started
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_snapshot import PAIRS, sweep_case
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.model.policy import HARDENED, Policy
-from crashwindow.runtime import drive, protocol
-from crashwindow.runtime.commands import Acquire, Append, Command, Ports
+from crashwindow.checkers.substitute import Plant
+from crashwindow.runtime.commands import Acquire, Ports
 from crashwindow.runtime.records import Invocation, NewEvent
 from crashwindow.runtime.sqlite_store import SqliteStore
-from crashwindow.runtime.store import StoreError
-from crashwindow.runtime.turn import Run, ToolNode
-
-Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def broken(case: str, enough: Set[str] = frozenset()) -> set[str]:
@@ -46,57 +41,6 @@ def broken_without_a_bug(case: str) -> set[str]:
     return broken(case)
 
 
-def with_policy(policy: Policy) -> Plant:
-    """The core obeys another policy than the one it was given."""
-
-    def plant(patch: pytest.MonkeyPatch) -> None:
-        original = protocol.Step.__init__
-
-        def init(self: protocol.Step, run: Run, node: ToolNode) -> None:
-            original(self, replace_policy(run, policy), node)
-
-        patch.setattr(protocol.Step, "__init__", init)
-
-    return plant
-
-
-def replace_policy(run: Run, policy: Policy) -> Run:
-    """The same turn of a worker that has another policy."""
-    run.worker = replace(run.worker, policy=policy)
-    return run
-
-
-def unchecked_started(patch: pytest.MonkeyPatch) -> None:
-    """The answer of B2 is not looked at: an append that failed counts as done."""
-    original = drive.persist
-
-    def persist(command: Command, ports: Any, perform: drive.Perform) -> Any:
-        if not (isinstance(command, Append) and command.boundary == "append_started"):
-            return original(command, ports, perform)
-        try:
-            return perform(command, ports)
-        except StoreError:
-            return command.expected + len(command.events)
-
-    patch.setattr(drive, "persist", persist)
-
-
-def swapped(patch: pytest.MonkeyPatch) -> None:
-    """B4 and B5 in the wrong order: the event is written before the effect record."""
-    order = ("append_finished", "put_effect", "append_committed", "commit")
-    with_policy(replace(HARDENED, order=order))(patch)
-
-
-def lookup_after_barrier(patch: pytest.MonkeyPatch) -> None:
-    """The effect record is read only after an open attempt has been judged."""
-    with_policy(replace(HARDENED, barrier="before evidence"))(patch)
-
-
-def attempt_in_the_key(patch: pytest.MonkeyPatch) -> None:
-    """The external key contains the claim."""
-    with_policy(replace(HARDENED, external_key="attempt"))(patch)
-
-
 @pytest.mark.parametrize(
     ("plant", "case", "properties"),
     [
@@ -112,7 +56,7 @@ def test_crashes_find_the_bug(plant: Plant, case: str, properties: set[str], mon
     assert properties <= broken(case, properties)
 
 
-@pytest.mark.parametrize("plant", [swapped, lookup_after_barrier])
+@pytest.mark.parametrize("plant", [swapped_writes, lookup_after_barrier])
 def test_the_walk_finds_the_bug(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Model and runtime in lockstep part at the boundary where the code leaves the write order, within three quick walks."""
     plant(monkeypatch)

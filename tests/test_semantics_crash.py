@@ -1,13 +1,12 @@
 """Jobs beyond the plain step, crashed: the sweep finds nothing, copies and killed processes agree, planted bugs are found."""
 
-from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import pytest
 
+from crashwindow.checkers import bugs_semantics, bugs_step
 from crashwindow.checkers.crash import run_schedule
 from crashwindow.checkers.crash_run import Record, Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
@@ -16,12 +15,6 @@ from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.checkers.semantics_crash import NEW, QUICK, sweep_semantics
 from crashwindow.checkers.semantics_crash_stage import JUDGED, judged
 from crashwindow.checkers.semantics_monitor import SemanticsMonitor
-from crashwindow.runtime import compensation, gate, inputs, llm_step, protocol, turn
-from crashwindow.runtime.commands import Acquire, Execute
-from crashwindow.runtime.llm import LlmAnswer
-from crashwindow.runtime.outcome import StepResult
-from crashwindow.runtime.retry import RetryPolicy
-from crashwindow.runtime.tool import Tool
 
 CRASHES = Breadth(1, answers=())
 FAULT_FREE = Breadth(0)
@@ -138,14 +131,7 @@ def test_evidence_is_refuted_by_a_violation_and_spoilt_by_others() -> None:
 
 def test_a_result_from_the_effect_record_injected_unconfirmed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Confirmation is skipped where the effect record alone holds the result: P8."""
-    recover, confirm = protocol.Step.recover, protocol.Step.confirm
-
-    def noting(self: Any) -> Any:
-        self.alone = self.past.stored is None
-        return recover(self)
-
-    monkeypatch.setattr(protocol.Step, "recover", noting)
-    monkeypatch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.alone else confirm(self))
+    bugs_semantics.unconfirmed_from_the_effect_record(monkeypatch)
     assert found_in(
         "confirm-match", "put_effect:after: P8: node_finished of turn 2 uses the record of a, and nobody looked"
     )
@@ -153,21 +139,20 @@ def test_a_result_from_the_effect_record_injected_unconfirmed_is_found(monkeypat
 
 def test_a_finished_node_skipped_unconfirmed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Confirmation is skipped where node_finished is on record: P8."""
-    confirm = protocol.Step.confirm
-    monkeypatch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.past.node else confirm(self))
+    bugs_semantics.unconfirmed_finished_node(monkeypatch)
     assert found_in("confirm-match", "checkpoint:after: P8: node_started of turn 2 uses the record of a")
 
 
 def test_a_mismatch_taken_for_a_match_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a verifier says is asked, and not heeded: P8, in each of the modes."""
-    monkeypatch.setattr(protocol, "judged", lambda mode, doubts: "inject")
+    bugs_step.mismatch_injected(monkeypatch)
     assert found_in("confirm-mismatch", "P8: node_finished of turn 2 uses the record of a, and a-1 was a mismatch")
     assert found_in("confirm-left", "P8: the last look at a was a undetermined in mode strict")
 
 
 def test_what_was_begun_later_left_as_it_was_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The job fails at a step that is not confirmed while the next one is in flight: P3 and P6."""
-    monkeypatch.setattr(protocol.Step, "settle_later", lambda self: iter(()))
+    bugs_step.older_steps_left(monkeypatch)
     found = words(swept("confirm-mismatch"))
     assert "acquire#2:after: P6: the job is failed, and the ledger says INFLIGHT" in found
     assert "put_effect#2:after: P3: the effect record was not caught up (b)" in found
@@ -178,13 +163,7 @@ def test_what_was_begun_later_left_as_it_was_is_found(monkeypatch: pytest.Monkey
 
 def test_a_cancel_with_an_open_attempt_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancel is honoured before a step is sent again whose first answer was lost: P2 and P6."""
-
-    def heard(self: turn.Run) -> Generator[Any, Any, Any]:
-        if self.overtaken:
-            yield from self.listen()
-        return self.history.cancelled is not None
-
-    monkeypatch.setattr(turn.Run, "heard", heard)
+    bugs_semantics.cancel_with_an_open_attempt(monkeypatch)
     found = words(swept("cancel-reexecute", FAULT_FREE))
     assert "P2: the ledger says NO_EFFECT, and there is one (a)" in found
     assert "P6: the job was cancelled, and attempt 1 of a is open" in found
@@ -192,19 +171,14 @@ def test_a_cancel_with_an_open_attempt_is_found(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_requeue_after_an_unknown_outcome_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attempt that nobody knows of is taken for a retryable failure: T-RETRY, and P2 where the effect had happened."""
-
-    def requeued(self: protocol.Step) -> Generator[Any, Any, Any]:
-        yield from self.end_node(StepResult.RETRYABLE_FAILURE, "the answer was lost")
-        return "requeue"
-
-    monkeypatch.setattr(protocol.Step, "ambiguous", requeued)
+    bugs_semantics.requeued_after_unknown(monkeypatch)
     found = words(swept("retry-unknown-requeue", FAULT_FREE))
     assert "T-RETRY: a was to be tried again, and its attempt 1 is open" in found
 
 
 def test_a_backoff_forgotten_by_a_recovery_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pause before a retry is not waited for: T-RETRY."""
-    monkeypatch.setattr(turn.Run, "wait", lambda self, pause, *cancellable: iter(()))
+    bugs_semantics.backoff_forgotten(monkeypatch)
     assert "T-RETRY: attempt 2 of a came 0.0 s after its grant, not 5.0 s" in words(swept("retry-backoff", FAULT_FREE))
 
 
@@ -213,18 +187,7 @@ def test_a_backoff_forgotten_by_a_recovery_is_found(monkeypatch: pytest.MonkeyPa
 
 def test_a_compensation_without_its_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is executed before compensation_started is durable: P14, and P10 once it is repeated."""
-
-    def hasty(self: compensation.Compensation) -> Generator[Any, Any, Any]:
-        self.ledger = (yield Acquire(self.inflight())).status
-        number = self.past.attempts + 1
-        outcome = yield Execute(self.tool, self.node.args, self.context(number), self.names.execute)
-        started = {**self.identity, "attempt": number, "args_hash": self.args_hash}
-        yield from self.run.append(self.names.append_started, self.node.id, (self.names.started, started))
-        self.past.open.add(number)
-        self.memory, self.catching_up = outcome.stored, False
-        return "inject"
-
-    monkeypatch.setattr(compensation.Compensation, "attempt", hasty)
+    bugs_semantics.compensation_without_barrier(monkeypatch)
     found = words(swept("undo-partial"))
     assert "compensate:effect: P14: a request was made whose started event is not in the file (a#undo)" in found
     assert "P10: a was compensated 2 times" in found
@@ -232,12 +195,7 @@ def test_a_compensation_without_its_barrier_is_found(monkeypatch: pytest.MonkeyP
 
 def test_a_compensation_repeated_after_an_unknown_outcome_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compensation whose answer was lost is sent again as if it were idempotent: P10."""
-    made = compensation.undoing_tool
-
-    def repeating(tool: Tool) -> Tool:
-        return replace(made(tool), idempotent=True, on_unknown="reexecute", retry=RetryPolicy(max_retries=3))
-
-    monkeypatch.setattr(compensation, "undoing_tool", repeating)
+    bugs_semantics.compensation_repeated(monkeypatch)
     found = words(swept("undo-lost", FAULT_FREE))
     assert "P10: the compensation of a began again while its attempt 1 was open" in found
     assert "P10: a was compensated 2 times" in found
@@ -248,30 +206,20 @@ def test_a_compensation_repeated_after_an_unknown_outcome_is_found(monkeypatch: 
 
 def test_a_gate_that_a_recovery_walks_through_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gate that was entered before is taken for passed, and the step does not ask again: P9."""
-    run = gate.Gate.run_or_recover
-    monkeypatch.setattr(protocol, "permitted", lambda *asked: True)
-    monkeypatch.setattr(
-        gate.Gate,
-        "run_or_recover",
-        lambda self: iter(()) if self.past.begun and not self.past.waited else run(self),
-    )
+    bugs_semantics.gate_walked_through(monkeypatch)
     assert found_in("approved", "P9: tool_invocation_started of a was written without an approval by g")
 
 
 def test_a_denial_that_is_not_final_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a denial the job goes on, and so does the step: P9."""
-    conclude = gate.Gate.conclude
-    monkeypatch.setattr(protocol, "permitted", lambda *asked: True)
-    monkeypatch.setattr(gate.Gate, "conclude", lambda self, answer: conclude(self, {**answer, "decision": "approved"}))
+    bugs_semantics.denial_not_final(monkeypatch)
     found = words(swept("denied", FAULT_FREE))
     assert "P9: tool_invocation_started of a was written without an approval by g" in found
 
 
 def test_an_approval_of_another_action_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person is shown something else than what then runs, and nothing compares the two: P9."""
-    shown = gate.shown
-    monkeypatch.setattr(protocol, "permitted", lambda *asked: True)
-    monkeypatch.setattr(gate, "shown", lambda *what: {**shown(*what), "action": {"tool": "harmless", "args": {}}})
+    bugs_semantics.another_action_approved(monkeypatch)
     assert "P9: tool_invocation_started of a was written under an approval of another action" in words(
         swept("approved", FAULT_FREE)
     )
@@ -282,7 +230,7 @@ def test_an_approval_of_another_action_is_found(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_model_asked_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A recovery does not look for the recorded answer: P12."""
-    monkeypatch.setattr(llm_step.LlmStep, "recorded", lambda self: None)
+    bugs_semantics.model_asked_again(monkeypatch)
     assert "append_committed:after: P12: q was asked again after its answer was recorded" in words(
         swept_until_it_fails("model")
     )
@@ -290,18 +238,12 @@ def test_a_model_asked_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_answer_used_otherwise_than_recorded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a recovery hands on is not what was recorded: P12."""
-    recorded = llm_step.LlmStep.recorded
-
-    def other(self: llm_step.LlmStep) -> LlmAnswer | None:
-        answer = recorded(self)
-        return answer and LlmAnswer({"answer": 7}, answer.model)
-
-    monkeypatch.setattr(llm_step.LlmStep, "recorded", other)
+    bugs_semantics.answer_used_otherwise(monkeypatch)
     found = words(swept_until_it_fails("model"))
     assert "P12: a was given q as {'answer': 7}, and it is recorded as {'answer': 1}" in found
 
 
 def test_an_input_handed_out_before_it_is_recorded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tool is told the time, and nothing durable says what it was told: P12."""
-    monkeypatch.setattr(inputs.Recorder, "record", lambda self, name, found: found)
+    bugs_semantics.input_not_recorded(monkeypatch)
     assert "P12: a was given a#now#1, which is not recorded" in words(swept("inputs", FAULT_FREE))

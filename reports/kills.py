@@ -1,0 +1,35 @@
+"""The kill matrix by class of mutants, in the words that page and Markdown share."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..checkers.evidence import KillRow
+from .words import number, ranked
+
+HEADS: Final = (
+    "Subject", "Class of mutants", "Mutants", "Killed", "By, of those asked", "Cheapest killer", "The same", "Safe, proved",
+    "Gaps",
+)  # fmt: skip
+"""The columns. *The same*: no reachable state tells the mutant from the original. *Safe, proved*: it keeps the invariant, so
+what differs breaks no property."""
+
+
+def caption(kills: Sequence[KillRow]) -> str:
+    """The matrix in a line."""
+    killed, mutants = sum(k.killed for k in kills), sum(k.mutants for k in kills)
+    same, safe, gaps = sum(k.same for k in kills), sum(k.safe for k in kills), sum(len(k.gaps) for k in kills)
+    said = (
+        f"{number(killed)} of {number(mutants)} mutants killed; {number(same)} the same as the original, by exhaustion"
+    )
+    return f"{said}; {number(safe)} safe, by proof; {number(gaps)} gaps"
+
+
+def cells(kill: KillRow) -> list[str]:
+    """A row without its gaps."""
+    by = ", ".join(f"{name} {number(count)} of {number(kill.met[name])}" for name, count in ranked(kill.by))
+    counted = [number(kill.mutants), number(kill.killed), by or "nobody", _cheapest(kill.cheapest)]
+    return [kill.subject, kill.kind, *counted, number(kill.same), number(kill.safe)]
+
+
+def _cheapest(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number(count)}" for name, count in ranked(counted)) or "nobody"

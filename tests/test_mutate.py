@@ -1,0 +1,339 @@
+"""The teeth: mutants are all generated, judged as a full search would, and a gap, or a canary that survives, fails the run."""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from crashwindow.checkers import cli_mutants, contract_stages, mutate_runtime, mutate_stage
+from crashwindow.checkers.bugs_step import epoch_not_raised, skipped_committed
+from crashwindow.checkers.evidence import Cell, KillRow, MutantCells
+from crashwindow.checkers.explore import explore
+from crashwindow.checkers.liveness import look, moves_of
+from crashwindow.checkers.machines import machine_of
+from crashwindow.checkers.mutate_matrix import Kept, OtherCodeError, summed
+from crashwindow.checkers.mutate_model import Bench
+from crashwindow.checkers.mutate_prove import Asked
+from crashwindow.checkers.mutate_rows import KINDS, Rows, generate, row
+from crashwindow.checkers.mutate_runtime import BUGS, Bug, apart, idle, rows, swept
+from crashwindow.checkers.mutate_search import examine
+from crashwindow.checkers.search import check
+from crashwindow.checkers.substitute import Patch, planted
+from crashwindow.checkers.verify import Context
+from crashwindow.model.machine import Machine
+from crashwindow.runtime import sqlite_statements
+from crashwindow.runtime.errors import CommandError
+from crashwindow.runtime.protocol import Step
+
+COUNTS = {
+    "recorded-hardened": (287, 0),
+    "gate-hardened": (453, 0),
+    "compensation-hardened": (475, 4),
+    "contract-hardened": (1214, 2),
+    "hardened": (1833, 6),
+}
+"""For each machine its distinct mutants, and the stillborn ones."""
+
+
+@cache
+def bench(policy: str) -> Bench:
+    """A machine's checkers, made once."""
+    return Bench(policy)
+
+
+def named(policy: str, what: str) -> Rows:
+    """A mutant by its change."""
+    return next(m for m in bench(policy).generated.mutants if m.what == what)
+
+
+@pytest.mark.parametrize("policy", COUNTS)
+def test_every_mutant_is_generated(policy: str) -> None:
+    """The number of mutants is what the rows say: each rule, literal, earlier guard, write, and other durable value, once."""
+    machine = machine_of(policy)
+    made = generate(machine)
+    assert (len(made.mutants), made.stillborn) == COUNTS[policy]
+    kinds = Counter(mutant.kind for mutant in made.mutants)
+    assert set(kinds) <= set(KINDS)
+    assert kinds["rule dropped"] == len(machine.rules)
+    assert kinds["write dropped"] == sum(len(rule.writes) for rule in machine.rules)
+    assert kinds["guard literal dropped"] + made.stillborn == sum(len(rule.guards) for rule in machine.rules)
+    assert len({mutant.name for mutant in made.mutants}) == len(made.mutants)
+    assert not [m.name for m in made.mutants if all(r and row(r) == row(machine.rule(n)) for n, r in m.changed.items())]
+
+
+@pytest.mark.parametrize(
+    ("policy", "step"), [("recorded-hardened", 4), ("gate-hardened", 30), ("compensation-hardened", 48)]
+)
+def test_the_incremental_search_is_the_full_one(policy: str, step: int) -> None:
+    """Equivalent is what a search from the start cannot tell apart; a violation is found if and only if that finds one."""
+    ready = bench(policy)
+    told: Counter[str] = Counter()
+    for mutant in ready.generated.mutants[::step]:
+        space = explore(mutant.of(ready.machine))
+        difference = ready.base.difference(mutant)
+        broken = any(check(space, p) for p in ready.model.properties)
+        if difference.none:
+            told["equivalent"] += 1
+            assert space.parents.keys() == ready.base.space.parents.keys(), mutant.name
+            assert space.transitions == ready.base.space.transitions, mutant.name
+        else:
+            found = examine(ready.base, mutant, difference)
+            told["broken" if broken else "not broken"] += 1
+            assert bool(found.violation) == broken, mutant.name
+    assert min(told[kind] for kind in ("equivalent", "broken", "not broken")) > 0
+
+
+def test_a_violation_is_shown_by_a_run_of_the_mutant() -> None:
+    """The run that is told can be taken in the mutant, rule by rule, from a start."""
+    ready = bench("recorded-hardened")
+    shown = 0
+    for mutant in ready.generated.mutants[::5]:
+        machine = mutant.of(ready.machine)
+        found = examine(ready.base, mutant, ready.base.difference(mutant))
+        states = set(machine.initial_states())
+        for rule in found.run:
+            states = {after for state in states for fired, after in machine.successors(state) if fired.name == rule}
+            assert states, (mutant.name, rule)
+        shown += bool(found.run)
+    assert shown > 5
+
+
+def test_liveness_by_order_is_liveness_of_the_whole() -> None:
+    """Where the original has an order, a mutant is found to halt if and only if a look at its whole space finds that."""
+    ready = bench("recorded-hardened")
+    assert ready.liveness.order is not None
+    told: Counter[bool] = Counter()
+    for mutant in ready.generated.mutants[::6]:
+        difference = ready.base.difference(mutant)
+        seen = examine(ready.base, mutant, difference)
+        if seen.violation or difference.none:
+            continue
+        space = explore(mutant.of(ready.machine))
+        stuck = look(space.parents, moves_of(space.engine, ready.liveness.assumptions), ready.liveness.resting).stuck
+        assert bool(ready.liveness.examine(mutant, difference, seen).words) == bool(stuck), mutant.name
+        told[bool(stuck)] += 1
+    assert told[True] > 5
+    assert told[False] > 5
+
+
+@pytest.mark.parametrize(
+    ("policy", "what", "killer"),
+    [
+        ("gate-hardened", "replay: ask the gate: dropped", "liveness"),
+        ("gate-hardened", "append wait_completed, approved, first: does not look at decision", "prove"),
+        ("recorded-hardened", "claim: dropped", "liveness"),
+    ],
+)
+def test_a_mutant_is_killed_in_words(policy: str, what: str, killer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the checkers says why; those that it never met are not said to have passed."""
+    monkeypatch.setitem(bench(policy).__dict__, "replay", lambda machine: "")
+    (judged,) = bench(policy).judge([named(policy, what)], "killed")
+    assert killer in {cell.checker for cell in judged.killers}
+    assert all(cell.words for cell in judged.killers)
+    assert {cell.outcome for cell in judged.cells if cell.checker in ("windows", "refine")} == {"not applicable"}
+    assert judged.killed
+    assert not judged.gap
+
+
+def test_what_is_proved_and_broken_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proof and search must agree on every mutant: where one finds it safe, and the other a violation, one of them is wrong."""
+    ready = bench("recorded-hardened")
+    broken = next(m for m in ready.generated.mutants if examine(ready.base, m, ready.base.difference(m)).violation)
+    with pytest.raises(AssertionError, match="proved safe, and a run breaks"):
+        ready._row(broken, Asked("", "unsat", 0.0), "proof")
+
+
+def test_a_trace_of_the_code_kills_what_cannot_do_it() -> None:
+    """What the code was recorded to do is replayed; a machine that lacks a rule for it parts, the original does not."""
+    from crashwindow.checkers import mutate_tape
+
+    policy = "recorded-hardened"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mutate_tape, "CASES_OF", {policy: ("inputs",)})
+        patch.setattr(mutate_tape, "ONCE", replace(mutate_tape.ONCE, depth=0))
+        traces = mutate_tape.traces_of_semantics(policy)
+    machine = machine_of(policy)
+    assert mutate_tape.replay_semantics(machine, policy, traces) == ""
+    lacking = named(policy, "append committed, input, first: dropped").of(machine)
+    lacking = replace(
+        lacking, rules=tuple(r for r in lacking.rules if not r.name.startswith("append committed, input, first"))
+    )
+    assert "command_committed" in mutate_tape.replay_semantics(lacking, policy, traces)
+
+
+# The runtime.
+
+
+def test_the_table_of_bugs() -> None:
+    """At least thirty bugs of the runtime, each with its own name, in words, with what should fall, and where to look."""
+    assert len(BUGS) > 60
+    assert len(rows()) == len(set(rows())) == len(BUGS) + 10
+    assert all(bug.words and bug.where and bug.falls and bug.cases for bug in BUGS)
+    assert all(case in mutate_runtime.SUBJECTS for bug in BUGS for case in bug.cases)
+
+
+def test_a_bug_is_gone_when_its_check_is_over() -> None:
+    """A substitution puts back what was there, also where the check fails; an attribute that is not there is an error."""
+    record, claim = Step.record, sqlite_statements.CLAIM_ONE
+    with pytest.raises(ZeroDivisionError), planted(epoch_not_raised):
+        assert claim != sqlite_statements.CLAIM_ONE
+        raise ZeroDivisionError
+    with planted(skipped_committed):
+        assert Step.record is not record
+    assert Step.record is record
+    assert claim == sqlite_statements.CLAIM_ONE
+    with pytest.raises(AttributeError), planted(lambda patch: patch.setattr(Step, "nowhere", None)):
+        pass
+
+
+def harmless(patch: Patch) -> None:
+    """Nothing is wrong."""
+
+
+def hanging(patch: Patch) -> None:
+    """Nothing ever comes of it."""
+
+
+def test_a_check_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug is killed in words; where nothing is wrong the check survives; one that never ends is cut off, and is no kill."""
+    bug = Bug(skipped_committed, "Step.record", "P3", ("ok-park",))
+    killed = apart("crash", bug, lambda: swept(bug.cases))
+    assert killed.outcome == "killed"
+    assert "the step succeeded without committed" in killed.words
+    assert apart("crash", Bug(harmless, "-", "-"), str).outcome == "survived"
+    monkeypatch.setattr(mutate_runtime, "LONGEST", 0.2)
+    late = apart("crash", Bug(hanging, "-", "-"), lambda: str(input_forever()))
+    assert (late.outcome, late.words[:9]) == ("not run", "no answer")
+
+
+def input_forever() -> None:
+    """Wait for a thing that never comes."""
+    import threading
+
+    threading.Event().wait()
+
+
+def test_a_bug_is_harmless_only_by_proof() -> None:
+    """A rule that can never fire is proved to; of one that can there is no such sentence."""
+    assert "can fire in no state of the proved invariant" in idle("2: ledger committed")
+    assert idle("3: effect record") == ""
+
+
+# The matrix.
+
+
+def cells(name: str, outcome: Any = "killed", equivalent: str = "") -> MutantCells:
+    """A row of the matrix."""
+    cell = Cell(checker="explore", outcome=outcome, words="P1" if outcome == "killed" else "", seconds=0.5)
+    return MutantCells(name=name, subject="s", kind="k", equivalent=equivalent, cells=[cell], command=f"show {name}")
+
+
+def test_a_matrix_adds_up() -> None:
+    """Killed, the same, safe and gaps are told apart; what is proved equivalent is no kill even where somebody says no."""
+    every = [
+        cells("a"),
+        cells("b", "survived", "exhausted: x"),
+        cells("c", "survived", "proved: x"),
+        cells("d", "survived"),
+    ]
+    (row,) = summed([*every, cells("e", "killed", "exhausted: x")])
+    assert (row.mutants, row.killed, row.same, row.safe, row.gaps) == (5, 1, 2, 1, ["d"])
+    assert (row.by, row.cheapest, row.met) == ({"explore": 2}, {"explore": 1}, {"explore": 5})
+
+
+def test_rows_are_kept(tmp_path: Path) -> None:
+    """An interrupted run goes on where it was; a line that was cut short is found again; rows of other code are refused."""
+    kept = Kept(tmp_path, "code")
+    kept.add(cells("a"))
+    kept.add(cells("b"))
+    with kept.path.open("a", encoding="utf-8") as file:
+        file.write('{"name": "c", "subj')
+    again = Kept(tmp_path, "code")
+    again.add(cells("c"))
+    assert list(Kept(tmp_path, "code").rows) == ["a", "b", "c"]
+    with pytest.raises(OtherCodeError, match="begin a new run"):
+        Kept(tmp_path, "other code")
+
+
+def asked(tmp_path: Path, **more: Any) -> argparse.Namespace:
+    """What the command line hands over."""
+    return argparse.Namespace(
+        **{"profile": "deep", "only": None, "out": str(tmp_path), "resume": None, "json": True, **more}
+    )
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("killed", 0), ("survived", 1)])
+def test_a_gap_is_the_exit_code(
+    outcome: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0 only if every mutant is killed or proved harmless; a gap is named, with the command that shows it again."""
+
+    def found(*_: object) -> Iterator[MutantCells]:
+        yield from (cells("a"), cells("b", outcome))
+
+    monkeypatch.setattr(cli_mutants, "every", found)
+    assert cli_mutants.mutants(asked(tmp_path)) == code
+    said = capsys.readouterr()
+    assert [row["name"] for row in json.loads(said.out)] == ["a", "b"]
+    assert ("GAP b" in said.err and "show b" in said.err) is bool(code)
+
+
+def test_one_mutant_meets_every_checker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--only` tells what each checker says; a name that is none is a usage error."""
+    name = "interleavings: events-unfenced"
+    monkeypatch.setattr(mutate_stage, "judge", lambda name, whole: cells(name) if whole else None)
+    assert cli_mutants.mutants(asked(tmp_path, only=name, json=False)) == 0
+    assert "explore" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="there is no mutant of that name"):
+        cli_mutants.mutants(asked(tmp_path, only="gate-hardened: nothing"))
+
+
+def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some mutants of each machine, before proof and search; what is found are rows of the evidence."""
+    monkeypatch.setattr(mutate_stage, "SUBJECTS", {"recorded-hardened": None, "gate-hardened": None})
+    found = mutate_stage.mutants(Context("quick", 1, tmp_path, lambda _: None))
+    assert {row.subject for row in found.kills} == {"recorded-hardened", "gate-hardened"}
+    assert 40 < sum(row.mutants for row in found.kills) <= 2 * mutate_stage.SAMPLE
+    assert sum(row.killed for row in found.kills) > 10
+    assert not any(row.gaps for row in found.kills)
+    assert "mutants killed" in found.summary()
+
+
+# Canaries.
+
+
+def test_a_canary_that_survives_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted defect that nobody finds has no killer, and evidence with such a mutant, or with a gap, does not pass."""
+    from crashwindow.checkers.evidence import RunEvidence
+
+    machine: Machine = machine_of("contract-hardened")
+    monkeypatch.setattr(
+        contract_stages, "CANARIES", {"nothing is changed": ("create", dict(machine.rule("create").writes))}
+    )
+    found = contract_stages.contract_canaries(Context("quick", 1, tmp_path, lambda _: None))
+    assert [mutant.killed_by for mutant in found.mutants] == [None]
+    sound = RunEvidence.model_construct(
+        errors=[], claims=[], windows=[], scenarios=[], mutants=[], kills=[], contracts=[], schedules=[]
+    )
+    gap: KillRow = summed([cells("d", "survived")])[0]
+    assert not sound.model_copy(update={"mutants": found.mutants}).passed
+    assert not sound.model_copy(update={"kills": [gap]}).passed
+
+
+def test_a_run_tells_its_gaps() -> None:
+    """The command's last words name what was killed, what is harmless, and each gap."""
+    console = Console(file=StringIO(), width=200)
+    assert cli_mutants._said([cells("a"), cells("d", "survived")], console) == 1
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "2 mutants: 1 killed (cheapest: explore 1), 0 proved harmless, 1 gaps" in said
+    assert "GAP d: not looked into" in said

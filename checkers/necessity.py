@@ -4,7 +4,7 @@ One worker at a time, any number of crashes. Each mechanism is taken out of the 
 whole space of what is left is searched, and each property is asked of every state and step of it. Where one fails the nearest
 run that breaks it is the counterexample; where none does, the mechanism is not needed for it.
 
-The quick profile searches the step's own execution, by a few kinds of tools; the deep one whatever may befall its job, by every kind.
+The quick profile searches the step's own execution, by a few kinds of tools; the deep one whatever may befall its job, by all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,16 @@ from itertools import product
 from typing import Final
 
 from ..model.liveness import RESTS
-from ..model.machine import Machine, guard, show
+from ..model.machine import Guard, Machine, State, guard, show
 from ..model.mechanisms import CHOICES, ONE, missing, spoken_of, step_without
 from ..model.properties import PROPERTIES, Property
 from ..scenarios.without import named
-from .evidence import Frame, Need, Trace, Verdict
+from .evidence import Need, Verdict
 from .explore import Space, explore, key_of
 from .liveness import look, moves_of, resting
 from .liveness_stage import LIVE, drawn, lasso_of
 from .search import check
-from .traces import PREFIX, trace_to
+from .traces import PREFIX
 
 Kind = tuple[str, str, str]
 """A kind of tool: idempotent, on_unknown, look."""
@@ -57,34 +57,37 @@ def narrowed(machine: Machine, kinds: Iterable[Kind]) -> Machine:
 
 def broken(space: Space, prop: Property, machine: Machine) -> Break | None:
     """How a property fails in a space, by a shortest run; its key is one of the machine, of which the space may be a part."""
-    nearest = [state for never in prop.never if (state := space.find(never)) is not None]
-    if nearest:
-        trace = min((trace_to(space, state) for state in nearest), key=lambda each: len(each.frames))
-        state = dict(pair for frame in trace.frames for pair in frame.changed.items())
-        part = next(g for g in prop.never if all(state[n] in values for n, values in g.items()))
-        return Break(f"never: {show(part)}", *_keyed(machine, trace))
-    found = check(space, replace(prop, never=()))
+    nearest = first(space, prop.never)
+    if nearest is not None:
+        state, never = nearest
+        return Break(f"never: {show(never)}", *keyed(machine, space.path(state)))
+    found = check(space, replace(prop, never=())) if prop.grows or prop.absorbing else None
     if found is None:
         return None
-    rule = found.part.partition(", by ")[2].strip("'")
-    return Break(found.part, *_keyed(machine, found.trace, rule))
-
-
-def _keyed(machine: Machine, trace: Trace, further: str = "") -> tuple[str, int]:
-    """The key of a run in a machine, and its steps; further: a rule that fires at its end."""
     names = [f.name for f in machine.fields]
     view: dict[str, str] = {}
     run = []
-    for frame in trace.frames:
+    for frame in found.trace.frames:
         view |= frame.changed
-        run.append((_rule(frame), tuple(view[name] for name in names)))
-    if further:
-        run.append(next((rule.name, after) for rule, after in machine.successors(run[-1][1]) if rule.name == further))
+        run.append(("" if frame.rule == "start" else frame.rule, tuple(view[name] for name in names)))
+    breaks = found.part.partition(", by ")[2].strip("'")
+    run.append(next((rule.name, after) for rule, after in machine.successors(run[-1][1]) if rule.name == breaks))
+    return Break(found.part, *keyed(machine, run))
+
+
+def first(space: Space, guards: Sequence[Guard]) -> tuple[int, Guard] | None:
+    """The state nearest to the start in which one of some guards holds, and which one; states that look alike are asked once."""
+    mask = space.packing.mask(name for each in guards for name in each)
+    seen: dict[int, int] = {}
+    for state in space.parents:  # breadth first: the nearest come first
+        seen.setdefault(state & mask, state)
+    matchers = [(space.packing.matcher(each), each) for each in guards]
+    return next(((state, each) for part, state in seen.items() for match, each in matchers if match(part)), None)
+
+
+def keyed(machine: Machine, run: list[tuple[str, State]]) -> tuple[str, int]:
+    """The key of a run, and its steps."""
     return f"{PREFIX}:{machine.name}:{key_of(machine, run)}", len(run) - 1
-
-
-def _rule(frame: Frame) -> str:
-    return "" if frame.rule == "start" else frame.rule
 
 
 def whole(profile: str) -> str:
@@ -109,7 +112,9 @@ def column(mechanism: str, profile: str) -> list[Need]:
             cells.append(inapplicable(prop.id, mechanism, "all that it says is of records that do not exist then"))
         else:
             what = "" if left == prop else "; what it says of those records is not asked"
-            cells.append(cell(prop.id, mechanism, broken(space, left, machine), f"{len(space):,} states, one worker{what}"))
+            cells.append(
+                cell(prop.id, mechanism, broken(space, left, machine), f"{len(space):,} states, one worker{what}")
+            )
     return [*cells, _rests(mechanism, machine, space, profile)]
 
 
@@ -150,8 +155,8 @@ def _rests(mechanism: str, machine: Machine, space: Space, profile: str) -> Need
 def choices(space: Space) -> list[Need]:
     """What may be declared of an ambiguous attempt: whether a property holds because one of the four may not be.
 
-    In the space with all mechanisms each property holds whatever a tool declares; so it holds without each of them, and with each alone,
-    unless what it speaks of occurs no more.
+    In the space with all mechanisms each property holds whatever a tool declares, so it holds without each of the four; said is
+    what occurs no more then.
     """
     cells = []
     for prop, choice in product(PROPERTIES, CHOICES):

@@ -53,7 +53,8 @@ FINITE: Final = (
              "the plan bounds a job's requeues, of all its steps"),
     Supposed(RETRIES, (Actor.WORKER,), ("step: tried again",), "the step's retries, as others see them"),
     Supposed(LOOKS, (Actor.WORKER,), ("*confirm: one look of several*",), "a verifier is asked a configured number of times"),
-    Supposed(LOOKS, (Actor.WORKER,), ("*hears what clients said*", "*(a conflict)*"), "the stream is read again after a client's event"),
+    Supposed(LOOKS, (Actor.WORKER,), ("*hears what clients said*", "*(a conflict)*"),
+             "the stream is read again after a client's event"),
     Supposed(REQUESTS, (Actor.PERSON,), ("person: asks for the compensation",), "each is a durable event that somebody makes"),
 )  # fmt: skip
 """What happens finitely often: the rules of faults, and of choices that a plan's policy bounds. Of a fleet, beside them: a claim

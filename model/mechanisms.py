@@ -60,7 +60,7 @@ _ONE: Final = (
                       writes={"query: absent, fenced": {"wire": None}})),
     Mechanism("same-write", "A write that was answered by an error is repeated, by the worker that knows its outcome.", "T-WRITE",
               Missing(forgets=True)),
-    Mechanism("rebase", "An append is rebased over the events of clients.", "T-WRITE", Missing(conflicts=True)),
+    Mechanism("rebase", "An append is rebased over the events of clients.", "T-WRITE", Missing(conflicts=("*",))),
     Mechanism("stable-key", "The external key is the same in every attempt.", "S1 §4.2, T-KEY",
               Missing(policy={"external_key": "attempt"})),
     Mechanism("unknown", "An outcome that nobody knows is not taken for no effect.", "T-OUTCOME",
@@ -113,6 +113,15 @@ TRANSACTION: Final = Missing(
             "append finished: there": {"at": "confirm"}})  # fmt: skip
 """One transaction over B5 to B7, where one database holds event stream and ledger (S1 §1's open question)."""
 
+PLANTS: Final[Mapping[str, tuple[str, Missing]]] = {
+    "ledger": ("the ledger is written first, and nobody looks up the effect record",
+               Missing(policy={"order": ORDERS["7456"]}, drop=("3: *",))),
+    "ledger-asked": ("the ledger is written first", Missing(policy={"order": ORDERS["7456"]})),
+    "effect-store": ("an append of a success is not rebased over the events of clients",
+                     Missing(conflicts=("append finished", "append committed"))),
+}  # fmt: skip
+"""For a mechanism without which nothing breaks: a change against which it does protect."""
+
 
 def missing(names: Iterable[str]) -> Missing:
     """Without these mechanisms. Raises KeyError for one that there is not."""
@@ -131,6 +140,11 @@ def step_ordered(name: str, order: str, names: Iterable[str] = (), extent: Exten
     """The same with the success writes in another order, such as `5467`, or B5 to B7 at once. Raises KeyError for neither."""
     ordered = TRANSACTION if order == AT_ONCE else Missing(policy={"order": ORDERS[order]})
     return _built(name, extent, together([missing(names), ordered]))
+
+
+def step_planted(name: str, plant: str, names: Iterable[str] = (), extent: Extent = "step alone") -> Machine:
+    """The same with a change planted against which a mechanism protects. Raises KeyError for a mechanism that has none."""
+    return _built(name, extent, together([missing(names), PLANTS[plant][1]]))
 
 
 def _built(name: str, extent: Extent, change: Missing) -> Machine:

@@ -23,7 +23,7 @@ class Missing:
     policy: choices of the policy that are made otherwise. drop: patterns of the rows that are gone. sees, writes: what rows ask
     and write otherwise. unstored: durable fields that nobody writes or reads any more. allowed: configurations that a plan's
     validation no longer rules out. forgets: a write whose answer is an error is not repeated, its worker lets go of the job.
-    conflicts: an append after a client's event is refused. fleet: protections of several workers that are switched off;
+    conflicts: patterns of appends that are refused after a client's event. fleet: protections of several workers switched off;
     unasked: guards of a fleet's row that are not asked, by its name.
     """
 
@@ -34,7 +34,7 @@ class Missing:
     unstored: frozenset[str] = frozenset()
     allowed: tuple[Guard, ...] = ()
     forgets: bool = False
-    conflicts: bool = False
+    conflicts: tuple[str, ...] = ()
     fleet: frozenset[str] = frozenset()
     unasked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -60,7 +60,7 @@ def together(changes: Sequence[Missing]) -> Missing:
         unstored=frozenset().union(*(c.unstored for c in changes)),
         allowed=tuple(g for c in changes for g in c.allowed),
         forgets=any(c.forgets for c in changes),
-        conflicts=any(c.conflicts for c in changes),
+        conflicts=tuple(pattern for c in changes for pattern in c.conflicts),
         fleet=frozenset().union(*(c.fleet for c in changes)),
         unasked={pattern: names for c in changes for pattern, names in c.unasked.items()},
     )
@@ -69,7 +69,7 @@ def together(changes: Sequence[Missing]) -> Missing:
 def changed(rules: Sequence[Rule], missing: Missing) -> list[Rule]:
     """Rows after a change."""
     seen = {rule.name: rule.sees for rule in rules}
-    rules = [rule for rule in rules if not _named(rule, missing.drop)]
+    rules = [rule for rule in rules if not is_named(rule, missing.drop)]
     gone = [seen[name] for name in seen.keys() - {rule.name for rule in rules}]
     edited = {rule.name: _edited(rule, missing) for rule in rules}
     # A decision list asks that none of the rules before it matches: it goes by what these ask now.
@@ -81,7 +81,8 @@ def changed(rules: Sequence[Rule], missing: Missing) -> list[Rule]:
     ]
 
 
-def _named(rule: Rule, patterns: Sequence[str]) -> bool:
+def is_named(rule: Rule, patterns: Sequence[str]) -> bool:
+    """Whether a row's name is one of some patterns."""
     return any(fnmatchcase(rule.name, pattern) for pattern in patterns)
 
 

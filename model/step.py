@@ -24,7 +24,7 @@ from typing import Final
 from .boundaries import CATCH_UP
 from .machine import Actor, Field, Machine, Rule, Scope, first_match, guard
 from .missing import NOTHING as NOTHING_MISSING
-from .missing import Missing, changed
+from .missing import Missing, changed, is_named
 from .policy import HARDENED, Evidence, Policy
 
 RESULT = ("none", "first", "partial", "other")
@@ -187,7 +187,7 @@ def _answers(rule: Rule, missing: Missing) -> list[Rule]:
     if missing.forgets:
         rows = [written, replace(lost, writes={**durable, **LETS_GO}),
                 replace(written, name=f"{rule.name} (an error)", writes=LETS_GO, emits=())]  # fmt: skip
-    if missing.conflicts and rule.emits:
+    if rule.emits and is_named(rule, missing.conflicts):
         again = {**UNSEEN, "at": "fence_events"}
         rows.append(replace(written, name=f"{rule.name} (a conflict)", writes=again, emits=()))
     return rows

@@ -2,7 +2,8 @@
 
 `without-quiet+repair`: the step's own execution without two mechanisms. `whole-without-quiet`: what may befall its job beside
 that, too. `ordered-5467`: with the success writes in that order; `ordered-5467-without-catch-up` is both. `two-without-checked`:
-two workers on the step; `two-gate-without-checked`: on a gate, and likewise.
+two workers on the step; `two-gate-without-checked`: on a gate, and likewise. `planted-ledger`: with a change against which the
+ledger protects.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +14,7 @@ from ..model.fleet import Fleet
 from ..model.fleet_rows import fleet_machine
 from ..model.fleet_shape import PROTECTIONS, FleetPolicy
 from ..model.machine import Machine
-from ..model.mechanisms import missing, step_ordered, step_without
+from ..model.mechanisms import missing, step_ordered, step_planted, step_without
 from ..model.missing import Missing
 from .fleet_policies import compensation_fleet, gate_fleet, only, recorded_fleet, searched_fleet
 
@@ -54,6 +55,8 @@ def machine_without(name: str) -> Machine:
     kind, wanted = kind.removesuffix("-"), [each for each in names.split(AND) if each]
     if kind.startswith("ordered-"):
         return step_ordered(name, kind.removeprefix("ordered-"), wanted)
+    if kind.startswith("planted-"):
+        return step_planted(name, kind.removeprefix("planted-"), wanted)
     if not found:
         raise KeyError(name)
     if kind in FLEETS:

@@ -138,6 +138,16 @@ CACHE = OneOf(
         argument("--no-cache", action="store_true", help="ask everything, keep nothing"),
     ),
 )
+A_POLICY = argument("policies", metavar="POLICY", nargs="*", help="policies; else the five that the runtime ships")
+MODULES = argument("--output", metavar="DIR", default="tla", help="where the modules are written (%(default)s)")
+EXPORT_COMMANDS = (
+    Command(
+        "tla",
+        ".checkers.cli_proofs",
+        "write a TLA+ module and TLC's configuration for each policy's machine, its properties included",
+        (A_POLICY, MODULES),
+    ),
+)
 BENCH = argument("arguments", metavar="ARG", nargs="*", help="passed on to pytest, as in -- -k search")
 
 CONTRACT = argument("id", metavar="ID", help="the contract's id")
@@ -251,6 +261,7 @@ COMMANDS = (
         "make every inductive proof, or take it from a cache if nothing that it depends on changed; exit 0 only if all hold",
         (A_PROOF, CACHE),
     ),
+    Command("export", ".checkers.cli_proofs", "the model, for other tools", commands=EXPORT_COMMANDS),
     Command(
         "recheck",
         ".checkers.cli_proofs",

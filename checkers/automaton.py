@@ -6,7 +6,7 @@ remembered, so that a trace costs one look-up for each event (a deterministic au
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from ..model.machine import Machine
@@ -43,6 +43,10 @@ class Divergence:
     enabled: tuple[str, ...]
     sample: Mapping[str, str]
     reason: str
+
+    def shortened(self, shown: int) -> "Divergence":
+        """The same with the nearest of what was possible, no more."""
+        return replace(self, enabled=self.enabled[:shown])
 
     def __str__(self) -> str:
         shown = ", ".join(self.enabled[:SHOWN]) + (", …" if len(self.enabled) > SHOWN else "")

@@ -105,8 +105,11 @@ class ReaderFollower:
     def rest(self, beside: Beside | None) -> Divergence | None:
         """After the last event. beside: what is known beside the events, if anything is."""
         fields = self.reader.fields()
-        if beside is not None:
-            fields = {**fields, **self.reader.rest(beside)}
+        try:
+            fields = {**fields, **(self.reader.rest(beside) if beside is not None else {})}
+        except NONSENSE as error:
+            reason = f"the records mean nothing here: {type(error).__name__} {error}"
+            return self.automaton.diverges(None, "after the last event", self.number, reason)
         if self.automaton.may_rest(self.number, fields):
             return None
         reason = self.automaton.difference(self.number, fields, self.reader.counted)

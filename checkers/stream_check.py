@@ -6,7 +6,7 @@ version are kept, no more, to notice an event behind the end. A job that leaves 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from .automaton import Divergence
 from .monitor import AFTER_THE_END, ENDED, describe
@@ -14,23 +14,31 @@ from .stream_job import Contract, Diverged, Finding, Job
 from .stream_lines import Line, Records, StreamError
 from .stream_step import Positions
 
+BEYOND: Final = 20
+"""Of how many undecided steps the words are kept: finding them costs more than following a hundred jobs."""
+
 
 @dataclass
 class Checked:
-    """What became of a stream. beyond: steps that no model could follow to the end; of them nothing is said."""
+    """What became of a stream.
+
+    ended: jobs with a terminal event. compared: jobs whose records are in the stream. steps: of the jobs that did not diverge; of
+    these undecided: those that went where their model does not go. beyond: the first of them, in words.
+    """
 
     jobs: int = 0
     events: int = 0
     ended: int = 0
     compared: int = 0
     steps: int = 0
+    undecided: int = 0
     diverged: list[Finding] = field(default_factory=list)
     beyond: list[Finding] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
         told = {name: [finding_json(each) for each in getattr(self, name)] for name in ("diverged", "beyond")}
-        counts = {name: getattr(self, name) for name in ("jobs", "events", "ended", "compared", "steps")}
+        counts = {name: getattr(self, name) for name in ("jobs", "events", "ended", "compared", "steps", "undecided")}
         return {"conforms": not self.diverged, **counts, **told}
 
 
@@ -115,7 +123,8 @@ class StreamChecker:
         counts.ended += job.status in ENDED
         counts.compared += job.records is not None
         counts.steps += len(job.tracks)
-        counts.beyond += job.beyond.values()
+        counts.undecided += len(job.beyond)
+        counts.beyond += [words() for words in list(job.beyond.values())[: BEYOND - len(counts.beyond)]]
         self._forget(job)
 
     def _leave(self, job: Job, finding: Finding) -> Finding:

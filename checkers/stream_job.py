@@ -110,7 +110,7 @@ class Track:
 
 
 class Job:
-    """A live job. beyond: the steps that went where their model does not go, each with what it has to say."""
+    """A live job. beyond: the steps that went where their model does not go, each with what it would have to say."""
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
@@ -123,7 +123,7 @@ class Job:
         self.undoing = self.undo_asked = False
         self.undo_keys: set[Json] = set()
         self.stopped: set[str] = set()
-        self.beyond: dict[str, Finding] = {}
+        self.beyond: dict[str, Callable[[], Finding]] = {}
 
     def take(self, line: int, event: StoredEvent) -> None:
         """The next event. One that is read together with what follows waits for that. Raises Diverged."""
@@ -185,7 +185,11 @@ class Job:
         """The first two events: the job, and its plan."""
         if reason := out_of_place(event.version - 1, event):
             self._refuse_event(line, event, reason)
+        if event.step is not None:
+            self._refuse_event(line, event, "it is of no step")
         if event.version < len(BEGINNING):
+            if event.data.get("job_id") != self.job_id:
+                self._refuse_event(line, event, f"it is the beginning of job {event.data.get('job_id')!r}")
             return
         try:
             nodes = {node["id"]: node for node in event.data["plan"]["nodes"]}
@@ -269,8 +273,7 @@ class Job:
         """A step leaves its model: a divergence, unless the job has gone where that model does not go."""
         if not self.undoing and self.stopped <= {track.step}:
             raise Diverged(words())
-        if track.step not in self.beyond:
-            self.beyond[track.step] = words()
+        self.beyond.setdefault(track.step, words)
 
     def _end_of(self, track: Track, rows: "_Rows") -> None:
         """A step after the last event of its job."""

@@ -12,9 +12,6 @@ from .automaton import Divergence
 from .semantics_monitor import ReaderFollower, SemanticsMonitor, queues
 from .semantics_trace import Beside, Reader, RecordedReader, Subject, of_nodes, recorded_input
 
-SAID_OF_VALUES = frozenset({"command_id", "kind", "result"})
-"""What the record of a value says; without it nobody can tell whose it is."""
-
 
 class Refused(NamedTuple):
     """What one of them has to say. about: the gate, node or value; nothing where it is the record itself that means nothing."""
@@ -45,14 +42,17 @@ class Readers:
         return follower
 
     def take(self, event: StoredEvent, after: StoredEvent | None, of_the_job: bool) -> Refused | None:
-        """The next event, and the one behind it where they are read together. The first reader that does not follow."""
+        """The next event, and the one behind it where they are read together. The first reader that does not follow.
+
+        Raises one of `NONSENSE` for a record of a value that does not say of what.
+        """
         told = event.type == "command_committed"
-        lacking = told and not event.data.keys() >= SAID_OF_VALUES
-        if self.every and told and not lacking:
+        nameless = told and "command_id" not in event.data
+        if self.every and told:
             self.subject.note(event)
-        if told and not lacking and recorded_input(event):
+        if told and recorded_input(event):
             self._input(event.data["command_id"])
-        hears = self.every if of_the_job or lacking else self._hearing(event, told)
+        hears = self.every if of_the_job or nameless else self._hearing(event, told)
         others = [each for each in self.idle if each not in hears] if event.epoch is not None else []
         queued = queues(event, after)
         for follower in (*hears, *others):

@@ -57,7 +57,7 @@ INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/eviden
 RAW_READERS = (
     "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",
     "checkers/contract_abstraction*", "checkers/semantics_judge*", "checkers/semantics_records*", "checkers/power*",
-    "checkers/chaos_site.py",
+    "checkers/chaos_site.py", "checkers/stream_store.py",
 )  # fmt: skip
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
@@ -84,7 +84,7 @@ LIBRARIES = (
     Library(
         "psycopg",
         "psycopg",
-        ("runtime/postgres*", "runtime/contracts/postgres*", "checkers/chaos_site.py"),
+        ("runtime/postgres*", "runtime/contracts/postgres*", "checkers/chaos_site.py", "checkers/stream_store.py"),
         "the PostgreSQL store, which no other command loads; and who reads its tables from outside",
     ),
     Library(

@@ -1,0 +1,122 @@
+"""A store as an event stream: its jobs one after the other, each with its records first, read with SQL of its own.
+
+Everything is read in one transaction that cannot write: what it shows is one moment of the store, however long it takes and
+whoever goes on working on it. No more than one event is held at a time.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+from ..runtime.address import without_password
+from ..runtime.errors import CommandError
+from .abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, says_failed
+from .crash_judge import open_beside
+from .stream_lines import Line, Records
+
+Rows = Callable[..., Iterable[Any]]
+"""Asks for rows: a query with `{}` for each value, and the values."""
+
+JOBS: Final = "SELECT job_id, status, version FROM jobs ORDER BY seq"
+EVENTS: Final = "SELECT version, type, step, epoch, data, at FROM events WHERE job_id = {} ORDER BY version"
+LEDGER: Final = "SELECT step_id, status, result, idempotency_key FROM ledger WHERE job_id = {} ORDER BY idempotency_key"
+EFFECTS: Final = (
+    "SELECT step_id, output, metadata, idempotency_key, kind FROM effects WHERE job_id = {} ORDER BY idempotency_key"
+)
+WAITED: Final = "SELECT DISTINCT data FROM events WHERE job_id = {} AND type = 'job_waiting'"
+ANSWERS: Final = "SELECT decision, digest FROM contract_answers WHERE execution_id = {} ORDER BY version"
+SQLITE: Final = b"SQLite format 3\0"
+
+
+class Stored(NamedTuple):
+    """A line of the stream, with the time at which an event was stored, in seconds; None for records."""
+
+    line: Line
+    at: float | None
+
+
+def is_store(source: str) -> bool:
+    """Whether this is the address of a store, or a SQLite file."""
+    if source.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        return True
+    if not os.path.isfile(source):
+        return False
+    with open(source, "rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+
+
+def stored(source: str, job_id: str | None = None) -> Iterator[Stored]:
+    """The lines of a store, or of one job in it. Raises CommandError for a store that cannot be read, or without the job."""
+    reading = from_postgres if source.startswith(("postgresql://", "postgres://")) else from_sqlite
+    found = False
+    for each in reading(source, job_id):
+        found = True
+        yield each
+    if job_id is not None and not found:
+        raise CommandError(f"there is no job {job_id!r} in {without_password(source)}; `crashwindow jobs` lists them")
+
+
+def from_sqlite(source: str, job_id: str | None) -> Iterator[Stored]:
+    """The lines of a SQLite store."""
+    path = source.removeprefix("sqlite:///")
+    if not os.path.isfile(path):
+        raise CommandError(f"{path}: there is no such file; give the file of a store, or a file of JSON lines")
+    try:
+        with closing(open_beside(os.path.abspath(path))) as connection:
+            connection.execute("BEGIN")
+            yield from of_store(
+                lambda query, *values: connection.execute(query.format(*"?" * len(values)), values), job_id
+            )
+    except sqlite3.Error as error:
+        raise CommandError(f"{path}: {error}: give the file of a crashwindow store that this user can read") from error
+
+
+def from_postgres(source: str, job_id: str | None) -> Iterator[Stored]:
+    """The lines of a PostgreSQL store."""
+    import psycopg
+
+    numbers = count()
+
+    def rows(query: str, *values: object) -> Iterable[Any]:
+        # On the server's side, since a client's cursor would fetch every row at once.
+        with connection.cursor(f"rows{next(numbers)}") as cursor:
+            yield from cursor.execute(query.format(*["%s"] * len(values)).encode(), values)
+
+    try:
+        with psycopg.connect(source, options="-c search_path=crashwindow") as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            yield from of_store(rows, job_id)
+    except psycopg.Error as error:
+        raise CommandError(f"{without_password(source)}: {error}".strip()) from error
+
+
+def of_store(rows: Rows, job_id: str | None) -> Iterator[Stored]:
+    """The lines that some rows make, numbered as `crashwindow trace` writes them."""
+    number = 0
+    for name, status, version in rows(JOBS):
+        if job_id not in (None, name):
+            continue
+        number += 1
+        yield Stored(Line(number, name, records(rows, name, JobLine(status, version))), None)
+        for place, kind, step, epoch, data, at in rows(EVENTS, name):
+            number += 1
+            yield Stored(Line(number, name, StoredEvent(place, "", kind, step, epoch, json.loads(data))), at)
+
+
+def records(rows: Rows, job_id: str, line: JobLine) -> Records:
+    """What a store holds about a job beside its events. Answers are those to the questions that the job has waited for."""
+    ledger = tuple(
+        LedgerRow(step, status, json.loads(result), key) for step, status, result, key in rows(LEDGER, job_id)
+    )
+    effects = [
+        (EffectRow(step, json.loads(output), says_failed(json.loads(said)), key), kind)
+        for step, output, said, key, kind in rows(EFFECTS, job_id)
+    ]
+    asked = sorted({json.loads(data).get("contract_id") or "" for (data,) in rows(WAITED, job_id)})
+    answers = tuple((decision, digest) for name in asked for decision, digest in rows(ANSWERS, name))
+    return Records(line, ledger, tuple(row for row, _ in effects), tuple(kind for _, kind in effects), answers)

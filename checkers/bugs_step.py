@@ -18,6 +18,7 @@ from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StoreError
 from ..runtime.tool import Absent
 from ..runtime.turn import End, Run, ToolNode
+from . import keys as looked_at
 from .substitute import Patch, Plant
 
 Commands = Generator[Any, Any, Any]
@@ -339,7 +340,12 @@ def retries_without_end(patch: Patch) -> None:
 def key_without_node(patch: Patch) -> None:
     """The key leaves out which node it is for, so two steps that look alike share it."""
     original = keys.execution_key
-    patch.setattr(protocol, "execution_key", lambda job, node, tool, args: original(job, "node", "tool", {}))
+
+    def planted(job: str, node: str, tool: str, args: Any) -> str:
+        return original(job, "", tool, args)
+
+    for module in (keys, protocol, looked_at):
+        patch.setattr(module, "execution_key", planted)
 
 
 def committed_ledger_ignored(patch: Patch) -> None:

@@ -67,6 +67,8 @@ RETRY: Final[tuple[Behaviour, ...]] = ("no_effect", "ok")
 REFUSED: Final[tuple[Behaviour, ...]] = ("no_effect",)
 LOST: Final[tuple[Behaviour, ...]] = ("lost_answer", "ok")
 SILENT: Final[tuple[Behaviour, ...]] = ("no_answer", "ok")
+LATER: Final[tuple[Behaviour, ...]] = ("lost_answer", "no_effect", "ok")
+"""The effect happens, and what is sent after its answer was lost is refused: the older attempt stays open (rule 4)."""
 MIXED: Final[tuple[Behaviour, ...]] = ("no_effect", "no_answer", "ok")
 
 CASES: Final = {
@@ -89,6 +91,7 @@ CASES: Final = {
         Case("lost-query-fence", (LOST,), "query", "fence"),
         Case("lost-query-soon", (LOST,), "query", "quiet", patient=False),
         Case("lost-reexecute", (LOST,), "reexecute", idempotent=True),
+        Case("later-refused-reexecute", (LATER,), "reexecute", idempotent=True),
         Case("silent-park", (SILENT,)),
         Case("silent-fail", (SILENT,), "fail"),
         Case("silent-query-fence", (SILENT,), "query", "fence"),

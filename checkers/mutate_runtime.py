@@ -32,6 +32,7 @@ from .interleave_stage import KILLS
 from .interleave_stage import planted as interleaved
 from .keys import check as keys_differ
 from .monitor import Monitor
+from .mutate_programs import parted
 from .prove import prove
 from .prove_encode import Encoding
 from .prove_obligations import strengthen
@@ -40,9 +41,9 @@ from .semantics_cases import SEMANTICS_CASES
 from .semantics_monitor import SemanticsMonitor
 from .substitute import Patch, Plant, planted
 
-CHECKERS: Final = ("crash", "monitor", "walk", "interleave", "keys")
-"""The checkers that run the code: a sweep of crash snapshots; its traces replayed in the model; a walk in lockstep; every
-interleaving of several workers; keys of steps that look alike."""
+CHECKERS: Final = ("crash", "monitor", "program", "walk", "interleave", "keys")
+"""The checkers that run the code: a sweep of crash snapshots; its traces replayed in the model; directed programs, and a random
+walk, of model and code in lockstep; every interleaving of several workers; keys of steps that look alike."""
 KIND: Final = "hand-written"
 LONGEST: Final = 240.0
 """Seconds after which a check is cut off: the bug has shown nothing by then."""
@@ -104,7 +105,7 @@ BUGS: Final = (
     Bug(s.barrier_absent, "Step.recover", "P1", ("ok-park",)),
     Bug(s.execute_before_started, "Step.attempt", "P14", ("ok-park",)),
     Bug(s.effect_not_stored, "SqliteStore.put_effect", "P6", ("ok-park",)),
-    Bug(s.last_attempt_only, "Step.recover", "P4", ("refused-reexecute", "retry-reexecute")),
+    Bug(s.last_attempt_only, "Step.recover", "P4", ("later-refused-reexecute",)),
     Bug(s.unknown_taken_for_no_effect, "Execute.perform", "P2", ("lost-park",)),
     Bug(s.lost_answer_taken_for_failure, "drive.persist", "T-WRITE", ("ok-park",)),
     Bug(s.retried_after_unknown, "Step.ambiguous", "P1", ("lost-park",)),
@@ -219,6 +220,8 @@ def _checks(bug: Bug) -> dict[str, Check]:
     if bug.plant is bugs_step.key_without_node:
         every["keys"] = lambda: _refuted(keys_differ())
     every["crash"] = lambda: swept(bug.cases)
+    if bug.part == "step":
+        every["program"] = parted
     if bug.part != "contract":
         every["monitor"] = lambda: monitored(bug.cases)
     if bug.part == "step":

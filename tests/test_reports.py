@@ -23,6 +23,7 @@ from crashwindow.checkers.evidence import (
     EdgeTaken,
     Frame,
     Item,
+    KillRow,
     Machine,
     MutantResult,
     Observed,
@@ -299,7 +300,23 @@ def evidence() -> RunEvidence:
             ),
         ],
         mutants=[MutantResult(name="acquire not atomic", killed_by="crash", words="P1: 2 effects")],
+        kills=[
+            KillRow(
+                subject="hardened",
+                kind="guard literal dropped",
+                mutants=565,
+                killed=340,
+                by={"prove": 300, "explore": 280, "lockstep": 40},
+                cheapest={"prove": 300, "lockstep": 40},
+                met={"prove": 565, "explore": 565, "lockstep": 285},
+                same=130,
+                safe=95,
+                gaps=[],
+                seconds=900.5,
+            )
+        ],
         contracts=[COVERAGE],
+        necessity=None,
         not_checked=["Many workers on one job."],
         errors=[],
     )

@@ -9,9 +9,10 @@ What is searched is the original's space and what is added to it. A mutant that 
 where nothing is found nothing is there; what is found by a run that needs a lost transition is searched for again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 from ..model.machine import Machine, Rule, Scope, apply, enabled, show
 from ..model.properties import Property
@@ -19,6 +20,7 @@ from .explore import Delta, Engine, Packing, Space, explore, touched
 from .mutate_rows import Rows
 from .search import check
 
+NOTHING: Final[frozenset[tuple[str, int]]] = frozenset()
 Steps = dict[int, frozenset[tuple[str, int]]]
 """Of the values of some fields: the transitions that begin there, by rule and change."""
 
@@ -74,10 +76,12 @@ class Base:
         """Compare a mutant's changed rules with the original's on every reachable state."""
         before = [self.machine.rule(name) for name in mutant.changed]
         after = [rule for rule in mutant.changed.values() if rule]
-        mask = self.packing.mask(name for rule in (*before, *after) for name in touched(rule))
-        lost, added = {}, {}
+        names = sorted({name for rule in (*before, *after) for name in touched(rule)})
+        fields = [self.machine.by_name[name] for name in names]
+        mask, lost, added = self.packing.mask(names), {}, {}
         for seen, state in self.first(mask).items():
-            old, new = self._steps(before, state), self._steps(after, state)
+            view = {f.name: f.values[self.packing.code(seen, f.name)] for f in fields}
+            old, new = self._steps(before, view, state), self._steps(after, view, state)
             if old != new:
                 if old - new:
                     lost[seen] = old - new
@@ -85,13 +89,14 @@ class Base:
                     added[seen] = new - old
         return Difference(mask, lost, added)
 
-    def _steps(self, rules: Sequence[Rule], state: int) -> frozenset[tuple[str, int]]:
-        view = self.machine.view(self.packing.unpack(state))
+    def _steps(self, rules: Sequence[Rule], view: Mapping[str, str], state: int) -> frozenset[tuple[str, int]]:
+        """What rules do to a state; view: the fields that they touch, which are all that they need to be asked."""
+        able = [rule for rule in rules if enabled(view, rule)]
+        if not able:
+            return NOTHING
+        whole = self.machine.view(self.packing.unpack(state))
         return frozenset(
-            (rule.name, self.packing.pack(to) ^ state)
-            for rule in rules
-            if enabled(view, rule)
-            for to in apply(self.machine, view, rule)
+            (rule.name, self.packing.pack(to) ^ state) for rule in able for to in apply(self.machine, whole, rule)
         )
 
     def path(self, state: int) -> list[tuple[str, int]]:

@@ -11,9 +11,9 @@ from .mutate_model import STEP, SUBJECTS, Bench
 from .mutate_runtime import judge, rows
 from .verify import Context, Found, Profile, Stage, code_sha256
 
-SAMPLE: Final = 24
+SAMPLE: Final = 40
 """Mutants of each machine that the quick profile asks proof and search about."""
-SAMPLE_OF_STEP: Final = 6
+SAMPLE_OF_STEP: Final = 18
 """The same of the step, whose space is a hundred times as large."""
 
 GAPS: Final[Mapping[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Commands about proofs: make them, through a cache of answers; ask them of another solver."""
+"""Commands about proofs: make them, through a cache of answers; hand them, or the model, to somebody else's tools."""
 
 import argparse
 import os
@@ -15,6 +15,8 @@ from .proofs import NAMES, Told, prove_all
 from .second import NoSolverError, Opinion, Solver, files_of, read, write_proofs
 from .second import recheck as ask_again
 from .second_script import ScriptError
+
+SHIPPED = ("hardened", "contract-hardened", "gate-hardened", "compensation-hardened", "recorded-hardened")
 
 
 def prove(args: argparse.Namespace) -> int:
@@ -85,6 +87,29 @@ def recheck(args: argparse.Namespace) -> int:
     said = f"{version}: {len(opinions)} questions, {len(opinions) - len(wrong)} answered as stated"
     console.print(f"{said}; {unsat} unsat, each with a proof that was checked", highlight=False, soft_wrap=True)
     return 1 if wrong else 0
+
+
+def export_tla(args: argparse.Namespace) -> int:
+    """TLA+ modules of machines, and how TLC is asked."""
+    from .tla import NAMES as MODULES
+    from .tla import module_of, write
+
+    if unknown := [name for name in args.policies if name not in MODULES]:
+        raise CommandError(f"there is no module of {unknown[0]!r}; there are {', '.join(MODULES)}")
+    console = Console()
+    for name in args.policies or SHIPPED:
+        module = module_of(name)
+        try:
+            file = write(module, Path(args.output))
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from error
+        counts = f"{len(module.machine.fields)} variables, {len(module.machine.rules)} actions"
+        said = f"{file}: {counts}, {len(module.properties)} properties"
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        "in that directory: java -jar tla2tools.jar -config MODULE.cfg MODULE.tla", markup=False, highlight=False
+    )
+    return 0
 
 
 def _newest() -> list[Path]:

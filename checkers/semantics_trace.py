@@ -54,8 +54,8 @@ class Subject:
 
     def note(self, row: Told) -> None:
         """Keep a result, before anybody reads the event that records it."""
-        if row.type == "command_committed" and row.said["kind"] in RESULTS:
-            self.results[row.step] = row.said["result"]
+        if row.type == "command_committed" and row.said.get("kind") in RESULTS:
+            self.results[row.step] = row.said.get("result")
 
 
 class Beside(NamedTuple):

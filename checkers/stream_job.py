@@ -120,6 +120,7 @@ class Job:
         self.tracks: dict[str, Track] = {}
         self.idle: set[Track] = set()
         self.readers: Readers | None = None
+        self.rows = _Rows(records)
         self.undoing = self.undo_asked = False
         self.undo_keys: set[Json] = set()
         self.stopped: set[str] = set()
@@ -148,9 +149,8 @@ class Job:
                 raise Diverged(self._in_the_end("", "job", str(error))) from error
         if self.readers is None:
             return
-        rows = _Rows(self.records)
         for track in self.tracks.values():
-            self._end_of(track, rows)
+            self._end_of(track)
         if refused := self.readers.rest(self.records.beside() if self.records else None):
             raise Diverged(Finding(None, self.job_id, refused.about, refused.machine, refused.divergence))
 
@@ -172,13 +172,13 @@ class Job:
                 self._move(line, track, before, event, after)
             self.idle.update(self.tracks.values())
         else:
-            track_or_none = self.tracks.get(step) if step is not None else None
-            if event.epoch is not None and self.idle:
-                self._elsewhere(line, event, track_or_none)
-            if track_or_none is not None:
-                self._move(line, track_or_none, before, event, after)
-                self.idle.add(track_or_none)
-        if self.readers.every or event.type == "command_committed":
+            own, idle = self.tracks.get(step or ""), self.idle
+            if event.epoch is not None and idle and (len(idle) > 1 or own not in idle):
+                self._elsewhere(line, event, own)
+            if own is not None:
+                self._move(line, own, before, event, after)
+                idle.add(own)
+        if self.readers.every or (event.type == "command_committed" and event.data.get("kind") != "tool"):
             self._beyond_steps(line, event, after, of_the_job)
 
     def _begin(self, line: int, event: StoredEvent) -> None:
@@ -201,7 +201,7 @@ class Job:
         except NONSENSE as error:
             self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")
         self.idle.update(self.tracks.values())
-        for row in _Rows(self.records).first_effects():
+        for row in self.rows.first_effects():
             if row.step in self.tracks:
                 self.tracks[row.step].compared(row.output)
 
@@ -226,11 +226,12 @@ class Job:
         self, line: int, track: Track, before: StoredEvent, event: StoredEvent, after: StoredEvent | None
     ) -> None:
         """Let a step's followers take an event."""
-        result = ABSENT
-        if event.step == track.step and "result" in event.data and not apart(event):
-            result = track.compared(event.data["result"])
-        if "failed" in event.data and event.step == track.step:
-            track.failed = track.failed or tells_failure(event)
+        result, data = ABSENT, event.data
+        if event.step == track.step:
+            if "result" in data and not apart(event):
+                result = track.compared(data["result"])
+            if "failed" in data:
+                track.failed = track.failed or tells_failure(event)
         self._go(line, track, symbol_of(track.step, before, event, after, result), event)
 
     def _elsewhere(self, line: int, event: StoredEvent, mine: Track | None) -> None:
@@ -275,9 +276,9 @@ class Job:
             raise Diverged(words())
         self.beyond.setdefault(track.step, words)
 
-    def _end_of(self, track: Track, rows: "_Rows") -> None:
+    def _end_of(self, track: Track) -> None:
         """A step after the last event of its job."""
-        step = track.step
+        step, rows = track.step, self.rows
         ledger, effects = rows.of(step, self.undo_keys)
         track.failed = track.failed or any(row.failed for row in effects)
         if track.name in track.refused:

@@ -23,6 +23,10 @@ TYPES: Final = frozenset({
 """Every type of event (T-EVENT)."""
 
 
+NO_DATA: Final[dict[str, Json]] = {}
+ONE_A_LINE: Final = "write one JSON object a line, as `crashwindow trace` does"
+
+
 class StreamError(CommandError):
     """A line that is no part of an event stream; names the line and the remedy."""
 
@@ -69,26 +73,30 @@ _decode: Final = json.JSONDecoder(parse_constant=_refuse).raw_decode
 def lines(raw: Iterable[bytes]) -> Iterator[Line]:
     """The lines of a stream, blank ones left out. Raises StreamError at the first that is none."""
     for number, line in enumerate(raw, 1):
-        text = line.decode("utf-8", "surrogateescape").strip()
-        if text:
-            yield line_of(number, parsed(number, text, line))
+        try:
+            text = str(line, "utf-8")
+            value, end = _decode(text)
+        except (ValueError, RecursionError):
+            if not line.strip():
+                continue
+            value, end = parsed(number, line)
+            text = ""
+        if end + 1 < len(text) and text[end:].strip():
+            raise StreamError(number, f"something follows the JSON value, at character {end + 1}", ONE_A_LINE)
+        yield line_of(number, value)
 
 
-def parsed(number: int, text: str, line: bytes) -> Json:
-    """The JSON value of a line."""
+def parsed(number: int, line: bytes) -> tuple[Json, int]:
+    """The JSON value of a line that does not begin with it, or has none, and where it ends."""
     try:
-        text.encode()
-        value, end = _decode(text)
-        if end == len(text):
-            return value
-        wrong = f"something follows the JSON value, at character {end + 1}"
-    except UnicodeEncodeError:
+        return json.loads(line.decode(), parse_constant=_refuse), 0
+    except UnicodeDecodeError:
         wrong = "it is not UTF-8"
     except (ValueError, RecursionError) as error:
         wrong = f"it is not JSON ({error})"
     if not line.endswith(b"\n"):
         raise StreamError(number, "the last line is cut off", "copy the stream again, or remove that line")
-    raise StreamError(number, wrong, "write one JSON object a line, as `crashwindow trace` does")
+    raise StreamError(number, wrong, ONE_A_LINE)
 
 
 def line_of(number: int, value: Json) -> Line:
@@ -104,18 +112,28 @@ def line_of(number: int, value: Json) -> Line:
             number, f"there is no event type {kind!r}", f"use the release that wrote it, or one of {known}"
         )
     get = value.get
-    version, step, epoch, data = get("version"), get("step"), get("epoch"), get("data", {})
-    if type(version) is not int or version < 1:
-        raise StreamError(number, f"version {version!r} is no number from 1", "number the events of each job from 1")
-    if step is not None and type(step) is not str:
-        raise StreamError(number, f"step {step!r} is no text", "give the id of a node of the plan, or null")
-    if epoch is not None and type(epoch) is not int:
-        raise StreamError(
-            number, f"epoch {epoch!r} is no number", "give the worker's epoch, or null for a person or client"
-        )
-    if type(data) is not dict:
-        raise StreamError(number, "data is no object", "write the event's data as a JSON object")
+    version, step, epoch, data = get("version"), get("step"), get("epoch"), get("data", NO_DATA)
+    if (
+        type(version) is not int
+        or version < 1
+        or type(data) is not dict
+        or (step is not None and type(step) is not str)
+        or (epoch is not None and type(epoch) is not int)
+    ):
+        raise wrong_field(number, version, step, epoch)
     return Line(number, job_id, StoredEvent(version, "", kind, step, epoch, data))
+
+
+def wrong_field(number: int, version: Json, step: Json, epoch: Json) -> StreamError:
+    """What is said of an event with a field of another type."""
+    if type(version) is not int or version < 1:
+        return StreamError(number, f"version {version!r} is no number from 1", "number the events of each job from 1")
+    if step is not None and type(step) is not str:
+        return StreamError(number, f"step {step!r} is no text", "give the id of a node of the plan, or null")
+    if epoch is not None and type(epoch) is not int:
+        wrong = f"epoch {epoch!r} is no number"
+        return StreamError(number, wrong, "give the worker's epoch, or null for a person or client")
+    return StreamError(number, "data is no object", "write the event's data as a JSON object")
 
 
 def records_of(number: int, value: Json) -> Records:

@@ -55,20 +55,15 @@ def symbol_of(
 ) -> Symbol:
     """An event, between those beside it, as the followers of a step are shown it. result: what its result is, or ABSENT."""
     kind, data = event.type, event.data
+    whose = place(event.step, step_id)
+    behind = (before.type, place(before.step, step_id)) if before is not None and kind in BEHIND else None
+    ahead = None
+    if after is not None and kind in AHEAD:
+        ahead = after.type, place(after.step, step_id), after.epoch is not None
+    named = place(data["step"], step_id) if "step" in data else ABSENT
+    head = kind, whose, event.epoch is not None, behind, ahead, COMPENSATES in data, named, result
     names = PICKED.get(kind, ALL)
-    return (
-        kind,
-        place(event.step, step_id),
-        event.epoch is not None,
-        (before.type, place(before.step, step_id)) if before is not None and kind in BEHIND else None,
-        (after.type, place(after.step, step_id), after.epoch is not None)
-        if after is not None and kind in AHEAD
-        else None,
-        COMPENSATES in data,
-        place(data["step"], step_id) if "step" in data else ABSENT,
-        result,
-        *[data.get(name, ABSENT) for name in names],
-    )
+    return (*head, *[data.get(name, ABSENT) for name in names]) if names else head
 
 
 def stand_ins(symbol: Symbol) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:

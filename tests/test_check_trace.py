@@ -1,0 +1,436 @@
+"""Recorded streams: what real runs leave conforms, what one alteration makes of it is judged as the monitors judge it."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.checkers.abstraction import (
+    COMPENSATES,
+    JOB,
+    EffectRow,
+    JobLine,
+    LedgerRow,
+    StoredEvent,
+    StoredJob,
+    judge,
+    own,
+)
+from crashwindow.checkers.automaton import Automaton, Divergence
+from crashwindow.checkers.crash_cases import CASES
+from crashwindow.checkers.crash_run import Trace
+from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
+from crashwindow.checkers.forgery import edits
+from crashwindow.checkers.machines import machine_of
+from crashwindow.checkers.monitor import Monitor
+from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
+from crashwindow.checkers.semantics_monitor import NONSENSE, SemanticsMonitor, queues
+from crashwindow.checkers.semantics_records import UNDO, Durable, Row
+from crashwindow.checkers.semantics_trace import Beside, readers, subject_of
+from crashwindow.checkers.stream_check import StreamChecker
+from crashwindow.checkers.stream_job import Job, Track
+from crashwindow.checkers.stream_lines import TYPES, Records, StreamError, lines, written
+from crashwindow.checkers.stream_step import Position, Positions, Symbol
+from crashwindow.model.step import build
+from crashwindow.runtime.sqlite_store import SqliteStore
+
+from .logged_jobs import work
+
+POSITIONS = Positions()
+MONITOR, SEMANTICS = Monitor(build()), SemanticsMonitor()
+Raw = dict[str, Any]
+
+
+@cache
+def recorded(case: str, depth: int = 0) -> list[tuple[Raw, list[Raw]]]:
+    """What the runs of a case left, as lines: the job's records, and its events."""
+    left: dict[str, Trace] = {}
+    subject = {**CASES, **SEMANTICS_CASES}[case]
+    list(sweep_case(subject, Breadth(depth, answers=()), traces=left))
+    return [raw_of(trace) for trace in left.values()]
+
+
+def raw_of(trace: Trace) -> tuple[Raw, list[Raw]]:
+    """A trace as lines."""
+    durable: Any = trace.durable
+    plain = not hasattr(durable, "answers")
+    ledger = [(s, f"key {s}", st, r) for s, st, r in durable.ledger] if plain else durable.ledger
+    effects = [(s, f"key {s}", "tool", o, "") for s, o in durable.effects] if plain else durable.effects
+    answers = () if plain else tuple((decision, digest) for _, decision, digest in durable.answers)
+    records = Records(
+        JobLine(durable.status, durable.version),
+        tuple(LedgerRow(step, status, json.loads(result), key) for step, key, status, result in ledger),
+        tuple(EffectRow(step, json.loads(output), False, key) for step, key, _, output, _ in effects),
+        tuple(kind for _, _, kind, _, _ in effects),
+        answers,
+    )
+    events = [
+        written("job", StoredEvent(row[0], "", row[2], row[3], row[4], json.loads(row[5]))) for row in durable.events
+    ]
+    return written("job", records), events
+
+
+def encoded(stream: list[Raw]) -> list[bytes]:
+    """The bytes of some lines."""
+    return [json.dumps(line).encode() + b"\n" for line in stream]
+
+
+def verdict(stream: list[Raw]) -> tuple[list[str], int]:
+    """The divergences that a checker finds in a stream, and how many steps it leaves undecided."""
+    checker = StreamChecker(positions=POSITIONS)
+    found = [str(each) for each in checker.check(lines(encoded(stream)))]
+    assert not checker.live
+    return found, checker.checked.undecided
+
+
+PLAIN = ("ok-park", "lost-query-fence", "two-lost-reexecute", "silent-park", "mixed-park")
+BEYOND = (
+    "semantics-inputs",
+    "semantics-model",
+    "semantics-approved-result",
+    "semantics-wait",
+    "semantics-cancel-started",
+)
+
+
+@pytest.mark.parametrize("case", [*PLAIN, *BEYOND])
+def test_what_real_runs_leave_conforms(case: str) -> None:
+    """With and without the stores' records, whatever was struck: nothing diverges, and every step is decided."""
+    for records, events in recorded(case, 1 if case in PLAIN[:1] else 0):
+        assert verdict([records, *events]) == ([], 0)
+        assert verdict(events) == ([], 0)
+
+
+def test_where_the_model_of_a_step_does_not_go_is_said() -> None:
+    """A compensation, and a record that is not confirmed while a later step is open, are no divergence: they are counted."""
+    streams = [*recorded("semantics-undo-in-flight"), *recorded("semantics-confirm-never-sure", 1)]
+    told = [verdict([records, *events]) for records, events in streams]
+    assert all(found == [] for found, _ in told)
+    assert sum(undecided for _, undecided in told) > 0
+    assert any(undecided == 0 for _, undecided in told)
+
+
+# The same verdicts as the monitors.
+
+
+def refused(records: Raw | None, events: list[Raw]) -> bool:
+    """Whether the monitors refuse a job, each asked by itself, in whole traces; or what is no job at all."""
+    try:
+        return _refused(records, events)
+    except (*NONSENSE, StopIteration):
+        return True
+
+
+def _refused(records: Raw | None, events: list[Raw]) -> bool:
+    stored = tuple(StoredEvent(e["version"], "", e["type"], e["step"], e["epoch"], e["data"]) for e in events)
+    begins = ("job_created", "plan_generated")
+    if any((e.type, e.step) != (kind, None) for e, kind in zip(stored, begins, strict=False)):
+        return True
+    if any(type(e.data) is not dict for e in stored) or (stored and stored[0].data["job_id"] != "job"):
+        return True
+    ends = [at for at, e in enumerate(stored) if JOB.get(e.type) in ("completed", "failed", "cancelled")]
+    if ends and ends[0] + 1 < len(stored):
+        return True
+    status = next((JOB[e.type] for e in reversed(stored) if e.type in JOB), "open")
+    said = next(lines(encoded([records]))).said if records else None
+    assert said is None or isinstance(said, Records)
+    if said and said.line != (status, len(stored)):
+        return True
+    if len(stored) < len(begins):
+        return False
+    nodes = {node["id"]: node for node in stored[1].data["plan"]["nodes"]}
+    if any(e.step is not None and e.step not in nodes for e in stored):
+        return True
+    job = StoredJob("job", stored, said.ledger, said.effects, said.line) if said else StoredJob("job", stored, (), ())
+    steps = [name for name, node in nodes.items() if "tool" in node]
+    return any(_step_refused(job, step, said is not None) for step in steps) or _beyond_refused(job, said)
+
+
+def _step_refused(job: StoredJob, step: str, with_records: bool) -> bool:
+    if with_records:
+        return not MONITOR.check(job, step).ok
+    follower, events = MONITOR.follower(step, judge(own(job), step)), job.events
+    for at, event in enumerate(events):
+        if follower.step(at, events[at - 1] if at else None, event, events[at + 1] if at + 1 < len(events) else None):
+            return True
+    return follower.rest({}) is not None
+
+
+def _beyond_refused(job: StoredJob, said: Records | None) -> bool:
+    rows = tuple(Row(e.version, "", e.type, e.step, e.epoch, json.dumps(e.data), 0.0) for e in job.events)
+    begun = {f"{e.step}{UNDO}": 1 for e in job.events if COMPENSATES in e.data}
+    durable = Durable("", 0, rows, (), (), (), 0.0)
+    trace = Trace("", "", durable, begun, {})  # type: ignore[arg-type]
+    subject = subject_of(durable)
+    followers = [SEMANTICS.follower(reader) for reader in readers(trace, subject)]
+    for at, row in enumerate(rows):
+        subject.note(row)
+        queued = queues(row, rows[at + 1] if at + 1 < len(rows) else None)
+        told = [follower.step(row, queued) for follower in followers]  # each takes it
+        if any(told):
+            return True
+    beside: Beside | None = said.beside() if said else None
+    return any(follower.rest(beside) for follower in followers)
+
+
+def numbered(events: list[Raw]) -> list[Raw]:
+    """The events, numbered from 1."""
+    return [{**event, "version": number} for number, event in enumerate(events, 1)]
+
+
+def altered(events: list[Raw], other: list[Raw]) -> Iterator[tuple[str, list[Raw]]]:
+    """Every single alteration of `forgery.of_events`, of lines; `other`: the job that is spliced in."""
+    for at, event in enumerate(events):
+        head, tail = events[:at], events[at + 1 :]
+        yield f"{at} dropped", [*head, *tail]
+        yield f"{at} repeated", [*head, event, event, *tail]
+        yield f"{at} cut off", head
+        if tail:
+            yield f"{at} exchanged", [*head, tail[0], event, *tail[1:]]
+        yield f"{at} spliced", [*head, *other[at:]]
+        for column, value in (("type", "node_started"), ("step", "forged"), ("epoch", 7), ("epoch", None)):
+            yield f"{at} {column}", [*head, {**event, column: value}, *tail]
+        for path, data in edits(event["data"]):
+            if not path.startswith("data.plan."):
+                yield f"{at} {path}", [*head, {**event, "data": data}, *tail]
+
+
+def disagreements(case: str, other: str) -> Iterator[str]:
+    """Where a stream's verdict on an altered job is not that of the monitors."""
+    [(records, events), *_], [(_, spliced), *_] = recorded(case), recorded(other)
+    for what, chain in altered(events, spliced):
+        forged = numbered(chain)
+        types = [event["type"] for event in forged if event["type"] in JOB]
+        line = {"status": JOB[types[-1]] if types else "open", "version": len(forged)}
+        adapted = {**records, "records": {**records["records"], **line}}
+        for told in (adapted, None):
+            try:
+                found, undecided = verdict([*([told] if told else []), *forged])
+            except StreamError:
+                found, undecided = ["no stream"], 0
+            if bool(found or undecided) != refused(told, forged):
+                yield f"{case}, {what}, {'with' if told else 'without'} records: {found or 'accepted'}"
+
+
+CORPUS = {
+    "retry-reexecute": "ok-park",
+    "silent-park": "retry-park",
+    "semantics-approved": "semantics-denied",
+    "semantics-inputs": "semantics-model",
+    "semantics-undo-partial": "semantics-undo-none",
+}
+
+
+@pytest.fixture
+def without_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts alone: finding the words for a thousand divergences takes longer than finding these."""
+    said = Divergence(None, "", (), {}, "")
+    monkeypatch.setattr(Automaton, "diverges", lambda *_: said)
+    monkeypatch.setattr(Automaton, "why", lambda *_: "")
+    monkeypatch.setattr(Automaton, "difference", lambda *_: "")
+
+
+@pytest.mark.usefixtures("without_words")
+@pytest.mark.parametrize("case", CORPUS)
+def test_an_altered_stream_is_judged_as_the_monitors_judge_it(case: str) -> None:
+    """Both ways, for every single alteration: what is remembered of other jobs changes no verdict."""
+    assert list(disagreements(case, CORPUS[case])) == []
+
+
+# Mutants of the checker itself.
+
+
+def skips_a_commit(patch: pytest.MonkeyPatch) -> None:
+    """An event is not looked at."""
+    move = Positions.move
+
+    def skipping(self: Positions, position: Position, symbol: Symbol) -> Position:
+        return position if symbol[0] == "command_committed" else move(self, position, symbol)
+
+    patch.setattr(Positions, "move", skipping)
+
+
+def forgets_attempts(patch: pytest.MonkeyPatch) -> None:
+    """Two events that differ in their attempt are taken for one symbol."""
+    patch.setattr("crashwindow.checkers.stream_step.PICKED", {"tool_invocation_finished": ("outcome",)})
+
+
+def forgets_results(patch: pytest.MonkeyPatch) -> None:
+    """Every result is the first one."""
+    patch.setattr(Track, "compared", lambda self, result: "same")
+
+
+def never_compares(patch: pytest.MonkeyPatch) -> None:
+    """The other records are not looked at."""
+    patch.setattr(Job, "_end_of", lambda self, track: None)
+
+
+@pytest.mark.usefixtures("without_words")
+@pytest.mark.parametrize(
+    "broken", [skips_a_commit, forgets_attempts, forgets_results, never_compares], ids=lambda each: each.__name__
+)
+def test_a_checker_with_a_hole_is_found(
+    broken: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checker that skips, confuses or forgets something disagrees with the monitors."""
+    broken(monkeypatch)
+    monkeypatch.setitem(globals(), "POSITIONS", Positions())
+    [(records, events), *_] = recorded("retry-reexecute")
+    without_effect = {**records, "records": {**records["records"], "effects": []}}
+    honest = verdict([records, *events]) == ([], 0)
+    forged = not verdict([without_effect, *events])[0] or any(disagreements("retry-reexecute", "ok-park"))
+    assert not honest or forged
+
+
+def interleaved() -> list[Raw]:
+    """Two jobs, line by line; in the second one a commit is missing."""
+    [(_, events), *_] = recorded("ok-park")
+    broken = numbered([event for event in events if event["type"] != "command_committed"])
+    first, second = renamed(events, "one"), renamed(broken, "two")
+    return [line for at in range(len(first)) for line in [first[at], *second[at : at + 1]]]
+
+
+def renamed(events: list[Raw], job_id: str) -> list[Raw]:
+    """The events of a job under another id."""
+    return [
+        {**e, "job_id": job_id, "data": {**e["data"], **({"job_id": job_id} if e["type"] == "job_created" else {})}}
+        for e in events
+    ]
+
+
+def test_jobs_may_be_interleaved() -> None:
+    """The job that is wrong is named with line, event and what was possible, nearest first; the other one conforms."""
+    checker = StreamChecker(positions=POSITIONS)
+    [found] = checker.check(lines(encoded(interleaved())))
+    assert (found.job_id, found.line, found.about, found.model) == ("two", 14, "a", "step")
+    assert found.divergence.event.startswith("event 7, node_finished")
+    assert found.divergence.enabled[0] == "append committed [command_committed]"
+    assert (checker.checked.jobs, checker.checked.ended) == (2, 1)
+
+
+def test_a_checker_that_forgets_a_job_between_others_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant that keeps the last job alone takes the next event of another for a gap."""
+    begin = StreamChecker._begin
+
+    def forgetful(self: StreamChecker, job_id: str, records: Records | None) -> Job:
+        self.live.clear()
+        return begin(self, job_id, records)
+
+    monkeypatch.setattr(StreamChecker, "_begin", forgetful)
+    with pytest.raises(StreamError, match="follows event 0"):
+        list(StreamChecker(positions=POSITIONS).check(lines(encoded(interleaved()))))
+
+
+def test_of_a_job_that_has_ended_its_version_is_kept() -> None:
+    """Nothing else is; and an event behind the terminal one is told of, once."""
+    [(records, events), *_] = recorded("ok-park")
+    checker = StreamChecker(positions=POSITIONS)
+    assert list(checker.check(lines(encoded([records, *events])))) == []
+    assert (checker.live, checker.over) == ({}, {"job": len(events)})
+    late = {"job_id": "job", "version": len(events) + 1, "type": "cancel_requested"}
+    found = list(checker.check(lines(encoded([late, {**late, "version": len(events) + 2}]))))
+    assert ["nothing follows its end" in str(each) for each in found] == [True]
+
+
+def test_what_is_kept_does_not_grow_with_a_jobs_events() -> None:
+    """A hundred retries later a live job holds what it held after a few; and so do the positions."""
+    [(_, events), *_] = recorded("retry-park")
+    cycle = [e for e in events if e["step"] == "a"][1:4]
+    assert [e["type"] for e in cycle] == ["tool_invocation_started", "tool_invocation_finished", "retry_scheduled"]
+    checker = StreamChecker(positions=POSITIONS)
+    numbers = []
+    for again in range(1, 100):
+        begin = events[:3] if again == 1 else []
+        more = [{**e, "data": {**e["data"], "attempt": 1}} for e in cycle]
+        at = 3 * again
+        stream = numbered(events[:3])[: len(begin)] + [{**e, "version": at + place} for place, e in enumerate(more, 1)]
+        assert list(map(checker.take, lines(encoded(stream)))) == [None] * len(stream)
+        numbers.append(len(POSITIONS.known))
+    assert numbers[-1] == numbers[10]
+    assert len(checker.live["job"].tracks) == 1
+
+
+def test_the_types_are_those_of_the_models() -> None:
+    """Every event that a model emits is a type of the format."""
+    policies = ("hardened", "gate-hardened", "compensation-hardened", "recorded-hardened")
+    emitted = {event for policy in policies for rule in machine_of(policy).rules for event in rule.emits}
+    assert emitted <= TYPES
+
+
+GOOD = b'{"job_id":"j","version":1,"type":"job_created","data":{"job_id":"j"}}\n'
+BAD: dict[str, tuple[bytes, str]] = {
+    "no JSON": (b"{nonsense}\n", "line 2: it is not JSON .* one JSON object a line"),
+    "a constant": (b'{"job_id":"j","at":NaN}\n', "line 2: it is not JSON .*NaN"),
+    "two values": (b"{} {}\n", "line 2: "),
+    "no UTF-8": (b'{"job_id":"\xff"}\n', "line 2: it is not UTF-8"),
+    "no object": (b"[1]\n", "line 2: it is no object"),
+    "an unknown type": (b'{"job_id":"j","version":2,"type":"dreamt"}\n', "line 2: there is no event type 'dreamt'"),
+    "a gap": (b'{"job_id":"j","version":4,"type":"job_failed"}\n', "line 2: event 4 .* 2 are missing: export"),
+    "twice": (GOOD, "line 2: event 1 of job 'j' is there twice"),
+    "no version": (b'{"job_id":"j","type":"job_failed"}\n', "line 2: version None is no number"),
+    "an odd step": (b'{"job_id":"j","version":2,"step":1,"type":"job_failed"}\n', "line 2: step 1 is no text"),
+    "an odd epoch": (b'{"job_id":"j","version":2,"epoch":"1","type":"job_failed"}\n', "line 2: epoch '1' is no number"),
+    "odd data": (b'{"job_id":"j","version":2,"data":[],"type":"job_failed"}\n', "line 2: data is no object"),
+    "cut off": (b'{"job_id":"j","vers', "line 2: the last line is cut off: copy"),
+    "late records": (
+        b'{"job_id":"j","records":{"status":"open","version":1,"ledger":[],"effects":[],"answers":[]}}\n', "once, before"),
+    "half records": (b'{"job_id":"k","records":{"status":"open"}}\n', "line 2: the records are incomplete"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_named_with_its_line_and_the_remedy(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, the line, what is wrong with it, and what to do."""
+    line, words = BAD[name]
+    (file := tmp_path / "stream").write_bytes(GOOD + line)
+    assert main(["check-trace", str(file)]) == 2
+    with pytest.raises(StreamError, match=words):
+        list(StreamChecker(positions=POSITIONS).check(lines([GOOD, line])))
+    assert "crashwindow: line 2: " in capsys.readouterr().err
+
+
+def test_a_store_its_export_and_standard_input_say_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By file, by address, exported, and piped: one verdict; an event taken out of the export is found."""
+    path = tmp_path / "jobs.db"
+    store = SqliteStore(path)
+    for job in ("first", "second"):
+        work(store, job_id=job)
+    work(store, job_id="third", crash_before="append_committed")
+    store.close()
+    assert main(["trace", "--store", f"sqlite:///{path}"]) == 0
+    exported = capsys.readouterr().out
+    (file := tmp_path / "stream.jsonl").write_text(exported)
+    said = set()
+    for source in (str(path), f"sqlite:///{path}", str(file)):
+        assert main(["check-trace", source]) == 0
+        said.add(capsys.readouterr().out)
+    assert len(said) == 1
+    assert "3 jobs: 3 conform, 0 diverge" in said.pop()
+    assert main(["check-trace", str(path), "--job", "second", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["jobs"] == 1
+    assert main(["check-trace", str(path), "--job", "fourth"]) == 2
+    broken = exported.replace('"outcome":"success"', '"outcome":"unknown"', 1)
+    file.write_text(broken)
+    monkeypatch.setattr("sys.stdin", file.open())
+    capsys.readouterr()
+    assert main(["check-trace", "-"]) == 1
+    told = capsys.readouterr().out
+    assert "Possible were: " in told
+    assert "3 jobs: 2 conform, 1 diverge" in told
+
+
+def test_a_contract_narrows_what_is_possible(tmp_path: Path) -> None:
+    """What a tool declares is heard: the run of a tool that is asked is no run of one that parks."""
+    [(_, events), *_] = recorded("lost-query-fence")
+    for unknown, conforms in (("query", True), ("park", False)):
+        declared = {"idempotent": "no", "on_unknown": unknown, "look": "fence"}
+        checker = StreamChecker(lambda node, declared=declared: declared, POSITIONS)  # type: ignore[misc]
+        assert (list(checker.check(lines(encoded(events)))) == []) is conforms

@@ -134,6 +134,7 @@ class StreamChecker:
         return finding
 
     def _forget(self, job: Job) -> None:
+        job.release()
         del self.live[job.job_id]
         self.over[job.job_id] = job.version
 

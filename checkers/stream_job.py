@@ -154,6 +154,12 @@ class Job:
         if refused := self.readers.rest(self.records.beside() if self.records else None):
             raise Diverged(Finding(None, self.job_id, refused.about, refused.machine, refused.divergence))
 
+    def release(self) -> None:
+        """Let go of what refers to the job itself, so that it is gone at once, and not when garbage is next looked for."""
+        self.tracks.clear()
+        self.idle.clear()
+        self.beyond.clear()
+
     def _read(self, line: int, event: StoredEvent, after: StoredEvent | None) -> None:
         """One event, between those beside it."""
         before, self.before = self.before, event

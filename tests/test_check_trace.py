@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
+from crashwindow.checkers import stream_check
 from crashwindow.checkers.abstraction import (
     COMPENSATES,
     JOB,
@@ -398,7 +399,8 @@ def test_bad_input_is_named_with_its_line_and_the_remedy(
 def test_a_store_its_export_and_standard_input_say_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By file, by address, exported, and piped: one verdict; an event taken out of the export is found."""
+    """By file, by address, exported, and piped: one verdict; an event of the export that says something else is found."""
+    monkeypatch.setattr(stream_check, "Positions", lambda: POSITIONS)
     path = tmp_path / "jobs.db"
     store = SqliteStore(path)
     for job in ("first", "second"):

@@ -122,17 +122,22 @@ def read(files: Iterable[Path]) -> Iterator[Question]:
 
 
 def sample(files: Sequence[Path], seed: int, each: int) -> list[Question]:
-    """Some questions of every proof: of each directory, and of each file that holds many. Raises as `read`."""
+    """Some questions of every proof that state `unsat`: of each directory, and of each file that holds many. Raises as `read`.
+
+    `recheck` adds, of each, whether what they assume can hold.
+    """
     draw = random.Random(seed)
     found: list[Question] = []
     for folder in sorted({file.parent for file in files}):
-        inside = [file for file in files if file.parent == folder]
-        many = [file for file in inside if file.read_text(encoding="utf-8").count("(check-sat)") > 1]
-        single = [file for file in inside if file not in many]
+        single: list[Path] = []
+        for file in (file for file in files if file.parent == folder):
+            text = file.read_text(encoding="utf-8")
+            if text.count("(check-sat)") > 1:
+                inner = [question for question in questions(file) if question.status == "unsat"]
+                found += draw.sample(inner, min(each, len(inner)))
+            elif ":status unsat" in text:
+                single.append(file)
         found += read(draw.sample(single, min(each, len(single))))
-        for file in many:
-            inner = list(questions(file))
-            found += draw.sample(inner, min(each, len(inner)))
     return found
 
 

@@ -11,7 +11,7 @@ from .second import LIMIT, NoSolverError, Opinion, Solver, files_of, read, reche
 from .verify import Context, Found, Stage
 
 COMMAND: Final = "crashwindow recheck"
-EACH: Final = 4
+EACH: Final = 2
 """How many questions of each proof the quick profile asks again."""
 PROVED: Final = tuple(claim for claim in CLAIMS if "prove" in claim.methods)
 FLEETS: Final = (FLEET, "fleet-gate", "fleet-compensation", "fleet-recorded")

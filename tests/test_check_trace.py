@@ -50,7 +50,7 @@ Raw = dict[str, Any]
 def recorded(case: str, depth: int = 0) -> list[tuple[Raw, list[Raw]]]:
     """What the runs of a case left, as lines: the job's records, and its events."""
     left: dict[str, Trace] = {}
-    subject = {**CASES, **SEMANTICS_CASES}[case]
+    subject = CASES.get(case) or SEMANTICS_CASES[case]
     list(sweep_case(subject, Breadth(depth, answers=()), traces=left))
     return [raw_of(trace) for trace in left.values()]
 
@@ -165,7 +165,7 @@ def _beyond_refused(job: StoredJob, said: Records | None) -> bool:
     rows = tuple(Row(e.version, "", e.type, e.step, e.epoch, json.dumps(e.data), 0.0) for e in job.events)
     begun = {f"{e.step}{UNDO}": 1 for e in job.events if COMPENSATES in e.data}
     durable = Durable("", 0, rows, (), (), (), 0.0)
-    trace = Trace("", "", durable, begun, {})  # type: ignore[arg-type]
+    trace = Trace("", "", durable, begun, {})
     subject = subject_of(durable)
     followers = [SEMANTICS.follower(reader) for reader in readers(trace, subject)]
     for at, row in enumerate(rows):

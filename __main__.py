@@ -99,6 +99,7 @@ RESUME = argument("--resume", metavar="DIR", help="go on with an interrupted run
 EVIDENCE_FILE = argument(
     "--evidence", metavar="FILE", help="the evidence.json whose verdicts are shown; else the newest in reports/out"
 )
+A_PART = argument("part", metavar="PROPERTY|MECHANISM", nargs="?", help="such as P1 or quiet; else everything")
 CLAIM = argument("claim", metavar="CLAIM", nargs="?", help="one claim's id")
 A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
 KEY = argument(
@@ -285,6 +286,12 @@ COMMANDS = (
         ".checkers.cli_trace",
         "write the events and records of a store as JSON lines, for check-trace",
         (STORE, ONE_JOB),
+    ),
+    Command(
+        "necessity",
+        ".checkers.cli_necessity",
+        "which mechanism each property needs: the matrix, or what concerns one property or one mechanism",
+        (A_PART, PROFILE, JSON),
     ),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),

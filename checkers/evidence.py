@@ -272,8 +272,10 @@ class Need(Base):
 
     property: str
     mechanism: str
-    answer: Literal["needed", "not needed", "not applicable"]
-    verdict: Verdict  # REFUTED: it fails without; PROVED, EXHAUSTED: it holds without; NOT CHECKED: there is nothing to ask
+    answer: Literal["needed", "not needed", "not applicable", "not checked"]
+    verdict: (
+        Verdict  # REFUTED: it fails without; PROVED, EXHAUSTED: it holds without; NOT CHECKED: there is nothing to ask
+    )
     words: str
     key: str = ""  # replays a shortest counterexample: `crashwindow replay KEY`
     steps: int = 0  # of it
@@ -285,6 +287,7 @@ class Sufficient(Base):
     property: str
     sets: list[list[str]]
     asked: int  # subsets that were searched
+    enough: bool  # whether those that the matrix calls needed suffice, all others missing
     monotone: bool  # whether, among those, no larger set was worse than a smaller one
     words: str  # how complete this is
 

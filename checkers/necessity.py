@@ -14,7 +14,7 @@ from typing import Final
 
 from ..model.liveness import RESTS
 from ..model.machine import Guard, Machine, State, guard, show
-from ..model.mechanisms import CHOICES, ONE, missing, spoken_of, step_without
+from ..model.mechanisms import CHOICES, missing, spoken_of, step_without
 from ..model.properties import PROPERTIES, Property
 from ..scenarios.without import named
 from .evidence import Need, Verdict
@@ -159,16 +159,19 @@ def choices(space: Space) -> list[Need]:
     what occurs no more then.
     """
     cells = []
-    for prop, choice in product(PROPERTIES, CHOICES):
-        others = "|".join(each for each in CHOICES if each != choice)
-        lost = [show(g) for g in prop.occurs if space.find({**g, **guard(on_unknown=others)}) is None]
+    for prop in PROPERTIES:
         found = broken(space, prop, space.machine)
-        words = f"every state of tools that declare something else, of {len(space):,} states"
-        words += f"; there it does not occur that {' or that '.join(lost)}" if lost else ""
-        cells.append(cell(prop.id, f"on-unknown={choice}", found, words))
+        reached = together(space, [*prop.occurs, guard(on_unknown="|".join(CHOICES))])
+        for choice in CHOICES:
+            others = guard(on_unknown="|".join(each for each in CHOICES if each != choice))
+            lost = [show(g) for g in prop.occurs if not any(map(space.packing.matcher({**g, **others}), reached))]
+            words = f"every state of tools that declare something else, of {len(space):,} states"
+            words += f"; there it does not occur that {' or that '.join(lost)}" if lost else ""
+            cells.append(cell(prop.id, f"on-unknown={choice}", found, words))
     return cells
 
 
-def one_worker(profile: str) -> Iterable[list[Need]]:
-    """The columns of every mechanism of one worker."""
-    return (column(mechanism, profile) for mechanism in ONE)
+def together(space: Space, guards: Sequence[Guard]) -> set[int]:
+    """The values that the fields of some guards take together."""
+    mask = space.packing.mask(name for each in guards for name in each)
+    return {state & mask for state in space.parents}

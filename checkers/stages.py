@@ -26,6 +26,7 @@ from .interleave_stage import INTERLEAVINGS
 from .liveness_stage import LIVENESS
 from .machines import described
 from .mutate_stage import MUTANTS
+from .necessity_stage import NECESSITY
 from .power_stage import POWER
 from .proof_subjects import step_subject
 from .search import check, complete, examine
@@ -320,6 +321,7 @@ STAGES = (
     # After every stage that proves: it reads the files that they wrote.
     SECOND_OPINION,
     LIVENESS,
+    NECESSITY,
     INTERLEAVINGS,
     POWER,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),

@@ -30,6 +30,7 @@ from .evidence import (
     KillRow,
     Machine,
     MutantResult,
+    Necessity,
     Observed,
     RunEvidence,
     RunInfo,
@@ -64,6 +65,7 @@ class Found(BaseModel):
     kills: list[KillRow] = Field(default_factory=list)
     contracts: list[ContractCoverage] = Field(default_factory=list)
     edges: dict[str, dict[str, int]] = Field(default_factory=dict)  # of contracts, "state trigger state", by checker
+    necessity: Necessity | None = None
     errors: list[str] = Field(default_factory=list)
 
     def add(self, claim: str, *items: Item) -> None:
@@ -255,6 +257,7 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         mutants=[m for part in found for m in part.mutants],
         kills=[k for part in found for k in part.kills],
         contracts=[_taken(coverage, found) for part in found for coverage in part.contracts],
+        necessity=next((part.necessity for part in found if part.necessity), None),
         not_checked=list(NOT_CHECKED),
         errors=[e for part in found for e in part.errors],
     )

@@ -10,12 +10,13 @@ from .semantics_properties import SEMANTICS_BY_ID
 Variant = Literal["hardened", "as_written"]
 Kind = Literal[
     "holds", "refuted", "occurs", "table", "rows", "ambiguity", "rest", "keys", "refines", "salted", "shown", "belied",
-    "fleet", "live", "unchecked",
+    "fleet", "live", "matrix", "exactly", "unchecked",
 ]  # fmt: skip
 """How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
 table equals the stated one, or some rows of it; two windows leave the same durable state; every state can come to rest; keys
 differ; contract and step refine both models; a key formula gives two processes one key; the runtime shows it, or the opposite;
-its properties hold for any number of workers; every weakly fair run comes to rest; nothing here checks it."""
+its properties hold for any number of workers; every weakly fair run comes to rest; what is computed of mechanisms is as stated;
+so is the class of observations at which no recovery is right; nothing here checks it."""
 
 P5: Final = Property("P5", "A write below a store's fence changes nothing in that store.")
 """What is said of each write by each worker, rather than of a state: `checkers/prove_fleet.py` writes it out."""
@@ -86,5 +87,9 @@ FORMAL: Final = {
     "shown": "the runtime's scenarios, crash schedules and tests show it",
     "belied": "a run of the runtime contradicts it",
     "live": "no weakly fair run stays outside rest for ever, if what the claim assumes of `model.liveness` holds",
+    "matrix": "what is computed, by taking each mechanism out of the rows, of cells, orders and sets is what "
+    "`model.mechanisms` states",
+    "exactly": "for every function of the observable durable state to `execute` or `not`: at each observation of the class it "
+    "is wrong in a reachable state that is so observed; and there is one that is right at all others",
     "unchecked": "nothing here checks it",
 }

@@ -13,6 +13,7 @@ from .contract_claims import CONTRACT_ASSUMPTIONS, CONTRACT_CLAIMS
 from .contract_claims import REASONS as CONTRACT_REASONS
 from .fleet_claims import FLEET_ASSUMPTIONS, fleet_claims
 from .liveness_claims import LIVENESS_ASSUMPTIONS, LIVENESS_CLAIMS, LIVENESS_REASONS
+from .necessity_claims import NECESSITY_CLAIMS
 from .power_claims import POWER_ASSUMPTIONS, POWER_CLAIMS
 from .seed_claims import SEED_CLAIMS, SEED_REASONS
 from .semantics_claims import SEMANTICS_ASSUMPTIONS, SEMANTICS_CLAIMS
@@ -136,6 +137,7 @@ _CLAIMS: Final = (
     *SEMANTICS_CLAIMS,
     *POWER_CLAIMS,
     *LIVENESS_CLAIMS,
+    *NECESSITY_CLAIMS,
 )  # fmt: skip
 CLAIMS: Final = (*_CLAIMS, *fleet_claims(_CLAIMS))
 REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **LIVENESS_REASONS}

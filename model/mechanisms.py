@@ -113,6 +113,20 @@ TRANSACTION: Final = Missing(
             "append finished: there": {"at": "confirm"}})  # fmt: skip
 """One transaction over B5 to B7, where one database holds event stream and ledger (S1 §1's open question)."""
 
+NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "ledger": (), "effect-store": (), "ledger-asked": (),
+    "catch-up": ("P3", "P4", "P6"), "catch-up-order": ("P3", "P4", "P6"), "repair": ("P3", "P4", "P6"),
+    "barrier": ("P1", "P2", "P6", "P14"),
+    "barrier-asked": ("P1", "P2", "P6"), "all-attempts": ("P1", "P2", "P6"), "quiet": ("P1", "P2", "P6"),
+    "unknown": ("P1", "P2", "P6"), "idempotent-alone": ("P1", "P2", "P6"), "stable-key": ("P1", "P2", "P6", "P11"),
+    "rule-0": ("P2", "P4", "P7", "P15"), "on-unknown": ("P15",),
+    "same-write": ("P4",), "rebase": ("P4",), "no-effect": ("P4",), "confirm": ("P8",),
+    "fence-events": ("P2", "P4", "P5", "P6", "P7", "P9", "P10", "P12"),
+    "fence-ledger": ("P2", "P3", "P5", "P6", "P7", "P10"),
+    "fence-effects": ("P3", "P5", "P7", "P10", "P12"),
+    "conditional": (), "checked": ("P1", "P2", "P6", "P14"), "atomic-acquire": ("P5", "P6"),
+}  # fmt: skip
+"""The matrix, stated by hand for readers: the properties that need each mechanism. `necessity` computes it and compares."""
 PLANTS: Final[Mapping[str, tuple[str, Missing]]] = {
     "ledger": ("the ledger is written first, and nobody looks up the effect record",
                Missing(policy={"order": ORDERS["7456"]}, drop=("3: *",))),

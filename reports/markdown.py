@@ -7,6 +7,7 @@ from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
 from ..model.contract import HARDENED
 from ..model.windows import SEED_ROWS
 from . import kills
+from . import necessity as matrix
 from .machine import mermaid
 from .sequence import broken, diagram
 from .view import (
@@ -186,6 +187,7 @@ def _contracts(view: View) -> list[str]:
         )
         lines += [f"### {heading}", "", "Without the rule, all others in force, these properties fail.", ""]
         lines += table(("Without", "What the rule says", "Then"), matrix)
+    lines += _necessity(view)
     lines += ["### Edges, on a real store", "", *([] if view.evidence.contracts else ["none", ""])]
     for c in view.evidence.contracts:
         rows = (
@@ -195,6 +197,25 @@ def _contracts(view: View) -> list[str]:
         lines += [f"{escape(c.store)}: {escape(coverage_words(c))}", "", *table(("Edge", "Taken by"), rows)]
         lines += [*_bullets(c.wrong)] if c.wrong else []
     return lines
+
+
+def _necessity(view: View) -> list[str]:
+    found = view.evidence.necessity
+    lines = ["### Which mechanism each property of the step needs", ""]
+    if found is None:
+        return [*lines, "none", ""]
+    lines += [matrix.LEGEND, ""]
+    rows = [(r.mechanism, *r.marks) for r in matrix.rows(found)]
+    lines += table(("Without", *matrix.PROPERTIES), rows)
+    keys = [
+        (r.mechanism, escape(r.sentence), c.property, str(c.steps), f"`{c.key}`")
+        for r in matrix.rows(found)
+        for c in r.needed
+    ]
+    lines += ["", *table(("Without", "What it says", "Fails", "Steps", "crashwindow replay"), keys)]
+    chosen = [(escape(name), fails, escape(keys)) for name, fails, keys in matrix.choices(found)]
+    lines += ["", *table(("Choice", "Fails", "crashwindow replay"), chosen), ""]
+    return [*lines, *_bullets(list(matrix.sentences(found)))]
 
 
 def _claims(view: View) -> list[str]:

@@ -26,11 +26,14 @@ from crashwindow.checkers.evidence import (
     KillRow,
     Machine,
     MutantResult,
+    Necessity,
+    Need,
     Observed,
     RunEvidence,
     RunInfo,
     ScenarioResult,
     Schedules,
+    Sufficient,
     Trace,
     Verdict,
     WindowResult,
@@ -239,6 +242,33 @@ EDGE = EdgeTaken(before="pending", trigger="start", after="running", by={"walk":
 COVERAGE = ContractCoverage(store="SQLite", edges=[EDGE], legal=36, illegal=732, refused=732, wrong=[])
 
 
+NECESSITY = Necessity(
+    bounds=["One worker."],
+    cells=[
+        Need(
+            property="P1",
+            mechanism="quiet",
+            answer="needed",
+            verdict=Verdict.REFUTED,
+            words="never: effects = 2",
+            key="model:without-quiet:0/1",
+            steps=2,
+        ),
+        Need(
+            property="P3", mechanism="quiet", answer="not needed", verdict=Verdict.EXHAUSTED, words="holds without it"
+        ),
+        Need(
+            property="P5", mechanism="quiet", answer="not applicable", verdict=Verdict.NOT_CHECKED, words="one worker"
+        ),
+        Need(property="P15", mechanism="quiet", answer="not checked", verdict=Verdict.NOT_CHECKED, words="later"),
+        Need(property="all", mechanism="order-7456", answer="not needed", verdict=Verdict.EXHAUSTED, words="holds"),
+    ],
+    sets=[Sufficient(property="P1", sets=[["quiet"]], asked=3, enough=True, monotone=True, words="alone")],
+    idle=["nothing breaks without ledger"],
+    ambiguity=["192 observations are ambiguous"],
+)
+
+
 def evidence() -> RunEvidence:
     """Small, but with one of everything."""
     return RunEvidence(
@@ -316,7 +346,7 @@ def evidence() -> RunEvidence:
             )
         ],
         contracts=[COVERAGE],
-        necessity=None,
+        necessity=NECESSITY,
         not_checked=["Many workers on one job."],
         errors=[],
     )

@@ -1,0 +1,231 @@
+"""The stage of `crashwindow verify` for the necessity matrix and the ambiguity class: computed, compared with what is stated."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from ..model.mechanisms import MECHANISMS, NEEDED, ONE, TWO
+from ..model.policy import HARDENED
+from ..model.properties import BY_ID, PROPERTIES
+from .ambiguity import fenced_look, observations, theorem
+from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
+from .explore import Space
+from .necessity import choices, column, inapplicable
+from .necessity_choices import idle, lookups, orders
+from .necessity_fleet import CLAIMS, SEMANTICS, others, step
+from .necessity_sets import GROUP, sufficient
+from .search import complete
+from .traces import trace_to
+from .verify import Context, Found, Stage
+
+COMMAND: Final = "crashwindow necessity"
+COLUMNS: Final = (*(f"P{n}" for n in range(1, 16)),)
+"""The properties, in the order of the matrix."""
+LATER: Final = "fence-events"
+"""The mechanism whose space of two workers is left to the deep profile."""
+IN_QUICK: Final = ("P1",)
+"""The properties whose minimal sets the quick profile computes."""
+ELSEWHERE: Final = {
+    "P5": "it speaks of a worker that was overtaken: there is one worker",
+    "P9": "gates have rules of their own (`WITHOUT-G-…`); no row of a gate is the step's",
+    "P10": "compensations have rules of their own (`WITHOUT-K-…`); no row of a compensation is the step's",
+    "P12": "recorded values have rules of their own (`WITHOUT-L-…`); no row of theirs is the step's",
+}
+P13: Final = "it speaks of verify-job, which reads records and takes part in no protocol; forgeries are its own stage"
+Tell = Callable[[str], None]
+
+
+def necessity(context: Context) -> Found:
+    """The matrix, the choices, minimal sets, the ambiguity class; what is not as stated is REFUTED."""
+    found = Found()
+    space = complete(HARDENED.name, context.spaces)
+    cells = [*matrix(context.profile, context.tell), *choices(space)]
+    chosen = [*orders(context.profile), *lookups(context.profile)]
+    context.tell("necessity: minimal sets")
+    sets = list(minimal_sets(cells, context.profile))
+    told, item = ambiguity(space)
+    found.necessity = Necessity(
+        bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told
+    )
+    found.add("T-AMBIGUOUS-EXACT", *item)
+    found.add("NECESSITY", stated(cells))
+    found.add("NECESSITY-ORDERS", any_order(chosen))
+    found.add("NECESSITY-SETS", alone(sets))
+    found.mutants += canaries(cells, space)
+    return found
+
+
+def matrix(profile: str, tell: Tell, mechanisms: Iterable[str] = (*ONE, *TWO)) -> list[Need]:
+    """Every cell of some mechanisms' columns, mechanism by mechanism."""
+    cells: list[Need] = []
+    for mechanism in mechanisms:
+        tell(f"necessity: {mechanism}")
+        known = {c.property: c for c in _one(mechanism, profile)} if mechanism in ONE else _two(mechanism, profile)
+        cells += [known[name] for name in COLUMNS]
+    return cells
+
+
+def _one(mechanism: str, profile: str) -> list[Need]:
+    apart = [inapplicable(name, mechanism, why) for name, why in {**ELSEWHERE, "P13": P13}.items()]
+    return [*column(mechanism, profile), *apart]
+
+
+def _two(mechanism: str, profile: str) -> dict[str, Need]:
+    cells = [
+        inapplicable("P13", mechanism, P13),
+        unasked("P15", mechanism, "liveness of two workers is searched with all of them"),
+    ]
+    if profile == "quick" and mechanism == LATER:
+        names = ("P5", *(p.id for p in PROPERTIES))
+        cells += [unasked(name, mechanism, "the deep profile computes it") for name in names]
+    else:
+        cells += step(mechanism, CLAIMS[profile])
+    for worked in SEMANTICS:
+        if profile == "quick":
+            cells += [unasked(name, mechanism, "the deep profile computes it") for name in worked.properties]
+        else:
+            cells += others(worked, mechanism, CLAIMS[profile])
+    return {c.property: c for c in cells}
+
+
+def unasked(prop: str, mechanism: str, why: str) -> Need:
+    """A cell that was not computed."""
+    return Need(property=prop, mechanism=mechanism, answer="not checked", verdict=Verdict.NOT_CHECKED, words=why)
+
+
+def bounds(profile: str) -> list[str]:
+    """What was searched, in sentences."""
+    step_alone = (
+        "the step's own execution, with three kinds of tool (fail; query, a quiet look; re-executed, idempotent)"
+    )
+    one = step_alone if profile == "quick" else "all that may befall a step's job, with every kind of tool"
+    return [
+        f"Mechanisms of one worker: every reachable state and step of {one}, any number of crashes and attempts.",
+        f"Mechanisms between workers: two workers, at most {CLAIMS[profile]} claims in all, any number of crashes, a tool that"
+        " parks.",
+        "Orders of the writes and P15 in the quick profile: one kind of tool (query, a quiet look).",
+    ]
+
+
+def minimal_sets(cells: Sequence[Need], profile: str) -> Iterable[Sufficient]:
+    """For each property, or some in the quick profile, the minimal sufficient sets."""
+    for name in IN_QUICK if profile == "quick" else BY_ID:
+        needed = frozenset(
+            c.mechanism for c in cells if c.property == name and c.answer == "needed" and c.mechanism in GROUP
+        )
+        yield sufficient(BY_ID[name], needed, profile)
+
+
+def differences(cells: Sequence[Need]) -> list[str]:
+    """Where the computed matrix is not the stated one."""
+    told = []
+    for c in cells:
+        if c.mechanism in NEEDED and c.answer in ("needed", "not needed"):
+            said = c.property in NEEDED[c.mechanism]
+            if said != (c.answer == "needed"):
+                told.append(f"{c.property} without {c.mechanism}: {c.answer}, stated otherwise ({c.words})")
+    return told
+
+
+def _item(verdict: Verdict, said: str, claim: str, **figures: int) -> Item:
+    return Item(
+        checker="explore", verdict=verdict, statement=said, figures=dict(figures), command=f"crashwindow claims {claim}"
+    )
+
+
+def stated(cells: Sequence[Need]) -> Item:
+    """Whether the computed matrix is the stated one."""
+    wrong, missing = differences(cells), [m.id for m in MECHANISMS if m.id not in {c.mechanism for c in cells}]
+    needed = sum(c.answer == "needed" for c in cells)
+    free = sum(c.answer == "not needed" and c.mechanism in NEEDED for c in cells)
+    left = sum(c.answer == "not checked" for c in cells)
+    if wrong or missing:
+        said = f"the matrix is not as stated: {'; '.join([*wrong, *missing][:3])}"
+        return _item(Verdict.REFUTED, said, "NECESSITY", differences=len(wrong))
+    said = (f"{needed} cells are needed, each with a run that breaks the property; {free} are not, the property holding in every"
+            f" state without it; {left} are left to the deep profile, or not checked")  # fmt: skip
+    return _item(Verdict.EXHAUSTED, said, "NECESSITY", needed=needed, free=free, left=left)
+
+
+def any_order(chosen: Sequence[Need]) -> Item:
+    """Whether no order of the writes breaks anything, with every lookup in force."""
+    plain = [c for c in chosen if c.mechanism.startswith("order-") and " without " not in c.mechanism]
+    bad = [c for c in plain if c.answer == "needed"]
+    if bad or not plain:
+        return _item(
+            Verdict.REFUTED,
+            f"{bad[0].property} fails in {bad[0].mechanism}" if bad else "no order was tried",
+            "NECESSITY-ORDERS",
+        )
+    said = f"in each of the {len(plain) - 1} orders of B4 to B7, and with B5 to B7 at once, every property of the step holds"
+    return _item(Verdict.EXHAUSTED, said, "NECESSITY-ORDERS", orders=len(plain))
+
+
+HAZARDS: Final = ("P4",)
+"""The properties that need less where the barrier is missing as well: it is the barrier that stops a step without need."""
+
+
+def alone(sets: Sequence[Sufficient]) -> Item:
+    """Whether what each property needs suffices for it alone, and nothing of it can be left out then."""
+    wrong = [
+        s.property for s in sets if not s.enough or (s.property not in HAZARDS and (len(s.sets) != 1 or not s.monotone))
+    ]
+    if wrong or not sets:
+        return _item(
+            Verdict.REFUTED,
+            f"what is needed does not suffice alone, or is not minimal: {', '.join(wrong)}",
+            "NECESSITY-SETS",
+        )
+    said = "what is needed suffices, all other mechanisms of one worker missing but the stores and the answer to an ambiguity: "
+    said += "; ".join(f"{s.property}: {' or '.join(', '.join(each) for each in s.sets)}" for s in sets)
+    return _item(Verdict.EXHAUSTED, said, "NECESSITY-SETS", properties=len(sets), subsets=sum(s.asked for s in sets))
+
+
+def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
+    """The theorem, by trying both answers at each observation, and by a solver; with twins of one observation."""
+    from .prove_ambiguity import unrecoverable
+
+    found = theorem(observations(space))
+    problems = [*found.problems, *unrecoverable(found)]
+    looked = theorem(observations(space, fenced_look))
+    if len(looked.inside) >= len(found.inside):
+        problems.append("an observation that tells the states apart takes nothing out of the class")
+    twin = found.inside[0] if found.inside else None
+    figures: dict[str, int | float | str] = {
+        "observations": len(found.inside) + len(found.outside),
+        "in the class": len(found.inside),
+    }
+    if problems or twin is None or twin.repeats is None or twin.loses is None:
+        verdict, said, trace = Verdict.REFUTED, f"the class is not as stated: {'; '.join(problems)}", None
+    else:
+        verdict, trace, told = Verdict.EXHAUSTED, trace_to(space, twin.repeats), len(found.inside) - len(looked.inside)
+        twin_key = trace_to(space, twin.loses).key
+        said = (
+            f"of {figures['observations']} observations at which a recovery has to decide, {len(found.inside)} are ambiguous: those"
+            " of windows 1c (which 2 and 2x share) and 2u of tools that are not idempotent. At each, every recovery that executes"
+            " doubles the effect in one reachable state, and every one that does not loses it in another; at all others one is"
+            f" right. The trace leads to a state where it doubles, `crashwindow replay {twin_key}` to its twin where it loses."
+            f" Where a tool that fences is looked at, {told} are told apart, and leave the class"
+        )
+    items = [
+        Item(checker=checker, verdict=verdict, statement=said, figures=figures, trace=trace if checker == "explore" else None,
+             command="crashwindow claims T-AMBIGUOUS-EXACT") for checker in ("explore", "prove")
+    ]  # fmt: skip
+    return [said], items
+
+
+def canaries(cells: Sequence[Need], space: Space) -> list[MutantResult]:
+    """Errors planted in the computation: a cell that says the opposite, and an observation that tells the states apart."""
+    first = next(c for c in cells if c.mechanism in NEEDED and c.answer in ("needed", "not needed"))
+    opposite = first.model_copy(update={"answer": "not needed" if first.answer == "needed" else "needed"})
+    flipped = [opposite if c is first else c for c in cells]
+    seen = differences(flipped)
+    apart = theorem(observations(space, lambda view: f"{view['effects']}, {view['wire']} on the wire"))
+    return [
+        MutantResult(name="necessity: a cell says the opposite", killed_by="explore" if seen else None, words="; ".join(seen)),
+        MutantResult(name="ambiguity: a recovery sees the world", killed_by="explore" if apart.problems else None,
+                     words="; ".join(apart.problems)),
+    ]  # fmt: skip
+
+
+NECESSITY: Final = Stage("necessity", "which mechanism each property needs", necessity,
+                         ("NECESSITY", "NECESSITY-ORDERS", "NECESSITY-SETS", "T-AMBIGUOUS-EXACT"), "explore")  # fmt: skip

@@ -200,11 +200,11 @@ def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
         verdict, trace, told = Verdict.EXHAUSTED, trace_to(space, twin.repeats), len(found.inside) - len(looked.inside)
         twin_key = trace_to(space, twin.loses).key
         said = (
-            f"of {figures['observations']} observations at which a recovery has to decide, {len(found.inside)} are ambiguous: those"
-            " of windows 1c (which 2 and 2x share) and 2u of tools that are not idempotent. At each, every recovery that executes"
-            " doubles the effect in one reachable state, and every one that does not loses it in another; at all others one is"
-            f" right. The trace leads to a state where it doubles, `crashwindow replay {twin_key}` to its twin where it loses."
-            f" Where a tool that fences is looked at, {told} are told apart, and leave the class"
+            f"of {figures['observations']} observations at which a recovery has to decide, {len(found.inside)} are ambiguous:"
+            " those of windows 1c (which 2 and 2x share) and 2u of tools that are not idempotent. At each, every recovery that"
+            " executes doubles the effect in one reachable state, and every one that does not loses it in another; at all others"
+            f" one is right. The trace leads to a state where it doubles, `crashwindow replay {twin_key}` to its twin where it"
+            f" loses. Where a tool that fences is looked at, {told} are told apart, and leave the class"
         )
     items = [
         Item(checker=checker, verdict=verdict, statement=said, figures=figures, trace=trace if checker == "explore" else None,

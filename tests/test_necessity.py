@@ -1,0 +1,182 @@
+"""The necessity matrix: cells, orders, minimal sets and the ambiguity class; and an error planted in each is seen."""
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import pytest
+
+from crashwindow.checkers.ambiguity import fenced_look, observations, theorem
+from crashwindow.checkers.evidence import Need, Verdict
+from crashwindow.checkers.explore import Space, explore
+from crashwindow.checkers.necessity import ASKED, broken, column, narrowed
+from crashwindow.checkers.necessity_choices import PLANTS, ordered, planted
+from crashwindow.checkers.necessity_fleet import step
+from crashwindow.checkers.necessity_sets import GROUP, Subsets, minimal, sufficient, whole_lattice
+from crashwindow.checkers.necessity_stage import COLUMNS, canaries, differences
+from crashwindow.checkers.prove_ambiguity import unrecoverable
+from crashwindow.checkers.traces import replay
+from crashwindow.model.claims import CLAIM_BY_ID
+from crashwindow.model.fleet_claims import FLEET
+from crashwindow.model.mechanisms import BY_ID, MECHANISMS, NEEDED, ONE, ORDERS, missing, step_without
+from crashwindow.model.missing import changed
+from crashwindow.model.policy import HARDENED
+from crashwindow.model.properties import BY_ID as PROPERTY
+from crashwindow.model.properties import PROPERTIES
+from crashwindow.model.step import build
+from crashwindow.scenarios.fleet_policies import searched_fleet
+from crashwindow.scenarios.policies import POLICIES
+
+
+@pytest.fixture(scope="module")
+def small() -> Space:
+    """The step's own execution with one kind of tool, nothing missing."""
+    return explore(narrowed(step_without("without-", []), ASKED))
+
+
+@pytest.fixture(scope="module")
+def alone() -> Space:
+    """The same with every kind of tool."""
+    return explore(step_without("without-", []))
+
+
+@pytest.fixture(scope="module")
+def quiet() -> list[Need]:
+    """The column of T-QUIET."""
+    return column("quiet", "quick")
+
+
+def test_every_mechanism_is_in_the_rows() -> None:
+    """Each pattern of a change names rows of the model, and each mechanism changes something: else it is a mistake."""
+    names = [rule.name for rule in build().rules]
+    fleet = [rule.name for rule in searched_fleet().rules]
+    for mechanism in MECHANISMS:
+        change = mechanism.missing
+        for pattern in (*change.drop, *change.sees, *change.writes, *change.conflicts):
+            assert any(fnmatchcase(name, pattern) for name in names), (mechanism.id, pattern)
+        assert all(name in fleet for name in change.unasked)
+        if mechanism.workers == "one":
+            assert step_without("x", [mechanism.id]) != step_without("x", []), mechanism.id
+    assert BY_ID.keys() == NEEDED.keys()
+    with pytest.raises(KeyError, match="hope"):
+        missing(["hope"])
+
+
+def test_nothing_missing_changes_nothing() -> None:
+    """A change that is empty leaves every row as it is, and a dropped rule is asked about by none of the later ones."""
+    rows = list(build().rules)
+    assert changed(rows, replace(missing([]))) == rows
+    dropped = changed(rows, missing(["rule-0"]))
+    gone = [rule.sees for rule in rows if rule.name.startswith("0: ")]
+    assert gone
+    assert not any(g in rule.unless for g in gone for rule in dropped if rule.sees.get("at") == frozenset({"recover"}))
+
+
+def test_a_column_is_computed_and_its_keys_replay(quiet: list[Need]) -> None:
+    """Without T-QUIET P1, P2 and P6 fail, by runs that the interpreter makes again, to a state that the property forbids."""
+    assert tuple(c.property for c in quiet if c.answer == "needed") == NEEDED["quiet"]
+    for c in quiet:
+        if c.answer == "needed":
+            trace = replay(c.key)
+            assert len(trace.frames) - 1 == c.steps
+            view = {name: value for frame in trace.frames for name, value in frame.changed.items()}
+            assert any(all(view[n] in v for n, v in g.items()) for g in PROPERTY[c.property].never)
+        else:
+            assert (c.verdict, c.key) == (Verdict.EXHAUSTED, "")
+
+
+def test_the_matrix_agrees_with_the_claims() -> None:
+    """What the register refutes of a fleet without a protection, and of the seeds, the stated matrix has as needed."""
+    for name, mechanism in (("TAKE-OVER-UNCHECKED", "checked"), ("TAKE-OVER-UNFENCED", "fence-events"),
+                            ("WITHOUT-FENCE-LEDGER", "fence-ledger"), ("WITHOUT-FENCE-EFFECTS", "fence-effects"),
+                            ("S1-2-ROW2", "barrier-asked"), ("S1-2-BARRIER-FIRST", "catch-up-order"), ("S1-4.2", "stable-key"),
+                            ("S2-RETRY-DEFAULT", "unknown")):  # fmt: skip
+        assert set(CLAIM_BY_ID[name].properties) <= set(NEEDED[mechanism]), name
+    assert CLAIM_BY_ID["FENCES-SUFFICE"].expected == "PROVED"
+    assert NEEDED["conditional"] == ()
+    assert CLAIM_BY_ID["P1-ANY"].policy == FLEET
+
+
+def test_a_column_of_two_workers() -> None:
+    """Without atomic acquire P5 and P6 fail with two workers, by runs without reductions that replay; nothing else does."""
+    cells = step("atomic-acquire", 2)
+    assert {c.property: c.steps for c in cells if c.answer == "needed"} == {"P5": 9, "P6": 11}
+    assert differences(cells) == []
+    assert [len(replay(c.key).frames) - 1 for c in cells if c.key] == [9, 11]
+
+
+def test_an_error_in_the_matrix_is_seen(quiet: list[Need], small: Space) -> None:
+    """A cell that says the opposite is told, and so is an observation that tells the ambiguous states apart."""
+    assert differences(quiet) == []
+    assert differences([c for c in quiet if c.property != "P1"]) == []
+    flipped = [c.model_copy(update={"answer": "not needed"}) if c.property == "P1" else c for c in quiet]
+    assert len(differences(flipped)) == 1
+    assert all(mutant.killed_by for mutant in canaries(quiet, small))
+
+
+def test_only_the_first_write_decides_what_is_looked_up() -> None:
+    """With all lookups nothing fails in another order; without one the store that is written first is the one that is missed."""
+    assert len(ORDERS) == 24
+    assert ordered("7456", "quick")[1] == {}
+    assert ordered("4(567)", "quick")[1] == {}
+    assert set(ordered("4567", "quick", ["catch-up"])[1]) == {"P3", "P4"}
+    assert set(ordered("7456", "quick", ["ledger-asked"])[1]) == {"P4", "P6"}
+    assert ordered("5467", "quick", ["catch-up", "ledger-asked"])[1] == {}
+
+
+@pytest.mark.parametrize("mechanism", PLANTS)
+def test_an_idle_mechanism_protects_against_what_is_planted(mechanism: str) -> None:
+    """Nothing breaks without it; with the planted change something does, and with the mechanism nothing."""
+    assert NEEDED[mechanism] == ()
+    kept, fails = planted(mechanism)
+    assert kept == set()
+    assert fails
+    assert all(replay(found.key) for found in fails.values())
+
+
+def test_what_is_needed_suffices_alone() -> None:
+    """P11 needs the stable key alone; without it, all others there, it fails."""
+    found = sufficient(PROPERTIES[7], frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
+    assert (found.sets, found.enough, found.monotone) == ([["stable-key"]], True, True)
+    short = sufficient(PROPERTIES[7], frozenset(), "quick", lambda present: "stable-key" in present)
+    assert (short.sets, short.enough) == ([["stable-key"]], False)
+
+
+def test_sets_that_are_not_monotone_are_told() -> None:
+    """Where more is worse it is said, and every minimal set of the lattice is found: nothing is assumed of the sets."""
+    worse = Subsets(lambda present: "b" not in present or "c" in present)
+    assert whole_lattice(worse, ["a", "b", "c"]) == [frozenset()]
+    assert worse.worse()
+    either = Subsets(lambda present: bool(present & {"a", "b"}))
+    assert minimal(either, ["a", "b", "c"], frozenset()) == [frozenset({"a"}), frozenset({"b"})]
+    assert not either.worse()
+    assert set(ONE) - set(GROUP) == {"ledger", "effect-store", "on-unknown"}
+
+
+def test_the_ambiguity_class_is_exact(alone: Space) -> None:
+    """Ambiguous are observations of windows 1c and 2u; at no other is every recovery wrong; the solver agrees."""
+    found = theorem(observations(alone))
+    assert (len(found.inside), len(found.outside), found.problems) == (96, 396, ())
+    assert {o.window for o in found.inside} == {"1c", "2u"}
+    assert unrecoverable(found) == []
+
+
+def test_the_theorem_fails_where_an_observation_tells_the_states_apart(small: Space, alone: Space) -> None:
+    """A recovery that sees the world is right everywhere; a look that fences takes its tools out of the class."""
+    apart = theorem(observations(small, lambda view: f"{view['effects']} {view['wire']}"))
+    assert apart.problems
+    looked = theorem(observations(alone, fenced_look))
+    assert len(looked.inside) == 72
+    plain = theorem(observations(alone))
+    wrong = replace(plain, inside=plain.outside[:1], outside=(*plain.inside, *plain.outside[1:]))
+    assert [words.partition(" at ")[0] for words in unrecoverable(wrong)] == [
+        "some recovery is right",
+        "no recovery is right",
+    ]
+
+
+def test_the_columns_are_the_properties(alone: Space) -> None:
+    """The matrix has a column for each of P1 to P15, and a property of the step that holds is not called broken."""
+    assert len(COLUMNS) == 15
+    assert {p.id for p in PROPERTIES} <= set(COLUMNS)
+    assert HARDENED.name in POLICIES
+    assert broken(alone, PROPERTY["P11"], alone.machine) is None

@@ -1,4 +1,4 @@
-"""Plausible bugs of the durable tool step, planted in the runtime for as long as a check lasts (E-TRUST, teeth).
+"""Plausible bugs of what the durable tool step writes, planted for as long as a check lasts (E-TRUST, teeth).
 
 They are those that a reviewer would try first. Each is a few lines put in the place of others; production code has no switch
 for any of them.
@@ -8,18 +8,13 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from ..model.policy import HARDENED, Policy
-from ..runtime import drive, keys, protocol, sqlite_statements
-from ..runtime.commands import Append, Command, Execute, Fence, Outcome, Ports, Query, Settle
-from ..runtime.history import StepHistory
+from ..runtime import drive, sqlite_statements
+from ..runtime.commands import Append, Command, Execute, Fence, Ports, Settle
 from ..runtime.protocol import Step
-from ..runtime.retry import RetryPolicy
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StoreError
-from ..runtime.tool import Absent
-from ..runtime.turn import End, Run, ToolNode
-from . import keys as looked_at
-from .substitute import Patch, Plant
+from ..runtime.turn import End
+from .substitute import Patch
 
 Commands = Generator[Any, Any, Any]
 
@@ -54,30 +49,6 @@ def skipped_committed(patch: Patch) -> None:
     patch.setattr(Step, "record", planted)
 
 
-def dropped_unknown(patch: Patch) -> None:
-    """The ledger is not told that the outcome is unknown."""
-    original = Step.settle
-
-    def planted(self: Step, boundary: str, status: Any) -> Commands:
-        if boundary == "ledger_unknown":
-            self.ledger = status
-        else:
-            yield from original(self, boundary, status)
-
-    patch.setattr(Step, "settle", planted)
-
-
-def ignored_effect(patch: Patch) -> None:
-    """Recovery does not look at the effect record."""
-    original = Step.__init__
-
-    def planted(self: Step, *arguments: Any) -> None:
-        original(self, *arguments)
-        self.effect = None
-
-    patch.setattr(Step, "__init__", planted)
-
-
 def altered_result(patch: Patch) -> None:
     """Catch-up writes another result than the one it found."""
     original = Step.record
@@ -90,32 +61,6 @@ def altered_result(patch: Patch) -> None:
     patch.setattr(Step, "record", planted)
 
 
-def mismatch_injected(patch: Patch) -> None:
-    """What a verifier says is asked, and not heeded."""
-    patch.setattr(protocol, "judged", lambda mode, doubts: "inject")
-
-
-def end_well(step: Step) -> Commands:
-    """B8 and B9 of a success."""
-    yield from step.append("append_node_finished", "node_finished", result_type="side_effect_committed")
-    yield from step.append("checkpoint", "state_checkpointed", covers=step.run.version)
-
-
-def partial_taken_for_success(patch: Patch) -> None:
-    """A step that failed after its effect goes on as if it had not failed."""
-    patch.setattr(Step, "fail_after_effect", end_well)
-
-
-def cancel_ignored(patch: Patch) -> None:
-    """The worker never honours a cancel."""
-
-    def planted(self: Run) -> Commands:
-        yield from ()
-        return False
-
-    patch.setattr(Run, "heard", planted)
-
-
 def ledger_forgotten(patch: Patch) -> None:
     """What the ledger has just been told is forgotten before a cancel: NO_EFFECT is written over COMMITTED."""
     original = Step.record
@@ -126,26 +71,6 @@ def ledger_forgotten(patch: Patch) -> None:
         self.ledger = before
 
     patch.setattr(Step, "record", planted)
-
-
-def with_policy(policy: Policy) -> Plant:
-    """The core obeys another policy than the one it was given."""
-
-    def plant(patch: Patch) -> None:
-        original = protocol.Step.__init__
-
-        def init(self: protocol.Step, run: Run, node: ToolNode) -> None:
-            original(self, replace_policy(run, policy), node)
-
-        patch.setattr(protocol.Step, "__init__", init)
-
-    return plant
-
-
-def replace_policy(run: Run, policy: Policy) -> Run:
-    """The same turn of a worker that has another policy."""
-    run.worker = replace(run.worker, policy=policy)
-    return run
 
 
 def unchecked_started(patch: Patch) -> None:
@@ -161,21 +86,6 @@ def unchecked_started(patch: Patch) -> None:
             return command.expected + len(command.events)
 
     patch.setattr(drive, "persist", persist)
-
-
-def lookup_after_barrier(patch: Patch) -> None:
-    """The effect record is read only after an open attempt has been judged."""
-    with_policy(replace(HARDENED, barrier="before evidence"))(patch)
-
-
-def attempt_in_the_key(patch: Patch) -> None:
-    """The external key contains the claim."""
-    with_policy(replace(HARDENED, external_key="attempt"))(patch)
-
-
-def barrier_absent(patch: Patch) -> None:
-    """An open attempt is executed again, as if nothing had been sent."""
-    with_policy(replace(HARDENED, barrier="absent"))(patch)
 
 
 def execute_before_started(patch: Patch) -> None:
@@ -205,33 +115,6 @@ def effect_not_stored(patch: Patch) -> None:
     patch.setattr(SqliteStore, "put_effect", lambda self, record, epoch: None)
 
 
-def last_attempt_only(patch: Patch) -> None:
-    """Rule 4 looks at the last attempt alone: an older one that is open is forgotten once the newest is closed."""
-    recover, attempt = Step.recover, Step.attempt
-
-    def forgetful(self: Step) -> Any:
-        need = recover(self)
-        return "closed" if need == "open" and self.past.closed and self.past.attempts in self.past.closed else need
-
-    def attempting(self: Step) -> Commands:
-        need = yield from attempt(self)
-        return "closed" if need == "open" and self.past.attempts in self.past.closed else need
-
-    patch.setattr(Step, "recover", forgetful)
-    patch.setattr(Step, "attempt", attempting)
-
-
-def unknown_taken_for_no_effect(patch: Patch) -> None:
-    """An answer that was lost is taken for a failure without effect."""
-    original = Execute.perform
-
-    def planted(self: Execute, ports: Ports) -> Outcome:
-        outcome = original(self, ports)
-        return replace(outcome, kind="no_effect") if outcome.kind == "unknown" else outcome
-
-    patch.setattr(Execute, "perform", planted)
-
-
 def lost_answer_taken_for_failure(patch: Patch) -> None:
     """A write whose answer was lost is taken for one that failed: it is appended once more, behind itself."""
     original = drive.persist
@@ -246,15 +129,6 @@ def lost_answer_taken_for_failure(patch: Patch) -> None:
             return original(replace(command, expected=newest), ports, perform)
 
     patch.setattr(drive, "persist", planted)
-
-
-def retried_after_unknown(patch: Patch) -> None:
-    """Whatever the tool declares, an attempt with an unknown outcome is tried again."""
-
-    def planted(self: Step) -> Commands:
-        return "execute" if (yield from self.schedule_retry()) else "park"
-
-    patch.setattr(Step, "ambiguous", planted)
 
 
 def catch_up_skips_committed(patch: Patch) -> None:
@@ -315,53 +189,6 @@ def checkpoint_first(patch: Patch) -> None:
         return (yield from original(self))
 
     patch.setattr(Step, "conclude", planted)
-
-
-def absence_taken_at_once(patch: Patch) -> None:
-    """ "It did not happen" is final at once, while the request may be on the wire (T-QUIET)."""
-    original = Query.perform
-
-    def planted(self: Query, ports: Ports) -> Any:
-        return original(replace(self, last_sending=float("-inf")), ports)
-
-    patch.setattr(Query, "perform", planted)
-
-
-def absent_without_asking(patch: Patch) -> None:
-    """Instead of asking the tool it is supposed that nothing happened."""
-    patch.setattr(Query, "perform", lambda self, ports: Absent())
-
-
-def retries_without_end(patch: Patch) -> None:
-    """The plan's bound of retries is not looked at."""
-    patch.setattr(RetryPolicy, "allows", lambda self, *counts: True)
-
-
-def key_without_node(patch: Patch) -> None:
-    """The key leaves out which node it is for, so two steps that look alike share it."""
-    original = keys.execution_key
-
-    def planted(job: str, node: str, tool: str, args: Any) -> str:
-        return original(job, "", tool, args)
-
-    for module in (keys, protocol, looked_at):
-        patch.setattr(module, "execution_key", planted)
-
-
-def committed_ledger_ignored(patch: Patch) -> None:
-    """Recovery does not look at the ledger."""
-    original = Step.__init__
-
-    def planted(self: Step, *arguments: Any) -> None:
-        original(self, *arguments)
-        self.ledger_result = None
-
-    patch.setattr(Step, "__init__", planted)
-
-
-def no_effect_left_open(patch: Patch) -> None:
-    """A refused attempt is not closed in what the worker knows: the next decision takes it for open."""
-    patch.setattr(StepHistory, "close", lambda self, attempts: None)
 
 
 def epoch_not_raised(patch: Patch) -> None:

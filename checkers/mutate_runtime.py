@@ -1,13 +1,11 @@
 """Mutants of the runtime: plausible bugs, each planted by substitution, against the checkers that run the shipped code (E-TRUST).
 
-Each row of the table names where a bug is planted, what should fall, and where to look first: the cases of a crash sweep in
-which it shows. A check runs in a process of its own, so that a bug that never ends is cut off, and nothing of it is left.
+A check runs in a process of its own, so that a bug that never ends is cut off, and nothing of it is left.
 """
 
 import multiprocessing
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
 from typing import Final
@@ -15,7 +13,7 @@ from typing import Final
 from ..model.invariant import INVARIANT
 from ..model.properties import PROPERTIES
 from ..model.step import build
-from . import bugs_contract, bugs_semantics, bugs_step, conform
+from . import bugs_decide, conform
 from .conform import walk
 from .contract_cases import CONTRACT_CASES
 from .contract_conform import walk_contracts
@@ -32,6 +30,7 @@ from .interleave_stage import KILLS
 from .interleave_stage import planted as interleaved
 from .keys import check as keys_differ
 from .monitor import Monitor
+from .mutate_bugs import BUGS, Bug
 from .mutate_programs import parted
 from .prove import prove
 from .prove_encode import Encoding
@@ -53,106 +52,6 @@ SMALLEST: Final = "park-2"
 SEEDS: Final = (20, 1)
 """The walks in which a bug is looked for."""
 
-
-@dataclass(frozen=True)
-class Bug:
-    """A bug of the runtime. plant: how it is planted, its docstring saying what is wrong; where: the code that it replaces.
-
-    falls: the property that should be seen to fall. cases: the crash cases in which it shows, the cheapest first. never: the
-    rule of the model that is lost with it, where that is one that can never fire: then the bug is harmless, by that proof.
-    """
-
-    plant: Plant
-    where: str
-    falls: str
-    cases: tuple[str, ...] = ()
-    never: str = ""
-
-    @property
-    def name(self) -> str:
-        """The bug's name."""
-        return f"{self.part}: {getattr(self.plant, '__name__').replace('_', ' ')}"  # noqa: B009
-
-    @property
-    def part(self) -> str:
-        """The part of the runtime that it is planted in."""
-        return PARTS[self.plant.__module__.rpartition(".")[2]]
-
-    @property
-    def words(self) -> str:
-        """What is wrong."""
-        return (self.plant.__doc__ or "").strip()
-
-
-PARTS: Final = {"bugs_step": "step", "bugs_semantics": "beyond the step", "bugs_contract": "contract"}
-s, b, c = bugs_step, bugs_semantics, bugs_contract
-BUGS: Final = (
-    Bug(s.swapped_writes, "Step.record", "T-ORDER", ("ok-park",)),
-    Bug(s.skipped_committed, "Step.record", "P3", ("ok-park",)),
-    Bug(s.catch_up_skips_committed, "Step.record", "P3", ("ok-park",)),
-    Bug(s.ledger_left_open, "Step.record", "P6", ("ok-park",)),
-    Bug(s.altered_result, "Step.record", "P11", ("ok-park",)),
-    Bug(s.dropped_unknown, "Step.settle", "P2", ("ok-park",)),
-    Bug(s.ignored_effect, "Step.__init__", "P4", ("ok-park", "ok-fail")),
-    Bug(s.committed_ledger_ignored, "Step.__init__", "P4", ("ok-park", "ok-fail"), "2: ledger committed"),
-    Bug(s.mismatch_injected, "confirm.judged", "P8", ("semantics-confirm-mismatch",)),
-    Bug(s.partial_taken_for_success, "Step.fail_after_effect", "T-OUTCOME", ("semantics-undo-partial",)),
-    Bug(s.cancel_ignored, "Run.heard", "P15", ("semantics-cancel-first",)),
-    Bug(s.ledger_forgotten, "Step.record", "P7", ("ok-park",)),
-    Bug(s.unchecked_started, "drive.persist", "P14", ("ok-park",)),
-    Bug(s.lookup_after_barrier, "Step.recover", "P4", ("ok-park", "ok-fail")),
-    Bug(s.attempt_in_the_key, "Step.external_key", "P11", ("ok-reexecute",)),
-    Bug(s.barrier_absent, "Step.recover", "P1", ("ok-park",)),
-    Bug(s.execute_before_started, "Step.attempt", "P14", ("ok-park",)),
-    Bug(s.effect_not_stored, "SqliteStore.put_effect", "P6", ("ok-park",)),
-    Bug(s.last_attempt_only, "Step.recover", "P4", ("later-refused-reexecute",)),
-    Bug(s.unknown_taken_for_no_effect, "Execute.perform", "P2", ("lost-park",)),
-    Bug(s.lost_answer_taken_for_failure, "drive.persist", "T-WRITE", ("ok-park",)),
-    Bug(s.retried_after_unknown, "Step.ambiguous", "P1", ("lost-park",)),
-    Bug(s.node_finished_twice, "Step.conclude", "P11", ("ok-park",)),
-    Bug(s.checkpoint_first, "Step.conclude", "T-ORDER", ("ok-park",)),
-    Bug(s.absence_taken_at_once, "Query.perform", "P1", ("silent-query-lock", "lost-query-soon", "ok-query-soon")),
-    Bug(s.absent_without_asking, "Query.perform", "P2", ("lost-query-fence",)),
-    Bug(s.retries_without_end, "RetryPolicy.allows", "T-RETRY", ("refused-park",)),
-    Bug(s.key_without_node, "keys.execution_key", "P11", ("two-ok-park",)),
-    Bug(s.no_effect_left_open, "StepHistory.close", "P6", ("retry-park",)),
-    Bug(s.parked_without_saying, "Step.park", "P15", ("lost-park",)),
-    Bug(s.epoch_not_raised, "sqlite_statements.CLAIM_ONE", "P5", ("ok-park", "ok-query-quiet")),
-    Bug(s.effects_not_fenced, "Fence.perform", "P5", ("ok-park",)),
-    Bug(s.older_steps_left, "Step.settle_later", "P6", ("semantics-confirm-mismatch",)),
-    Bug(b.unconfirmed_from_the_effect_record, "Step.confirm", "P8", ("semantics-confirm-match",)),
-    Bug(b.unconfirmed_finished_node, "Step.confirm", "P8", ("semantics-confirm-match",)),
-    Bug(b.cancel_with_an_open_attempt, "Run.heard", "P2", ("semantics-cancel-reexecute",)),
-    Bug(b.requeued_after_unknown, "Step.ambiguous", "T-RETRY", ("semantics-retry-unknown-requeue",)),
-    Bug(b.backoff_forgotten, "Run.wait", "T-RETRY", ("semantics-retry-backoff",)),
-    Bug(b.compensation_without_barrier, "Compensation.attempt", "P14", ("semantics-undo-partial",)),
-    Bug(b.compensation_repeated, "compensation.undoing_tool", "P10", ("semantics-undo-lost",)),
-    Bug(b.gate_walked_through, "Gate.run_or_recover", "P9", ("semantics-approved",)),
-    Bug(b.denial_not_final, "Gate.conclude", "P9", ("semantics-denied",)),
-    Bug(b.another_action_approved, "gate.shown", "P9", ("semantics-approved",)),
-    Bug(b.model_asked_again, "LlmStep.recorded", "P12", ("semantics-model",)),
-    Bug(b.answer_used_otherwise, "LlmStep.recorded", "P12", ("semantics-model",)),
-    Bug(b.input_not_recorded, "Recorder.record", "P12", ("semantics-inputs",)),
-    Bug(b.input_asked_again, "Recorder.__init__", "P12", ("semantics-inputs",)),
-    Bug(c.executor_runs_ahead, "Session.start", "C7", ("contract-worked-example",)),
-    Bug(c.resume_not_compared, "write_batch", "C5", ("contract-consent-twice",)),
-    Bug(c.answer_before_its_release, "write_batch._checkpoint", "C9", ("contract-worked-example",)),
-    Bug(c.consent_bound_to_nothing, "operations.supersede", "C6", ("contract-arguments-changed",)),
-    Bug(c.any_consent_inherited, "drafts._again", "C6", ("contract-superseded-retried",)),
-    Bug(c.key_looked_up_and_not_believed, "SqliteContractStore.holder", "C1", ("contract-one-key-twice",)),
-    Bug(c.orphan_again, "Step.recover", "C10", ("contract-worked-example",)),
-    Bug(c.second_answer, "_SqliteRows.answered", "C5", ("contract-worked-example",)),
-    Bug(c.no_compare_and_set, "write_batch._move_all", "C5", ("contract-consent-twice",)),
-    Bug(c.consent_kept, "rules.moved", "C6", ("contract-worked-example",)),
-    Bug(c.denial_frees, "_SqliteRows.move", "C1", ("contract-denied-reopened",)),
-    Bug(c.release_in_two, "release", "C9", ("contract-worked-example",)),
-    Bug(c.supersede_in_two, "operations._write", "C6", ("contract-arguments-changed",)),
-    Bug(c.timeout_cancels, "contract.target", "C8", ("contract-worked-example",)),
-    Bug(c.request_ends_alone, "write_batch._end_deferred", "C9", ("contract-worked-example",)),
-    Bug(c.doubt_is_failure, "nodes.PROVEN", "C8", ("contract-worked-example",)),
-    Bug(c.key_not_reserved, "_SqliteRows.holder", "C1", ("contract-one-key-twice",)),
-)  # fmt: skip
-"""The bugs, by the part of the runtime."""
 
 SUBJECTS: Final[Mapping[str, Subject]] = {**CASES, **SEMANTICS_CASES, **CONTRACT_CASES}
 Check = Callable[[], str]
@@ -217,7 +116,7 @@ def _protection(name: str) -> MutantCells:
 def _checks(bug: Bug) -> dict[str, Check]:
     """The checkers that can meet a bug, the cheapest first."""
     every: dict[str, Check] = {}
-    if bug.plant is bugs_step.key_without_node:
+    if bug.plant is bugs_decide.key_without_node:
         every["keys"] = lambda: _refuted(keys_differ())
     every["crash"] = lambda: swept(bug.cases)
     if bug.part == "step":

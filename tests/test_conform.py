@@ -4,17 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from crashwindow.checkers.bugs_step import (
-    altered_result,
+from crashwindow.checkers.bugs_decide import (
     cancel_ignored,
     dropped_unknown,
     ignored_effect,
-    ledger_forgotten,
     mismatch_injected,
     partial_taken_for_success,
-    skipped_committed,
-    swapped_writes,
 )
+from crashwindow.checkers.bugs_step import altered_result, ledger_forgotten, skipped_committed, swapped_writes
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_follow import Disagreement, Model
 from crashwindow.checkers.conform_rig import CONTRACTS, Looks, Rig, StepPlan

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from crashwindow.checkers.bugs_step import attempt_in_the_key, lookup_after_barrier, swapped_writes, unchecked_started
+from crashwindow.checkers.bugs_decide import attempt_in_the_key, lookup_after_barrier
+from crashwindow.checkers.bugs_step import swapped_writes, unchecked_started
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_snapshot import PAIRS, sweep_case

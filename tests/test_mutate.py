@@ -21,11 +21,12 @@ from crashwindow.checkers.evidence import Cell, KillRow, MutantCells
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.liveness import look, moves_of
 from crashwindow.checkers.machines import machine_of
+from crashwindow.checkers.mutate_bugs import BUGS, Bug
 from crashwindow.checkers.mutate_matrix import Kept, OtherCodeError, summed
 from crashwindow.checkers.mutate_model import Bench
 from crashwindow.checkers.mutate_prove import Asked
 from crashwindow.checkers.mutate_rows import KINDS, Rows, generate, row
-from crashwindow.checkers.mutate_runtime import BUGS, Bug, apart, idle, rows, swept
+from crashwindow.checkers.mutate_runtime import apart, idle, rows, swept
 from crashwindow.checkers.mutate_search import examine
 from crashwindow.checkers.search import check
 from crashwindow.checkers.substitute import Patch, Substitution, planted

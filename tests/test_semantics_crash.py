@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from crashwindow.checkers import bugs_semantics, bugs_step
+from crashwindow.checkers import bugs_decide, bugs_semantics, bugs_step
 from crashwindow.checkers.crash import run_schedule
 from crashwindow.checkers.crash_run import Record, Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
@@ -145,7 +145,7 @@ def test_a_finished_node_skipped_unconfirmed_is_found(monkeypatch: pytest.Monkey
 
 def test_a_mismatch_taken_for_a_match_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a verifier says is asked, and not heeded: P8, in each of the modes."""
-    bugs_step.mismatch_injected(monkeypatch)
+    bugs_decide.mismatch_injected(monkeypatch)
     assert found_in("confirm-mismatch", "P8: node_finished of turn 2 uses the record of a, and a-1 was a mismatch")
     assert found_in("confirm-left", "P8: the last look at a was a undetermined in mode strict")
 

@@ -1,0 +1,113 @@
+"""The bugs of the runtime that are planted: each with where, what should fall, and where to look first (E-TRUST, teeth)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from . import bugs_contract, bugs_decide, bugs_semantics, bugs_step
+from .substitute import Plant
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A bug of the runtime. plant: how it is planted, its docstring saying what is wrong; where: the code that it replaces.
+
+    falls: the property that should be seen to fall. cases: the crash cases in which it shows, the cheapest first. never: the
+    rule of the model that is lost with it, where that is one that can never fire: then the bug is harmless, by that proof.
+    """
+
+    plant: Plant
+    where: str
+    falls: str
+    cases: tuple[str, ...] = ()
+    never: str = ""
+
+    @property
+    def name(self) -> str:
+        """The bug's name."""
+        return f"{self.part}: {getattr(self.plant, '__name__').replace('_', ' ')}"  # noqa: B009
+
+    @property
+    def part(self) -> str:
+        """The part of the runtime that it is planted in."""
+        return PARTS[self.plant.__module__.rpartition(".")[2]]
+
+    @property
+    def words(self) -> str:
+        """What is wrong."""
+        return (self.plant.__doc__ or "").strip()
+
+
+PARTS: Final = {
+    "bugs_step": "step",
+    "bugs_decide": "step",
+    "bugs_semantics": "beyond the step",
+    "bugs_contract": "contract",
+}
+s, d, b, c = bugs_step, bugs_decide, bugs_semantics, bugs_contract
+BUGS: Final = (
+    Bug(s.swapped_writes, "Step.record", "T-ORDER", ("ok-park",)),
+    Bug(s.skipped_committed, "Step.record", "P3", ("ok-park",)),
+    Bug(s.catch_up_skips_committed, "Step.record", "P3", ("ok-park",)),
+    Bug(s.ledger_left_open, "Step.record", "P6", ("ok-park",)),
+    Bug(s.altered_result, "Step.record", "P11", ("ok-park",)),
+    Bug(d.dropped_unknown, "Step.settle", "P2", ("ok-park",)),
+    Bug(d.ignored_effect, "Step.__init__", "P4", ("ok-park", "ok-fail")),
+    Bug(d.committed_ledger_ignored, "Step.__init__", "P4", ("ok-park", "ok-fail"), "2: ledger committed"),
+    Bug(d.mismatch_injected, "confirm.judged", "P8", ("semantics-confirm-mismatch",)),
+    Bug(d.partial_taken_for_success, "Step.fail_after_effect", "T-OUTCOME", ("semantics-undo-partial",)),
+    Bug(d.cancel_ignored, "Run.heard", "P15", ("semantics-cancel-first",)),
+    Bug(s.ledger_forgotten, "Step.record", "P7", ("ok-park",)),
+    Bug(s.unchecked_started, "drive.persist", "P14", ("ok-park",)),
+    Bug(d.lookup_after_barrier, "Step.recover", "P4", ("ok-park", "ok-fail")),
+    Bug(d.attempt_in_the_key, "Step.external_key", "P11", ("ok-reexecute",)),
+    Bug(d.barrier_absent, "Step.recover", "P1", ("ok-park",)),
+    Bug(s.execute_before_started, "Step.attempt", "P14", ("ok-park",)),
+    Bug(s.effect_not_stored, "SqliteStore.put_effect", "P6", ("ok-park",)),
+    Bug(d.last_attempt_only, "Step.recover", "P4", ("later-refused-reexecute",)),
+    Bug(d.unknown_taken_for_no_effect, "Execute.perform", "P2", ("lost-park",)),
+    Bug(s.lost_answer_taken_for_failure, "drive.persist", "T-WRITE", ("ok-park",)),
+    Bug(d.retried_after_unknown, "Step.ambiguous", "P1", ("lost-park",)),
+    Bug(s.node_finished_twice, "Step.conclude", "P11", ("ok-park",)),
+    Bug(s.checkpoint_first, "Step.conclude", "T-ORDER", ("ok-park",)),
+    Bug(d.absence_taken_at_once, "Query.perform", "P1", ("silent-query-lock", "lost-query-soon", "ok-query-soon")),
+    Bug(d.absent_without_asking, "Query.perform", "P2", ("lost-query-fence",)),
+    Bug(d.retries_without_end, "RetryPolicy.allows", "T-RETRY", ("refused-park",)),
+    Bug(d.key_without_node, "keys.execution_key", "P11", ("two-ok-park",)),
+    Bug(d.no_effect_left_open, "StepHistory.close", "P6", ("retry-park",)),
+    Bug(s.parked_without_saying, "Step.park", "P15", ("lost-park",)),
+    Bug(s.epoch_not_raised, "sqlite_statements.CLAIM_ONE", "P5", ("ok-park", "ok-query-quiet")),
+    Bug(s.effects_not_fenced, "Fence.perform", "P5", ("ok-park",)),
+    Bug(s.older_steps_left, "Step.settle_later", "P6", ("semantics-confirm-mismatch",)),
+    Bug(b.unconfirmed_from_the_effect_record, "Step.confirm", "P8", ("semantics-confirm-match",)),
+    Bug(b.unconfirmed_finished_node, "Step.confirm", "P8", ("semantics-confirm-match",)),
+    Bug(b.cancel_with_an_open_attempt, "Run.heard", "P2", ("semantics-cancel-reexecute",)),
+    Bug(b.requeued_after_unknown, "Step.ambiguous", "T-RETRY", ("semantics-retry-unknown-requeue",)),
+    Bug(b.backoff_forgotten, "Run.wait", "T-RETRY", ("semantics-retry-backoff",)),
+    Bug(b.compensation_without_barrier, "Compensation.attempt", "P14", ("semantics-undo-partial",)),
+    Bug(b.compensation_repeated, "compensation.undoing_tool", "P10", ("semantics-undo-lost",)),
+    Bug(b.gate_walked_through, "Gate.run_or_recover", "P9", ("semantics-approved",)),
+    Bug(b.denial_not_final, "Gate.conclude", "P9", ("semantics-denied",)),
+    Bug(b.another_action_approved, "gate.shown", "P9", ("semantics-approved",)),
+    Bug(b.model_asked_again, "LlmStep.recorded", "P12", ("semantics-model",)),
+    Bug(b.answer_used_otherwise, "LlmStep.recorded", "P12", ("semantics-model",)),
+    Bug(b.input_not_recorded, "Recorder.record", "P12", ("semantics-inputs",)),
+    Bug(b.input_asked_again, "Recorder.__init__", "P12", ("semantics-inputs",)),
+    Bug(c.executor_runs_ahead, "Session.start", "C7", ("contract-worked-example",)),
+    Bug(c.resume_not_compared, "write_batch", "C5", ("contract-consent-twice",)),
+    Bug(c.answer_before_its_release, "write_batch._checkpoint", "C9", ("contract-worked-example",)),
+    Bug(c.consent_bound_to_nothing, "operations.supersede", "C6", ("contract-arguments-changed",)),
+    Bug(c.any_consent_inherited, "drafts._again", "C6", ("contract-superseded-retried",)),
+    Bug(c.key_looked_up_and_not_believed, "SqliteContractStore.holder", "C1", ("contract-one-key-twice",)),
+    Bug(c.orphan_again, "Step.recover", "C10", ("contract-worked-example",)),
+    Bug(c.second_answer, "_SqliteRows.answered", "C5", ("contract-worked-example",)),
+    Bug(c.no_compare_and_set, "write_batch._move_all", "C5", ("contract-consent-twice",)),
+    Bug(c.consent_kept, "rules.moved", "C6", ("contract-worked-example",)),
+    Bug(c.denial_frees, "_SqliteRows.move", "C1", ("contract-denied-reopened",)),
+    Bug(c.release_in_two, "release", "C9", ("contract-worked-example",)),
+    Bug(c.supersede_in_two, "operations._write", "C6", ("contract-arguments-changed",)),
+    Bug(c.timeout_cancels, "contract.target", "C8", ("contract-worked-example",)),
+    Bug(c.request_ends_alone, "write_batch._end_deferred", "C9", ("contract-worked-example",)),
+    Bug(c.doubt_is_failure, "nodes.PROVEN", "C8", ("contract-worked-example",)),
+    Bug(c.key_not_reserved, "_SqliteRows.holder", "C1", ("contract-one-key-twice",)),
+)  # fmt: skip
+"""The bugs, by the part of the runtime."""

@@ -4,14 +4,15 @@ import argparse
 import json
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from ..model.mechanisms import BY_ID, MECHANISMS
 from ..runtime.errors import CommandError
 from .evidence import Need
 from .necessity_stage import COLUMNS, matrix
 
-MARKS = {"needed": "needed", "not needed": "-", "not applicable": "", "not checked": "?"}
+MARKS = {"needed": "✗", "not needed": "·", "not applicable": "", "not checked": "?"}
+LEGEND = "✗ fails without it; · holds without it in every state searched; ? not checked; empty: nothing to ask"
 
 
 def necessity(args: argparse.Namespace) -> int:
@@ -36,13 +37,14 @@ def necessity(args: argparse.Namespace) -> int:
 
 def _show(console: Console, cells: list[Need], part: str | None) -> None:
     properties = list(dict.fromkeys(c.property for c in cells))
-    table = Table("without", *properties, box=None)
+    table = Table(Column("without", no_wrap=True), *properties, box=None, padding=(0, 1, 0, 0))
     by_mechanism: dict[str, list[Need]] = {}
     for c in cells:
         by_mechanism.setdefault(c.mechanism, []).append(c)
     for mechanism, column in by_mechanism.items():
         table.add_row(mechanism, *(MARKS[c.answer] for c in column))
     console.print(table)
+    console.print(LEGEND, highlight=False)
     for c in cells:
         if c.key:
             console.print(f"{c.property} without {c.mechanism}: {c.words}; {c.steps} steps: crashwindow replay '{c.key}'",

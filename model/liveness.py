@@ -46,15 +46,14 @@ EVERYBODY: Final = tuple(Actor)
 
 FINITE: Final = (
     Supposed(FINITE_FAULTS, (Actor.CRASH,), ("*",), "a crash is a fault"),
-    Supposed(FINITE_FAULTS, (Actor.WORKER,), ("*(answer lost)*", "*(an error)*"), "so is an answer of a store that gets lost"),
+    Supposed(FINITE_FAULTS, (Actor.WORKER,), ("*(answer lost)*",), "so is an answer of a store that gets lost"),
     Supposed(RETRIES, (Actor.WORKER,), ("*retry again*", "*on unknown: reexecute", "grant another attempt"),
              "the plan's max_attempts is read from the events"),
     Supposed(RETRIES, (Actor.WORKER,), ("*retries used up, requeued*", "*elsewhere: requeues*"),
              "the plan bounds a job's requeues, of all its steps"),
     Supposed(RETRIES, (Actor.WORKER,), ("step: tried again",), "the step's retries, as others see them"),
     Supposed(LOOKS, (Actor.WORKER,), ("*confirm: one look of several*",), "a verifier is asked a configured number of times"),
-    Supposed(LOOKS, (Actor.WORKER,), ("*hears what clients said*", "*(a conflict)*"),
-             "the stream is read again after a client's event"),
+    Supposed(LOOKS, (Actor.WORKER,), ("*hears what clients said*",), "the stream is read again after a client's event"),
     Supposed(REQUESTS, (Actor.PERSON,), ("person: asks for the compensation",), "each is a durable event that somebody makes"),
 )  # fmt: skip
 """What happens finitely often: the rules of faults, and of choices that a plan's policy bounds. Of a fleet, beside them: a claim

@@ -186,10 +186,10 @@ def _answers(rule: Rule, missing: Missing) -> list[Rule]:
     durable = {name: value for name, value in lost.writes.items() if name != "landed"}
     if missing.forgets:
         rows = [written, replace(lost, writes={**durable, **LETS_GO}),
-                replace(written, name=f"{rule.name} (an error)", writes=LETS_GO, emits=())]  # fmt: skip
+                replace(written, name=f"{rule.name} (answer lost), nothing written", writes=LETS_GO, emits=())]  # fmt: skip
     if rule.emits and is_named(rule, missing.conflicts):
         again = {**UNSEEN, "at": "fence_events"}
-        rows.append(replace(written, name=f"{rule.name} (a conflict)", writes=again, emits=()))
+        rows.append(replace(written, name=f"{rule.name}: a conflict, hears what clients said", writes=again, emits=()))
     return rows
 
 

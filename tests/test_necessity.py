@@ -9,7 +9,7 @@ from crashwindow.checkers.ambiguity import fenced_look, observations, theorem
 from crashwindow.checkers.evidence import Need, Verdict
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.necessity import ASKED, broken, column, narrowed
-from crashwindow.checkers.necessity_choices import PLANTS, ordered, planted
+from crashwindow.checkers.necessity_choices import ordered, planted
 from crashwindow.checkers.necessity_fleet import step
 from crashwindow.checkers.necessity_sets import GROUP, Subsets, minimal, sufficient, whole_lattice
 from crashwindow.checkers.necessity_stage import COLUMNS, canaries, differences
@@ -17,7 +17,7 @@ from crashwindow.checkers.prove_ambiguity import unrecoverable
 from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.fleet_claims import FLEET
-from crashwindow.model.mechanisms import BY_ID, MECHANISMS, NEEDED, ONE, ORDERS, missing, step_without
+from crashwindow.model.mechanisms import BY_ID, MECHANISMS, NEEDED, ONE, ORDERS, PLANTS, missing, step_without
 from crashwindow.model.missing import changed
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.properties import BY_ID as PROPERTY

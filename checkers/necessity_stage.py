@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from ..model.mechanisms import MECHANISMS, NEEDED, ONE, TWO
+from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
 from .ambiguity import fenced_look, observations, theorem
@@ -47,10 +47,10 @@ def necessity(context: Context) -> Found:
         bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told
     )
     found.add("T-AMBIGUOUS-EXACT", *item)
-    found.add("NECESSITY", stated(cells))
+    found.add("NECESSITY", stated(cells, context.profile))
     found.add("NECESSITY-ORDERS", any_order(chosen))
     found.add("NECESSITY-SETS", alone(sets))
-    found.mutants += canaries(cells, space)
+    found.mutants += canaries(cells, space, context.profile)
     return found
 
 
@@ -115,12 +115,13 @@ def minimal_sets(cells: Sequence[Need], profile: str) -> Iterable[Sufficient]:
         yield sufficient(BY_ID[name], needed, profile)
 
 
-def differences(cells: Sequence[Need]) -> list[str]:
-    """Where the computed matrix is not the stated one."""
+def differences(cells: Sequence[Need], profile: str) -> list[str]:
+    """Where the computed matrix is not the one that is stated of what the profile searches."""
     told = []
+    more = NEEDED_BY_JOBS if profile == "deep" else {}
     for c in cells:
         if c.mechanism in NEEDED and c.answer in ("needed", "not needed"):
-            said = c.property in NEEDED[c.mechanism]
+            said = c.property in (*NEEDED[c.mechanism], *more.get(c.mechanism, ()))
             if said != (c.answer == "needed"):
                 told.append(f"{c.property} without {c.mechanism}: {c.answer}, stated otherwise ({c.words})")
     return told
@@ -132,9 +133,9 @@ def _item(verdict: Verdict, said: str, claim: str, **figures: int) -> Item:
     )
 
 
-def stated(cells: Sequence[Need]) -> Item:
+def stated(cells: Sequence[Need], profile: str) -> Item:
     """Whether the computed matrix is the stated one."""
-    wrong, missing = differences(cells), [m.id for m in MECHANISMS if m.id not in {c.mechanism for c in cells}]
+    wrong, missing = differences(cells, profile), [m.id for m in MECHANISMS if m.id not in {c.mechanism for c in cells}]
     needed = sum(c.answer == "needed" for c in cells)
     free = sum(c.answer == "not needed" and c.mechanism in NEEDED for c in cells)
     left = sum(c.answer == "not checked" for c in cells)
@@ -213,12 +214,12 @@ def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
     return [said], items
 
 
-def canaries(cells: Sequence[Need], space: Space) -> list[MutantResult]:
+def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantResult]:
     """Errors planted in the computation: a cell that says the opposite, and an observation that tells the states apart."""
     first = next(c for c in cells if c.mechanism in NEEDED and c.answer in ("needed", "not needed"))
     opposite = first.model_copy(update={"answer": "not needed" if first.answer == "needed" else "needed"})
     flipped = [opposite if c is first else c for c in cells]
-    seen = differences(flipped)
+    seen = differences(flipped, profile)
     apart = theorem(observations(space, lambda view: f"{view['effects']}, {view['wire']} on the wire"))
     return [
         MutantResult(name="necessity: a cell says the opposite", killed_by="explore" if seen else None, words="; ".join(seen)),

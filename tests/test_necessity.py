@@ -100,17 +100,17 @@ def test_a_column_of_two_workers() -> None:
     """Without atomic acquire P5 and P6 fail with two workers, by runs without reductions that replay; nothing else does."""
     cells = step("atomic-acquire", 2)
     assert {c.property: c.steps for c in cells if c.answer == "needed"} == {"P5": 9, "P6": 11}
-    assert differences(cells) == []
+    assert differences(cells, "quick") == []
     assert [len(replay(c.key).frames) - 1 for c in cells if c.key] == [9, 11]
 
 
 def test_an_error_in_the_matrix_is_seen(quiet: list[Need], small: Space) -> None:
     """A cell that says the opposite is told, and so is an observation that tells the ambiguous states apart."""
-    assert differences(quiet) == []
-    assert differences([c for c in quiet if c.property != "P1"]) == []
+    assert differences(quiet, "quick") == []
+    assert differences([c for c in quiet if c.property != "P1"], "quick") == []
     flipped = [c.model_copy(update={"answer": "not needed"}) if c.property == "P1" else c for c in quiet]
-    assert len(differences(flipped)) == 1
-    assert all(mutant.killed_by for mutant in canaries(quiet, small))
+    assert len(differences(flipped, "quick")) == 1
+    assert all(mutant.killed_by for mutant in canaries(quiet, small, "quick"))
 
 
 def test_only_the_first_write_decides_what_is_looked_up() -> None:

@@ -178,7 +178,7 @@ def _key(commands: Sequence[str]) -> bytes:
 
 
 def write_proofs(opinions: Iterable[Opinion], folder: Path) -> int:
-    """Each proved question as NAME.smt2, with its proof as NAME.cpc: files for an external checker; how many. Raises OSError."""
+    """Each proved question as NAME.smt2, with its proof, which refers to it, as NAME.cpc; how many. Raises OSError."""
     written = 0
     for opinion in opinions:
         if opinion.proof:
@@ -187,6 +187,6 @@ def write_proofs(opinions: Iterable[Opinion], folder: Path) -> int:
             place.mkdir(parents=True, exist_ok=True)
             stem = f"{question.file.stem}-{question.number:03}"
             (place / f"{stem}.smt2").write_text(f"{question.script}\n(check-sat)\n", encoding="utf-8")
-            (place / f"{stem}.cpc").write_text(opinion.proof, encoding="utf-8")
+            (place / f"{stem}.cpc").write_text(f'(reference "{stem}.smt2")\n{opinion.proof}', encoding="utf-8")
             written += 1
     return written

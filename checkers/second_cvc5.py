@@ -16,6 +16,7 @@ OPTIONS: Final = {
     "check-proofs": "true",
     "check-proofs-complete": "true",
     "proof-granularity": "dsl-rewrite",
+    "proof-print-reference": "true",
     "produce-models": "true",
     "check-models": "true",
 }

@@ -184,6 +184,7 @@ def test_proofs_are_written_for_an_external_checker(written: Path, tmp_path: Pat
     opinions = recheck(asked(tmp_path, rule_kept(written)), solver, proofs=True)
     assert write_proofs(opinions, tmp_path / "proofs") == 1
     (proof,), (question,) = (tmp_path / "proofs").rglob("*.cpc"), (tmp_path / "proofs").rglob("*.smt2")
+    assert proof.read_text(encoding="utf-8").startswith(f'(reference "{question.name}")')
     assert proof.read_text(encoding="utf-8").count("(step ") > 10
     assert question.read_text(encoding="utf-8").endswith("(check-sat)\n")
 

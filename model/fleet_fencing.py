@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from .fleet import LED, OWN, FleetRule, known, stands
 from .fleet_shape import FENCES, OPEN, STORES
 from .fleet_terms import Terms
 from .machine import Actor, Rule, guard
+
+UNREAD: Final = Rule("crash before all is read", Actor.CRASH, guard(at="|".join(FENCES)), writes={"at": "idle"})
+"""The crash of a worker at F1 to F3, for a machine that has no rows of its own for them."""
 
 
 def claim(terms: Terms, rule: Rule) -> FleetRule:
@@ -70,13 +74,12 @@ def prologue(terms: Terms) -> Iterator[FleetRule]:
             replace(begin, name=name, sees={**sees, **guard(at="fence_effects")}, boundary="fence_effects"),
             "effects",
         )
-    yield FleetRule(
-        "crash before all is read", Actor.CRASH, guard(**{f"{OWN}at": "|".join(FENCES)}), {f"{OWN}at": "idle"}
-    )
+    yield terms.row(UNREAD, terms.struck(UNREAD, OWN), {f"{OWN}at": "idle"})
 
 
 def refusals(terms: Terms) -> Iterator[FleetRule]:
     """A write below a fence is refused and changes nothing; its worker lets go (P5): a crash, to whoever comes next."""
+    crashes = [*terms.crashes, *([UNREAD] if terms.shape.begin else [])]
     for store in STORES:
         places = {
             p
@@ -96,7 +99,7 @@ def refusals(terms: Terms) -> Iterator[FleetRule]:
             {f"{OWN}at": "idle"},
             source="T-FENCE",
         )
-        for crash in terms.crashes if store != "effects" else ():
+        for crash in crashes if store != "effects" else ():
             struck = terms.struck(crash, OWN)
             struck[f"{OWN}at"] &= at
             writes = {n: crash.writes[n] for n in terms.ghosts(crash)} | {f"{OWN}at": "idle"}

@@ -63,6 +63,19 @@ def test_a_gate_is_proved_for_any_number() -> None:
     assert proof.unreachable == ()
 
 
+@pytest.mark.parametrize("build", [gate_fleet, compensation_fleet])
+def test_whoever_is_overtaken_while_it_reads_is_refused(build: Callable[[], Fleet]) -> None:
+    """At F1 and F2 a worker below the fence lets go, though nobody has passed F3 after it; F3 has one fence to ask, its own."""
+    fleet = build()
+    for store in ("events", "ledger"):
+        refused = row(fleet, f"refused by {store}, as a crash before all is read")
+        assert refused.guards == {
+            f"{OWN}at": {f"fence_{store}"}, stands(store): {"no"}, stands("effects"): {"yes"}
+        }  # fmt: skip
+        assert refused.writes[f"{OWN}at"] == "idle"
+    assert not any(r.name == "refused by effects, as a crash before all is read" for r in fleet.rules)
+
+
 def test_a_compensation_is_proved_for_any_number() -> None:
     """P10 and P5 hold for any number of workers; what cannot fire is a second call, and an effect after its compensation."""
     proof = compensation_proof(compensation_fleet())

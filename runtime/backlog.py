@@ -60,7 +60,7 @@ class Backlog:
         self._left: dict[str, _Left] = {}
         self._round = 0
         self._began = time.monotonic()
-        self._after = 0
+        self._after = self._far = 0
         self._amid = False
         self._lost = self._lost_before = 0
 
@@ -77,8 +77,11 @@ class Backlog:
 
     @property
     def overdue(self) -> bool:
-        """Whether the round has gone on for so long that the oldest jobs, some of them free by now, are to be looked at again."""
-        return time.monotonic() - self._began > LONGEST_ROUND
+        """Whether the round has gone on for so long that the oldest jobs, some of them free by now, are to be looked at again.
+
+        Counted from where the round before came to its end: jobs behind very many that are left would never be reached.
+        """
+        return self._after > self._far and time.monotonic() - self._began > LONGEST_ROUND
 
     def cannot_run(self, job_id: str, why: str) -> None:
         """Leave a job alone, for as long as this process lives: plans and tools do not change meanwhile."""
@@ -147,11 +150,13 @@ class Backlog:
 
     def passed(self, job: OpenJob) -> None:
         """This round has dealt with a job, and comes to those after it next."""
+        if self._after <= self._far < job.seq:
+            self._began = time.monotonic()
         self._after = job.seq
 
     def next_round(self) -> None:
         """The round has come to its end: the next begins with the oldest job."""
-        self._after, self._amid, self._began = 0, False, time.monotonic()
+        self._after, self._far, self._amid, self._began = 0, self._after, False, time.monotonic()
         with self._lock:
             self._round += 1
             self._lost, self._lost_before = 0, self._lost

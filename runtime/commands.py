@@ -227,8 +227,10 @@ def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = (
     """A tool's answer as the stores will give it back, and apart from what the tool still holds of it."""
     if not isinstance(external_id, str | None):
         raise TypeError(f"external_id must be a string or None, not {type(external_id).__name__}")
-    answer = [output, list(state_changes)]
-    output, changes = decode(encode(answer))
+    if external_id and "\0" in external_id:
+        raise ValueError("external_id must not contain NUL, which PostgreSQL cannot hold")
+    answer = [output, external_id, list(state_changes)]
+    output, external_id, changes = decode(encode(answer))
     return Stored(output, external_id, tuple(changes))
 
 

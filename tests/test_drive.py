@@ -179,6 +179,8 @@ def test_a_tool_that_gives_up_does_not_end_the_worker(fault: BaseException) -> N
     [
         ToolResult("x", external_id=["no"]),  # type: ignore[arg-type]
         ToolResult("x", external_id=5),  # type: ignore[arg-type]
+        ToolResult("x", external_id="a\0b"),  # PostgreSQL could not settle the ledger with it
+        ToolResult("x", external_id="\ud800"),
         ToolResult({1, 2}),
         ToolResult("x", state_changes=(b"x",)),
     ],

@@ -19,6 +19,7 @@ from psycopg.pq import TransactionStatus
 
 from .postgres_clock import LEAD, ServerClock, counter
 from .postgres_errors import translated, translated_at_connect
+from .postgres_refusal import refusal
 from .store import StoreError, StoreUnusableError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -45,7 +46,8 @@ CHECK_SECONDS: Final = 60.0
 _DURABLE: Final = frozenset({"on", "remote_write", "remote_apply"})
 _PROBE: Final = (
     "SELECT current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),"
-    " current_setting('server_encoding'), pg_is_in_recovery(), extract(epoch FROM clock_timestamp())::float8"
+    " current_setting('server_encoding'), pg_is_in_recovery(), extract(epoch FROM clock_timestamp())::float8,"
+    " EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('crashwindow') AND relpersistence = 'u')"
 )
 # What a reload of the server's configuration may not take back; and bounds, so that a paused client holds no lock for ever.
 _SETTINGS: Final = (
@@ -146,7 +148,7 @@ class Session:
         try:
             connection = psycopg.connect(self._connect_with, autocommit=True)
         except psycopg.Error as error:
-            raise translated_at_connect(error, self.name) from error
+            raise translated_at_connect(error, self.name, refusal(self._connect_with, error)) from error
         try:
             # First fixed, then looked at: a reload of the server's configuration may come between the two.
             connection.execute(_SETTINGS)
@@ -165,7 +167,7 @@ class Session:
         sent = counter()
         row = connection.execute(_PROBE).fetchone()
         assert row is not None
-        synchronous, fsync, full_pages, encoding, standby, time = row
+        synchronous, fsync, full_pages, encoding, standby, time, unlogged = row
         in_time = self.clock.note(sent, time)
         if synchronous not in _DURABLE or (fsync, full_pages) != ("on", "on"):
             raise StoreUnusableError(
@@ -173,6 +175,11 @@ class Session:
                 " synchronous_commit=on (or remote_write, remote_apply), fsync=on and full_page_writes=on: otherwise a power"
                 " loss takes back writes that were acknowledged, a started step looks as if it never began, and its effect can"
                 " happen twice. Remedy: leave these three settings at their defaults, for the server, the database and the user"
+            )
+        if unlogged:
+            raise StoreUnusableError(
+                f"{self.name}: tables of schema crashwindow are UNLOGGED: a crash of the server empties them, and their effects"
+                " can happen twice. Remedy: ALTER TABLE … SET LOGGED for each"
             )
         if standby:
             raise StoreUnusableError(

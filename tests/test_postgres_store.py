@@ -460,6 +460,34 @@ def test_a_migration_may_take_long(blank: str, monkeypatch: pytest.MonkeyPatch) 
     store.close()
 
 
+def test_a_schema_that_an_administrator_has_made_is_filled(blank: str, admin: Admin) -> None:
+    """Who owns the schema needs no right to make one, as the remedy of a refusal says; without either it is refused."""
+    admin.execute("CREATE ROLE tenant LOGIN PASSWORD 'tenant'")
+    url = re.sub("//.*@", "//tenant:tenant@", blank)
+    with pytest.raises(StoreUnusableError, match="CREATE on the database, or ownership of schema crashwindow"):
+        PostgresStore(url)
+    with psycopg.connect(blank, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA crashwindow AUTHORIZATION tenant")
+        store = PostgresStore(url)
+        store.submit(JOB, CREATED)
+        assert [job.job_id for job in store.jobs()] == [JOB]
+        store.close()
+        connection.execute("DROP SCHEMA crashwindow CASCADE")
+    admin.execute("DROP ROLE tenant")
+
+
+def test_a_table_that_a_crash_would_empty_is_refused(blank: str) -> None:
+    """An UNLOGGED table loses all at the server's next crash: found when the store is opened, and by the worker's check."""
+    store = PostgresStore(blank)
+    with psycopg.connect(blank, autocommit=True) as connection:
+        connection.execute("ALTER TABLE crashwindow.ledger SET UNLOGGED")
+    with pytest.raises(StoreUnusableError, match=r"UNLOGGED.*Remedy"):
+        store.check_durability()
+    store.close()
+    with pytest.raises(StoreUnusableError, match="UNLOGGED"):
+        PostgresStore(blank)
+
+
 # Announcements.
 
 

@@ -177,6 +177,7 @@ WHERE = OneOf(
     ),
 )
 MINUTES = argument("--minutes", metavar="M", type=float, default=10.0, help="for how long faults strike (10)")
+AT_MOST = argument("--minutes", metavar="M", type=float, default=1.0, help="for each protection, at most (1)")
 PROCESSES = argument("--workers", metavar="N", type=int, default=3, help="worker processes (3); SQLite has one")
 THREADS = argument("--concurrency", metavar="N", type=int, default=2, help="threads of each worker process (2)")
 A_SEED = argument("--seed", metavar="N", type=int, help="of plans and faults; else one is drawn, and printed")
@@ -198,6 +199,12 @@ CAMPAIGN_COMMANDS = (
         CAMPAIGNS,
         "the same for longer, with the memory of a worker that is never killed",
         (WHERE, MINUTES, PROCESSES, THREADS, A_SEED, JSON),
+    ),
+    Command(
+        "protections",
+        CAMPAIGNS,
+        "take each protection away in turn, on real processes; exit 0 only if for each a violation appears",
+        (WHERE, AT_MOST, PROCESSES, A_SEED, JSON),
     ),
 )
 

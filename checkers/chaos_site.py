@@ -9,8 +9,10 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
@@ -19,15 +21,27 @@ import psycopg
 
 from ..runtime.store import StoreError
 from .chaos_proxy import Order, Proxy
-from .crash_judge import Durable, open_beside
+from .crash_judge import open_beside
 from .embedded_postgres import EmbeddedPostgres
+from .semantics_records import Durable, Row
 
-_EVENTS: Final = "SELECT version, id, type, step, epoch, data FROM events WHERE job_id = {0} ORDER BY version"
-_LEDGER: Final = "SELECT step_id, status, result FROM ledger WHERE job_id = {0} ORDER BY step_id"
-_EFFECTS: Final = "SELECT step_id, output FROM effects WHERE job_id = {0} ORDER BY step_id"
+_EVENTS: Final = "SELECT version, id, type, step, epoch, data, at FROM events WHERE job_id = {0} ORDER BY version"
+_LEDGER: Final = "SELECT step_id, idempotency_key, status, result FROM ledger WHERE job_id = {0} ORDER BY step_id"
+_EFFECTS: Final = (
+    "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects WHERE job_id = {0} ORDER BY step_id"
+)
+_ANSWERS: Final = (
+    "SELECT a.execution_id, a.decision, a.digest, a.by FROM contract_answers AS a JOIN contracts AS c"
+    " ON c.execution_id = a.execution_id WHERE c.session_id = {0} ORDER BY a.execution_id, a.version"
+)
+_NEWEST: Final = "SELECT type FROM events WHERE job_id = {0} ORDER BY version DESC LIMIT 1"
 _JOB: Final = "SELECT status, version FROM jobs WHERE job_id = {0}"
 _LEASE: Final = "SELECT epoch, expires_at FROM leases WHERE job_id = {0}"
 
+CATCH: Final = 0.3
+"""Seconds that a write has to come to its proxy."""
+TICK: Final = 0.005
+"""Seconds between two looks at a proxy, or at a write that was released."""
 _SMALL_DISK: Final = "64m"
 _FILL: Final = 1 << 16
 
@@ -62,10 +76,29 @@ class Site:
         raise NotImplementedError
 
     def durable(self, job_id: str) -> Durable:
-        """What is committed of a job that is at rest."""
+        """What is committed of a job that is at rest. One that is not may move between the queries: see `version`.
+
+        The clocks of several processes differ by milliseconds, and the order of the events is the stream's: times are read so.
+        """
         ((status, version),) = self.query(_JOB, job_id)
-        events, ledger, effects = (tuple(self.query(text, job_id)) for text in (_EVENTS, _LEDGER, _EFFECTS))
-        return Durable(status, version, events, ledger, effects, 0.0)
+        events, ledger, effects = (self.query(text, job_id) for text in (_EVENTS, _LEDGER, _EFFECTS))
+        answers = tuple((name, decision, digest) for name, decision, digest, _ in self.answers(job_id))
+        times = accumulate((row[-1] for row in events), max)
+        rows = tuple(Row._make((*row[:-1], at)) for row, at in zip(events, times, strict=True))
+        return Durable(status, version, rows, tuple(map(tuple, ledger)), tuple(map(tuple, effects)), answers, 0.0)
+
+    def version(self, job_id: str) -> tuple[str, int]:
+        """The status of a job, and how many events it has."""
+        ((status, version),) = self.query(_JOB, job_id)
+        return status, version
+
+    def newest(self, job_id: str) -> str | None:
+        """The type of a job's newest event; None where there is no such job."""
+        return next((row[0] for row in self.query(_NEWEST, job_id)), None)
+
+    def answers(self, job_id: str) -> list[tuple[str, str, str | None, str]]:
+        """What people decided about requests for approval: contract, decision, digest, who."""
+        return self.query(_ANSWERS, f"job:{job_id}")
 
     def statuses(self, jobs: Sequence[str]) -> dict[str, str]:
         """The status of each of these jobs."""
@@ -86,7 +119,7 @@ class SqliteSite(Site):
 
     faults = frozenset({"disk full"})
     missing = (
-        "server stops, cut connections: SQLite has no server",
+        "server stops, cut connections, late writes: SQLite has no server",
         "clock jumps: the store's clock is the machine's, so a jump of it is one of every worker",
         "take-over of a stopped process: the kernel's lock names it alive (decision 003)",
     )
@@ -118,7 +151,7 @@ class PostgresSite(Site):
     """A server that is somebody else's: it is never stopped, and only connections to it are cut."""
 
     processes = None
-    faults = frozenset({"cut request", "cut reply", "clock"})
+    faults = frozenset({"late write", "cut request", "cut reply", "clock"})
     missing: tuple[str, ...] = (
         "server stops, disk full: this server is not the campaign's own; use --embedded-postgres",
     )
@@ -144,8 +177,17 @@ class PostgresSite(Site):
         return self._proxies[worker]
 
     def cut(self, worker: int, order: Order) -> None:
-        """Have a connection of this worker cut."""
+        """Have a connection of this worker cut, or a write of it kept on the wire."""
         self.proxy(worker).cut(order)
+
+    def caught(self, worker: int) -> bool:
+        """Whether what was ordered has begun within a moment; the order is taken back where it has not."""
+        proxy, give_up = self.proxy(worker), time.monotonic() + CATCH
+        while proxy.waiting and time.monotonic() < give_up:
+            time.sleep(TICK)
+        caught = not proxy.waiting
+        proxy.cut(None)
+        return caught
 
     def query(self, text: str, *values: object) -> list[Any]:
         """On a connection past the proxies, made again where it was lost."""

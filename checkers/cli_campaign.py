@@ -1,4 +1,4 @@
-"""The commands of long campaigns: `crashwindow campaign chaos`, and `campaign soak`."""
+"""The commands of long campaigns: `crashwindow campaign chaos`, `campaign soak`, and `campaign protections`."""
 
 import argparse
 import json
@@ -14,6 +14,7 @@ from rich.table import Column, Table
 from ..runtime.errors import CommandError
 
 if TYPE_CHECKING:
+    from .chaos_protections import Row
     from .chaos_result import Options, Result
     from .chaos_site import Site
 
@@ -32,10 +33,55 @@ def campaign_soak(args: argparse.Namespace) -> int:
     return _campaign(args, soak=True)
 
 
+def campaign_protections(args: argparse.Namespace) -> int:
+    """Each protection taken away in turn; exit 0 only if for each a violation appears, else 1."""
+    from .chaos_protections import shown
+    from .chaos_result import Options
+    from .embedded_postgres import EmbeddedPostgresError
+
+    if not args.embedded_postgres:
+        raise CommandError(
+            "--store: a protection is taken away on a server of the campaign's own: use --embedded-postgres"
+        )
+    _check(args)
+    if args.workers < 2:
+        raise CommandError("--workers: what is missing shows where one worker overtakes another: give 2 or more")
+    options = Options(60 * args.minutes, args.workers, _seed(args), *_STEERED)
+    console = Console(stderr=args.json)
+    console.print(f"seed {options.seed}", highlight=False)
+    try:
+        with console.status("") as status:
+            rows = list(shown(options, lambda line: status.update(escape(line))))
+    except EmbeddedPostgresError as error:
+        raise CommandError(str(error)) from error
+    passed = all(row.shown for row in rows)
+    if args.json:
+        told = [{**row._asdict(), "shown": row.shown} for row in rows]
+        print(json.dumps({"seed": options.seed, "protections": told, "passed": passed}, indent=1))
+    else:
+        _show_protections(console, rows)
+    return 0 if passed else 1
+
+
+def _show_protections(console: Console, rows: "list[Row]") -> None:
+    """A row for each, and below the table how to see it again."""
+    table = Table("without", "what is done instead", "violation", "breaks", Column("s", justify="right"), box=None)
+    for row in rows:
+        said = (row.violation or f"none, after {row.strikes} strikes", ", ".join(row.properties), f"{row.seconds:.0f}")
+        table.add_row(row.protection, row.instead, *map(escape, said), style="" if row.shown else "bold red")
+    console.print(table)
+    _say(console, "", *(row.command for row in rows))
+
+
+def _seed(args: argparse.Namespace) -> int:
+    """The seed that is asked for, or a drawn one."""
+    return args.seed if args.seed is not None else random.SystemRandom().randrange(1_000_000)
+
+
 def _campaign(args: argparse.Namespace, soak: bool) -> int:
     from .chaos import run
 
-    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1_000_000)
+    seed = _seed(args)
     options = _options(args, seed, soak)
     console = Console(stderr=args.json)
     console.print(f"seed {seed}", highlight=False)
@@ -53,8 +99,7 @@ def _options(args: argparse.Namespace, seed: int, soak: bool) -> "Options":
     from .chaos_result import Options
     from .chaos_without import PROTECTIONS
 
-    if not 0 < args.minutes < math.inf:
-        raise CommandError(f"--minutes {args.minutes}: give a number above 0")
+    _check(args)
     if args.workers < 1 or args.concurrency < 1:
         raise CommandError("--workers and --concurrency: give a number, 1 or more")
     without = tuple(getattr(args, "without", None) or ())
@@ -68,6 +113,12 @@ def _options(args: argparse.Namespace, seed: int, soak: bool) -> "Options":
     if without:
         return Options(60 * args.minutes, args.workers, seed, *_STEERED, without)
     return Options(60 * args.minutes, args.workers, seed, args.concurrency, soak=soak)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """CommandError for a time that is none."""
+    if not 0 < args.minutes < math.inf:
+        raise CommandError(f"--minutes {args.minutes}: give a number above 0")
 
 
 def _site(args: argparse.Namespace) -> "Site":
@@ -101,8 +152,9 @@ def _show(console: Console, options: "Options", result: "Result") -> None:
     faults = sum(sum(row.values()) for row in result.struck.values())
     _say(
         console,
-        f"{result.seconds} s, {result.jobs} jobs: {ends}; {result.parked} times"
-        f" parked and answered; verify-job accepts {result.verified}",
+        f"{result.seconds} s, {result.jobs} jobs: {ends}; {result.parked} times parked and answered, {result.waited} times"
+        f" waiting; verify-job accepts {result.verified}",
+        "errands of clients and people: " + "; ".join(f"{kind} {_counts(row)}" for kind, row in result.errands.items()),
         f"{faults} faults; {result.taken_over} pauses ended with the job in other hands; {result.overtaken} effects after a"
         f" request under a newer epoch; longest pause {result.longest_pause} s of D = {options.quiet} s;"
         f" {result.disk_refusals} times the disk was full",
@@ -127,6 +179,11 @@ def _show(console: Console, options: "Options", result: "Result") -> None:
         console.print(problem, style="bold red", markup=False, highlight=False, soft_wrap=True)
     if options.without and not result.violations:
         _say(console, f"no violation appeared within {result.seconds} s")
+
+
+def _counts(row: dict[str, int]) -> str:
+    """How errands ended: `12 said, 3 refused`."""
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(row.items(), key=lambda item: -item[1]))
 
 
 def _table(console: Console, result: "Result") -> None:

@@ -11,11 +11,12 @@ from crashwindow.__main__ import main
 from crashwindow.checkers import chaos, chaos_result
 from crashwindow.checkers.chaos_faults import BOUNDARIES, MOMENTS, Fault, Plan, faults_of, steered
 from crashwindow.checkers.chaos_judge import Job, Judge
+from crashwindow.checkers.chaos_plans import random_plan
 from crashwindow.checkers.chaos_proxy import Cut, Order, Proxy
 from crashwindow.checkers.chaos_result import Options, Result
 from crashwindow.checkers.chaos_site import EmbeddedSite, PostgresSite, SqliteSite
 from crashwindow.checkers.chaos_without import PROTECTIONS
-from crashwindow.checkers.chaos_world import SORTS, Mark, World, random_plan, tools
+from crashwindow.checkers.chaos_world import SORTS, Mark, World, tools
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres
 from crashwindow.model.boundaries import BY_NAME
 from crashwindow.runtime.open_store import open_store

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from ..runtime.cli_common import opened
 from ..runtime.errors import CommandError
 
 if TYPE_CHECKING:
@@ -83,10 +84,11 @@ def _campaign(args: argparse.Namespace, soak: bool) -> int:
 
     seed = _seed(args)
     options = _options(args, seed, soak)
+    site = _site(args)
     console = Console(stderr=args.json)
     console.print(f"seed {seed}", highlight=False)
     with console.status("") as status:
-        result = run(_site(args), options, lambda line: status.update(escape(line)))
+        result = run(site, options, lambda line: status.update(escape(line)))
     if args.json:
         print(json.dumps({**asdict(result), "passed": result.passed}, indent=1))
     else:
@@ -122,7 +124,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _site(args: argparse.Namespace) -> "Site":
-    """Where it takes place; CommandError for another kind of store."""
+    """Where it takes place; CommandError for another kind of store, and what `open_store` raises for one that cannot be used."""
     from .chaos_site import EmbeddedSite, PostgresSite, SqliteSite
     from .embedded_postgres import EmbeddedPostgresError
 
@@ -131,14 +133,14 @@ def _site(args: argparse.Namespace) -> "Site":
             return EmbeddedSite()
         except EmbeddedPostgresError as error:
             raise CommandError(str(error)) from error
-    if args.store.startswith(("postgresql://", "postgres://")):
-        return PostgresSite(args.store)
     path = args.store.removeprefix("sqlite:///")
-    if path and path != args.store:
-        return SqliteSite(path)
-    raise CommandError(
-        "--store: give postgresql://… or sqlite:///FILE, whose processes can be killed; or --embedded-postgres"
-    )
+    on_a_server = args.store.startswith(("postgresql://", "postgres://"))
+    if not on_a_server and path in ("", args.store):
+        raise CommandError(
+            "--store: give postgresql://… or sqlite:///FILE, whose processes can be killed; or --embedded-postgres"
+        )
+    with opened(args.store):  # whether it can be used is known before anything begins
+        return PostgresSite(args.store) if on_a_server else SqliteSite(path)
 
 
 def _show(console: Console, options: "Options", result: "Result") -> None:

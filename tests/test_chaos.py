@@ -195,6 +195,10 @@ def test_memory_is_a_line_through_its_samples() -> None:
     ("options", "says"),
     [
         (["--store", "memory:"], "--store: give"),
+        (["--store", "sqlite:///"], "--store: give"),
+        (["--store", "sqlite:////nowhere/x.db"], "the directory must exist"),
+        (["--store", "postgresql://ann@127.0.0.1:1/jobs"], "cannot connect"),
+        (["--store", "postgresql://ann:12/s3@host/jobs"], "percent-encoded"),
         (["--store", "sqlite:///x.db", "--without", "quiet"], "nobody overtakes"),
         (["--store", "sqlite:///x.db", "--without", "luck"], "there is no such protection"),
         (["--embedded-postgres", "--without", "quiet", "--workers", "1"], "--workers 2"),
@@ -204,9 +208,11 @@ def test_memory_is_a_line_through_its_samples() -> None:
     ],
 )
 def test_what_cannot_be_is_refused(options: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bad input is exit code 2 and one line with the remedy, before anything is started."""
+    """Bad input is exit code 2 and one line with the remedy, before anything is started, or a seed printed."""
     assert main(["campaign", "chaos", *options]) == 2
-    assert says in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert says in said.err
+    assert (said.out, said.err.count("\n")) == ("", 1)
 
 
 def test_the_command_tells_what_it_found(

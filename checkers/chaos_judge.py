@@ -6,6 +6,7 @@ to accept what completed.
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -140,10 +141,13 @@ def _undoing(durable: Durable, witnessed: Witnessed) -> Iterator[str]:
     yield from laws.retries(durable)
     yield from laws.cancels(durable)
     yield from laws.compensations(durable, witnessed, harmless=True)
-    for name, deed in deeds_of(durable).items():
-        if name.endswith(UNDO):
-            yield from step_now(name, deed, witnessed)
-            yield from step_at_rest(deed, durable.status, witnessed.count(name))
+    deeds = deeds_of(durable)
+    for name in [name for name in deeds if name.endswith(UNDO)]:
+        # The step's own key is in another job: what these records say under any key is said of the compensation.
+        deed, beside = copy(deeds[name]), deeds[name.removesuffix(UNDO)]
+        deed.results, deed.ledger = {**deed.results, **beside.results}, deed.ledger or beside.ledger
+        yield from step_now(name, deed, witnessed)
+        yield from step_at_rest(deed, durable.status, witnessed.count(name))
 
 
 def late_writes(durable: Durable, fences: Sequence[tuple[int, int]]) -> Iterator[str]:

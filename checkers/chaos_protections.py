@@ -48,19 +48,18 @@ def command_of(protection: Protection, options: Options) -> str:
     )
 
 
-def shown(options: Options, tell: Callable[[str], None] = lambda line: None) -> Iterator[Row]:
-    """A row for each protection; options.seconds bounds each. Raises EmbeddedPostgresError where there is no server."""
-    with EmbeddedPostgres() as server:
-        for protection in PROTECTIONS:
+def shown(server: EmbeddedPostgres, options: Options, tell: Callable[[str], None] = lambda line: None) -> Iterator[Row]:
+    """A row for each protection, one after the other; options.seconds bounds each."""
+    for protection in PROTECTIONS:
 
-            def telling(line: str, name: str = protection) -> None:
-                tell(f"without {name}: {line}")
+        def telling(line: str, name: str = protection) -> None:
+            tell(f"without {name}: {line}")
 
-            begun = time.monotonic()
-            result = chaos.run(EmbeddedSite(server), replace(options, without=(protection,)), telling)
-            first = next((problem.partition(": ")[2] for problem in result.violations), None)
-            properties = sorted({name for problem in result.violations for name in _PROPERTY.findall(problem)})
-            strikes = sum(sum(row.values()) for row in result.struck.values())
-            seconds = round(time.monotonic() - begun, 1)
-            command = command_of(protection, options)
-            yield Row(protection, WORDS[protection], first, tuple(properties), strikes, seconds, command)
+        begun = time.monotonic()
+        result = chaos.run(EmbeddedSite(server), replace(options, without=(protection,)), telling)
+        first = next((problem.partition(": ")[2] for problem in result.violations), None)
+        properties = sorted({name for problem in result.violations for name in _PROPERTY.findall(problem)})
+        strikes = sum(sum(row.values()) for row in result.struck.values())
+        seconds = round(time.monotonic() - begun, 1)
+        command = command_of(protection, options)
+        yield Row(protection, WORDS[protection], first, tuple(properties), strikes, seconds, command)

@@ -38,7 +38,7 @@ def campaign_protections(args: argparse.Namespace) -> int:
     """Each protection taken away in turn; exit 0 only if for each a violation appears, else 1."""
     from .chaos_protections import shown
     from .chaos_result import Options
-    from .embedded_postgres import EmbeddedPostgresError
+    from .embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
 
     if not args.embedded_postgres:
         raise CommandError(
@@ -49,10 +49,11 @@ def campaign_protections(args: argparse.Namespace) -> int:
         raise CommandError("--workers: what is missing shows where one worker overtakes another: give 2 or more")
     options = Options(60 * args.minutes, args.workers, _seed(args), *_STEERED)
     console = Console(stderr=args.json)
-    console.print(f"seed {options.seed}", highlight=False)
     try:
-        with console.status("") as status:
-            rows = list(shown(options, lambda line: status.update(escape(line))))
+        with EmbeddedPostgres() as server:
+            console.print(f"seed {options.seed}", highlight=False)
+            with console.status("") as status:
+                rows = list(shown(server, options, lambda line: status.update(escape(line))))
     except EmbeddedPostgresError as error:
         raise CommandError(str(error)) from error
     passed = all(row.shown for row in rows)

@@ -212,7 +212,7 @@ class Execute:
         try:
             answer = _call(self.tool, deepcopy(self.args), context)
         except PartialEffectError as error:
-            answer, failed = error.result, str(error) or "the step failed after its effect"
+            answer, failed = error.result, _text(str(error)) or "the step failed after its effect"
         result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
         return replace(_storable(result.output, result.external_id, result.state_changes), failed=failed)
 
@@ -220,7 +220,12 @@ class Execute:
 def _words(error: BaseException) -> str:
     """What an error says; a plain `NoEffectError` needs no name."""
     words = str(error) or "no effect"
-    return words if type(error) is NoEffectError else f"{type(error).__name__}: {error}"
+    return _text(words if type(error) is NoEffectError else f"{type(error).__name__}: {error}")
+
+
+def _text(words: str) -> str:
+    """Words as every store can hold them: what a far server has said may contain NUL, or half of a surrogate pair."""
+    return words.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = ()) -> Stored:

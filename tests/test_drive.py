@@ -190,6 +190,18 @@ def test_an_answer_that_cannot_be_stored_is_unknown(answer: ToolResult) -> None:
     assert House(lambda _: answer).run().status == "parked"
 
 
+@pytest.mark.parametrize(("words", "stored"), [("refused\0!", r"refused\x00!"), ("refused\ud800!", r"refused\ud800!")])
+def test_words_that_no_store_can_hold_are_no_other_outcome(words: str, stored: str) -> None:
+    """A proof that nothing happened is recorded, whatever a far server said: PostgreSQL has no NUL, JSON no lone surrogate."""
+
+    def refuses(house: House) -> Any:
+        raise NoEffectError(words)
+
+    house = House(refuses)
+    assert house.run().status == "failed"
+    assert next(e.data["error"] for e in house.store.events(JOB) if "error" in e.data) == stored
+
+
 def test_state_changes_may_come_from_a_generator() -> None:
     """What a tool says it changed is kept, however it says it."""
     changes: Any = ({"n": n} for n in range(2))

@@ -266,9 +266,9 @@ class CallModel:
             answer = self.provider.complete(self.request)
             response, model = decode(encode([answer.response, answer.model]))
         except LlmError as error:
-            return error
+            return LlmError(_text(str(error)), error.retry_after)
         except (Exception, SystemExit) as error:
-            return LlmError(f"{type(error).__name__}: {error}")
+            return LlmError(_text(f"{type(error).__name__}: {error}"))
         return LlmAnswer(response, model)
 
 

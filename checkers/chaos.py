@@ -45,6 +45,8 @@ SAMPLE: Final = 2.0
 """Seconds between two samples of memory."""
 ENOUGH: Final = 10
 """A campaign ends when so many processes have ended by themselves: something is broken, and would only be repeated."""
+LATER: Final = 3.0
+"""Seconds until a client looks again for something to undo."""
 PEOPLE: Final = 2
 """Client processes."""
 
@@ -190,6 +192,8 @@ class Campaign:
         row[done.outcome] = row.get(done.outcome, 0) + 1
         if errand.kind == "submit" and done.outcome == "said" and not self._options.without:
             self._wishes[job.job_id] = wishes(self._chance, time.monotonic(), errand.detail)
+        elif (errand.kind, done.outcome) == ("undo", "nothing") and not job.ended:
+            self._wishes.get(job.job_id, []).append(Wish(time.monotonic() + LATER, "undo"))
         if done.outcome == "said":
             told = self._jobs.setdefault(done.job_id, Job(done.job_id, undoes=job.job_id))
             told.tokens += [] if told is job else [errand.token]
@@ -207,10 +211,12 @@ class Campaign:
     def _look(self) -> None:
         """See what became of the open jobs; judge those at rest, and have people see to those that wait for somebody."""
         self._wish()
-        for name, status in self._site.statuses([job.job_id for job in self._unended()]).items():
+        for name, (status, version) in self._site.versions([job.job_id for job in self._unended()]).items():
             job = self._jobs[name]
             self._judge.doubled(job)
-            if status in AT_REST:
+            if job.seen is not None and job.seen.version == version and not job.found:
+                self._clients.attend(job)  # nothing has been written since it was judged
+            elif status in AT_REST:
                 self._result.parked += status == "parked" and job.status != "parked"
                 self._result.waited += status == "waiting" and job.status != "waiting"
                 if self._judge.at_rest(job) and not job.ended and not job.found:
@@ -226,7 +232,12 @@ class Campaign:
 
     def _sum_up(self) -> None:
         """The last judgement: everything again, now that no process is left."""
-        result, jobs = self._result, list(self._jobs.values())
+        result = self._result
+        there = self._site.versions(list(self._jobs))
+        for job in self._jobs.values():
+            if job.job_id not in there and any(done.errand.kind == "submit" for done in job.said):
+                self._judge.note(job, "T-WRITE: its submission was acknowledged, and it is not there")
+        jobs = [job for job in self._jobs.values() if job.job_id in there]
         for job in jobs:
             self._judge.doubled(job)
             self._judge.at_rest(job)
@@ -242,7 +253,7 @@ class Campaign:
             result.verified = self._judge.verified(store, jobs)
         result.jobs = len(jobs)
         result.ends = dict(Counter(job.status for job in jobs).most_common())
-        result.violations = [problem for job in jobs for problem in job.found]
+        result.violations = [problem for job in self._jobs.values() for problem in job.found]
         self._strikes.count(result)
 
 

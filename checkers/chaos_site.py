@@ -100,10 +100,11 @@ class Site:
         """What people decided about requests for approval: contract, decision, digest, who."""
         return self.query(_ANSWERS, f"job:{job_id}")
 
-    def statuses(self, jobs: Sequence[str]) -> dict[str, str]:
-        """The status of each of these jobs."""
+    def versions(self, jobs: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """The status of each of these jobs that is there, and how many events it has."""
         marks = ", ".join(["{0}"] * len(jobs)) or "NULL"
-        return dict(self.query(f"SELECT job_id, status FROM jobs WHERE job_id IN ({marks})", *jobs))
+        rows = self.query(f"SELECT job_id, status, version FROM jobs WHERE job_id IN ({marks})", *jobs)
+        return {name: (status, version) for name, status, version in rows}
 
     def lease(self, job_id: str) -> LeaseSeen:
         """The newest lease of a job."""

@@ -18,12 +18,14 @@ from .chaos_result import Options, Result
 from .chaos_site import TICK, EmbeddedSite, PostgresSite, Site
 from .chaos_worker import Reached
 
-BATCH: Final = 12
+BATCH: Final = 24
 """How many moments are armed in a process at the same time."""
 PATIENCE: Final = 3.0
 """Seconds that a process has to come to one of them."""
 BREATH: Final = 0.2
 """Seconds between a fault and the next one in the same process."""
+CALM: Final = 2.0
+"""The same for a client: those who submit and answer jobs must come to it."""
 HOURS: Final = (-5.0, -1.0, 1.0, 5.0)
 """How far a worker's wall clock jumps."""
 DOWN: Final = 0.2
@@ -101,7 +103,8 @@ class Strikes:
         """Give each process that has had some rest a few moments to be struck at."""
         now = time.monotonic()
         for slot in self._fleet.all:
-            if slot.stopped or not slot.ready or now - slot.armed_at < (PATIENCE if slot.armed else BREATH):
+            rest = PATIENCE if slot.armed else CALM if slot.client else BREATH
+            if slot.stopped or not slot.ready or now - slot.armed_at < rest:
                 continue
             faults = self._plan_of(slot).take(BATCH)
             if self._options.once:
@@ -155,9 +158,11 @@ class Strikes:
             self._later.remove(entry)
             entry[1]()
         options = self._options
-        limit = options.ttl + 2 * options.quiet + LATER if options.without else BOUND * options.quiet
         for paused in list(self._paused):
             stopped = now - paused.since
+            limit = CALM if paused.slot.client else BOUND * options.quiet
+            if options.without:
+                limit = options.ttl + 2 * options.quiet + LATER
             over = self._over(paused)
             alone = self._site.processes == 1 and stopped > 1.25 * options.ttl
             if over or alone or stopped > limit:
@@ -288,6 +293,6 @@ class Strikes:
                     return self._site.newest(paused.job_id) == "tool_invocation_started"
                 case "fenced":  # whoever reads the stream is struck: see `_note_fence`
                     return False
-            return self._site.statuses([paused.job_id]).get(paused.job_id) == paused.fault.until
+            return self._site.version(paused.job_id)[0] == paused.fault.until
         except (StoreError, ValueError):
             return False

@@ -116,7 +116,9 @@ def test_a_late_write_arrives_when_it_is_let_through(postgres_url: str) -> None:
     site.proxy(0).release()
     sender.join(SECONDS)
     assert len(beside.events("j")) == 2
+    site.cut(0, Order("late", "j", False))
     assert not site.caught(0)
+    assert not site.proxy(0).waiting
     store.close()
     beside.close()
     site.close()

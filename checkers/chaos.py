@@ -19,13 +19,13 @@ from typing import Final
 from ..runtime.open_store import open_store
 from ..runtime.plan import parse_plan, validate_plan
 from ..runtime.store import StoreError
-from .chaos_clients import Clients, Wish, wishes
+from .chaos_clients import Clients
 from .chaos_errands import Done, Kind
 from .chaos_fleet import Fleet, Slot
 from .chaos_judge import AT_REST, Job, Judge
-from .chaos_plans import GATED, random_plan
+from .chaos_plans import GATED, Wish, random_plan, wishes
+from .chaos_records import Site
 from .chaos_result import Options, Result
-from .chaos_site import Site
 from .chaos_strikes import Strikes
 from .chaos_without import STEERING
 from .chaos_worker import Reached, Setting

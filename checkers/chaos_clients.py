@@ -3,42 +3,19 @@
 import random
 import time
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final
 
-from ..runtime.plan import StoredPlan
 from ..runtime.records import Json
 from .chaos_errands import Done, Errand, Kind
 from .chaos_fleet import Fleet, Slot
 from .chaos_judge import Job
-from .chaos_world import SORTS
 
 BOTH: Final = 0.4
 """How often two people see to the same job, and two clients send the same signal."""
 DENIED: Final = 0.15
 """How often a person denies what is to be approved; two may say different things."""
-WANTED: Final[dict[Kind, float]] = {"cancel": 0.12, "signal": 0.6, "undo": 0.6}
-"""How often a client wants something of a job that nothing asks for, where there is a wait, or a step that can be undone."""
 AGAIN: Final = 0.5
 """Seconds until a person looks again at a job that could not be answered."""
-LATEST: Final = 6.0
-"""Seconds after its submission at which that happens, at most."""
-
-
-class Wish(NamedTuple):
-    """What a client will want of a job, and when (seconds, monotonic)."""
-
-    at: float
-    kind: Kind
-
-
-def wishes(chance: random.Random, now: float, plan: StoredPlan) -> list[Wish]:
-    """What clients will want of a new job."""
-    sense = {
-        "signal": any("wait" in node for node in plan["nodes"]),
-        "undo": any("tool" in node and SORTS[node["tool"]].undo for node in plan["nodes"]),
-    }
-    wanted = [kind for kind, often in WANTED.items() if sense.get(kind, True) and chance.random() < often]
-    return [Wish(now + chance.uniform(0, LATEST), kind) for kind in wanted]
 
 
 class Clients:

@@ -16,7 +16,7 @@ from ..runtime.store import Store
 from ..runtime.verify_job import verify
 from . import semantics_laws as laws
 from .chaos_errands import Done
-from .chaos_site import Site
+from .chaos_records import Site
 from .chaos_world import HALF, World
 from .crash_judge import beyond_the_end, shared_keys, step_at_rest, step_now
 from .crash_witness import Witnessed

@@ -6,16 +6,17 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, cast
 
 from ..runtime.store import StoreError
 from .chaos_errands import Kind
 from .chaos_faults import MOMENTS, SAID, Fault, FaultKind, Plan, faults_of, steered
 from .chaos_fleet import Fleet, Slot
+from .chaos_paused import Paused
 from .chaos_proxy import Cut, Order
+from .chaos_records import Site
 from .chaos_result import Options, Result
-from .chaos_site import TICK, EmbeddedSite, PostgresSite, Site
+from .chaos_site import TICK, EmbeddedSite, PostgresSite
 from .chaos_worker import Reached
 
 BATCH: Final = 24
@@ -52,22 +53,6 @@ READING: Final = Fault("hold", ("fence_events", "after"), "fenced")
 
 Ask = Callable[[str, Kind, Slot], str]
 """Has a client, in another process than this one, do something about a job; the errand's token."""
-
-
-@dataclass
-class Paused:
-    """A process that is stopped at a moment, until others have done what it waits for, or for too long.
-
-    token: of the errand that is done meanwhile.
-    """
-
-    slot: Slot
-    fault: Fault
-    job_id: str
-    epoch: int
-    version: int
-    since: float
-    token: str = ""
 
 
 class Strikes:
@@ -163,7 +148,7 @@ class Strikes:
             limit = CALM if paused.slot.client else BOUND * options.quiet
             if options.without:
                 limit = options.ttl + 2 * options.quiet + LATER
-            over = self._over(paused)
+            over = paused.over(self._site, self.errands)
             alone = self._site.processes == 1 and stopped > 1.25 * options.ttl
             if over or alone or stopped > limit:
                 self._let_on(paused)
@@ -171,13 +156,17 @@ class Strikes:
 
     def end(self) -> None:
         """No fault strikes any more; whoever is stopped goes on, to do what it was about to do."""
-        for _, act in self._later:
-            act()
-        self._later = []
+        self._give_back()
         for paused in list(self._paused):
             self._let_on(paused)
         for slot in self._fleet.all:
             slot.arm([])
+
+    def _give_back(self) -> None:
+        """Give all room back, whatever its time."""
+        for _, act in self._later:
+            act()
+        self._later = []
 
     def count(self, result: Result) -> None:
         """Note what struck, and what never did."""
@@ -246,8 +235,10 @@ class Strikes:
     def _restart(self, slot: Slot, fault: Fault) -> None:
         """The server ends; the write that was held goes nowhere; the server comes back.
 
-        That takes a while, in which nobody is let on: who has been stopped for long goes on before (A-QUIET).
+        That takes a while, in which nobody is let on: who has been stopped for long goes on before (A-QUIET). Its recovery needs
+        room: a disk that is full is not by then, since nobody else would give that back.
         """
+        self._give_back()
         for paused in list(self._paused):
             if time.monotonic() - paused.since > EARLY * self._options.quiet:
                 self._let_on(paused)
@@ -278,21 +269,3 @@ class Strikes:
         self._paused.remove(paused)
         self.watched[paused.job_id] = time.monotonic() + WATCH
         self._longest = max(self._longest, time.monotonic() - paused.since)
-
-    def _over(self, paused: Paused) -> bool:
-        """Whether others have done what is waited for."""
-        try:
-            match paused.fault.until:
-                case "taken over":
-                    return self._site.lease(paused.job_id).epoch > paused.epoch
-                case "said":
-                    return paused.token in self.errands
-                case "written":
-                    return self._site.version(paused.job_id)[1] > paused.version
-                case "started":
-                    return self._site.newest(paused.job_id) == "tool_invocation_started"
-                case "fenced":  # whoever reads the stream is struck: see `_note_fence`
-                    return False
-            return self._site.version(paused.job_id)[0] == paused.fault.until
-        except (StoreError, ValueError):
-            return False

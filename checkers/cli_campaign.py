@@ -16,8 +16,8 @@ from ..runtime.errors import CommandError
 
 if TYPE_CHECKING:
     from .chaos_protections import Row
+    from .chaos_records import Site
     from .chaos_result import Options, Result
-    from .chaos_site import Site
 
 _STEERED = 1, 1.0, 2.0
 """Of a campaign without a protection: threads, so that a process is stopped in one turn alone; lease, quiet time (seconds)."""

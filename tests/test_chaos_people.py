@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from crashwindow.checkers.chaos_clients import WANTED, Clients, wishes
+from crashwindow.checkers.chaos_clients import Clients
 from crashwindow.checkers.chaos_errands import Done, Errand, Person
 from crashwindow.checkers.chaos_judge import Job, Judge, broken, excused, late_writes
-from crashwindow.checkers.chaos_plans import random_plan
+from crashwindow.checkers.chaos_plans import WANTED, random_plan, wishes
 from crashwindow.checkers.chaos_site import SqliteSite
 from crashwindow.checkers.chaos_world import SORTS, Mark, World, tools
 from crashwindow.checkers.semantics_records import Durable, Row

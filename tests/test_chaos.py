@@ -10,14 +10,16 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import chaos, chaos_protections, chaos_result, embedded_postgres
-from crashwindow.checkers.chaos_faults import BOUNDARIES, MOMENTS, Fault, Plan, faults_of, steered
+from crashwindow.checkers.chaos_faults import BOUNDARIES, MOMENTS, Fault, FaultKind, Plan, faults_of, steered
 from crashwindow.checkers.chaos_judge import Job, Judge
 from crashwindow.checkers.chaos_plans import random_plan
 from crashwindow.checkers.chaos_protections import Row
 from crashwindow.checkers.chaos_proxy import Cut, Order, Proxy
 from crashwindow.checkers.chaos_result import Options, Result
 from crashwindow.checkers.chaos_site import EmbeddedSite, PostgresSite, SqliteSite
+from crashwindow.checkers.chaos_strikes import Strikes
 from crashwindow.checkers.chaos_without import PROTECTIONS, STEERING, Protection
+from crashwindow.checkers.chaos_worker import Moment, Reached
 from crashwindow.checkers.chaos_world import SORTS, Mark, World, tools
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres
 from crashwindow.model.boundaries import BY_NAME
@@ -131,6 +133,53 @@ def test_a_proxy_leaves_no_thread() -> None:
     assert threading.active_count() == before + 1
     proxy.close()
     assert threading.active_count() == before
+
+
+class FakeSite(EmbeddedSite):
+    """A server that notes what is done to it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def stop(self, how: str) -> None:
+        """See EmbeddedSite."""
+        self.done.append(how)
+
+    def start(self) -> None:
+        """See EmbeddedSite."""
+        self.done.append("start")
+
+    def fill(self) -> None:
+        """See EmbeddedSite."""
+        self.done.append("fill")
+
+    def free(self) -> None:
+        """See EmbeddedSite."""
+        self.done.append("free")
+
+
+class FakeSlot:
+    """A worker's place, without a process."""
+
+    number, client, stopped, ready = 0, False, False, True
+
+    def __init__(self) -> None:
+        self.armed: dict[Moment, Fault] = {}
+        self.armed_at = 0.0
+
+    def say(self, *order: object) -> None:
+        """Nobody hears it."""
+
+
+def test_a_full_disk_has_room_before_its_server_recovers() -> None:
+    """The supervisor waits for the server, so nobody else could give the room back that a recovery needs."""
+    site, slot = FakeSite(), FakeSlot()
+    strikes = Strikes(site, None, Options(1.0), random.Random(1), lambda job, kind, slot: "")  # type: ignore[arg-type]
+    kinds: tuple[FaultKind, ...] = ("disk full", "server kill")
+    for kind in kinds:
+        slot.armed = {("commit", "before"): Fault(kind, ("commit", "before"))}
+        strikes.strike(slot, Reached(("commit", "before"), "j", 1))  # type: ignore[arg-type]
+    assert site.done == ["fill", "free", "kill", "start"]
 
 
 def test_the_plan_is_the_seed_s() -> None:

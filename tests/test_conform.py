@@ -38,7 +38,7 @@ def test_verify_walks() -> None:
 @pytest.mark.parametrize("few", [*conform.LEAST, "comparisons", ""])
 def test_a_walk_that_comes_to_little_is_no_evidence(few: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stage says how far it came, and is in error where that is not far enough: a walk is never vacuous."""
-    figures = {"steps": 401, "comparisons": 402, "durable states": 61, "rules taken": 61, "seed": SEED}
+    figures: dict[str, Any] = {"steps": 401, "comparisons": 402, "durable states": 61, "rules taken": 61, "seed": SEED}
     figures |= {few: figures[few] - 1} if few else {}
     asked = []
 

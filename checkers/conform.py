@@ -218,7 +218,11 @@ def substantial(item: Item) -> Item:
 
 
 def chosen(bounds: Bounds) -> settings:
-    """Hypothesis's settings: no clock, no database of examples, so that a seed is all there is to a walk."""
+    """Hypothesis's settings: no clock, no database of examples.
+
+    A seed gives the same walk wherever the same modules are loaded: Hypothesis also draws constants that it finds in them. What
+    a failure prints is therefore a program, which needs neither.
+    """
     return settings(
         max_examples=bounds.examples,
         stateful_step_count=bounds.steps,

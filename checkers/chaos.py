@@ -45,7 +45,7 @@ SAMPLE: Final = 2.0
 """Seconds between two samples of memory."""
 ENOUGH: Final = 10
 """A campaign ends when so many processes have ended by themselves: something is broken, and would only be repeated."""
-LATER: Final = 3.0
+LATER: Final = 6.0
 """Seconds until a client looks again for something to undo."""
 PEOPLE: Final = 2
 """Client processes."""

@@ -19,7 +19,7 @@ from .chaos_result import Options, Result
 from .chaos_site import TICK, EmbeddedSite, PostgresSite
 from .chaos_worker import Reached
 
-BATCH: Final = 24
+BATCH: Final = 12
 """How many moments are armed in a process at the same time."""
 PATIENCE: Final = 3.0
 """Seconds that a process has to come to one of them."""

@@ -44,7 +44,9 @@ def worker(args: argparse.Namespace) -> int:
         metrics = _metrics(args)
         with _observer(args, metrics) as observer:
             if args.once:
-                return BAD_INPUT if work_once(store, registry, ttl=args.ttl, observer=observer) else COMPLETED
+                return (
+                    BAD_INPUT if work_once(store, registry, stop=stop, ttl=args.ttl, observer=observer) else COMPLETED
+                )
             if args.until_idle:
                 left = work_until_idle(store, registry, stop=stop, ttl=args.ttl, observer=observer)
                 return BAD_INPUT if left else COMPLETED

@@ -41,8 +41,9 @@ log = logging.getLogger(__name__)
 class Shift:
     """One worker, under a name of its own, and what it shares with the others of its process: heartbeat and backlog.
 
-    sleep: how its turns wait before a write is repeated. observer: who is told of its turns and boundaries. stop: what ends a
-    backoff; a backoff longer than a heartbeat's interval ends the turn (decision 025).
+    sleep: how its turns wait before a write is repeated; without it a stop ends the repeating of answers at once (decision 027).
+    observer: who is told of its turns and boundaries. stop: what ends a backoff; a backoff longer than a heartbeat's interval
+    ends the turn (decision 025).
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Shift:
         backlog: Backlog | None = None,
         heart: Heartbeat | None = None,
         perform: Perform = drive.perform,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
         observer: Observer | None = None,
         stop: Stop | None = None,
     ) -> None:
@@ -60,7 +61,7 @@ class Shift:
         self.worker = worker
         self.observer = observer or Unobserved()
         self.perform = observed(perform, self.observer)
-        self.ports = Ports(store, sleep, contracts_of(store), rest=stop.wait if stop else None)
+        self.ports = Ports(store, sleep or self._sleep, contracts_of(store), rest=stop.wait if stop else None)
         self.backlog = backlog or Backlog(store)
         self.heart = heart or Heartbeat(self.ports, worker.ttl, self.perform)
 
@@ -106,6 +107,12 @@ class Shift:
         rest = self.backlog.rest(job_id)
         worker = replace(self.worker, looked=rest.looked if rest else 0)
         return drive.run(worker, self.ports, job_id, self.perform, hold)
+
+    def _sleep(self, seconds: float) -> None:
+        """Before a write is repeated. Where no grace says how long, whoever is asked to stop insists no longer."""
+        time.sleep(seconds)
+        if self._stop and self._stop.requested:
+            self.heart.let_go()
 
     def _patience(self) -> float:
         """The longest pause within a turn, in seconds: what costs no heartbeat. None is made when a stop was asked for."""

@@ -47,12 +47,13 @@ def work_once(
     store: Store,
     registry: Registry,
     owner: str | None = None,
+    stop: Stop | None = None,
     ttl: float = Worker.ttl,
     observer: Observer | None = None,
 ) -> dict[str, str]:
     """One turn, on the oldest open job that can be run; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift = Shift(store, worker_with(registry, owner or owner_id(), ttl), observer=observer)
+    shift = Shift(store, worker_with(registry, owner or owner_id(), ttl), observer=observer, stop=stop)
     with shift.heart:
         for job_id in survey(shift)[0]:
             if shift.due(job_id):

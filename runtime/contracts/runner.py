@@ -222,7 +222,7 @@ def run(core: Core, worker: Worker, ports: Ports, perform: Perform, held: dict[s
         try:
             if lease is not None:
                 lease = drive.tend(lease, worker, command, ports, perform)
-            reply = drive.persist(command, ports, perform)
+            reply = drive.insist(command, ports, perform, lambda: True)
         except (StaleEpoch, StoreError) as error:
             raise StoppedError(f"let go at {command.boundary}: {error}", lease) from error
         if isinstance(reply, Lease):

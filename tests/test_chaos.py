@@ -299,7 +299,7 @@ def test_each_protection_has_a_campaign_of_its_own(
 
     def run(site: object, options: Options, tell: object) -> Result:
         missing.append(options.without)
-        found = ["j-1: P1: 2 effects (step s0)", "j-2: P2: a lie"] if options.without == ("quiet",) else []
+        found = ["j-0: P13: refused", "j-1: P1: 2 effects (step s0)", "j-2: P2: a lie"] if options.without == ("quiet",) else []
         return Result(0, violations=found, struck={"pause": {"execute:before": 2}})
 
     monkeypatch.setattr(chaos, "run", run)
@@ -307,7 +307,7 @@ def test_each_protection_has_a_campaign_of_its_own(
     rows = {row.protection: row for row in chaos_protections.shown(postgres_server, Options(30.0, 2, 5))}
     assert missing == [(name,) for name in PROTECTIONS]
     assert [name for name, row in rows.items() if row.shown] == ["quiet"]
-    assert rows["quiet"][2:5] == ("P1: 2 effects (step s0)", ("P1", "P2"), 2)
+    assert rows["quiet"][2:5] == ("P1: 2 effects (step s0)", ("P1", "P13", "P2"), 2)
     assert "--without quiet --minutes 0.5 --workers 2 --seed 5" in rows["quiet"].command
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from crashwindow.runtime import drive
 from crashwindow.runtime.commands import Command, Execute, Ports, Query
 from crashwindow.runtime.drive import ANSWERS, StoppedError, perform, run
 from crashwindow.runtime.hold import Hold
@@ -276,6 +277,16 @@ def test_an_answer_outlives_an_outage_longer_than_its_lease(
     assert house.run(Outage(house, boundary, 3600.0)).status == end
     assert len(house.sent) == (2 if end == "completed" else 1)
     assert house.store.jobs()[0].epoch == 1
+
+
+def test_with_one_budget_for_all_an_outage_parks_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the insisting is there for: without it the answer is thrown away, and a person is asked about it."""
+    monkeypatch.setattr(drive, "ANSWERS", frozenset())
+    house = House(lambda _: "done")
+    with pytest.raises(StoppedError, match="put_effect"):
+        house.run(Outage(house, "put_effect", 9.0))
+    house.time += 60.0
+    assert house.run().status == "parked"
 
 
 def test_without_an_answer_in_memory_the_budget_stays() -> None:

@@ -190,15 +190,17 @@ class EmbeddedSite(PostgresSite):
     def close(self) -> None:
         """The database goes, and its disk; the server, too, if it is the campaign's own."""
         super().close()
-        if self._own:
-            self.server.close()
-        else:
+        try:
+            if self._own:
+                self.server.close()
+                return
             self._order(f"DROP DATABASE {self._name} WITH (FORCE)")
-        if self._disk is not None:
-            if not self._own:
+            if self._disk is not None:
                 self._order(f"DROP TABLESPACE {self._name}")
-            subprocess.run(["umount", self._disk], check=False)
-            shutil.rmtree(self._disk, ignore_errors=True)
+        finally:  # a server that does not answer any more keeps no disk
+            if self._disk is not None:
+                subprocess.run(["umount", self._disk], check=False)
+                shutil.rmtree(self._disk, ignore_errors=True)
 
 
 def _small_disk(server: EmbeddedPostgres) -> Path:

@@ -75,7 +75,7 @@ TTL = argument(
     metavar="SECONDS",
     type=float,
     default=30.0,
-    help="a job whose worker gives no sign of life for so long may be taken over (30)",
+    help="a job whose worker gives no sign of life for so long may be taken over (30; at least 1)",
 )
 GRACE = argument(
     "--grace",

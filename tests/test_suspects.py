@@ -230,8 +230,19 @@ def test_a_poison_job_starves_nobody(tmp_path: Path) -> None:
     with pytest.raises(DiesError):
         drive.run(worker_with(registry, "dead"), Ports(store, time.sleep), "ill", dying)
     leave(store, "ill", 2)
-    argv = (sys.executable, "-m", "crashwindow", "worker", "--store", f"sqlite:///{tmp_path / 'jobs.db'}")
-    argv = (*argv, "--tools", "tools.py", "--poll", "0.1", "--concurrency", "4")
+    store_url = f"sqlite:///{tmp_path / 'jobs.db'}"
+    argv = (
+        sys.executable,
+        "-m",
+        "crashwindow",
+        "worker",
+        "--store",
+        store_url,
+        "--tools",
+        "tools.py",
+        "--concurrency",
+        "4",
+    )
     ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 43
     assert "a suspect is taken up, alone" in ended.stderr

@@ -19,6 +19,8 @@ _REMEDY: Final = {
     "3F": _CHANGED,
     "42501": "this user may not: give it the rights (CONNECT and CREATE on the database, or ownership of schema crashwindow)",
     "42": _CHANGED,
+    "parameters": "libpq takes no such parameters: check those after the question mark, the PG… variables and the service file",
+    "unencrypted": "the server offers no encryption: set ssl=on there, with a certificate, or leave out sslmode",
     "XX001": _DAMAGED,
     "XX002": _DAMAGED,
 }
@@ -27,7 +29,7 @@ _REMEDY: Final = {
 _INPUT: Final = ("22", "23", "54")
 """Classes of errors of the value that was to be written."""
 
-_AT_LOGIN: Final = ("28", "3D", "42501")
+_AT_LOGIN: Final = ("28", "3D", "42501", "parameters", "unencrypted")
 """Those of them that can be the reason why nobody is let in. Others, such as too many connections, pass by themselves."""
 
 
@@ -56,7 +58,7 @@ def translated(error: psycopg.Error | JSONDecodeError, name: str) -> Exception:
 def translated_at_connect(error: psycopg.Error, name: str, code: str | None) -> Exception:
     """The same where a connection was not made: StoreUnusableError where nobody is let in, else StoreError.
 
-    code: the SQLSTATE with which the server refused, if it is known.
+    code: the SQLSTATE with which the server refused, or what `postgres_refusal` calls what libpq itself refused; None: unknown.
     """
     said = _one_line(error)
     found = next((each for each in (code, code[:2]) if each in _AT_LOGIN), None) if code else None

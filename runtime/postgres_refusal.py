@@ -15,11 +15,18 @@ from typing import Final
 import psycopg
 from psycopg import pq
 
+from .postgres_address import legible
+
 SECONDS: Final = 5.0
 """How long the second login may take."""
 INVALID_PASSWORD: Final = "28P01"
+PARAMETERS: Final = "parameters"
+"""libpq cannot make sense of what it is to connect with; it has not tried to."""
+UNENCRYPTED: Final = "unencrypted"
+"""The address asks for encryption (`sslmode`), and the server offers none."""
 
 _ERROR: Final = re.compile(rb'^B\t\d+\tErrorResponse\t.*? V "[A-Z]+" C "([0-9A-Z]{5})"', re.MULTILINE)
+_NO_ENCRYPTION: Final = b"\tSSLResponse\t N\n"  # and nothing after it: where libpq may go on without, it does
 _WAITS: Final = {
     pq.PollingStatus.READING: selectors.EVENT_READ,
     pq.PollingStatus.WRITING: selectors.EVENT_WRITE,
@@ -29,8 +36,10 @@ _WAITS: Final = {
 def refusal(connect_with: str, error: psycopg.Error) -> str | None:
     """The SQLSTATE with which the server refuses this login; None where it does not answer, lets us in now, or it is unknown.
 
-    error: why the connection was not made.
+    `PARAMETERS` and `UNENCRYPTED` stand for what libpq itself refuses. error: why the connection was not made.
     """
+    if not legible(connect_with):
+        return PARAMETERS
     if error.pgconn is not None and error.pgconn.needs_password:  # libpq gave up by itself
         return INVALID_PASSWORD
     if sys.platform != "linux" or isinstance(error, psycopg.errors.ConnectionTimeout):
@@ -38,11 +47,14 @@ def refusal(connect_with: str, error: psycopg.Error) -> str | None:
     heard = os.memfd_create("login")  # in memory alone: a trace has what was sent in it, too
     try:
         _login(connect_with, heard)
-        found = _ERROR.findall(os.pread(heard, os.fstat(heard).st_size, 0))
+        told = os.pread(heard, os.fstat(heard).st_size, 0)
     except psycopg.NotSupportedError:  # a libpq that traces otherwise
         return None
     finally:
         os.close(heard)
+    if told.endswith(_NO_ENCRYPTION):
+        return UNENCRYPTED
+    found = _ERROR.findall(told)
     return found[-1].decode() if found else None
 
 

@@ -93,3 +93,27 @@ def test_a_server_that_is_gone_is_no_refusal() -> None:
 def test_an_error_of_a_statement_is_judged_by_its_code(code: str, meaning: type[Exception]) -> None:
     """The same words mean what the SQLSTATE beside them says."""
     assert type(translated(psycopg.errors.lookup(code)(GERMAN), "name")) is meaning
+
+
+@pytest.mark.parametrize(
+    ("parameters", "remedy"),
+    [
+        ("sslmode=bogus", "libpq takes no such parameters"),
+        ("service=nowhere", "libpq takes no such parameters"),
+        ("sslmode=require", "the server offers no encryption"),
+        ("sslmode=prefer", "check user and password"),
+    ],
+)
+def test_what_libpq_refuses_itself_is_not_repeated(parameters: str, remedy: str) -> None:
+    """A parameter that does not exist, or encryption that the server does not offer: no repetition mends that."""
+    with refusing("28P01", GERMAN) as url:
+        error = told(f"{url}?{parameters}")
+    assert type(error) is StoreUnusableError
+    assert remedy in str(error)
+
+
+def test_a_server_that_is_gone_is_repeated_whatever_encryption_is_asked_for() -> None:
+    """It has not said that it offers none."""
+    with refusing("28P01", GERMAN) as url:
+        pass
+    assert type(told(f"{url}?sslmode=require")) is StoreError

@@ -214,6 +214,8 @@ class Campaign:
         for name, (status, version) in self._site.versions([job.job_id for job in self._unended()]).items():
             job = self._jobs[name]
             self._judge.doubled(job)
+            if self._options.without:  # a worker that goes on without its protection may never bring the job to rest
+                self._judge.unannounced(job)
             if job.seen is not None and job.seen.version == version and not job.found:
                 self._clients.attend(job)  # nothing has been written since it was judged
             elif status in AT_REST:

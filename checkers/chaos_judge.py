@@ -70,6 +70,14 @@ class Judge:
             if (count := witnessed.count(step)) > 1:
                 self.note(job, f"P1: {count} effects (step {step})")
 
+    def unannounced(self, job: Job) -> None:
+        """P14 of a job that may be at work: what the world was asked before has its started event by now."""
+        witnessed = self._world.witnessed(job.job_id)
+        for name, deed in deeds_of(self._site.durable(job.job_id)).items():
+            asked = {line.attempt for line in witnessed.requests if line.step == name}
+            if not asked <= deed.started:
+                self.note(job, f"P14: a request was made whose started event is not in the file ({name})")
+
     def at_rest(self, job: Job) -> bool:
         """A job that nobody works on; False for one that is not at rest any more, or moved meanwhile: nothing is said of it.
 

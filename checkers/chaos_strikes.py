@@ -24,7 +24,7 @@ BATCH: Final = 12
 PATIENCE: Final = 3.0
 """Seconds that a process has to come to one of them."""
 BREATH: Final = 0.2
-"""Seconds between a fault and the next one in the same process."""
+"""Seconds between a fault and the next one in the same process; none where it is steered to what is missing."""
 CALM: Final = 2.0
 """The same for a client: those who submit and answer jobs must come to it."""
 HOURS: Final = (-5.0, -1.0, 1.0, 5.0)
@@ -88,7 +88,8 @@ class Strikes:
         """Give each process that has had some rest a few moments to be struck at."""
         now = time.monotonic()
         for slot in self._fleet.all:
-            rest = PATIENCE if slot.armed else CALM if slot.client else BREATH
+            breath = 0.0 if self._options.without else CALM if slot.client else BREATH
+            rest = PATIENCE if slot.armed else breath
             if slot.stopped or not slot.ready or now - slot.armed_at < rest:
                 continue
             faults = self._plan_of(slot).take(BATCH)

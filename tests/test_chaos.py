@@ -299,7 +299,11 @@ def test_each_protection_has_a_campaign_of_its_own(
 
     def run(site: object, options: Options, tell: object) -> Result:
         missing.append(options.without)
-        found = ["j-0: P13: refused", "j-1: P1: 2 effects (step s0)", "j-2: P2: a lie"] if options.without == ("quiet",) else []
+        found = (
+            ["j-0: P13: refused", "j-1: P1: 2 effects (step s0)", "j-2: P2: a lie"]
+            if options.without == ("quiet",)
+            else []
+        )
         return Result(0, violations=found, struck={"pause": {"execute:before": 2}})
 
     monkeypatch.setattr(chaos, "run", run)

@@ -36,7 +36,7 @@ class Command(NamedTuple):
     A command that needs both the checkers and the reports is a function here: no other module may know the two.
 
     A command with `commands` of its own has nothing else; the function of `contract show` is `contract_show`,
-    that of `verify-job` is `verify_job`.
+    that of `verify-job` is `verify_job`. codes: what its exit codes mean, where those of the jobs do not do.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Command(NamedTuple):
     help: str
     arguments: tuple[Argument | OneOf, ...] = ()
     commands: tuple["Command", ...] = ()
+    codes: str = ""
 
 
 def argument(*names: str, **settings: Any) -> Argument:
@@ -57,20 +58,41 @@ STORE = argument("--store", metavar="URL", required=True, help="sqlite:///FILE o
 JOB_ID = argument("--job", metavar="ID", help="the job's id, which makes it safe to repeat the command; else a new one")
 TOOLS = argument("--tools", metavar="FILE", help="a .py file or a module with tools of your own")
 JSON = argument("--json", action="store_true", help="everything, as JSON")
-ONCE = argument("--once", action="store_true", help="stop after one turn on one job")
+ONCE = argument("--once", action="store_true", help="work on one job, as far as it can be brought now, and stop")
 UNTIL_IDLE = argument("--until-idle", action="store_true", help="stop when no job is left that can be brought further")
-POLL = argument("--poll", metavar="SECONDS", type=float, default=1.0, help="how often to look for new jobs (1)")
-CONCURRENCY = argument("--concurrency", metavar="N", type=int, default=1, help="how many jobs at the same time (1)")
+POLL = argument(
+    "--poll",
+    metavar="SECONDS",
+    type=float,
+    default=1.0,
+    help="how often to look for jobs (1); of new ones PostgreSQL tells at once",
+)
+CONCURRENCY = argument(
+    "--concurrency", metavar="N", type=int, default=1, help="how many jobs this process works on at the same time (1)"
+)
 TTL = argument(
-    "--ttl", metavar="SECONDS", type=float, default=30.0, help="how long a lease lasts without a heartbeat (30)"
+    "--ttl",
+    metavar="SECONDS",
+    type=float,
+    default=30.0,
+    help="a job whose worker gives no sign of life for so long may be taken over (30; at least 1)",
 )
 GRACE = argument(
-    "--grace", metavar="SECONDS", type=float, default=30.0, help="how long SIGTERM lets turns end by themselves (30)"
+    "--grace",
+    metavar="SECONDS",
+    type=float,
+    default=30.0,
+    help="after SIGTERM, how long jobs in hand may come to their end before they are let go of (30)",
 )
 LOG = argument(
-    "--log", choices=("text", "json"), default="text", help="json: a line for every boundary, with its fields"
+    "--log",
+    choices=("text", "json"),
+    default="text",
+    help="what is written to standard error: text, for people, is the default; json, a line for every write boundary",
 )
-HEALTH = argument("--health", metavar="HOST:PORT", help="serve /live and /ready over HTTP")
+HEALTH = argument(
+    "--health", metavar="HOST:PORT", help="serve /live and /ready over HTTP there, to whoever reaches the address"
+)
 METRICS = argument(
     "--metrics", action="store_true", help="with --health: serve /metrics for Prometheus (extra: metrics)"
 )
@@ -105,7 +127,10 @@ A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
 KEY = argument(
     "key",
     metavar="KEY",
-    help="model:POLICY:0/1/2, crash:CASE[@POLICY]:FAULT;FAULT, text:CLAIM or interleave:CASE[@MUTANT]:WORD;WORD",
+    help="as a report has it, quoted for the shell: model:POLICY:0/1/2 (a run of the model: its start, then which successor;"
+    " repeated for ever after *), crash:CASE[@POLICY]:FAULT;FAULT (crashes of one job's workers),"
+    " interleave:CASE[@MUTANT]:WORD;WORD (moves of several workers; without a word it lists those that may come first),"
+    " power:CASE@MODE:CALL+N:SURVIVAL (a power loss), text:CLAIM (a sentence of the seeds, tried on the runtime)",
 )
 AT = argument("--at", metavar="BOUNDARY:WHEN", help="one fault instead of the sweep, as in append_started:after")
 DO = argument("action", choices=("list", "run", "validate"), help="what to do")
@@ -217,27 +242,41 @@ WHERE = OneOf(
     ),
 )
 MINUTES = argument("--minutes", metavar="M", type=float, default=10.0, help="for how long faults strike (10)")
-PROCESSES = argument("--workers", metavar="N", type=int, default=3, help="worker processes (3); SQLite has one")
+AT_MOST = argument("--minutes", metavar="M", type=float, default=1.0, help="for each protection, at most (1)")
+PROCESSES = argument("--workers", metavar="N", type=int, default=3, help="worker processes (3); on SQLite always one")
 THREADS = argument("--concurrency", metavar="N", type=int, default=2, help="threads of each worker process (2)")
-A_SEED = argument("--seed", metavar="N", type=int, help="of plans and faults; else one is drawn, and printed")
+A_SEED = argument(
+    "--seed",
+    metavar="N",
+    type=int,
+    help="fixes plans and order of faults, not which job meets them; else drawn, and printed",
+)
 WITHOUT = argument(
     "--without",
     metavar="PROTECTION",
     action="append",
-    help="take a protection away in the campaign's workers and steer the faults to where that shows; may be repeated",
+    help="take a protection away in the campaign's workers and steer the faults to where that shows; may be repeated;"
+    " docs/chaos.md lists them, and so does a wrong name",
 )
 CAMPAIGN_COMMANDS = (
     Command(
         "chaos",
         CAMPAIGNS,
-        "strike real worker processes and their server at every boundary; exit 0 if nothing is doubled, lost or wrong",
+        "strike real worker processes, and their server if it is the campaign's own, at every boundary; exit 0 if nothing is"
+        " doubled, lost or wrong",
         (WHERE, MINUTES, PROCESSES, THREADS, A_SEED, WITHOUT, JSON),
     ),
     Command(
         "soak",
         CAMPAIGNS,
-        "the same for longer, with the memory of a worker that is never killed",
+        "strike as chaos does, for as long as you like, and measure the memory of a worker process that is never killed",
         (WHERE, MINUTES, PROCESSES, THREADS, A_SEED, JSON),
+    ),
+    Command(
+        "protections",
+        CAMPAIGNS,
+        "take each protection away in turn, with --embedded-postgres alone; exit 0 only if for each a violation appears",
+        (WHERE, AT_MOST, PROCESSES, A_SEED, JSON),
     ),
 )
 
@@ -252,10 +291,21 @@ COMMANDS = (
     ),
     Command("claims", HERE, "list the claim register, or one claim in full", (CLAIM, EVIDENCE_FILE)),
     Command("witness", HERE, "show, for a claim, a run that reaches what it speaks of", (A_CLAIM,)),
-    Command("replay", HERE, "re-run a counterexample or a crash schedule by its key, step by step", (KEY,)),
+    Command(
+        "replay",
+        HERE,
+        "re-run a counterexample, a schedule or a sentence by its key, step by step",
+        (KEY,),
+        codes="0: done; 1: the runtime breaks a property, or a sentence comes out otherwise than registered; 2: no such key.",
+    ),
     Command("crash", ".checkers.cli", "crash your own plan at every boundary, or at one", (PLAN, AT, TOOLS)),
     Command("scenario", ".checkers.cli", "list, run or validate scenarios", (DO, NAMES, CRASH_EVERYWHERE)),
-    Command("campaign", CAMPAIGNS, "faults on real processes, for minutes or hours", commands=CAMPAIGN_COMMANDS),
+    Command(
+        "campaign",
+        CAMPAIGNS,
+        "strike real worker processes with faults, for minutes or hours",
+        commands=CAMPAIGN_COMMANDS,
+    ),
     Command(
         "prove",
         ".checkers.cli_proofs",
@@ -313,6 +363,8 @@ COMMANDS = (
             METRICS,
             SPANS,
         ),
+        codes="0: stopped, or nothing is left; 1: a tool still ran when the grace was over, as after a crash; 2: bad input, an"
+        " unusable store, or with --once or --until-idle a job had to be left.",
     ),
     Command("jobs", ".runtime.cli", "list the jobs of a store", (STORE, JSON)),
     Command("show", ".runtime.cli", "show a job's events, ledger and effects", (JOB, STORE, JSON)),
@@ -370,7 +422,10 @@ def add_commands(parser: argparse.ArgumentParser, commands: tuple[Command, ...],
     inner = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in commands:
         added = inner.add_parser(
-            command.name, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}."
+            command.name,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.",
+            epilog=f"Exit codes: {command.codes}" if command.codes else None,
         )
         function = f"{before}{command.name}".replace("-", "_")
         if command.commands:
@@ -500,6 +555,11 @@ def replay(args: argparse.Namespace) -> int:
         return replay_power(args.key)
     if args.key.startswith("text:"):
         return replay_sentence(args.key)
+    if not args.key.startswith("model:"):
+        raise CommandError(
+            f"{args.key!r} is no replay key: one begins with model:, crash:, interleave:, power: or text:, and is printed beside"
+            " what it replays; see `crashwindow replay --help`"
+        )
     try:
         Console().print(trace_table(traces.replay(args.key)))
     except ValueError as error:

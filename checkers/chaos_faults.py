@@ -4,21 +4,34 @@ import random
 from collections.abc import Collection, Sequence
 from typing import Final, Literal, NamedTuple
 
+from .chaos_errands import Kind
 from .chaos_without import STEERING, Protection, Until
 from .chaos_worker import Moment
 
 FaultKind = Literal[
-    "kill", "pause", "server immediate", "server kill", "cut request", "cut reply", "clock", "disk full"
+    "kill",
+    "pause",
+    "late write",
+    "hold",
+    "server immediate",
+    "server kill",
+    "cut request",
+    "cut reply",
+    "clock",
+    "disk full",
 ]
+"""`hold` is for steering alone: one thread of a process waits, and its heartbeat goes on."""
 
 WORDS: Final[dict[FaultKind, str]] = {
-    "kill": "SIGKILL of the worker process",
+    "kill": "SIGKILL of the process",
     "pause": "SIGSTOP past the lease, then SIGCONT",
+    "late write": "SIGSTOP past the lease with a write on the wire, which arrives after the take-over",
+    "hold": "one thread waits at its moment",
     "server immediate": "the server stopped in immediate mode, and started again",
     "server kill": "the server's first process killed with SIGKILL, and started again",
     "cut request": "the connection cut before the write reaches the server",
     "cut reply": "the connection cut after the server's COMMIT, before the client hears of it",
-    "clock": "the worker's wall clock jumps by hours",
+    "clock": "the process's wall clock jumps by hours",
     "disk full": "no room on the store's disk, for a while",
 }
 
@@ -28,20 +41,29 @@ WRITES: Final = (
     "ledger_no_effect", "ledger_unknown", "schedule_retry", "append_node_finished", "checkpoint", "append_completed",
     "catch_up_effect", "catch_up_finished", "catch_up_committed", "catch_up_commit",
     "heartbeat", "park", "append_resolved", "append_node_failed", "append_failed",
+    "open_approval", "append_waiting", "append_wait_completed", "append_cancelled",
+    "append_compensation_started", "append_compensated", "append_compensation_failed",
 )  # fmt: skip
-"""The boundaries of the campaign's jobs that write to the store; the rest speak to the world."""
-BOUNDARIES: Final = (*WRITES, "execute", "query")
+"""The boundaries at which workers write to the store, in the campaign's jobs."""
+SAID: Final = ("submit", "signal", "cancel", "resolve", "request_compensation", "answer", "release")
+"""Those at which clients and people do."""
+BOUNDARIES: Final = (*WRITES, *SAID, "execute", "query", "compensate")
+"""All of them; the last ones speak to the world."""
 
 _SIDES: Final[tuple[Moment, ...]] = tuple(
     moment for name in BOUNDARIES for moment in ((name, "before"), (name, "after"))
 )
 _INSIDE: Final[Moment] = ("execute", "inside")
-_WRITTEN: Final[tuple[Moment, ...]] = tuple((name, "before") for name in WRITES)
+_WRITTEN: Final[tuple[Moment, ...]] = tuple((name, "before") for name in (*WRITES, *SAID))
+_LEASED: Final[tuple[Moment, ...]] = tuple(
+    (name, "before") for name in WRITES if name not in ("claim", "heartbeat", "open_approval")
+)
 _BEFORE: Final[tuple[Moment, ...]] = tuple((name, "before") for name in BOUNDARIES)
 
 MOMENTS: Final[dict[FaultKind, tuple[Moment, ...]]] = {
     "kill": (*_SIDES, _INSIDE),
     "pause": (*_SIDES, _INSIDE),
+    "late write": _LEASED,
     "server immediate": _SIDES,
     "server kill": _SIDES,
     "cut request": _WRITTEN,
@@ -49,18 +71,22 @@ MOMENTS: Final[dict[FaultKind, tuple[Moment, ...]]] = {
     "clock": _BEFORE,
     "disk full": _WRITTEN,
 }
-"""Where each kind strikes. A connection is cut at the write itself, so there is one moment for each."""
+"""Where each kind strikes. What befalls the write itself has one moment for each write. A write is late under a lease."""
 
 
 class Fault(NamedTuple):
-    """A fault and its moment. until: of a pause, what others have to do before the process goes on."""
+    """A fault and its moment. until: of a pause, what others have to do before the process goes on.
+
+    beside: what a client is asked to do meanwhile, about the same job; steering alone asks for it.
+    """
 
     kind: FaultKind
     moment: Moment
     until: Until = "taken over"
+    beside: Kind | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind} at {self.moment[0]}:{self.moment[1]}"
+        return f"{self.kind} at {self.moment[0]}:{self.moment[1]}, until {self.until}"
 
 
 class Plan:
@@ -91,16 +117,15 @@ class Plan:
 
 
 def faults_of(kinds: Collection[str]) -> list[Fault]:
-    """Every fault of these kinds."""
-    return [Fault(kind, moment) for kind, moments in MOMENTS.items() if kind in kinds for moment in moments]
+    """Every fault of these kinds. A client that is stopped is not taken over: it waits until somebody else has written."""
+    return [
+        Fault(kind, moment, "written" if moment[0] in SAID else "taken over")
+        for kind, moments in MOMENTS.items()
+        if kind in kinds
+        for moment in moments
+    ]
 
 
 def steered(without: Sequence[Protection]) -> list[Fault]:
-    """The pauses that show what is missing without these protections."""
-    found = {
-        Fault("pause", moment, until)
-        for name in without
-        for moment in STEERING[name].moments
-        for until in STEERING[name].until
-    }
-    return sorted(found)
+    """The faults that show what is missing without these protections."""
+    return sorted({Fault(*strike) for name in without for strike in STEERING[name].strikes}, key=str)

@@ -1,8 +1,11 @@
-"""A loopback proxy between one worker and its PostgreSQL server, which can cut the connection around one chosen write.
+"""A loopback proxy between one process and its PostgreSQL server, which can cut the connection around one chosen write, or
+keep that write on the wire for a while.
 
-The store works in autocommit: a write is one statement, and its COMMIT is part of it. `request`: the statement never reaches the
-server. `reply`: the server has committed and said so, and the client never hears it. Which write it is the proxy reads from the
-protocol: the statement's text, which stays known where it is prepared under a name, and the job's id among the parameters.
+The store works in autocommit: a write is one statement, and its COMMIT is part of it; a batch of the contract store is one
+transaction. `request`: the statement never reaches the server. `reply`: the server has committed and said so, and the client
+never hears it. `late`: the statement waits in the proxy until it is released, and then reaches the server. Which write it is the
+proxy reads from the protocol: the statement's text, which stays known where it is prepared under a name, and the job's id among
+the parameters.
 """
 
 import asyncio
@@ -12,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, Literal, NamedTuple
 
-Cut = Literal["request", "reply"]
+Cut = Literal["request", "reply", "late"]
 
 _WRITES: Final = re.compile(rb"\b(INSERT INTO|UPDATE)\b")
 _RENEWAL: Final = re.compile(rb"\bUPDATE leases\b")
@@ -36,6 +39,7 @@ class Proxy:
         self._server = (host, port)
         self._order: Order | None = None
         self._loop = asyncio.new_event_loop()
+        self._released = asyncio.Event()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
         listening = asyncio.run_coroutine_threadsafe(
@@ -45,8 +49,12 @@ class Proxy:
         self.port: Final = int(listening.sockets[0].getsockname()[1])
 
     def cut(self, order: Order | None) -> None:
-        """Cut the connection that brings this write; None: nothing any more. The newest order alone counts."""
+        """Do this to the connection that brings this write; None: nothing any more. The newest order alone counts."""
         self._order = order
+
+    def release(self) -> None:
+        """Let the write that is late reach the server."""
+        self._loop.call_soon_threadsafe(self._released.set)
 
     @property
     def waiting(self) -> bool:
@@ -98,17 +106,19 @@ class Proxy:
                     talk.cutting = order and order.cut
                     if talk.cutting == "request":
                         return
+                    if talk.cutting == "late":
+                        self._released.clear()
+                        await self._released.wait()
+                        talk.cutting = None
                 out.write(data)
                 await out.drain()
 
     async def _to_client(self, there: asyncio.StreamReader, writer: asyncio.StreamWriter, talk: "_Talk") -> None:
         with suppress(OSError):
             while data := await there.read(_CHUNK):
-                if talk.cutting == "reply":
-                    # ReadyForQuery: outside of a transaction, so the statement is committed.
-                    if data.endswith(b"Z\x00\x00\x00\x05I"):
-                        return
-                    continue
+                # ReadyForQuery: outside of a transaction, so the write is committed.
+                if talk.cutting == "reply" and data.endswith(b"Z\x00\x00\x00\x05I"):
+                    return
                 writer.write(data)
                 await writer.drain()
 

@@ -42,10 +42,11 @@ class Memory(NamedTuple):
 class Result:
     """What was found.
 
+    parked, waited: how often a job was seen to come to rest so. errands: of clients and people, by kind and how they ended.
     requests, effects: lines of the world. overtaken: effects after a request of the same job under a newer epoch.
     taken_over: pauses that ended with the job where it was waited for. longest_pause: in seconds. struck: faults by kind and
-    moment; gaps: the moments where a kind never struck; missing: what cannot be done on this store, and why. ended: workers that
-    nobody killed. memory: (seconds of life, bytes) by process.
+    moment; gaps: the moments where a kind never struck; missing: what cannot be done on this store, and why. ended: processes
+    that nobody killed. memory: (seconds of life, bytes) by process.
     """
 
     seed: int
@@ -53,6 +54,8 @@ class Result:
     jobs: int = 0
     ends: dict[str, int] = field(default_factory=dict)
     parked: int = 0
+    waited: int = 0
+    errands: dict[str, dict[str, int]] = field(default_factory=dict)
     requests: int = 0
     effects: int = 0
     overtaken: int = 0

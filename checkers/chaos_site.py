@@ -1,7 +1,4 @@
-"""Where a chaos campaign takes place: a store's address, what can be done to it there, and how it is read from outside.
-
-What is read here is read with SQL of its own, on a connection of its own, past any proxy and past the runtime.
-"""
+"""Where a chaos campaign takes place: a store's address, and what can be done to it there."""
 
 import os
 import secrets
@@ -9,76 +6,26 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
 from ..runtime.store import StoreError
 from .chaos_proxy import Order, Proxy
-from .crash_judge import Durable, open_beside
+from .chaos_records import Site
+from .crash_judge import open_beside
 from .embedded_postgres import EmbeddedPostgres
 
-_EVENTS: Final = "SELECT version, id, type, step, epoch, data FROM events WHERE job_id = {0} ORDER BY version"
-_LEDGER: Final = "SELECT step_id, status, result FROM ledger WHERE job_id = {0} ORDER BY step_id"
-_EFFECTS: Final = "SELECT step_id, output FROM effects WHERE job_id = {0} ORDER BY step_id"
-_JOB: Final = "SELECT status, version FROM jobs WHERE job_id = {0}"
-_LEASE: Final = "SELECT epoch, expires_at FROM leases WHERE job_id = {0}"
-
+CATCH: Final = 0.3
+"""Seconds that a write has to come to its proxy."""
+TICK: Final = 0.005
+"""Seconds between two looks at a proxy, or at a write that was released."""
 _SMALL_DISK: Final = "64m"
 _FILL: Final = 1 << 16
-
-
-class LeaseSeen(NamedTuple):
-    """The newest lease of a job. epoch 0: it has had none."""
-
-    epoch: int
-    expires_at: float
-
-
-class Site:
-    """A store where worker processes can be killed and stopped, and nothing else: what every site has in common.
-
-    processes: how many it allows; None: any number. faults: what else can be done here. missing: what cannot, and why.
-    """
-
-    processes: int | None = 1
-    faults: frozenset[str] = frozenset()
-    missing: tuple[str, ...] = ()
-
-    def address(self, worker: int) -> str:
-        """Where a worker finds the store."""
-        raise NotImplementedError
-
-    def own_address(self) -> str:
-        """Where the supervisor finds it."""
-        return self.address(-1)
-
-    def query(self, text: str, *values: object) -> list[Any]:
-        """The rows of a query, whose values stand at the marks. Raises StoreError where there is no answer now."""
-        raise NotImplementedError
-
-    def durable(self, job_id: str) -> Durable:
-        """What is committed of a job that is at rest."""
-        ((status, version),) = self.query(_JOB, job_id)
-        events, ledger, effects = (tuple(self.query(text, job_id)) for text in (_EVENTS, _LEDGER, _EFFECTS))
-        return Durable(status, version, events, ledger, effects, 0.0)
-
-    def statuses(self, jobs: Sequence[str]) -> dict[str, str]:
-        """The status of each of these jobs."""
-        marks = ", ".join(["{0}"] * len(jobs)) or "NULL"
-        return dict(self.query(f"SELECT job_id, status FROM jobs WHERE job_id IN ({marks})", *jobs))
-
-    def lease(self, job_id: str) -> LeaseSeen:
-        """The newest lease of a job."""
-        found = self.query(_LEASE, job_id)
-        return LeaseSeen(*found[0]) if found else LeaseSeen(0, 0.0)
-
-    def close(self) -> None:
-        """Give back what the site holds."""
 
 
 class SqliteSite(Site):
@@ -86,7 +33,7 @@ class SqliteSite(Site):
 
     faults = frozenset({"disk full"})
     missing = (
-        "server stops, cut connections: SQLite has no server",
+        "server stops, cut connections, late writes: SQLite has no server",
         "clock jumps: the store's clock is the machine's, so a jump of it is one of every worker",
         "take-over of a stopped process: the kernel's lock names it alive (decision 003)",
     )
@@ -118,7 +65,7 @@ class PostgresSite(Site):
     """A server that is somebody else's: it is never stopped, and only connections to it are cut."""
 
     processes = None
-    faults = frozenset({"cut request", "cut reply", "clock"})
+    faults = frozenset({"late write", "cut request", "cut reply", "clock"})
     missing: tuple[str, ...] = (
         "server stops, disk full: this server is not the campaign's own; use --embedded-postgres",
     )
@@ -144,8 +91,17 @@ class PostgresSite(Site):
         return self._proxies[worker]
 
     def cut(self, worker: int, order: Order) -> None:
-        """Have a connection of this worker cut."""
+        """Have a connection of this worker cut, or a write of it kept on the wire."""
         self.proxy(worker).cut(order)
+
+    def caught(self, worker: int) -> bool:
+        """Whether what was ordered has begun within a moment; the order is taken back where it has not."""
+        proxy, give_up = self.proxy(worker), time.monotonic() + CATCH
+        while proxy.waiting and time.monotonic() < give_up:
+            time.sleep(TICK)
+        caught = not proxy.waiting
+        proxy.cut(None)
+        return caught
 
     def query(self, text: str, *values: object) -> list[Any]:
         """On a connection past the proxies, made again where it was lost."""
@@ -234,15 +190,17 @@ class EmbeddedSite(PostgresSite):
     def close(self) -> None:
         """The database goes, and its disk; the server, too, if it is the campaign's own."""
         super().close()
-        if self._own:
-            self.server.close()
-        else:
+        try:
+            if self._own:
+                self.server.close()
+                return
             self._order(f"DROP DATABASE {self._name} WITH (FORCE)")
-        if self._disk is not None:
-            if not self._own:
+            if self._disk is not None:
                 self._order(f"DROP TABLESPACE {self._name}")
-            subprocess.run(["umount", self._disk], check=False)
-            shutil.rmtree(self._disk, ignore_errors=True)
+        finally:  # a server that does not answer any more keeps no disk
+            if self._disk is not None:
+                subprocess.run(["umount", self._disk], check=False)
+                shutil.rmtree(self._disk, ignore_errors=True)
 
 
 def _small_disk(server: EmbeddedPostgres) -> Path:

@@ -23,7 +23,10 @@ Protection = Literal[
     "quiet",
     "atomic_acquire",
 ]
-Until = Literal["taken over", "parked", "completed", "failed"]
+Until = Literal["taken over", "fenced", "said", "written", "started", "parked", "completed", "failed"]
+"""fenced: another process has read the stream under a newer epoch, and has not written. said: the client that was asked has
+answered. written: somebody has written to the job. started: its newest event starts an attempt. Else the job's status.
+"""
 PROTECTIONS: Final[tuple[Protection, ...]] = get_args(Protection)
 """What can be taken away."""
 
@@ -44,40 +47,59 @@ _TRIES: Final = 1_000
 """How often an append that must land at the end is tried: the end moves."""
 
 
-class Steer(NamedTuple):
-    """Where a missing protection shows: sorts of steps, moments to stop a process at, and where the job is let on.
+class Strike(NamedTuple):
+    """What makes a missing protection show: a fault, its moment, and when the process is let on (see `chaos_faults.Fault`)."""
 
-    until: `taken over`, or the status that others have brought the job to.
-    """
+    kind: Literal["pause", "late write", "hold"]
+    moment: tuple[str, Literal["before", "inside", "after"]]
+    until: Until
+    beside: Literal["attend", "signal", "undo"] | None = None
+
+
+class Steer(NamedTuple):
+    """How a campaign is steered. sorts: of its steps. gated: the part of them behind a gate."""
 
     sorts: tuple[str, ...]
-    moments: tuple[tuple[str, Literal["before", "inside", "after"]], ...]
-    until: tuple[Until, ...]
+    strikes: tuple[Strike, ...]
+    gated: float = 0.0
 
 
-_STARTED: Final = Steer(("ask", "park", "fenced"), (("append_started", "before"),), ("taken over", "completed"))
+def _late(*names: str) -> tuple[Strike, ...]:
+    """Writes that come when somebody else has read the stream, and has not written: no look at the lease can see that."""
+    return tuple(Strike("late write", (name, "before"), "fenced") for name in names)
+
+
 STEERING: Final[dict[Protection, Steer]] = {
     "fence_events": Steer(
-        ("ask", "park", "flaky", "fail"),
-        (
-            ("append_started", "before"), ("append_finished", "before"), ("append_no_effect", "before"),
-            ("append_committed", "before"), ("append_completed", "before"), ("park", "before"),
-        ),
-        ("taken over", "parked", "completed"),
+        ("ask", "park", "flaky", "fail"), _late("append_started", "append_finished", "append_no_effect")
     ),
-    "fence_ledger": Steer(("refused-lost",), (("ledger_no_effect", "before"),), ("parked",)),
-    "fence_effects": Steer(("fail",), (("put_effect", "before"),), ("failed",)),
-    "checked_started": _STARTED,
+    "fence_ledger": Steer(("refused-lost",), (Strike("pause", ("ledger_no_effect", "before"), "parked"),)),
+    "fence_effects": Steer(("fail",), (Strike("pause", ("put_effect", "before"), "failed"),)),
+    "checked_started": Steer(("undone",), (Strike("hold", ("append_started", "before"), "said", "undo"),)),
     "conditional_append": Steer(
-        ("ask", "park", "flaky", "slow"),
-        (("append_started", "before"), ("append_finished", "before"), ("append_no_effect", "before")),
-        ("taken over", "parked", "completed"),
+        ("unanswered",),
+        (
+            Strike("hold", ("resolve", "before"), "started", "attend"),
+            Strike("hold", ("append_waiting", "before"), "said", "signal"),
+        ),
+        gated=0.3,
     ),
-    "heartbeat_check": Steer(("ask", "park"), (("append_started", "after"),), ("completed",)),
-    "quiet": Steer(("ask",), (("execute", "before"), ("execute", "inside")), ("completed",)),
-    "atomic_acquire": Steer(("ask",), (("acquire", "inside"),), ("completed",)),
-}  # fmt: skip
-"""The strikes of a campaign without a protection. A moment `inside` an acquire is between its two steps."""
+    "heartbeat_check": Steer(("ask", "park"), (Strike("pause", ("append_started", "after"), "completed"),)),
+    "quiet": Steer(
+        ("ask",),
+        (
+            Strike("pause", ("execute", "before"), "completed"),
+            Strike("pause", ("execute", "inside"), "completed"),
+        ),
+    ),
+    "atomic_acquire": Steer(("ask",), (Strike("pause", ("acquire", "inside"), "completed"),)),
+}
+"""The strikes of a campaign without a protection. A moment `inside` an acquire is between its two steps.
+
+Between workers B2 is refused only after a take-over, when the lease is over as well: what has it refused under a lease that
+stands is a client, who asks for an earlier step to be undone. An append needs its condition because of clients and people, too:
+two who answer the same question, a signal that comes while a worker is about to let the job wait.
+"""
 
 
 _WRITE_INFLIGHT: Final = (

@@ -1,4 +1,4 @@
-"""A worker process of the chaos campaign: the shipped workers on the shipped store, held where the supervisor asks for it.
+"""The processes of the chaos campaign, held where the supervisor asks for it: workers and clients, the shipped code.
 
 `drive.perform` is wrapped: before and after each boundary a thread looks whether that moment is armed; if it is, it says so on
 the pipe and waits. So a fault strikes at a named boundary, though the processes are real and nothing else is scheduled.
@@ -7,6 +7,7 @@ the pipe and waits. So a fault strikes at a named boundary, though the processes
 import ctypes
 import logging
 import os
+import queue
 import signal
 import sys
 import threading
@@ -17,10 +18,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ..runtime import drive
 from ..runtime.commands import Claim, Command, Ports
+from ..runtime.contracts.requests import job_of
+from ..runtime.drive import Perform
 from ..runtime.open_store import open_store
 from ..runtime.stop import Stop
 from ..runtime.store import Store, StoreError
 from ..runtime.workers import Pace, Workers
+from .chaos_errands import Errand, Person
 from .chaos_without import Protection, weaken
 from .chaos_world import World, tools
 
@@ -29,7 +33,7 @@ Moment = tuple[str, When]
 """A boundary, and on which side of it; `inside` a tool's call, between request and effect."""
 
 READY: Final = "ready"
-"""What a process says once it has the store open."""
+"""What a process says once it has the store open. A client says `Done` after each errand."""
 _PR_SET_PDEATHSIG: Final = 1
 _AGAIN: Final = 0.1
 """Seconds until a worker tries again to open a store that cannot be reached."""
@@ -37,7 +41,7 @@ _AGAIN: Final = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """What a worker process is given. Times are in seconds. without: the protections that are taken away."""
+    """What a process is given. Times are in seconds. without: the protections that are taken away."""
 
     url: str
     world: str
@@ -64,18 +68,22 @@ class Orders:
         self._pipe = pipe
         self._lock = threading.Lock()
         self._armed: frozenset[Moment] = frozenset()
+        self._only = ""
         self._go = threading.Semaphore(0)
         self._ahead = 0.0
         self.store: Store | None = None
+        self.errands: queue.SimpleQueue[Errand] = queue.SimpleQueue()
 
     def listen(self, stop: Stop) -> None:
         """Take orders until the supervisor is gone, and go with it."""
         try:
             while True:
                 match self._pipe.recv():
-                    case "arm", moments:
+                    case "arm", moments, only:
                         with self._lock:
-                            self._armed = moments
+                            self._armed, self._only = moments, only
+                    case "do", errand:
+                        self.errands.put(errand)
                     case "go":
                         self._go.release()
                     case "clock", ahead:
@@ -90,7 +98,7 @@ class Orders:
     def at(self, moment: Moment, job_id: str, epoch: int) -> None:
         """Be held here, if this moment is armed; the first that is reached disarms all."""
         with self._lock:
-            if moment not in self._armed:
+            if moment not in self._armed or self._only not in ("", job_id):
                 return
             self._armed = frozenset()
         self._pipe.send(Reached(moment, job_id, epoch))
@@ -125,8 +133,29 @@ class Orders:
 _true_time = time.time
 
 
-def main(pipe: "Connection[Any, Any]", setting: Setting) -> None:
-    """The life of a worker process. It ends with the process that forked it, even while it is stopped."""
+def work(pipe: "Connection[Any, Any]", setting: Setting) -> None:
+    """The life of a worker process."""
+    orders, stop, store, perform = _begin(pipe, setting)
+    quiet = 0.0 if "quiet" in setting.without else setting.quiet
+    registry = tools(
+        World(setting.world), lambda job, epoch: orders.at(("execute", "inside"), job, epoch), quiet, setting.ttl
+    )
+    Workers(store, registry, stop, Pace(setting.concurrency, setting.poll, setting.ttl), perform).run()
+    # As the shipped command does when tools still run, and quicker otherwise.
+    os._exit(0)
+
+
+def serve(pipe: "Connection[Any, Any]", setting: Setting) -> None:
+    """The life of a client process."""
+    orders, _, store, perform = _begin(pipe, setting)
+    world = World(setting.world)
+    person = Person(store, tools(world, lambda job, epoch: None, setting.quiet, setting.ttl), world, perform)
+    while True:
+        pipe.send(person.do(orders.errands.get()))
+
+
+def _begin(pipe: "Connection[Any, Any]", setting: Setting) -> tuple[Orders, Stop, Store, Perform]:
+    """What all have in common. A process ends with the one that forked it, even while it is stopped."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(os.open(setting.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), sys.stderr.fileno())
@@ -141,13 +170,7 @@ def main(pipe: "Connection[Any, Any]", setting: Setting) -> None:
     perform = weaken(
         setting.without, store, orders.perform, lambda job, epoch: orders.at(("acquire", "inside"), job, epoch)
     )
-    quiet = 0.0 if "quiet" in setting.without else setting.quiet
-    registry = tools(
-        World(setting.world), lambda job, epoch: orders.at(("execute", "inside"), job, epoch), quiet, setting.ttl
-    )
-    Workers(store, registry, stop, Pace(setting.concurrency, setting.poll, setting.ttl), perform).run()
-    # As the shipped command does when tools still run, and quicker otherwise.
-    os._exit(0)
+    return orders, stop, store, perform
 
 
 def _opened(url: str) -> Store:
@@ -161,6 +184,8 @@ def _opened(url: str) -> Store:
 
 def _about(command: Command) -> tuple[str, int]:
     """The job of a command, and the epoch that it is performed under; 0 where it says none."""
-    inner = next((getattr(command, name) for name in ("lease", "record", "context") if hasattr(command, name)), command)
+    inside = ("lease", "record", "context", "question", "batch")
+    inner = next((getattr(command, name) for name in inside if hasattr(command, name)), command)
     epochs = (getattr(command, "epoch", 0), getattr(inner, "epoch", 0), getattr(inner, "fencing_token", 0))
-    return getattr(inner, "job_id", None) or "", max(epochs)
+    session = job_of(getattr(inner, "session_id", ""))
+    return getattr(inner, "job_id", None) or session or "", max(epochs)

@@ -7,18 +7,31 @@ the same time, so a tool that is idempotent, or can fence, looks and acts under 
 import fcntl
 import json
 import os
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from ..runtime.records import Json
 from ..runtime.registry import Registry
-from ..runtime.tool import Absent, Happened, Look, NoEffectError, OnUnknown, Tool, ToolContext, ToolResult
+from ..runtime.tool import (
+    Absent,
+    Call,
+    Compensation,
+    Happened,
+    Look,
+    NoEffectError,
+    OnUnknown,
+    PartialEffectError,
+    Query,
+    Tool,
+    ToolContext,
+    ToolResult,
+)
 from .crash_witness import Behaviour, Line, Witnessed
+from .semantics_records import UNDO
 
 Kind = Literal["request", "effect", "fence"]
 Inside = Callable[[str, int], None]
@@ -45,7 +58,8 @@ class Mark(NamedTuple):
 class Sort:
     """A sort of tool: how its n-th request of a step behaves (the last word repeats), and what it declares.
 
-    lingers: it takes longer than a lease lasts without a heartbeat.
+    lingers: it takes longer than a lease lasts without a heartbeat. partial: the effect happens, and the step fails: it is
+    compensated, and the job fails. undo: how its compensation behaves, request by request; without it there is none.
     """
 
     script: tuple[Behaviour, ...]
@@ -53,6 +67,8 @@ class Sort:
     look: Look = "none"
     idempotent: bool = False
     lingers: bool = False
+    partial: bool = False
+    undo: tuple[Behaviour, ...] = ()
 
 
 SORTS: Final = {
@@ -64,10 +80,18 @@ SORTS: Final = {
     "flaky": Sort(("no_effect", "ok"), "query", "quiet"),
     "lost": Sort(("lost_answer",), "query", "fence"),
     "silent": Sort(("no_answer", "ok"), "query", "fence"),
+    "unanswered": Sort(("no_answer", "ok"), "park", lingers=True),
     "refused-lost": Sort(("no_effect", "lost_answer"), "park"),
     "slow": Sort(("ok",), "query", "quiet", lingers=True),
+    "undone": Sort(("ok",), "query", "fence", undo=("ok",)),
+    "undo-asked": Sort(("ok",), "park", undo=("no_effect", "lost_answer")),
+    "saga": Sort(("ok",), "query", "quiet", partial=True, undo=("ok",)),
 }
-"""Each completes where there is no fault, so that another end needs an excuse (P4)."""
+"""Each completes where there is no fault, but what is partial, so that another end needs an excuse (P4)."""
+
+
+HALF: Final = "half done"
+"""Why a step failed that is partial."""
 
 
 class World:
@@ -117,7 +141,27 @@ def tools(world: World, inside: Inside, quiet: float, ttl: float) -> Registry:
 
 
 def _tool(name: str, sort: Sort, world: World, inside: Inside, quiet: float, ttl: float) -> Tool:
+    query = _query(sort, world)
+    undo = Sort(sort.undo, "park", sort.look)
+    compensation = Compensation(_call(undo, world, inside, ttl, UNDO), _query(undo, world, UNDO), sort.look, quiet)
+    return Tool(
+        name,
+        _call(sort, world, inside, ttl),
+        "adds a line to the job's file",
+        idempotent=sort.idempotent,
+        on_unknown=sort.on_unknown,
+        query=query,
+        look=sort.look,
+        quiet_seconds=quiet,
+        compensation=compensation if sort.undo else None,
+    )
+
+
+def _call(sort: Sort, world: World, inside: Inside, ttl: float, suffix: str = "") -> Call:
+    """What a tool does, or its compensation: an effect of its own, named after the step and `suffix`."""
+
     def call(args: Json, context: ToolContext) -> ToolResult:
+        context = replace(context, step_id=context.step_id + suffix)
         job, sent = context.job_id, _mark("request", context)
         world.append(job, sent)
         number = sum(m.kind == "request" and m.step == sent.step for m in world.marks(job))
@@ -132,25 +176,25 @@ def _tool(name: str, sort: Sort, world: World, inside: Inside, quiet: float, ttl
             time.sleep(1.25 * ttl)
         if behaviour == "lost_answer":
             raise ConnectionError("the answer was lost")
+        if sort.partial:
+            raise PartialEffectError(HALF, effect.result, effect.external_id)
         return ToolResult(effect.result, effect.external_id)
 
+    return call
+
+
+def _query(sort: Sort, world: World, suffix: str = "") -> Query | None:
+    """How it is asked; None for what cannot be."""
+
     def query(args: Json, context: ToolContext) -> Happened | Absent:
+        context = replace(context, step_id=context.step_id + suffix)
         with world.locked(context.job_id) as marks:
             if sort.look == "fence":
                 world.append(context.job_id, _mark("fence", context))
             effect = _effect_under(context.external_key, marks)
         return Happened(effect.result, effect.external_id) if effect else Absent()
 
-    return Tool(
-        name,
-        call,
-        "adds a line to the job's file",
-        idempotent=sort.idempotent,
-        on_unknown=sort.on_unknown,
-        query=None if sort.look == "none" else query,
-        look=sort.look,
-        quiet_seconds=quiet,
-    )
+    return None if sort.look == "none" else query
 
 
 def _act(sort: Sort, world: World, context: ToolContext) -> Mark:
@@ -181,14 +225,3 @@ def _mark(kind: Kind, context: ToolContext) -> Mark:
 
 def _effect_under(key: str, marks: list[Mark]) -> Mark | None:
     return next((m for m in marks if m.kind == "effect" and m.key == key), None)
-
-
-def random_plan(chance: random.Random, sorts: tuple[str, ...]) -> dict[str, Json]:
-    """A plan of one to three steps, of which a later one may use what an earlier one gave."""
-    nodes: list[dict[str, Json]] = []
-    for number in range(chance.choice((1, 1, 2, 3))):
-        node: dict[str, Json] = {"id": f"s{number}", "tool": chance.choice(sorts)}
-        if number and chance.random() < 0.5:
-            node |= {"depends_on": [f"s{number - 1}"], "args": {"before": {"$result": f"s{number - 1}"}}}
-        nodes.append(node)
-    return {"version": 1, "nodes": nodes}

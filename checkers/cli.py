@@ -165,19 +165,21 @@ def replay_power(key: str) -> int:
 
 
 def replay_interleaving(key: str) -> int:
-    """A schedule of several workers, word by word, with what each changes; 1 if it breaks a property."""
+    """A schedule of several workers, word by word, with what each changes and what may follow; 1 if it breaks a property."""
     from .interleave_replay import replay
 
-    console, broken = Console(), False
+    console, broken, follows = Console(), False, ""
     try:
-        for number, (at, word, changed, problems) in enumerate(replay(key), 1):
-            line = f"{number:3}  {at:7.1f} s  {word:36}{changed}".rstrip()
+        for number, step in enumerate(replay(key)):
+            follows = f"possible next: {', '.join(step.possible)}" if step.possible else "nothing is possible any more"
+            line = f"{number:3}  {step.at:7.1f} s  {step.word or 'the beginning':36}{step.changed}".rstrip()
             console.print(line, markup=False, highlight=False, soft_wrap=True)
-            for problem in problems:
+            for problem in step.problems:
                 broken = True
                 console.print(f"     {problem}", style="bold red", markup=False, highlight=False, soft_wrap=True)
     except ValueError as error:
         raise CommandError(str(error)) from error
+    console.print(follows, markup=False, highlight=False, soft_wrap=True)
     return 1 if broken else 0
 
 

@@ -1,4 +1,4 @@
-"""The commands of long campaigns: `crashwindow campaign chaos`, and `campaign soak`."""
+"""The commands of long campaigns: `crashwindow campaign chaos`, `campaign soak`, and `campaign protections`."""
 
 import argparse
 import json
@@ -11,11 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from ..runtime.cli_common import opened
 from ..runtime.errors import CommandError
 
 if TYPE_CHECKING:
+    from .chaos_protections import Row
+    from .chaos_records import Site
     from .chaos_result import Options, Result
-    from .chaos_site import Site
 
 _STEERED = 1, 1.0, 2.0
 """Of a campaign without a protection: threads, so that a process is stopped in one turn alone; lease, quiet time (seconds)."""
@@ -32,15 +34,62 @@ def campaign_soak(args: argparse.Namespace) -> int:
     return _campaign(args, soak=True)
 
 
+def campaign_protections(args: argparse.Namespace) -> int:
+    """Each protection taken away in turn; exit 0 only if for each a violation appears, else 1."""
+    from .chaos_protections import shown
+    from .chaos_result import Options
+    from .embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+
+    if not args.embedded_postgres:
+        raise CommandError(
+            "--store: a protection is taken away on a server of the campaign's own: use --embedded-postgres"
+        )
+    _check(args)
+    if args.workers < 2:
+        raise CommandError("--workers: what is missing shows where one worker overtakes another: give 2 or more")
+    options = Options(60 * args.minutes, args.workers, _seed(args), *_STEERED)
+    console = Console(stderr=args.json)
+    try:
+        with EmbeddedPostgres() as server:
+            console.print(f"seed {options.seed}", highlight=False)
+            with console.status("") as status:
+                rows = list(shown(server, options, lambda line: status.update(escape(line))))
+    except EmbeddedPostgresError as error:
+        raise CommandError(str(error)) from error
+    passed = all(row.shown for row in rows)
+    if args.json:
+        told = [{**row._asdict(), "shown": row.shown} for row in rows]
+        print(json.dumps({"seed": options.seed, "protections": told, "passed": passed}, indent=1))
+    else:
+        _show_protections(console, rows)
+    return 0 if passed else 1
+
+
+def _show_protections(console: Console, rows: "list[Row]") -> None:
+    """A row for each, and below the table how to see it again."""
+    table = Table("without", "what is done instead", "violation", "breaks", Column("s", justify="right"), box=None)
+    for row in rows:
+        said = (row.violation or f"none, after {row.strikes} strikes", ", ".join(row.properties), f"{row.seconds:.0f}")
+        table.add_row(row.protection, row.instead, *map(escape, said), style="" if row.shown else "bold red")
+    console.print(table)
+    _say(console, "", *(row.command for row in rows))
+
+
+def _seed(args: argparse.Namespace) -> int:
+    """The seed that is asked for, or a drawn one."""
+    return args.seed if args.seed is not None else random.SystemRandom().randrange(1_000_000)
+
+
 def _campaign(args: argparse.Namespace, soak: bool) -> int:
     from .chaos import run
 
-    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1_000_000)
+    seed = _seed(args)
     options = _options(args, seed, soak)
+    site = _site(args)
     console = Console(stderr=args.json)
     console.print(f"seed {seed}", highlight=False)
     with console.status("") as status:
-        result = run(_site(args), options, lambda line: status.update(escape(line)))
+        result = run(site, options, lambda line: status.update(escape(line)))
     if args.json:
         print(json.dumps({**asdict(result), "passed": result.passed}, indent=1))
     else:
@@ -53,8 +102,7 @@ def _options(args: argparse.Namespace, seed: int, soak: bool) -> "Options":
     from .chaos_result import Options
     from .chaos_without import PROTECTIONS
 
-    if not 0 < args.minutes < math.inf:
-        raise CommandError(f"--minutes {args.minutes}: give a number above 0")
+    _check(args)
     if args.workers < 1 or args.concurrency < 1:
         raise CommandError("--workers and --concurrency: give a number, 1 or more")
     without = tuple(getattr(args, "without", None) or ())
@@ -70,8 +118,14 @@ def _options(args: argparse.Namespace, seed: int, soak: bool) -> "Options":
     return Options(60 * args.minutes, args.workers, seed, args.concurrency, soak=soak)
 
 
+def _check(args: argparse.Namespace) -> None:
+    """CommandError for a time that is none."""
+    if not 0 < args.minutes < math.inf:
+        raise CommandError(f"--minutes {args.minutes}: give a number above 0")
+
+
 def _site(args: argparse.Namespace) -> "Site":
-    """Where it takes place; CommandError for another kind of store."""
+    """Where it takes place; CommandError for another kind of store, and what `open_store` raises for one that cannot be used."""
     from .chaos_site import EmbeddedSite, PostgresSite, SqliteSite
     from .embedded_postgres import EmbeddedPostgresError
 
@@ -80,14 +134,14 @@ def _site(args: argparse.Namespace) -> "Site":
             return EmbeddedSite()
         except EmbeddedPostgresError as error:
             raise CommandError(str(error)) from error
-    if args.store.startswith(("postgresql://", "postgres://")):
-        return PostgresSite(args.store)
     path = args.store.removeprefix("sqlite:///")
-    if path and path != args.store:
-        return SqliteSite(path)
-    raise CommandError(
-        "--store: give postgresql://… or sqlite:///FILE, whose processes can be killed; or --embedded-postgres"
-    )
+    on_a_server = args.store.startswith(("postgresql://", "postgres://"))
+    if not on_a_server and path in ("", args.store):
+        raise CommandError(
+            "--store: give postgresql://… or sqlite:///FILE, whose processes can be killed; or --embedded-postgres"
+        )
+    with opened(args.store):  # whether it can be used is known before anything begins
+        return PostgresSite(args.store) if on_a_server else SqliteSite(path)
 
 
 def _show(console: Console, options: "Options", result: "Result") -> None:
@@ -101,8 +155,9 @@ def _show(console: Console, options: "Options", result: "Result") -> None:
     faults = sum(sum(row.values()) for row in result.struck.values())
     _say(
         console,
-        f"{result.seconds} s, {result.jobs} jobs: {ends}; {result.parked} times"
-        f" parked and answered; verify-job accepts {result.verified}",
+        f"{result.seconds} s, {result.jobs} jobs: {ends}; {result.parked} times parked and answered, {result.waited} times"
+        f" waiting; verify-job accepts {result.verified}",
+        "errands of clients and people: " + "; ".join(f"{kind} {_counts(row)}" for kind, row in result.errands.items()),
         f"{faults} faults; {result.taken_over} pauses ended with the job in other hands; {result.overtaken} effects after a"
         f" request under a newer epoch; longest pause {result.longest_pause} s of D = {options.quiet} s;"
         f" {result.disk_refusals} times the disk was full",
@@ -127,6 +182,11 @@ def _show(console: Console, options: "Options", result: "Result") -> None:
         console.print(problem, style="bold red", markup=False, highlight=False, soft_wrap=True)
     if options.without and not result.violations:
         _say(console, f"no violation appeared within {result.seconds} s")
+
+
+def _counts(row: dict[str, int]) -> str:
+    """How errands ended: `12 said, 3 refused`."""
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(row.items(), key=lambda item: -item[1]))
 
 
 def _table(console: Console, result: "Result") -> None:

@@ -11,7 +11,8 @@ the job to rest.
 | effect               | (`execute`) it dies inside the tool's call, after the effect, before the answer  |
 | torn                 | it dies inside the transaction of a batch, before COMMIT                         |
 | error, lost          | the store answers an error: nothing is written, or everything is                 |
-| down                 | from here on the store answers nothing but errors to this boundary               |
+| down                 | from here on the store answers nothing but errors to this boundary; whoever      |
+|                      | repeats it beyond the budget is asked to let go                                  |
 | stale                | the store answers that a newer epoch exists; nothing is written                  |
 | conflict             | the store answers a version conflict that nothing explains; nothing is written   |
 
@@ -27,6 +28,7 @@ from ..model import contract
 from ..model.boundaries import BY_NAME
 from ..runtime import drive
 from ..runtime.commands import Command, Execute, Ports
+from ..runtime.drive import StoppedError
 from ..runtime.store import StaleEpoch, Store, StoreError, VersionConflict
 
 KILLS: Final = ("before", "torn", "effect", "after")
@@ -218,6 +220,10 @@ class Striker:
         number = self.performed.count(fault.boundary)
         return number == fault.occurrence or (fault.when == "down" and number > fault.occurrence)
 
+    def beyond_the_budget(self, name: str) -> bool:
+        """Whether a boundary at which the store is down has been repeated as often as any may be."""
+        return self.fault is not None and self.performed.count(name) > self.fault.occurrence + drive.REPETITIONS
+
     def struck(self, when: str, command: Command, ports: Ports) -> Any:
         """The performance that the fault strikes; what kills does not return."""
         name = command.boundary
@@ -233,6 +239,8 @@ class Striker:
                 with inside(command, ports, self.call, self.strike):
                     drive.perform(command, ports)
             case "error" | "down":
+                if name in drive.ANSWERS and self.beyond_the_budget(name):
+                    raise StoppedError(f"{name}: asked to let go, since the store stays down", None)
                 raise StoreError(f"{name}: injected, nothing written")
             case "lost":
                 drive.perform(command, ports)

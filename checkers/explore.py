@@ -201,16 +201,17 @@ def key_of(machine: Machine, run: list[tuple[str, State]]) -> str:
 
 
 def follow(machine: Machine, key: str) -> list[tuple[str, State]]:
-    """The run that a replay key names; raises `ValueError` when the key does not fit the machine."""
-    try:
-        digits = [int(part) for part in key.split("/")]
-        state = list(machine.initial_states())[digits[0]]
-        run = [("", state)]
-        for digit in digits[1:]:
-            rule, state = list(machine.successors(state))[digit]
-            run.append((rule.name, state))
-    except (ValueError, IndexError) as error:
-        raise ValueError(f"replay key {key!r} does not fit the machine {machine.name!r}: {error}") from error
+    """The run that a replay key names; raises `ValueError`, with the wrong choice, when the key does not fit the machine."""
+    misfit = f"replay key {key!r} does not fit the machine {machine.name!r}"
+    run: list[tuple[str, State]] = []
+    options = [("", state) for state in machine.initial_states()]
+    for place, part in enumerate(key.split("/")):
+        if not (part.isdecimal() and int(part) < len(options)):
+            where = f"step {place}" if place else "the start"
+            known = f"0 to {len(options) - 1}" if options else "nothing: no rule can fire"
+            raise ValueError(f"{misfit}: {where} is {part!r}; possible is {known}")
+        run.append(options[int(part)])
+        options = [(rule.name, state) for rule, state in machine.successors(run[-1][1])]
     return run
 
 

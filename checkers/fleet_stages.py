@@ -34,7 +34,8 @@ from .search import examine
 from .verify import Context, Found, Stage
 
 if TYPE_CHECKING:
-    from .prove_fleet import Answered, FleetProof
+    from .prove_fleet import FleetProof
+    from .prove_fleet_solve import Answered
 
 FLEET_CLAIMS: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES)
 PROVED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "fleet")

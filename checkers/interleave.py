@@ -65,10 +65,11 @@ def parse(key: str) -> tuple[Case, Mutant, list[str]]:
 def follow(floor: Floor, schedule: Sequence[str]) -> Iterator[tuple[State, Move]]:
     """Each move of a schedule, with the state before it; raises ValueError where a word is not possible, with those that are."""
     state = floor.first
-    for word in schedule:
+    for number, word in enumerate(schedule, 1):
         possible = {move.word: move for move in floor.moves(state)}
         if word not in possible:
-            raise ValueError(f"{word!r} is not possible here; possible are {', '.join(possible)}")
+            others = f"possible are {', '.join(possible)}" if possible else "the schedule has come to its end"
+            raise ValueError(f"word {number}, {word!r} is not possible here; {others}")
         yield state, possible[word]
         state = possible[word].state
 

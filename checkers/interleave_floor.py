@@ -4,7 +4,7 @@
 | ------------------------------ | ----------------------------------------------------------------------------------- |
 | worker-N:BOUNDARY              | the command is performed, and the driver told; `execute` only sends the request     |
 | worker-N:BOUNDARY:error, :lost | the store answers an error; nothing was written, or everything was                  |
-| worker-N:BOUNDARY:down         | it answers nothing but errors, until the worker lets go                             |
+| worker-N:BOUNDARY:down         | it answers nothing but errors, until the worker is asked to let go, and does        |
 | worker-N:BOUNDARY:checked      | (a mutant) the write is found to be allowed, and not made yet                       |
 | worker-N:answer, :refused, :timeout | the tool returns; it says that nothing happened; nobody waits for it any longer |
 | worker-N:look                  | the driver looked at the clock only now, not before it was paused                   |

@@ -21,23 +21,36 @@ from .interleave_turn import Answer, answered, refused
 
 
 class Replayed(NamedTuple):
-    """One word of a schedule: the time, the word, what it changed, what is wrong since."""
+    """One word of a schedule: the time, the word ("" for the beginning), what it changed, what is wrong, what may follow."""
 
     at: float
     word: str
     changed: str
     problems: tuple[str, ...]
+    possible: tuple[str, ...]
 
 
 def replay(key: str) -> Iterator[Replayed]:
-    """The schedule of a replay key, performed anew. Raises ValueError for a key that names none, or that is not possible."""
+    """The schedule of a replay key, performed anew, from the beginning, before any word.
+
+    Raises ValueError for a key that names none, or that is not possible.
+    """
     case, mutant, schedule = parse(key)
     floor = Floor(case, mutant)
     judge, excuses = Judge(floor), Excuses()
+    begun = judge.durable(floor.first)
+    said = "; ".join([*(row[2] for row in begun.events), f"the job is {begun.status}"])
+    yield Replayed(floor.first.at, "", said, judge.problems(floor.first), _possible(floor, floor.first))
     for before, (word, after, problems) in follow(floor, schedule):
         changed = "; ".join(_changes(judge.durable(before), judge.durable(after), floor, before, after))
         unexcused = excuses.hear(word, judge.durable(before))
-        yield Replayed(after.at, word, changed, (*problems, *unexcused, *judge.problems(after)))
+        wrong = (*problems, *unexcused, *judge.problems(after))
+        yield Replayed(after.at, word, changed, wrong, _possible(floor, after))
+
+
+def _possible(floor: Floor, state: State) -> tuple[str, ...]:
+    """The words that may follow."""
+    return tuple(move.word for move in floor.moves(state))
 
 
 def _changes(old: Durable, new: Durable, floor: Floor, before: State, after: State) -> Iterator[str]:

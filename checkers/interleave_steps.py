@@ -9,7 +9,7 @@ from ..runtime.store import StaleEpoch
 from .interleave_acts import Acts, stores_of
 from .interleave_mutants import Phase, allowed
 from .interleave_store import NAMES, Numbers
-from .interleave_turn import LOST, Answer, Turns, refused
+from .interleave_turn import DOWN, LOST, Answer, Turns, refused
 
 Actor = tuple[int, Phase]
 """A worker: its turn, and how far its command is. -N: worker N between two turns, who may claim its own lease again."""
@@ -115,12 +115,12 @@ class Steps:
         told = self._told(number, answer, after, there, at)
         yield Step(word, (told, ""), after, there, problems)
         if self.acts.case.bounds.faults and stores_of(command):
-            again = self.turns.told(number, LOST, at, lambda _: LOST)
+            again = self.turns.told(number, LOST, at, lambda _: DOWN)
             yield Step(f"{word}:error", (again, ""), stores, world, faults=1)
             if after != stores:
                 yield Step(f"{word}:lost", (again, ""), after, there, problems, faults=1)
             while self.turns[again].command is not None:
-                again = self.turns.told(again, LOST, at)
+                again = self.turns.told(again, DOWN, at)
             yield Step(f"{word}:down", (again, ""), stores, world, faults=1)
 
     def _check(self, number: int, word: str, stores: Numbers, world: int, at: float) -> Step:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 from ..runtime import drive
 from ..runtime.commands import Command, Ports
 from ..runtime.drive import StoppedError
+from ..runtime.hold import Hold
 from ..runtime.records import Lease
 from ..runtime.store import Store, StoreError, VersionConflict
 from ..runtime.tool import Tool
@@ -46,6 +47,8 @@ def refused(error: Exception) -> Answer:
 
 LOST: Final = refused(StoreError("no answer"))
 """What a store answers that may have done everything, or nothing."""
+DOWN: Final = refused(StoreError("down"))
+"""The same of a store that stays down while the worker is asked to let go of its job: otherwise it would ask for ever."""
 
 
 class _Reached(BaseException):
@@ -87,6 +90,7 @@ class _Given:
     ) -> None:
         self._given, self._next, self._time, self._looks, self._reached = given, 0, started, looks, reached
         self.lease: Lease | None = None
+        self.hold = Hold()
 
     def now(self) -> float:
         """The time at which the driver went on after the last answer."""
@@ -102,6 +106,7 @@ class _Given:
             self._next += 1
         if isinstance(answer.value, Lease):
             self.lease = answer.value
+        self.hold.let_go |= answer is DOWN
         return answer.given()
 
 
@@ -133,7 +138,7 @@ class Turns:
         A command that got no answer is repeated, and a driver that has its answer then goes on as if it had come at once: so it
         is taken for one that had it at once (T-WRITE). A test goes both ways.
         """
-        while self._turns[turn].answer is LOST and answer is not LOST:
+        while self._turns[turn].answer is LOST and answer not in (LOST, DOWN):
             turn = self._turns[turn].before
         return self._reach(self._turns[turn].owner, turn, answer, at, onward)
 
@@ -196,7 +201,7 @@ class Turns:
         ports = Ports(cast("Store", replay), lambda seconds: None)
         worker = Worker(f"worker-{owner}", self._tools, TTL)
         try:
-            drive.run(worker, ports, JOB, replay.perform)
+            drive.run(worker, ports, JOB, replay.perform, replay.hold)
             come_to(None)
         except _Reached:
             pass

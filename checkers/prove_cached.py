@@ -6,13 +6,13 @@ from ..model.invariant import Clause
 from ..model.machine import Machine
 from .proof_cache import Book, question_key
 from .prove_encode import Encoding, assumed
-from .prove_fleet import solve_fleet
 from .prove_fleet_encode import State
+from .prove_fleet_solve import solve_fleet
 from .prove_solve import Obligation, Progress, Result, solve
 
 
 class CachedSolver:
-    """`prove_solve.solve` and `prove_fleet.solve_fleet`, over a book of answers.
+    """`prove_solve.solve` and `prove_fleet_solve.solve_fleet`, over a book of answers.
 
     asked, reused: how many questions went to Z3, and how many did not; oldest: when the oldest reused answer was given.
     """
@@ -45,7 +45,7 @@ class CachedSolver:
         budget: int,
         progress: Progress | None = None,
     ) -> Iterator[Result]:
-        """As `prove_fleet.solve_fleet`; what is known is not asked."""
+        """As `prove_fleet_solve.solve_fleet`; what is known is not asked."""
         free = "\n".join(state.declarations())
         bound = "\n".join([free, *known])
         keys = [question_key(free if o.free else bound, o.goal, o.expected, budget) for o in obligations]

@@ -22,7 +22,7 @@ from ..model.contract_rows import KINDS
 from ..model.contract_step import INTERFACE
 from ..model.machine import Rule
 from ..model.step import SET
-from .explore import Engine, Space
+from .explore import Space
 from .traces import trace_to
 
 View = tuple[str, str]  # what the step's records say, and its effect
@@ -114,10 +114,9 @@ def _compare(
     taken: Counter[str] = Counter()
     first: dict[tuple[str, str], int] = {}
     moves: set[Move] = set()
-    engine = Engine(space.machine)
     for state in space.parents:
         before = look(state)
-        for delta, index in engine.steps(state):
+        for delta, index in space.engine.steps(state):
             rule, after = space.machine.rules[index], look(state ^ delta)
             move = before, after
             does = wrong(rule, state, state ^ delta)

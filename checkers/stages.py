@@ -219,9 +219,10 @@ def traces(campaign: Campaign) -> Item:
 
 def walk(context: Context) -> Found:
     """Model and runtime in lockstep over random histories."""
+    from .conform import substantial
     from .conform import walk as walk_together
 
-    item = walk_together(context.profile, context.seed)
+    item = substantial(walk_together(context.profile, context.seed))
     return Found(items={name: [item] for name in PROVED})
 
 

@@ -19,7 +19,7 @@ its properties hold for any number of workers; every weakly fair run comes to re
 so is the class of observations at which no recovery is right; nothing here checks it."""
 
 P5: Final = Property("P5", "A write below a store's fence changes nothing in that store.")
-"""What is said of each write by each worker, rather than of a state: `checkers/prove_fleet.py` writes it out."""
+"""What is said of each write by each worker, rather than of a state: `checkers/prove_fleet_obligations.py` writes it out."""
 
 PROPERTY_BY_ID: Final[dict[str, Property]] = {**BY_ID, P5.id: P5, **CONTRACT_BY_ID, **SEMANTICS_BY_ID}
 """Every property that a claim may name: the tool step's, the contract's, and those of gate, compensation and recorded value."""

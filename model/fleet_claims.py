@@ -62,10 +62,12 @@ def _any(claim: Claim, properties: tuple[str, ...]) -> Claim:
     needed = tuple(a for a in claim.assumptions if a != "A-ONE-WORKER")
     more = {"P9": ("A-REGISTRY",), "P10": ("A-INTERFACE",)}.get(claim.id, ())
     assumed = (*needed, "A-COPIES", *(("A-TOKEN",) if "A-QUERY" in needed else ()), *more)
+    # P7 forbids no state, only what a step takes back: the search of two workers has no state to look for.
+    methods = ("prove",) if claim.id == "P7" else ("prove", "explore")
     sentence = f"For any number of workers, claims and crashes: {claim.sentence[0].lower()}{claim.sentence[1:]}"
     return replace(
         claim, id=f"{claim.id}-ANY", sentence=sentence, policy=FLEET, kind="fleet", properties=properties,
-        assumptions=assumed, methods=("prove", "explore"), expected="PROVED",
+        assumptions=assumed, methods=methods, expected="PROVED",
     )  # fmt: skip
 
 

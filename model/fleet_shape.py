@@ -1,7 +1,7 @@
 """What the fleet needs to know of a row machine beside its rows, and the protections that may be switched off.
 
 The rows of a machine were written for one worker. For many it has to be said in which store a durable field lies, where a request
-can leave from, and which look at the tool refuses older requests; nothing else. Everything else `fleet.py` reads off the rows.
+can leave from, and which look at the tool refuses older requests; nothing else. The rest is read off the rows.
 """
 
 from collections.abc import Mapping

@@ -16,6 +16,7 @@ from ..model.claims import ASSUMPTIONS, CLAIMS, Assumption, Claim
 from ..model.compensation import COMPENSATION_RULES, HARDENED_COMPENSATION
 from ..model.contract import RULES
 from ..model.contract_policy import HARDENED_CONTRACT
+from ..model.fleet_claims import FLEET
 from ..model.gate import GATE_RULES, HARDENED_GATE
 from ..model.policy import HARDENED
 from ..model.recorded import HARDENED_RECORDED, RECORDED_RULES
@@ -53,10 +54,11 @@ SPEAK_OF: Final = {
 """What a checker's verdict is about; the walk holds the two together, and an enumeration is of neither."""
 
 REGISTER: Final = Register(CLAIMS, ASSUMPTIONS)
-SHIPPED: Final = tuple(
-    policy.name for policy in (HARDENED, HARDENED_CONTRACT, HARDENED_GATE, HARDENED_COMPENSATION, HARDENED_RECORDED)
+SHIPPED: Final = (
+    *(p.name for p in (HARDENED, HARDENED_CONTRACT, HARDENED_GATE, HARDENED_COMPENSATION, HARDENED_RECORDED)),
+    FLEET,
 )
-"""The policies that the runtime ships: of a step, a contract, a gate, a compensation and a recorded value."""
+"""The policies that the runtime ships: of a step, a contract, a gate, a compensation, a recorded value; of several workers."""
 
 
 def figures(item: Item) -> list[tuple[str, str]]:

@@ -39,12 +39,16 @@ class Rest(NamedTuple):
 
 @dataclass
 class _Left:
-    """A job that was left: why, the pause (None where it cannot be run here at all), and the round that saw it last."""
+    """A job that was left: why, the pause (None where it cannot be run here at all), and the round that saw it last.
+
+    suspect: the version of its stream when it was found to be one (`drive.SuspectError`).
+    """
 
     why: str
     pause: Pause | None
     round: int
     rest: Rest | None = None
+    suspect: int | None = None
 
 
 class Backlog:
@@ -58,9 +62,10 @@ class Backlog:
         self._store = store
         self._lock = threading.Lock()
         self._left: dict[str, _Left] = {}
+        self._survived: set[str] = set()
         self._round = 0
         self._began = time.monotonic()
-        self._after = 0
+        self._after = self._far = 0
         self._amid = False
         self._lost = self._lost_before = 0
 
@@ -77,8 +82,11 @@ class Backlog:
 
     @property
     def overdue(self) -> bool:
-        """Whether the round has gone on for so long that the oldest jobs, some of them free by now, are to be looked at again."""
-        return time.monotonic() - self._began > LONGEST_ROUND
+        """Whether the round has gone on for so long that the oldest jobs, some of them free by now, are to be looked at again.
+
+        Counted from where the round before came to its end: jobs behind very many that are left would never be reached.
+        """
+        return self._after > self._far and time.monotonic() - self._began > LONGEST_ROUND
 
     def cannot_run(self, job_id: str, why: str) -> None:
         """Leave a job alone, for as long as this process lives: plans and tools do not change meanwhile."""
@@ -110,6 +118,31 @@ class Backlog:
         with self._lock:
             self._left[job_id] = _Left(why, Pause(0, 0.0), self._round, rest)
 
+    def suspect(self, job_id: str, why: str, version: int) -> None:
+        """Leave a job until nothing else is to be done, or somebody writes an event of it."""
+        with self._lock:
+            self._left[job_id] = _Left(why, Pause(0, 0.0), self._round, suspect=version)
+
+    def is_suspect(self, job_id: str, version: int | None = None) -> bool:
+        """Whether a job was left as a suspect. version: of its stream now; when that has grown, it is none any more."""
+        with self._lock:
+            left = self._left.get(job_id)
+            if left is None or left.suspect is None:
+                return False
+            if version is not None and version != left.suspect:
+                left.suspect = None
+            return left.suspect is not None
+
+    def survive(self, job_id: str) -> None:
+        """This process has had a turn on a job, and lives: as long as the job is left, it is no suspect here."""
+        with self._lock:
+            self._survived.add(job_id)
+
+    def survived(self, job_id: str) -> bool:
+        """Whether this process has survived a turn on a job that it left."""
+        with self._lock:
+            return job_id in self._survived
+
     def rest(self, job_id: str) -> Rest | None:
         """What a job waits for, if it was left for that."""
         with self._lock:
@@ -120,6 +153,7 @@ class Backlog:
         """A turn brought the job to rest: nothing is held against it."""
         with self._lock:
             self._left.pop(job_id, None)
+            self._survived.discard(job_id)
 
     def pause(self, job_id: str) -> Pause | None:
         """The pause of a job: none left where it was not let go of; None where it cannot be run here."""
@@ -147,12 +181,15 @@ class Backlog:
 
     def passed(self, job: OpenJob) -> None:
         """This round has dealt with a job, and comes to those after it next."""
+        if self._after <= self._far < job.seq:
+            self._began = time.monotonic()
         self._after = job.seq
 
     def next_round(self) -> None:
         """The round has come to its end: the next begins with the oldest job."""
-        self._after, self._amid, self._began = 0, False, time.monotonic()
+        self._after, self._far, self._amid, self._began = 0, self._after, False, time.monotonic()
         with self._lock:
             self._round += 1
             self._lost, self._lost_before = 0, self._lost
             self._left = {job_id: left for job_id, left in self._left.items() if left.round >= self._round - 1}
+            self._survived &= self._left.keys()

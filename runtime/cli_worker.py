@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .workers import Pace, Workers
 
 COMPLETED, ABANDONED, BAD_INPUT = 0, 1, 2
+SHORTEST_LEASE: Final = 1.0
+"""Seconds: a commit on a busy disk takes tenths of one, and a lease has to outlast several, and a heartbeat that comes late; one
+that ends between the barrier and the request parks the job, unexecuted."""
 LONGEST: Final = 1e6
 """Seconds, some eleven days: more of a lease, a poll or a grace is a mistake, and infinity ends the threads that wait for it."""
 MOST: Final = 1000
@@ -44,7 +47,9 @@ def worker(args: argparse.Namespace) -> int:
         metrics = _metrics(args)
         with _observer(args, metrics) as observer:
             if args.once:
-                return BAD_INPUT if work_once(store, registry, ttl=args.ttl, observer=observer) else COMPLETED
+                return (
+                    BAD_INPUT if work_once(store, registry, stop=stop, ttl=args.ttl, observer=observer) else COMPLETED
+                )
             if args.until_idle:
                 left = work_until_idle(store, registry, stop=stop, ttl=args.ttl, observer=observer)
                 return BAD_INPUT if left else COMPLETED
@@ -83,11 +88,13 @@ def _pace(args: argparse.Namespace) -> "Pace":
     """How to work; CommandError for what cannot be."""
     from .workers import Pace
 
-    for option in ("poll", "ttl"):
-        if not 0 < getattr(args, option) <= LONGEST:
-            raise CommandError(
-                f"--{option} {getattr(args, option)}: give a number of seconds above 0, up to {LONGEST:.0f}"
-            )
+    if not 0 < args.poll <= LONGEST:
+        raise CommandError(f"--poll {args.poll}: give a number of seconds above 0, up to {LONGEST:.0f}")
+    if not SHORTEST_LEASE <= args.ttl <= LONGEST:
+        raise CommandError(
+            f"--ttl {args.ttl}: give a number of seconds, {SHORTEST_LEASE:g} to {LONGEST:.0f}; a lease has to outlast several"
+            " writes of the store, or jobs park unexecuted"
+        )
     if not 0 <= args.grace <= LONGEST:
         raise CommandError(f"--grace {args.grace}: give a number of seconds, 0 to {LONGEST:.0f}")
     if not 1 <= args.concurrency <= MOST:

@@ -212,7 +212,7 @@ class Execute:
         try:
             answer = _call(self.tool, deepcopy(self.args), context)
         except PartialEffectError as error:
-            answer, failed = error.result, str(error) or "the step failed after its effect"
+            answer, failed = error.result, _text(str(error)) or "the step failed after its effect"
         result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
         return replace(_storable(result.output, result.external_id, result.state_changes), failed=failed)
 
@@ -220,15 +220,22 @@ class Execute:
 def _words(error: BaseException) -> str:
     """What an error says; a plain `NoEffectError` needs no name."""
     words = str(error) or "no effect"
-    return words if type(error) is NoEffectError else f"{type(error).__name__}: {error}"
+    return _text(words if type(error) is NoEffectError else f"{type(error).__name__}: {error}")
+
+
+def _text(words: str) -> str:
+    """Words as every store can hold them: what a far server has said may contain NUL, or half of a surrogate pair."""
+    return words.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = ()) -> Stored:
     """A tool's answer as the stores will give it back, and apart from what the tool still holds of it."""
     if not isinstance(external_id, str | None):
         raise TypeError(f"external_id must be a string or None, not {type(external_id).__name__}")
-    answer = [output, list(state_changes)]
-    output, changes = decode(encode(answer))
+    if external_id and "\0" in external_id:
+        raise ValueError("external_id must not contain NUL, which PostgreSQL cannot hold")
+    answer = [output, external_id, list(state_changes)]
+    output, external_id, changes = decode(encode(answer))
     return Stored(output, external_id, tuple(changes))
 
 
@@ -259,9 +266,9 @@ class CallModel:
             answer = self.provider.complete(self.request)
             response, model = decode(encode([answer.response, answer.model]))
         except LlmError as error:
-            return error
+            return LlmError(_text(str(error)), error.retry_after)
         except (Exception, SystemExit) as error:
-            return LlmError(f"{type(error).__name__}: {error}")
+            return LlmError(_text(f"{type(error).__name__}: {error}"))
         return LlmAnswer(response, model)
 
 

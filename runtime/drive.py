@@ -1,13 +1,14 @@
 """The driver: performs what the protocol core yields, and repeats what got no definite answer (T-WRITE)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 from .commands import Acquire, Append, CallModel, Command, Execute, Fence, Pause, Ports, Query, Renew, Verify
 from .hold import Hold
 from .job import resume, work
-from .records import NEUTRAL, Lease
+from .records import NEUTRAL, Event, Lease
 from .store import StaleEpoch, StoreError, VersionConflict
 from .turn import End, Worker
 
@@ -15,6 +16,22 @@ Perform = Callable[[Command, Ports], Any]
 
 REPETITIONS: Final = 8
 """How often a write without a definite answer is repeated before the worker lets go of the job."""
+ANSWERS: Final = frozenset(
+    {
+        "put_effect",
+        "append_finished",
+        "append_committed",
+        "commit",
+        "append_no_effect",
+        "append_unknown",
+        "record_input",
+    }
+    | {"append_compensated", "append_compensation_failed"}
+)
+"""Writes of what nobody but this worker knows: an answer of the world. Lost, it leaves an open attempt. So they are repeated
+until their answer is definite, the lease is another's, or the turn is asked to let go (decision 027)."""
+SUSPECT: Final = 3
+"""From how many claims on a job is a suspect: none since the last event that a worker wrote has led to another one."""
 AT_REST: Final = frozenset({"append_waiting", "park"})
 """Writes that let go of a job until somebody speaks: never rebased, since what was said before them has to be heard first."""
 BEGINNINGS: Final = (Acquire, CallModel, Fence, Pause, Query, Verify)
@@ -22,6 +39,8 @@ BEGINNINGS: Final = (Acquire, CallModel, Fence, Pause, Query, Verify)
 an answer is in memory that is not recorded yet."""
 FIRST_PAUSE: Final = 0.01
 """Seconds before the first repetition; each further one waits twice as long."""
+BETWEEN: Final = 2.0
+"""Seconds between two rounds of repetitions, where there is more than one: the longest pause that is made."""
 
 
 class StoppedError(Exception):
@@ -44,6 +63,17 @@ class PausedError(StoppedError):
         self.until, self.version, self.looked = until, version, looked
 
 
+class SuspectError(StoppedError):
+    """The worker let go of a job that workers have claimed again and again without a word: something may have ended them.
+
+    version: of the job's stream, when that was found.
+    """
+
+    def __init__(self, claims: int, lease: Lease, version: int) -> None:
+        super().__init__(f"claimed {claims} times since a worker last wrote an event of it", lease)
+        self.version = version
+
+
 def perform(command: Command, ports: Ports) -> Any:
     """Perform a command once. Checkers wrap this function to strike at a boundary; production has no trigger."""
     return command.perform(ports)
@@ -59,7 +89,7 @@ def run(
     """
     hold, version = hold or Hold(), 0
     protocol, reply = work(worker, job_id), None
-    ports = recording(ports, perform, hold.current)
+    ports = recording(ports, perform, hold.current, lambda: not hold.let_go)
     while True:
         try:
             command = protocol.send(reply)
@@ -74,7 +104,7 @@ def run(
                 lease = hold.take(tend(lease, worker, command, ports, perform))
             if isinstance(command, Pause):
                 rest(command, ports, perform, hold, version)
-            reply = None if isinstance(command, Pause) else persist(command, ports, perform)
+            reply = None if isinstance(command, Pause) else settle(command, worker, ports, perform, hold)
         except VersionConflict:
             # Somebody wrote what matters: what this turn knows is old. Read again, under the same lease.
             held = hold.lease
@@ -86,7 +116,18 @@ def run(
             raise StoppedError(f"let go at {command.boundary}: {error}", hold.lease) from error
         if isinstance(reply, Lease):
             hold.take(reply)
+        if command.boundary == "fence_events" and hold.wary and hold.lease is not None:
+            beware(hold.lease, reply or ())
         version = _version(command, reply, version)
+
+
+def beware(lease: Lease, events: Iterable[Event]) -> None:
+    """Raise SuspectError for a job that was claimed time and again since a worker last wrote an event of it."""
+    version = written = 0
+    for event in events:
+        version, written = event.version, max(written, event.epoch or 0)
+    if lease.epoch - written >= SUSPECT:
+        raise SuspectError(lease.epoch - written, lease, version)
 
 
 def _version(command: Command, reply: Any, before: int) -> int:
@@ -106,8 +147,15 @@ def rest(pause: Pause, ports: Ports, perform: Perform, hold: Hold, version: int)
         raise PausedError(hold.lease, until, version, pause.looked)
 
 
-def recording(ports: Ports, perform: Perform, lease: Callable[[], Lease | None]) -> Ports:
+def recording(
+    ports: Ports,
+    perform: Perform,
+    lease: Callable[[], Lease | None],
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> Ports:
     """The ports, with a way to make an input durable while a tool runs: by the same rules as every other append (T-WRITE).
+
+    may_go_on: whether a write without an answer is repeated beyond its budget. It is not once the lease has run out.
 
     A StoreError must not reach whoever repeats commands, since an execution is never repeated: it is a StoppedError here. So is a
     lease that ran out meanwhile: what the tool is not told it sends no request with, so the expiry bounds the last one (T-QUIET).
@@ -123,7 +171,7 @@ def recording(ports: Ports, perform: Perform, lease: Callable[[], Lease | None])
             if held is not None and ran_out(held):
                 # No write under a lease that is another's: the store refuses this once a newer one was given. It extends nothing.
                 persist(Renew(held, 0.0), ports, perform)
-            version: int = persist(command, ports, perform)
+            version: int = insist(command, ports, perform, lambda: may_go_on() and not ran_out(lease()))
             held = lease()
         except (StaleEpoch, StoreError) as error:
             raise StoppedError(f"let go at {command.boundary}: {error}", held) from error
@@ -153,8 +201,37 @@ def tend(lease: Lease, worker: Worker, command: Command, ports: Ports, perform: 
     return lease
 
 
+def settle(command: Command, worker: Worker, ports: Ports, perform: Perform, hold: Hold) -> Any:
+    """Perform a command until its answer is definite: within the budget, or for as long as this worker alone has an answer."""
+
+    def go_on() -> bool:
+        if hold.let_go:
+            return False
+        lease = hold.current()
+        if lease is not None:
+            with suppress(StoreError):  # the store is down still
+                hold.take(tend(lease, worker, command, ports, perform))
+        return True
+
+    return insist(command, ports, perform, go_on)
+
+
+def insist(command: Command, ports: Ports, perform: Perform, go_on: Callable[[], bool]) -> Any:
+    """Perform a command until its answer is definite: one that holds an answer in further rounds, too, while `go_on` says so."""
+    while True:
+        try:
+            return persist(command, ports, perform)
+        except StoreError:
+            if command.boundary not in ANSWERS or not go_on():
+                raise
+        ports.sleep(BETWEEN)
+
+
 def persist(command: Command, ports: Ports, perform: Perform) -> Any:
-    """Perform a command until its answer is definite; an append that only neutral events overtook is rebased (T-WRITE)."""
+    """Perform a command until its answer is definite; an append that only neutral events overtook is rebased (T-WRITE).
+
+    Raises StoreError when the budget of repetitions is used up.
+    """
     pause = FIRST_PAUSE
     for attempt in range(REPETITIONS + 1):
         try:

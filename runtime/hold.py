@@ -13,10 +13,11 @@ class Hold:
 
     Safe between threads. The turn takes the lease and looks at it; the heartbeat renews it; a stop asks the turn to let go.
     patience: the longest pause that the turn makes with its lease held, in seconds; asked before a pause and after it.
+    wary: whether the turn lets go of a suspect (`drive.SuspectError`).
     """
 
-    def __init__(self, patience: Callable[[], float] = lambda: math.inf) -> None:
-        self.patience = patience
+    def __init__(self, patience: Callable[[], float] = lambda: math.inf, wary: bool = False) -> None:
+        self.patience, self.wary = patience, wary
         self._lock = threading.Lock()
         self._renewing = threading.Lock()
         self._lease: Lease | None = None

@@ -17,8 +17,10 @@ _REMEDY: Final = {
     "28": _LOGIN,
     "3D": _DATABASE,
     "3F": _CHANGED,
-    "42501": "this user may not do that: give it the rights (CREATE on the database, or ownership of schema crashwindow)",
+    "42501": "this user may not: give it the rights (CONNECT and CREATE on the database, or ownership of schema crashwindow)",
     "42": _CHANGED,
+    "parameters": "libpq takes no such parameters: check those after the question mark, the PG… variables and the service file",
+    "unencrypted": "the server offers no encryption: set ssl=on there, with a certificate, or leave out sslmode",
     "XX001": _DAMAGED,
     "XX002": _DAMAGED,
 }
@@ -27,14 +29,8 @@ _REMEDY: Final = {
 _INPUT: Final = ("22", "23", "54")
 """Classes of errors of the value that was to be written."""
 
-_AT_LOGIN: Final = {
-    "password authentication failed": _LOGIN,
-    "no password supplied": _LOGIN,
-    "no pg_hba.conf entry": _LOGIN,
-    "role ": _LOGIN,
-    "database ": _DATABASE,
-}
-"""libpq gives no SQLSTATE where a connection is refused: the server's words, after FATAL, tell what no repetition mends."""
+_AT_LOGIN: Final = ("28", "3D", "42501", "parameters", "unencrypted")
+"""Those of them that can be the reason why nobody is let in. Others, such as too many connections, pass by themselves."""
 
 
 def translated(error: psycopg.Error | JSONDecodeError, name: str) -> Exception:
@@ -59,12 +55,15 @@ def translated(error: psycopg.Error | JSONDecodeError, name: str) -> Exception:
     return StoreError(f"{name}: {said} (SQLSTATE {code})")
 
 
-def translated_at_connect(error: psycopg.Error, name: str) -> Exception:
-    """The same where a connection was not made: StoreUnusableError where nobody is let in, else StoreError."""
+def translated_at_connect(error: psycopg.Error, name: str, code: str | None) -> Exception:
+    """The same where a connection was not made: StoreUnusableError where nobody is let in, else StoreError.
+
+    code: the SQLSTATE with which the server refused, or what `postgres_refusal` calls what libpq itself refused; None: unknown.
+    """
     said = _one_line(error)
-    for words, remedy in _AT_LOGIN.items():
-        if f"FATAL: {words}" in said:
-            return StoreUnusableError(f"{name}: {said}: {remedy}")
+    found = next((each for each in (code, code[:2]) if each in _AT_LOGIN), None) if code else None
+    if found:
+        return StoreUnusableError(f"{name}: {said}: {_REMEDY[found]}")
     return StoreError(f"{name}: cannot connect: {said}")
 
 

@@ -92,7 +92,9 @@ def prepare(session: Session, make: bool) -> None:
         version = _version(connection)  # another process may have been quicker
         _refuse_newer(session.name, version)
         if version == 0:
-            connection.execute("CREATE SCHEMA IF NOT EXISTS crashwindow")
+            # Not IF NOT EXISTS, which asks for CREATE on the database even where the schema is there.
+            if connection.execute("SELECT FROM pg_namespace WHERE nspname = 'crashwindow'").fetchone() is None:
+                connection.execute("CREATE SCHEMA crashwindow")
             connection.execute(
                 "CREATE TABLE schema_version (version bigint PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
             )

@@ -11,14 +11,15 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import psycopg
-from psycopg import conninfo
 from psycopg.pq import TransactionStatus
 
+from .postgres_address import address, reached, tried
 from .postgres_clock import LEAD, ServerClock, counter
 from .postgres_errors import translated, translated_at_connect
+from .postgres_refusal import refusal
 from .store import StoreError, StoreUnusableError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -45,7 +46,8 @@ CHECK_SECONDS: Final = 60.0
 _DURABLE: Final = frozenset({"on", "remote_write", "remote_apply"})
 _PROBE: Final = (
     "SELECT current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),"
-    " current_setting('server_encoding'), pg_is_in_recovery(), extract(epoch FROM clock_timestamp())::float8"
+    " current_setting('server_encoding'), pg_is_in_recovery(), extract(epoch FROM clock_timestamp())::float8,"
+    " EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('crashwindow') AND relpersistence = 'u')"
 )
 # What a reload of the server's configuration may not take back; and bounds, so that a paused client holds no lock for ever.
 _SETTINGS: Final = (
@@ -58,47 +60,16 @@ _SETTINGS: Final = (
 )
 
 
-_FORM: Final = (
-    "the PostgreSQL address cannot be read; its form is postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with special characters in"
-    " user and password percent-encoded (@ is %40, / is %2F), and parameters of libpq after a question mark"
-)
-
-
-class Address(NamedTuple):
-    """Where a database is: what to connect with, and what may be printed of it."""
-
-    connect_with: str
-    name: str
-
-
-def address(url: str) -> Address:
-    """The parts of a `postgresql://` address. ValueError, which does not repeat it (a password may be in it), for a bad one."""
-    try:
-        given: dict[str, Any] = conninfo.conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        raise ValueError(_FORM) from None
-    # What stands before an @ that was not encoded would be taken for a host, a port or a database, and be printed.
-    if any("@" in str(part) for part in (given.get("host"), given.get("dbname"))) or not _is_port(given.get("port")):
-        raise ValueError(_FORM)
-    host, port = given.get("host") or given.get("hostaddr") or "localhost", given.get("port") or 5432
-    name = f"postgresql://{host}:{port}/{given.get('dbname') or given.get('user') or ''}"
-    return Address(conninfo.make_conninfo(**{**_NETWORK, **given}), name)
-
-
-def _is_port(given: object) -> bool:
-    """Whether this is a port, several hosts' ports, or none."""
-    return given is None or all(port.isdecimal() for port in str(given).split(",") if port)
-
-
 class Session:
     """A bounded pool of connections to one database, in autocommit mode, for the threads of the process that made it.
 
     Each connection is checked when it is made, and one of them again once `CHECK_SECONDS` are over, however busy it is:
     StoreUnusableError unless acknowledged writes outlive a power loss. `clock` is the server's, as far as its answers tell.
+    `name`: where it really goes, without a password: the server that was reached last, until then what was asked for.
     """
 
     def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
-        self._connect_with, self.name = address(url)
+        self._connect_with, self.name, self._service = address(url, _NETWORK)
         self.clock: Final = ServerClock()
         self._pid = os.getpid()
         self._idle: deque[Connection] = deque()
@@ -146,7 +117,9 @@ class Session:
         try:
             connection = psycopg.connect(self._connect_with, autocommit=True)
         except psycopg.Error as error:
-            raise translated_at_connect(error, self.name) from error
+            self.name = (tried(error) if self._service else None) or self.name
+            raise translated_at_connect(error, self.name, refusal(self._connect_with, error)) from error
+        self.name = reached(connection)
         try:
             # First fixed, then looked at: a reload of the server's configuration may come between the two.
             connection.execute(_SETTINGS)
@@ -165,7 +138,7 @@ class Session:
         sent = counter()
         row = connection.execute(_PROBE).fetchone()
         assert row is not None
-        synchronous, fsync, full_pages, encoding, standby, time = row
+        synchronous, fsync, full_pages, encoding, standby, time, unlogged = row
         in_time = self.clock.note(sent, time)
         if synchronous not in _DURABLE or (fsync, full_pages) != ("on", "on"):
             raise StoreUnusableError(
@@ -173,6 +146,11 @@ class Session:
                 " synchronous_commit=on (or remote_write, remote_apply), fsync=on and full_page_writes=on: otherwise a power"
                 " loss takes back writes that were acknowledged, a started step looks as if it never began, and its effect can"
                 " happen twice. Remedy: leave these three settings at their defaults, for the server, the database and the user"
+            )
+        if unlogged:
+            raise StoreUnusableError(
+                f"{self.name}: tables of schema crashwindow are UNLOGGED: a crash of the server empties them, and their effects"
+                " can happen twice. Remedy: ALTER TABLE … SET LOGGED for each"
             )
         if standby:
             raise StoreUnusableError(

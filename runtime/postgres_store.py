@@ -68,12 +68,16 @@ class PostgresStore:
     ) -> None:
         self._given_now = now
         self._session = Session(url, connections)
-        self.name: Final = self._session.name
         try:
             prepare(self._session, make)
         except BaseException:
             self.close()
             raise
+
+    @property
+    def name(self) -> str:
+        """Where the database is, without a password."""
+        return self._session.name
 
     @property
     def session(self) -> Session:

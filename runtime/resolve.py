@@ -37,6 +37,8 @@ class Answer:
         """Raise ResolveError for an answer that could not be stored, or that nobody could judge later."""
         if not self.who.strip() or not self.evidence.strip():
             raise ResolveError("an answer names who gives it (--by) and on what evidence (--evidence)")
+        if "\0" in (self.external_id or ""):
+            raise ResolveError("the answer cannot be stored: its external id contains NUL")
         try:
             canonical([self.who, self.evidence, self.result, self.external_id])
         except NotCanonicalError as error:

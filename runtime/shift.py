@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import drive
 from .backlog import Backlog, Rest
-from .commands import Ports
+from .commands import Append, Command, Ports
 from .compensation import undoing_tool
-from .drive import PausedError, Perform, StoppedError
+from .drive import PausedError, Perform, StoppedError, SuspectError
 from .heartbeat import BEATS, Heartbeat
 from .history import History
 from .hold import Hold
@@ -41,8 +41,9 @@ log = logging.getLogger(__name__)
 class Shift:
     """One worker, under a name of its own, and what it shares with the others of its process: heartbeat and backlog.
 
-    sleep: how its turns wait before a write is repeated. observer: who is told of its turns and boundaries. stop: what ends a
-    backoff; a backoff longer than a heartbeat's interval ends the turn (decision 025).
+    sleep: how its turns wait before a write is repeated; without it a stop ends the repeating of answers at once (decision 027).
+    observer: who is told of its turns and boundaries. stop: what ends a backoff; a backoff longer than a heartbeat's interval
+    ends the turn (decision 025).
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Shift:
         backlog: Backlog | None = None,
         heart: Heartbeat | None = None,
         perform: Perform = drive.perform,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
         observer: Observer | None = None,
         stop: Stop | None = None,
     ) -> None:
@@ -60,24 +61,32 @@ class Shift:
         self.worker = worker
         self.observer = observer or Unobserved()
         self.perform = observed(perform, self.observer)
-        self.ports = Ports(store, sleep, contracts_of(store), rest=stop.wait if stop else None)
+        self.ports = Ports(store, sleep or self._sleep, contracts_of(store), rest=stop.wait if stop else None)
         self.backlog = backlog or Backlog(store)
         self.heart = heart or Heartbeat(self.ports, worker.ttl, self.perform)
 
-    def turn(self, job_id: str) -> End | None:
-        """Bring a job to rest; None when that is not possible now, and the backlog says why."""
-        hold = Hold(self._patience)
+    def turn(self, job_id: str, alone: bool = False, spoken: Callable[[], None] = lambda: None) -> End | None:
+        """Bring a job to rest; None when that is not possible now, and the backlog says why.
+
+        alone: whether nothing else is under way in this process, so that a suspect may be taken up. spoken: called once an
+        event of the job was written in this turn.
+        """
+        hold = Hold(self._patience, wary=not (alone or self.backlog.survived(job_id)))
         try:
             if not self.due(job_id):
                 return None
             with self.heart.watching(hold):
-                end = self.observer.turn(job_id, self.worker.owner, lambda: self._run(job_id, hold))
-        except PausedError as pause:
+                end = self.observer.turn(job_id, self.worker.owner, lambda: self._run(job_id, hold, spoken))
+        except SuspectError as suspect:
             self._release(hold)
+            self._suspects(job_id, suspect)
+            return None
+        except PausedError as pause:
+            self._survive(job_id, hold)
             self._rests(job_id, Rest(pause.until, pause.version, pause.looked))
             return None
         except (StoppedError, StoreError) as error:
-            self._release(hold)
+            self._survive(job_id, hold)
             self.backlog.try_later(job_id, str(error))
             self._say_left(job_id, str(error))
             return None
@@ -102,10 +111,32 @@ class Shift:
             return False
         return True
 
-    def _run(self, job_id: str, hold: Hold) -> End:
+    def _run(self, job_id: str, hold: Hold, spoken: Callable[[], None]) -> End:
         rest = self.backlog.rest(job_id)
         worker = replace(self.worker, looked=rest.looked if rest else 0)
-        return drive.run(worker, self.ports, job_id, self.perform, hold)
+
+        def performing(command: Command, ports: Ports) -> Any:
+            reply = self.perform(command, ports)
+            if isinstance(command, Append):
+                spoken()
+            return reply
+
+        return drive.run(worker, self.ports, job_id, performing, hold)
+
+    def _suspects(self, job_id: str, suspect: SuspectError) -> None:
+        """Leave a job that may end whoever takes it up."""
+        why = (
+            f"a suspect: {suspect}; what its recovery asks first (a tool's query, a verifier, a model) may end the process."
+            " It is taken up alone, when nothing else is to be done. Remedy: mend that call (docs/workers.md, Suspects)"
+        )
+        self.backlog.suspect(job_id, why, suspect.version)
+        self._say_left(job_id, why)
+
+    def _sleep(self, seconds: float) -> None:
+        """Before a write is repeated. Where no grace says how long, whoever is asked to stop insists no longer."""
+        time.sleep(seconds)
+        if self._stop and self._stop.requested:
+            self.heart.let_go()
 
     def _patience(self) -> float:
         """The longest pause within a turn, in seconds: what costs no heartbeat. None is made when a stop was asked for."""
@@ -127,6 +158,12 @@ class Shift:
         said = f"{end.status}: {end.reason}" if end.reason else end.status
         log.info("job %s: %s", job_id, said, extra=self._about(job_id))
         return end
+
+    def _survive(self, job_id: str, hold: Hold) -> None:
+        """A turn let go of a job that it held."""
+        self._release(hold)
+        if hold.lease is not None:
+            self.backlog.survive(job_id)
 
     def _release(self, hold: Hold) -> None:
         """Drop the lease of a turn that is over: nothing is being sent any more. A newer holder's is not touched.

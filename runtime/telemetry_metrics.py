@@ -7,6 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from .commands import Command, Execute, Outcome
+from .drive import SuspectError
 from .telemetry import answer_of
 from .turn import End
 
@@ -31,13 +32,16 @@ class Metrics:
         self._running = Gauge("crashwindow_running_turns", "Turns under way", registry=self._registry)
 
     def turn(self, job_id: str, owner: str, call: Callable[[], End]) -> End:
-        """One turn, counted by its end; `let go` where there is none."""
+        """One turn, counted by its end; `let go` where there is none, `suspect` where the job may have ended other workers."""
         how = "let go"
         with self._running.track_inprogress():
             try:
                 end = call()
                 how = end.status
                 return end
+            except SuspectError:
+                how = "suspect"
+                raise
             finally:
                 self._turns.labels(how).inc()
 

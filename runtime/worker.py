@@ -39,7 +39,7 @@ def work_until_idle(
             stop.wait(min(wait, LOOK))
             for job_id in ready:
                 if not stop.requested:
-                    shift.turn(job_id)
+                    shift.turn(job_id, alone=shift.backlog.is_suspect(job_id))
     return shift.backlog.left
 
 
@@ -47,22 +47,30 @@ def work_once(
     store: Store,
     registry: Registry,
     owner: str | None = None,
+    stop: Stop | None = None,
     ttl: float = Worker.ttl,
     observer: Observer | None = None,
 ) -> dict[str, str]:
     """One turn, on the oldest open job that can be run; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift = Shift(store, worker_with(registry, owner or owner_id(), ttl), observer=observer)
+    shift = Shift(store, worker_with(registry, owner or owner_id(), ttl), observer=observer, stop=stop)
     with shift.heart:
-        for job_id in survey(shift)[0]:
-            if shift.due(job_id):
-                shift.turn(job_id)
-                break
+        ready = survey(shift)[0]
+        # Suspects only where there is nothing else.
+        turns = ((job_id, alone) for alone in (False, True) for job_id in ready)
+        for job_id, alone in turns:
+            if alone <= shift.backlog.is_suspect(job_id) and shift.due(job_id):
+                shift.turn(job_id, alone)
+                if not shift.backlog.is_suspect(job_id):
+                    break
     return shift.backlog.left
 
 
 def survey(shift: Shift, tries: float = float("inf")) -> tuple[list[str], float | None]:
-    """The jobs that are ready for a turn, and the seconds until the next may be: None when none is left to try."""
+    """The jobs that are ready for a turn, and the seconds until the next may be: None when none is left to try.
+
+    A suspect is ready where no other job is, and one at a time.
+    """
     after = relay(shift.ports, shift.perform)
     while after:
         after = relay(shift.ports, shift.perform, after)
@@ -73,9 +81,11 @@ def survey(shift: Shift, tries: float = float("inf")) -> tuple[list[str], float 
             pause = backlog.pause(job.job_id)
             if pause is not None and pause.times < tries:
                 waiting[job.job_id] = backlog.wait(job, now)
+                backlog.is_suspect(job.job_id, job.version)
             backlog.passed(job)
     ready = [job_id for job_id, seconds in waiting.items() if seconds == 0]
-    return ready, min(waiting.values()) if waiting else None
+    others = [job_id for job_id in ready if not backlog.is_suspect(job_id)]
+    return others or ready[:1], min(waiting.values()) if waiting else None
 
 
 def work_on(shift: Shift, job_id: str, stop: Stop) -> str | None:
@@ -87,7 +97,7 @@ def work_on(shift: Shift, job_id: str, stop: Stop) -> str | None:
             if stop.requested:
                 break
             stop.wait(min(rest.until - store.now(), LOOK))
-        elif shift.turn(job_id) is None and shift.backlog.rest(job_id) is None:
+        elif shift.turn(job_id, alone=True) is None and shift.backlog.rest(job_id) is None:
             break
     else:
         return None

@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from . import drive
@@ -70,6 +71,8 @@ class Workers:
         self._queue: queue.Queue[str | None] = queue.Queue(QUEUED * self.pace.concurrency)
         self._in_hand: set[str] = set()
         self._lock = threading.Lock()
+        self._suspect: str | None = None  # the oldest suspect that this round has come to
+        self._alone: str | None = None  # a suspect at hand, which has not spoken yet: nothing else is begun
         self._news = threading.Event()
         self._round_due = self._relay_due = 0.0
         self._relayed = 0
@@ -139,23 +142,26 @@ class Workers:
         """Fill the queue, and say for how long to rest, where nothing happens before: in seconds."""
         try:
             self._relay()
-            while not self._queue.full():
+            while not self._queue.full() and self._alone is None:
                 if not self.backlog.amid and time.monotonic() < self._round_due:
                     break
                 self._read_on()
         except StoreError as error:
             log.warning("the store gave no answer: %s", error)
             return self.pace.poll
-        if self.backlog.amid or self._queue.full():
+        if self.backlog.amid or self._queue.full() or self._alone is not None:
             return self.pace.poll
         return max(0.0, self._round_due - time.monotonic())
 
     def _read_on(self) -> None:
         """Queue what is ready of the next page, as far as there is room: oldest first, unless other processes do the same."""
         if self.backlog.overdue:
-            self.backlog.next_round()
+            self._next_round()
         page, now = self.backlog.page(), self._store.now()
-        ready = [job.job_id for job in page if job.free_at <= now and self.backlog.wait(job, now) == 0]
+        free = [job for job in page if job.free_at <= now and self.backlog.wait(job, now) == 0]
+        suspects = [job.job_id for job in free if self.backlog.is_suspect(job.job_id, job.version)]
+        ready = [job.job_id for job in free if job.job_id not in suspects]
+        self._suspect = next(iter(suspects), None) if self._suspect is None else self._suspect
         if self.backlog.contended:
             random.shuffle(ready)
         for job_id in ready:
@@ -165,7 +171,8 @@ class Workers:
         if page:
             self.backlog.passed(page[-1])
         else:
-            self.backlog.next_round()
+            self._put_alone()
+            self._next_round()
             self._round_due = time.monotonic() + self.pace.poll
 
     def _put(self, job_id: str) -> None:
@@ -175,6 +182,20 @@ class Workers:
                 return
             self._in_hand.add(job_id)
             self._queue.put_nowait(job_id)
+
+    def _put_alone(self) -> None:
+        """At the end of a round: queue a suspect, if all else is done. Should it end this process, it ends nothing else."""
+        with self._lock:
+            if self._suspect is None or self._in_hand or self._stop.requested:
+                return
+            self._alone = self._suspect
+            self._in_hand.add(self._suspect)
+            self._queue.put_nowait(self._suspect)
+        log.warning("job %s: a suspect is taken up, alone", self._suspect, extra={"job": self._suspect})
+
+    def _next_round(self) -> None:
+        self._suspect = None
+        self.backlog.next_round()
 
     def _relay(self) -> None:
         if time.monotonic() >= self._relay_due:
@@ -211,13 +232,20 @@ class Workers:
             while (job_id := self._queue.get()) is not None:
                 self._news.set()  # there is room
                 if not self._stop.requested:
-                    shift.turn(job_id)
+                    shift.turn(job_id, job_id == self._alone, partial(self._spoken, job_id))
                 with self._lock:
                     self._in_hand.discard(job_id)
+                self._spoken(job_id)
         except BaseException as error:
             # A tool asked for the end of the process: it must not lose a thread in silence instead.
             self._failed = error
             self._stop.requested = True
+
+    def _spoken(self, job_id: str) -> None:
+        """A turn has written an event, or has ended: if its job was a suspect, others may be begun again."""
+        if self._alone == job_id:
+            self._alone, self._round_due = None, 0.0
+            self._news.set()
 
     def _listen(self, wakes: Wakes) -> None:
         """Begin a round at once where jobs are announced. Nobody waits for this thread: a stop may find it in a long wait."""

@@ -7,7 +7,8 @@ idempotent, parked when its outcome is unknown. The proofs are not restricted so
 from dataclasses import replace
 from typing import Final
 
-from ..model.fleet import Fleet, build_fleet
+from ..model.fleet import Fleet
+from ..model.fleet_build import build_fleet
 from ..model.fleet_semantics import COMPENSATION_SHAPE, GATE_SHAPE, staffed
 from ..model.fleet_shape import FENCED, PROTECTIONS, RECORDED_SHAPE, STEP_SHAPE, FleetPolicy
 from ..model.gate import build_gate

@@ -1,8 +1,10 @@
 """Complete searches of the step's machines for tests that only read them: each is made once in a process."""
 
+from dataclasses import replace
 from functools import cache
 
 from crashwindow.checkers.explore import Space, explore
+from crashwindow.model.machine import Machine, guard
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
 from crashwindow.scenarios.policies import POLICIES
@@ -12,3 +14,15 @@ from crashwindow.scenarios.policies import POLICIES
 def space_of(policy: str = HARDENED.name) -> Space:
     """The whole space of a policy's machine."""
     return explore(build(POLICIES[policy]))
+
+
+def narrowed(machine: Machine, **contract: str) -> Machine:
+    """The machine for tools with one contract: its runs are the whole machine's, a tenth of them or fewer.
+
+    What is found in it is there in the whole one; that something is nowhere has to be asked of the whole one.
+    """
+    others = [
+        guard(**{name: "|".join(v for v in machine.by_name[name].values if v != value)})
+        for name, value in contract.items()
+    ]
+    return replace(machine, impossible=(*machine.impossible, *others))

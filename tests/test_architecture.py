@@ -265,3 +265,11 @@ def test_the_root_is_a_floor_plan() -> None:
     tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
     assert ast.get_docstring(tree)
     assert len(tree.body) == 1
+
+
+def test_every_decision_has_a_number_of_its_own() -> None:
+    """A decision is cited by its number, so no two have one, and each file's title repeats its own."""
+    files = sorted((ROOT / "docs/decisions").glob("*.md"))
+    assert files
+    assert len({file.name[:3] for file in files}) == len(files)
+    assert all(file.read_text(encoding="utf-8").startswith(f"# {file.name[:3]}. ") for file in files)

@@ -360,6 +360,7 @@ def test_it_did_not_happen_is_refused_too_early(house: House) -> None:
         (["j", *ANSWER, "--happened", "--result", "NaN"], "NaN is not JSON"),
         (["j", *ANSWER, "--happened", "--result", "done"], "quote strings"),
         (["j", *ANSWER, "--happened", "--result", str(2**60)], "cannot be stored"),
+        (["j", *ANSWER, "--happened", "--result", "1", "--external-id", "a\0b"], "contains NUL"),
         (["j", *ANSWER, "--happened", "--result", "1", "--step", "other"], "it waits for 'step'"),
         (["k", *ANSWER, "--happened", "--result", "1"], "there is no job 'k'"),
         (["j", "--store", STORE, "--by", " ", "--evidence", "x", "--happened", "--result", "1"], "--by"),

@@ -946,3 +946,18 @@ def settled(house: House) -> None:
         operations.resolve(house.ports, house.tools, "exec-001", word)
     operations.resolve(house.ports, house.tools, "exec-001", replace(word, happened=True, result="half"))
     assert house.status("exec-001") == "completed"
+
+
+@pytest.mark.parametrize("name", [" ", "ali\0ce", "ali\ud800ce"])
+def test_a_name_that_some_store_cannot_hold_is_refused_on_all(house: House, name: str) -> None:
+    """Before any store is asked, whatever is said under it: PostgreSQL holds no NUL in a text, and nothing half a pair."""
+    asked(house)
+    waiting = house.contracts.sessions()[0], house.contracts.given("exec-002")
+    for say in (operations.approve, operations.deny, operations.cancel, operations.reopen):
+        with pytest.raises(ContractError, match="name"):
+            say(house.ports, "exec-002", name)
+    with pytest.raises(ContractError, match="name"):
+        operations.provide(house.ports, "exec-002", name, {})
+    with pytest.raises(ContractError, match="name"):
+        operations.supersede(house.ports, "exec-001", {"to": "carol"}, name)
+    assert (house.contracts.sessions()[0], house.contracts.given("exec-002")) == waiting

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from crashwindow.runtime.commands import Command, Ports, Query
-from crashwindow.runtime.drive import StoppedError, perform, run
+from crashwindow.runtime import drive
+from crashwindow.runtime.commands import Command, Execute, Ports, Query
+from crashwindow.runtime.drive import ANSWERS, StoppedError, perform, run
+from crashwindow.runtime.hold import Hold
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import submission
 from crashwindow.runtime.retry import RetryPolicy
@@ -17,6 +20,16 @@ from crashwindow.runtime.turn import Worker
 
 JOB = "job"
 PLAN = {"version": 1, "nodes": [{"id": n, "tool": "t", "args": {"n": n}, "depends_on": []} for n in ("a", "b")]}
+
+
+def no_effect(house: "House") -> Any:
+    """A tool that did nothing."""
+    raise NoEffectError("nothing happened")
+
+
+def no_answer(house: "House") -> Any:
+    """A tool that got no answer."""
+    raise TimeoutError("no answer")
 
 
 class House:
@@ -38,9 +51,9 @@ class House:
         """Let time pass."""
         self.time += seconds
 
-    def run(self, performing: Callable[[Command, Ports], Any] = perform) -> Any:
+    def run(self, performing: Callable[[Command, Ports], Any] = perform, hold: Hold | None = None) -> Any:
         """One turn."""
-        return run(self.worker, Ports(self.store, self.pass_time), JOB, performing)
+        return run(self.worker, Ports(self.store, self.pass_time), JOB, performing, hold)
 
 
 def test_a_lease_is_renewed_before_each_step_of_a_long_turn() -> None:
@@ -179,6 +192,8 @@ def test_a_tool_that_gives_up_does_not_end_the_worker(fault: BaseException) -> N
     [
         ToolResult("x", external_id=["no"]),  # type: ignore[arg-type]
         ToolResult("x", external_id=5),  # type: ignore[arg-type]
+        ToolResult("x", external_id="a\0b"),  # PostgreSQL could not settle the ledger with it
+        ToolResult("x", external_id="\ud800"),
         ToolResult({1, 2}),
         ToolResult("x", state_changes=(b"x",)),
     ],
@@ -186,6 +201,18 @@ def test_a_tool_that_gives_up_does_not_end_the_worker(fault: BaseException) -> N
 def test_an_answer_that_cannot_be_stored_is_unknown(answer: ToolResult) -> None:
     """The effect has happened and its result cannot be recorded as it is: nobody may guess, so the job is parked."""
     assert House(lambda _: answer).run().status == "parked"
+
+
+@pytest.mark.parametrize(("words", "stored"), [("refused\0!", r"refused\x00!"), ("refused\ud800!", r"refused\ud800!")])
+def test_words_that_no_store_can_hold_are_no_other_outcome(words: str, stored: str) -> None:
+    """A proof that nothing happened is recorded, whatever a far server said: PostgreSQL has no NUL, JSON no lone surrogate."""
+
+    def refuses(house: House) -> Any:
+        raise NoEffectError(words)
+
+    house = House(refuses)
+    assert house.run().status == "failed"
+    assert next(e.data["error"] for e in house.store.events(JOB) if "error" in e.data) == stored
 
 
 def test_state_changes_may_come_from_a_generator() -> None:
@@ -201,12 +228,115 @@ def test_a_store_that_never_answers_makes_the_worker_let_go() -> None:
     house = House(lambda _: "done")
 
     def dead(command: Command, ports: Ports) -> Any:
-        if command.boundary == "append_finished":
+        if command.boundary == "append_node_finished":
             raise StoreError("not known")
         return perform(command, ports)
 
-    with pytest.raises(StoppedError, match="append_finished"):
+    with pytest.raises(StoppedError, match="append_node_finished"):
         house.run(dead)
     assert not [e for e in house.store.events(JOB) if e.type in ("job_failed", "job_completed")]
     assert house.run().status == "completed"
     assert len(house.sent) == 2
+
+
+class Outage:
+    """A store that answers nothing but errors from a boundary on, for so many seconds of the house's time."""
+
+    def __init__(self, house: House, boundary: str, seconds: float) -> None:
+        self.house, self.boundary, self.seconds = house, boundary, seconds
+        self.until: float | None = None
+        self.during: Callable[[], object] = lambda: None
+
+    def __call__(self, command: Command, ports: Ports) -> Any:
+        """One command, if the store is up."""
+        if command.boundary == self.boundary and self.until is None:
+            self.until = self.house.time + self.seconds
+        if self.until is not None and self.house.time < self.until and not isinstance(command, Execute):
+            self.during()
+            raise StoreError("down")
+        return perform(command, ports)
+
+
+@pytest.mark.parametrize(
+    ("boundary", "answer", "end"),
+    [
+        ("put_effect", lambda _: "done", "completed"),
+        ("append_finished", lambda _: "done", "completed"),
+        ("append_committed", lambda _: "done", "completed"),
+        ("commit", lambda _: "done", "completed"),
+        ("append_no_effect", no_effect, "failed"),
+        ("append_unknown", no_answer, "parked"),
+    ],
+)
+def test_an_answer_outlives_an_outage_longer_than_its_lease(
+    boundary: str, answer: Callable[[House], Any], end: str
+) -> None:
+    """What this worker alone knows is repeated from memory until it is recorded: under one lease, asked for again (T-WRITE)."""
+    house = House(answer, retry=RetryPolicy(max_retries=0))
+    assert boundary in ANSWERS
+    assert house.run(Outage(house, boundary, 3600.0)).status == end
+    assert len(house.sent) == (2 if end == "completed" else 1)
+    assert house.store.jobs()[0].epoch == 1
+
+
+def test_with_one_budget_for_all_an_outage_parks_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the insisting is there for: without it the answer is thrown away, and a person is asked about it."""
+    monkeypatch.setattr(drive, "ANSWERS", frozenset())
+    house = House(lambda _: "done")
+    with pytest.raises(StoppedError, match="put_effect"):
+        house.run(Outage(house, "put_effect", 9.0))
+    house.time += 60.0
+    assert house.run().status == "parked"
+
+
+def test_without_an_answer_in_memory_the_budget_stays() -> None:
+    """Nothing is lost where nothing was answered yet: the job is let go, and another worker may have it."""
+    house = House(lambda _: "done")
+    with pytest.raises(StoppedError, match="acquire"):
+        house.run(Outage(house, "acquire", 3600.0))
+    assert house.time < 1010.0
+    assert house.sent == []
+
+
+def test_an_outage_in_which_another_worker_takes_the_job_ends_the_repeating() -> None:
+    """The look at the lease, once it ran out: the store gave a newer one, so the answer is no longer this worker's to write."""
+    house = House(lambda _: "done")
+    outage = Outage(house, "put_effect", 100.0)
+    outage.during = lambda: house.store.claim("another", 30.0, JOB) if house.time > 1090.0 else None
+    with pytest.raises(StoppedError, match="newer one was given"):
+        house.run(outage)
+    assert house.store.effects(JOB) == {}
+
+
+def test_whoever_is_asked_to_let_go_insists_no_longer() -> None:
+    """A stop whose grace is over ends the repeating within the round, and the lease is there to be released."""
+    house, hold = House(lambda _: "done"), Hold()
+    outage = Outage(house, "put_effect", float("inf"))
+
+    def stop() -> None:
+        hold.let_go = house.time > 1100.0
+
+    outage.during = stop
+    with pytest.raises(StoppedError, match="put_effect: down") as stopped:
+        house.run(outage, hold)
+    assert 1100.0 < house.time < 1110.0
+    assert stopped.value.lease is not None
+
+
+def test_an_input_is_insisted_on_while_the_lease_lasts() -> None:
+    """An outage shorter than the lease costs a tool nothing; after one that is longer it is told nothing, and nothing is sent."""
+    for seconds, calls in ((20.0, ["told", "told"]), (3600.0, [])):
+        house, told = House(lambda _: None), list[str]()
+
+        def asks(args: Any, context: ToolContext, told: list[str] = told) -> None:
+            context.now()
+            told.append("told")
+
+        house.worker = replace(house.worker, tools={"t": Tool("t", asks, "asks for the time")})
+        outage = Outage(house, "record_input", seconds)
+        if calls:
+            assert house.run(outage).status == "completed"
+        else:
+            with pytest.raises(StoppedError, match="record_input"):
+                house.run(outage)
+        assert told == calls

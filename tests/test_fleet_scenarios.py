@@ -14,7 +14,7 @@ from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.checkers.interleave_replay import replay
 from crashwindow.checkers.scenario import Known, run
 from crashwindow.model.claims import CLAIM_BY_ID, CLAIMS
-from crashwindow.model.fleet import build_fleet
+from crashwindow.model.fleet_build import build_fleet
 from crashwindow.model.fleet_shape import STEP_SHAPE
 from crashwindow.model.properties import BY_ID
 from crashwindow.model.step import build

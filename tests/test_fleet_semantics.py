@@ -6,10 +6,13 @@ from dataclasses import replace
 import pytest
 
 from crashwindow.checkers.fleet_search import asking, broken, forbidden, search
-from crashwindow.checkers.prove_fleet import FleetProof, Obligations, answers, prove_fleet
+from crashwindow.checkers.prove_fleet import FleetProof, prove_fleet
 from crashwindow.checkers.prove_fleet_encode import LEADER, SOME, After, enabled
+from crashwindow.checkers.prove_fleet_obligations import Obligations
+from crashwindow.checkers.prove_fleet_solve import answers
 from crashwindow.model.compensation_properties import COMPENSATION_INVARIANT, COMPENSATION_PROPERTIES
-from crashwindow.model.fleet import OWN, Fleet, FleetRule, build_fleet, stands
+from crashwindow.model.fleet import OWN, Fleet, FleetRule, stands
+from crashwindow.model.fleet_build import build_fleet
 from crashwindow.model.fleet_properties import Never, coupling
 from crashwindow.model.fleet_semantics import FLEET_GATE_INVARIANT, GATE_SHAPE, HELD, ORIGINAL, staffed
 from crashwindow.model.fleet_shape import FleetPolicy
@@ -58,6 +61,19 @@ def test_a_gate_is_proved_for_any_number() -> None:
     assert proof.unmet == ()
     assert proof.holds
     assert proof.unreachable == ()
+
+
+@pytest.mark.parametrize("build", [gate_fleet, compensation_fleet])
+def test_whoever_is_overtaken_while_it_reads_is_refused(build: Callable[[], Fleet]) -> None:
+    """At F1 and F2 a worker below the fence lets go, though nobody has passed F3 after it; F3 has one fence to ask, its own."""
+    fleet = build()
+    for store in ("events", "ledger"):
+        refused = row(fleet, f"refused by {store}, as a crash before all is read")
+        assert refused.guards == {
+            f"{OWN}at": {f"fence_{store}"}, stands(store): {"no"}, stands("effects"): {"yes"}
+        }  # fmt: skip
+        assert refused.writes[f"{OWN}at"] == "idle"
+    assert not any(r.name == "refused by effects, as a crash before all is read" for r in fleet.rules)
 
 
 def test_a_compensation_is_proved_for_any_number() -> None:

@@ -193,13 +193,26 @@ def test_a_schedule_is_its_own_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert "P5" in capsys.readouterr().out
 
 
+def test_an_empty_schedule_is_the_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is broken yet, and it is said what is there and which words may come."""
+    assert replay_interleaving("interleave:park-2:") == 0
+    beginning, follows = capsys.readouterr().out.splitlines()
+    assert beginning.startswith("  0   1000.0 s  the beginning ")
+    assert beginning.endswith(" job_created; plan_generated; the job is open")
+    assert follows == "possible next: worker-1:claim"
+
+
 @pytest.mark.parametrize(
     ("key", "words"),
     [
         ("interleave:none:", "there is no case 'none'"),
         ("interleave:park-2@none:", "there is no mutant 'none'"),
         ("interleave:park-2", "is no schedule"),
-        ("interleave:park-2:worker-1:park", "possible are worker-1:claim"),
+        (
+            "interleave:park-2:worker-1:park",
+            "word 1, 'worker-1:park' is not possible here; possible are worker-1:claim$",
+        ),
+        ("interleave:park-2:worker-1:claim;", "word 2, '' is not possible here; possible are worker-1:fence_events"),
     ],
 )
 def test_a_key_that_names_no_schedule_is_refused(key: str, words: str) -> None:

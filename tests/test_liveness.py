@@ -249,6 +249,22 @@ def test_a_key_that_does_not_lead_back_is_refused() -> None:
         replay("model:recorded-hardened:0*0")
 
 
+@pytest.mark.parametrize("reduced", [True, False])
+def test_who_is_overtaken_while_it_reads_is_refused(reduced: bool) -> None:
+    """Two workers on a recorded value come to rest; where one that was overtaken at F1 or F2 is not refused, they are stuck."""
+    fleet = recorded_fleet()
+    refused = tuple(f"refused by {store}, as a crash before all is read" for store in ("events", "ledger"))
+    held = (*HARDENED["recorded-hardened"].assumptions, RECLAIMS)
+    stuck = []
+    for rules in (fleet.rules, tuple(rule for rule in fleet.rules if rule.name not in refused)):
+        space = search(replace(fleet, rules=rules), reduced=reduced)
+        moves = fleet_moves(fleet, space.engine, held, reduced=reduced)
+        looked = look(space.parents, moves, resting(space.packing, [{"job": frozenset({"completed"})}]))
+        assert (looked.states, looked.components) == (2_440 if reduced else 17_328, 0)
+        stuck.append(len(looked.stuck))
+    assert stuck == [0, 130 if reduced else 260]
+
+
 def test_symmetry_and_overtaken_workers_change_no_verdict() -> None:
     """On a fleet that is small enough, with and without the reduction: the same verdict."""
     fleet = recorded_fleet()

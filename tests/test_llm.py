@@ -233,6 +233,15 @@ def test_retries_are_used_up(tmp_path: Path) -> None:
     assert verify(read(told.store, JOB)).violated is None
 
 
+def test_words_that_no_store_can_hold_are_a_failure_all_the_same(tmp_path: Path) -> None:
+    """Half of a surrogate pair in what the far server said: a failure that is recorded, not a call that is repeated for ever."""
+    told = stage(tmp_path, max_retries=0)
+    told.whim.script = [LlmError("no \ud800")]
+    end = told.life()
+    assert end is not None
+    assert (end.status, end.reason) == ("failed", r"step 'ask': no \ud800")
+
+
 def test_a_node_may_say_which_failures_are_retried(tmp_path: Path) -> None:
     """One that no pattern matches is permanent: neither another call nor another time in the queue."""
     told = stage(tmp_path, max_retries=3, max_requeues=3, retryable_errors=["^busy"])

@@ -4,17 +4,19 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres
 from crashwindow.runtime import postgres_clock, postgres_schema, postgres_session, postgres_statements, postgres_store
 from crashwindow.runtime.address import without_password
+from crashwindow.runtime.postgres_address import address, legible
 from crashwindow.runtime.postgres_clock import LEAD, ServerClock
 from crashwindow.runtime.postgres_errors import translated
-from crashwindow.runtime.postgres_session import address
 from crashwindow.runtime.postgres_statements import WAKE_CHANNEL
 from crashwindow.runtime.postgres_store import PostgresStore
 from crashwindow.runtime.records import NewEvent
@@ -364,7 +366,7 @@ def test_nobody_is_let_in_without_the_password(postgres_server: EmbeddedPostgres
 def test_an_address_that_cannot_be_read(url: str) -> None:
     """It is a ValueError with the form that is expected, and without what may be a password."""
     with pytest.raises(ValueError, match="percent-encoded") as refusal:
-        address(url)
+        address(url, {})
     assert "cret" not in str(refusal.value)
 
 
@@ -386,9 +388,67 @@ def test_an_address_is_shown_without_its_password(url: str, shown: str) -> None:
 
 def test_what_the_address_says_goes_before_our_defaults() -> None:
     """Parameters of libpq are the operator's; the name that is printed has no user or password."""
-    given = address("postgresql://u:p@h:1/d?connect_timeout=77")
+    given = address("postgresql://u:p@h:1/d?connect_timeout=77", {"connect_timeout": 5})
     assert "connect_timeout=77" in given.connect_with
     assert given.name == "postgresql://h:1/d"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("postgresql://u:s3cret@h/d", "postgresql://h:7777/d"),
+        ("postgresql://u:s3cret@/d", "postgresql://elsewhere:7777/d"),
+        ("postgresql://u:s3cret@:1", "postgresql://elsewhere:1/u"),
+        ("postgresql://u:s3cret@[::1]:1/d", "postgresql://[::1]:1/d"),
+        ("postgresql://u:s3cret@h1:1,h2:2/d", "postgresql://h1:1,h2:2/d"),
+        ("postgresql://u:s3cret@h1,[fe80::1]/d", "postgresql://h1:5432,[fe80::1]:5432/d"),
+        ("postgresql://u:s3cret@%2Frun%2Fpg/d", "postgresql://%2Frun%2Fpg:7777/d"),
+        ("postgresql:///d?service=mine", "postgresql:///?service=mine"),
+    ],
+)
+def test_a_database_is_named_by_where_the_connection_goes(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the address leaves out is said by PGHOST and PGPORT; every host has its port, and no name a password."""
+    monkeypatch.setenv("PGHOST", "elsewhere")
+    monkeypatch.setenv("PGPORT", "7777")
+    monkeypatch.setenv("PGPASSWORD", "s3cret")
+    assert address(url, {}).name == name
+
+
+def test_a_service_file_and_the_server_reached_are_named(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service's server is named once libpq has read the file, in failures too; of several hosts the one that answers."""
+    given = conninfo_to_dict(postgres_url)
+    place = "host=127.0.0.1\nport={}\ndbname={}\n"
+    (tmp_path / "services").write_text(
+        f"[there]\n{place.format(given['port'], given['dbname'])}[gone]\n{place.format(1, 'd')}"
+    )
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    login = f"user={given['user']}&password={given['password']}"
+    with pytest.raises(StoreError, match=r"^postgresql://127\.0\.0\.1:1/d: cannot connect"):
+        PostgresStore(f"postgresql://?service=gone&{login}")
+    where = f"postgresql://127.0.0.1:{given['port']}/{given['dbname']}"
+    several = f"postgresql://127.0.0.1:1,127.0.0.1:{given['port']}/{given['dbname']}?{login}"
+    for url in (f"postgresql://?service=there&{login}", several):
+        store = PostgresStore(url)
+        assert store.name == where
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "fine"),
+    [
+        ("sslmode=require", True),
+        ("gssencmode=require", True),
+        ("target_session_attrs=read-write", True),
+        ("sslmode=bogus", False),
+        ("target_session_attrs=bogus", False),
+        ("service=bogus", False),
+    ],
+)
+def test_parameters_are_tried_without_the_server(parameters: str, fine: bool) -> None:
+    """libpq says so itself, before it connects to anybody."""
+    assert legible(address(f"postgresql://u:p@192.0.2.1/d?{parameters}", {}).connect_with) is fine
 
 
 # Migrations.
@@ -458,6 +518,34 @@ def test_a_migration_may_take_long(blank: str, monkeypatch: pytest.MonkeyPatch) 
         assert connection.execute("SELECT bound FROM noted").fetchone() == ("0",)
         assert connection.execute("SHOW statement_timeout").fetchone() == ("30s",)
     store.close()
+
+
+def test_a_schema_that_an_administrator_has_made_is_filled(blank: str, admin: Admin) -> None:
+    """Who owns the schema needs no right to make one, as the remedy of a refusal says; without either it is refused."""
+    admin.execute("CREATE ROLE tenant LOGIN PASSWORD 'tenant'")
+    url = re.sub("//.*@", "//tenant:tenant@", blank)
+    with pytest.raises(StoreUnusableError, match="CREATE on the database, or ownership of schema crashwindow"):
+        PostgresStore(url)
+    with psycopg.connect(blank, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA crashwindow AUTHORIZATION tenant")
+        store = PostgresStore(url)
+        store.submit(JOB, CREATED)
+        assert [job.job_id for job in store.jobs()] == [JOB]
+        store.close()
+        connection.execute("DROP SCHEMA crashwindow CASCADE")
+    admin.execute("DROP ROLE tenant")
+
+
+def test_a_table_that_a_crash_would_empty_is_refused(blank: str) -> None:
+    """An UNLOGGED table loses all at the server's next crash: found when the store is opened, and by the worker's check."""
+    store = PostgresStore(blank)
+    with psycopg.connect(blank, autocommit=True) as connection:
+        connection.execute("ALTER TABLE crashwindow.ledger SET UNLOGGED")
+    with pytest.raises(StoreUnusableError, match=r"UNLOGGED.*Remedy"):
+        store.check_durability()
+    store.close()
+    with pytest.raises(StoreUnusableError, match="UNLOGGED"):
+        PostgresStore(blank)
 
 
 # Announcements.

@@ -16,7 +16,7 @@ from crashwindow.model.machine import Machine
 from crashwindow.model.step import build
 from crashwindow.scenarios.contract_policies import CONTRACT_POLICIES
 
-from .spaces import space_of
+from .spaces import narrowed, space_of
 
 
 @cache
@@ -117,7 +117,9 @@ def test_a_later_view_is_no_defect() -> None:
 )  # fmt: skip
 def test_a_broken_step_does_not_fit(rule: str, changes: Mapping[str, object]) -> None:
     """A step machine with a defect does what no contract expects: twice the effect, or one that was denied or unannounced."""
-    assert refine_step(explore(changed(build(), rule, **changes))).misfits
+    # As `test_the_step_keeps_to_its_interface` shows, no tool's step misfits unchanged: one contract is enough.
+    one = narrowed(changed(build(), rule, **changes), idempotent="no", on_unknown="query", look="quiet")
+    assert refine_step(explore(one)).misfits
 
 
 @pytest.mark.parametrize(

@@ -256,6 +256,8 @@ def test_who_works_alone_tells_of_boundaries_too(work: Callable[..., object]) ->
         (("--poll", "0"), "--poll 0"),
         (("--ttl", "nan"), "--ttl nan"),
         (("--ttl", "inf"), "--ttl inf"),
+        (("--ttl", "0.001"), "--ttl 0.001: give a number of seconds, 1 to"),
+        (("--once", "--ttl", "0.999"), "--ttl 0.999"),
         (("--poll", "1e308"), "--poll 1e+308"),
         (("--grace", "inf"), "--grace inf"),
         (("--concurrency", "100000"), "--concurrency 100000"),

@@ -126,10 +126,10 @@ def test_a_job_that_was_let_go_is_taken_up_again(store: Store, world: World, mon
     monkeypatch.setattr("crashwindow.runtime.backlog.FIRST_PAUSE", 60.0)
     submit(store, "a")
     shift = Shift(
-        store, worker_with(world.registry, "w"), perform=Striking("append_finished", "a", drive.REPETITIONS + 1)
+        store, worker_with(world.registry, "w"), perform=Striking("append_node_finished", "a", drive.REPETITIONS + 1)
     )
     assert shift.turn("a") is None
-    assert "append_finished" in shift.backlog.left["a"]
+    assert "append_node_finished" in shift.backlog.left["a"]
     assert statuses(store) == {"a": "open"}
     assert survey(shift)[0] == []  # not at once
     end = shift.turn("a")
@@ -141,7 +141,7 @@ def test_a_job_that_was_let_go_is_released(store: Store, world: World) -> None:
     """Another worker may have it at once: the turn is over, so its lease is."""
     submit(store, "a")
     shift = Shift(
-        store, worker_with(world.registry, "w"), perform=Striking("append_finished", "a", drive.REPETITIONS + 1)
+        store, worker_with(world.registry, "w"), perform=Striking("append_node_finished", "a", drive.REPETITIONS + 1)
     )
     assert shift.turn("a") is None
     lease = store.claim("another", 30.0)
@@ -185,7 +185,7 @@ def test_a_newer_lease_is_not_released(world: World) -> None:
 def test_a_job_in_trouble_keeps_no_other_waiting(store: Store, world: World) -> None:
     """The jobs after it are run before it is tried again, and pauses grow."""
     submit(store, "ill", "well")
-    shift = Shift(store, worker_with(world.registry, "w"), perform=Striking("finished", "ill", float("inf")))
+    shift = Shift(store, worker_with(world.registry, "w"), perform=Striking("node_finished", "ill", float("inf")))
     for job in survey(shift)[0]:
         shift.turn(job)
     assert statuses(store) == {"ill": "open", "well": "completed"}
@@ -200,7 +200,7 @@ def test_a_job_in_trouble_keeps_no_other_waiting(store: Store, world: World) -> 
 def test_idle_ends_though_the_store_does_not_recover(store: Store, world: World) -> None:
     """After a bounded number of tries the job is left, with the reason; its effect happened once."""
     submit(store, "ill", "well")
-    left = work_until_idle(store, world.registry, perform=Striking("finished", "ill", float("inf")))
+    left = work_until_idle(store, world.registry, perform=Striking("node_finished", "ill", float("inf")))
     assert list(left) == ["ill"]
     assert "no space left" in left["ill"]
     assert sorted(world.calls) == ["ill", "well"]

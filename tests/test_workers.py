@@ -160,8 +160,13 @@ def test_nothing_spins(open_jobs: int) -> None:
     assert seen <= 3
 
 
-def test_jobs_that_cannot_be_run_starve_no_other(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More of them than a page holds stand before a job that can be run: it is run, and they are left unclaimed."""
+@pytest.mark.parametrize("longest", [backlog.LONGEST_ROUND, 0.0])
+def test_jobs_that_cannot_be_run_starve_no_other(house: House, monkeypatch: pytest.MonkeyPatch, longest: float) -> None:
+    """More of them than a page holds stand before a job that can be run: it is run, and they are left unclaimed.
+
+    However many they are: to read past them may take longer than a round may last.
+    """
+    monkeypatch.setattr(backlog, "LONGEST_ROUND", longest)
     monkeypatch.setattr(backlog, "PAGE", 3)
     strange = [f"s{number}" for number in range(10)]
     house.submit(*strange, tool="unheard")

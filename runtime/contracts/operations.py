@@ -38,6 +38,7 @@ def respond(ports: ContractPorts, answer: GivenAnswer, perform: Perform = drive.
 
     Refused: data where an approval is asked for, an approval where data is, and one that names an action where there is none.
     """
+    _check_person(answer.by)
     contract = ports.contracts.contract(answer.execution_id)
     action = _released(ports, contract)
     if answer.decision == "data" and action is not None:
@@ -105,6 +106,7 @@ def cancel(ports: ContractPorts, execution_id: str, by: str, perform: Perform = 
 
     A tool call that a request defers is cancelled with the request.
     """
+    _check_person(by)
     contract = ports.contracts.contract(execution_id)
     contract = _request_for(ports, contract) or contract
     if contract.terminal or contract.status is Status.UNKNOWN:
@@ -119,6 +121,7 @@ def cancel(ports: ContractPorts, execution_id: str, by: str, perform: Perform = 
 
 def reopen(ports: ContractPorts, execution_id: str, by: str, perform: Perform = drive.perform) -> ExecutionContract:
     """Release the key of a rejected contract for a new one; no contract moves (C-DENY)."""
+    _check_person(by)
     contract = ports.contracts.contract(execution_id)
     if contract.status is not Status.REJECTED or contract.idempotency_key is None or not contract.irreversible:
         raise ContractError(
@@ -139,6 +142,7 @@ def supersede(
 
     The new contract. No approval carries over: it will ask for its own (C-BIND). A request that showed the old action ends.
     """
+    _check_person(by)
     contract = ports.contracts.contract(execution_id)
     if contract.action_type != "tool_call" or contract.status not in (Status.PENDING, Status.WAITING):
         raise ContractError(
@@ -226,6 +230,14 @@ def _write(ports: ContractPorts, batch: Batch, contract: ExecutionContract, perf
     drive.persist(Write(replace(batch, id=name)), ports, perform)
 
 
+def _check_person(by: str) -> None:
+    """Refuse a name that says nothing, or that some store cannot hold: all refuse it alike."""
+    if not by.strip():
+        raise ContractError("an answer names who gives it")
+    if "\0" in by or any("\ud800" <= char <= "\udfff" for char in by):
+        raise ContractError(f"{by!r} is no name: it contains NUL or half of a surrogate pair, which cannot be stored")
+
+
 def _answer(
     ports: ContractPorts,
     contract: ExecutionContract,
@@ -233,8 +245,6 @@ def _answer(
     by: str,
     **more: Any,
 ) -> GivenAnswer:
-    if not by.strip():
-        raise ContractError("an answer names who gives it")
     return GivenAnswer(contract.execution_id, contract.version, decision, by, ports.contracts.now(), **more)
 
 

@@ -212,6 +212,11 @@ def run(core: Core, worker: Worker, ports: Ports, perform: Perform, held: dict[s
     """Perform what a core yields, under the lease of the step that it is at; see `drive.run`. held: gets every lease, by job."""
     lease: Lease | None = None
     ports = drive.recording(ports, perform, lambda: lease)
+
+    def held_still() -> bool:
+        """An answer is insisted on while the lease lasts: no heartbeat renews it, and nobody asks a runner to let go."""
+        return lease is not None and lease.expires_at > ports.store.now()
+
     reply = None
     while True:
         try:
@@ -222,7 +227,7 @@ def run(core: Core, worker: Worker, ports: Ports, perform: Perform, held: dict[s
         try:
             if lease is not None:
                 lease = drive.tend(lease, worker, command, ports, perform)
-            reply = drive.persist(command, ports, perform)
+            reply = drive.insist(command, ports, perform, held_still)
         except (StaleEpoch, StoreError) as error:
             raise StoppedError(f"let go at {command.boundary}: {error}", lease) from error
         if isinstance(reply, Lease):

@@ -1,0 +1,164 @@
+"""What is asked of Z3 about a fleet: the one-worker invariant, read in the fleet, and the coupling are inductive (T-PROP).
+
+What is assumed of the state before: each clause and each property of the one-worker machine, through the projection of
+`model/fleet_properties.py`; the coupling; the epochs. What is shown: every start satisfies it, every row of the fleet keeps it,
+whoever acts; a worker changes a store only where it stands (P5); and no row takes back what only grows, or writes after the end
+(P7). Of a row it is not asked again what is word for word the same after it as before, where it is assumed. Beside it the
+proof's health, as for one worker.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from ..model.fleet import OWN, Fleet, FleetRule, stands
+from ..model.fleet_properties import coupling, durable, lift
+from ..model.fleet_shape import STORES
+from ..model.invariant import Clause
+from ..model.machine import Actor
+from ..model.properties import Property
+from .prove_encode import conj, disj, in_domain, neg
+from .prove_fleet_encode import LEADER, NAMED, SOME, After, State, enabled, epoch_facts
+from .prove_obligations import strengthen
+from .prove_solve import Obligation
+
+P5: Final = "P5"
+
+
+class Obligations:
+    """The questions about one fleet, over one invariant."""
+
+    def __init__(self, fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause]) -> None:
+        self.fleet, self.properties = fleet, properties
+        self.state = State(fleet)
+        self.lifted = [each for c in strengthen(properties, clauses) for each in lift(fleet, c.name, c.never)]
+        self.coupling = coupling(fleet)
+        self.before = [part(self.state) for part in self.parts]
+
+    def known(self) -> list[str]:
+        """The invariant, a line per clause, for the named workers."""
+        state = self.state
+        fixed = self.fleet.machine.impossible
+        lines = [f"(assert {neg(state.guard(g))}) ; configuration ruled out" for g in fixed]
+        lines += [f"(assert {neg(state.lifted(c, NAMED))}) ; {c.name}" for c in self.lifted]
+        lines += [f"(assert {neg(state.broken(c, x))}) ; {c.name}: {x}" for c in self.coupling for x in NAMED]
+        for x in NAMED:
+            for y in NAMED:
+                lines += [f"(assert {fact}) ; {name}: {x}, {y}" for name, fact in epoch_facts(state, x, y)]
+        return list(dict.fromkeys(lines))
+
+    def all(self) -> Iterator[Obligation]:
+        """Every question, in a fixed order."""
+        yield Obligation(
+            "a start satisfies the invariant",
+            "initial",
+            "unsat",
+            conj([self.initial(), disj(t for part in self.before for t in part)]),
+            free=True,
+        )
+        yield from map(self.keeps, self.fleet.rules)
+        yield from self.fenced()
+        for p in self.properties:
+            yield from self.grows(p)
+        yield Obligation("whoever leads can be overtaken", "rule", "unsat", self.blocked())
+        yield from self.health()
+
+    def keeps(self, rule: FleetRule) -> Obligation:
+        """A row keeps the invariant."""
+        goal = conj([enabled(self.state, rule), self.breaks(After(self.state, rule))])
+        return Obligation(f"{rule.name} keeps the invariant", "rule", "unsat", goal, rule=rule.name)
+
+    def initial(self) -> str:
+        """A run may begin here: nobody has claimed."""
+        state = self.state
+        terms = [in_domain(f, state.shared(f.name), f.starts) for f in self.fleet.shared]
+        terms += [neg(state.guard(g)) for g in self.fleet.machine.impossible]
+        terms += [in_domain(f, state.own(f.name, x), f.values[:1]) for x in NAMED for f in self.fleet.own]
+        terms += [f"(= {state.epoch(x)} 0)" for x in NAMED]
+        return conj([*terms, "(= top 0)", *(f"(= {state.fence(s)} 0)" for s in ("events", "ledger", "effects"))])
+
+    @property
+    def parts(self) -> tuple[Callable[[State], list[str]], ...]:
+        """How each clause may not hold: of the leader, of one worker, of two."""
+        one, other = SOME
+        return (
+            lambda state: [state.lifted(c, SOME) for c in self.lifted],
+            lambda state: [state.broken(c, one) for c in self.coupling],
+            lambda state: [neg(fact) for _, fact in epoch_facts(state, one, other)],
+        )
+
+    def breaks(self, after: After) -> str:
+        """Some clause does not hold any more; one that says the same as before is among what is assumed (`known`).
+
+        It is written out twice: for where the worker that the clause speaks of is the one that acts, and for another.
+        """
+        terms = []
+        for part, before, worker in zip(self.parts, self.before, (after.leader, *SOME), strict=True):
+            for says, each in after.cases(worker):
+                changed = (now for now, then in zip(part(each), before, strict=True) if now != then)
+                terms.append(conj([says, disj(changed)]))
+        return disj(terms)
+
+    def fenced(self) -> Iterator[Obligation]:
+        """P5: a worker changes a store only where no newer one has read it."""
+        for rule in self.fleet.rules:
+            stores = {self.fleet.shape.stores[n] for n in rule.writes if n in self.fleet.shape.stores} & set(STORES)
+            if rule.actor is Actor.WORKER and stores:
+                below = disj(self.state.guard({stands(s): frozenset({"no"})}) for s in stores)
+                yield Obligation(
+                    f"{rule.name} is fenced", "grows", "unsat", conj([enabled(self.state, rule), below]), rule.name, P5
+                )
+        for store in sorted(set(self.fleet.shape.stores.values()) & set(STORES)):
+            goal = disj(conj([enabled(self.state, r), self.state.guard({stands(store): frozenset({"no"})})])
+                        for r in self.fleet.rules if r.name == f"refused by {store}")  # fmt: skip
+            yield Obligation(f"a write can be refused by {store}", "occurs", "sat", goal, property=P5)
+
+    def grows(self, p: Property) -> Iterator[Obligation]:
+        """What only grows, and what absorbs."""
+        fields = {f.name: f for f in self.fleet.shared}
+        for rule in self.fleet.rules:
+            after = After(self.state, rule)
+            terms = []
+            for name in p.grows:
+                before, then, f = self.state.shared(name), after.shared(name), fields[name]
+                if before != then:
+                    terms.append(
+                        f"(< {then} {before})"
+                        if f.count
+                        else conj([in_domain(f, before, f.values[1:]), neg(f"(= {then} {before})")])
+                    )
+            changed = [
+                neg(f"(= {self.state.shared(n)} {after.shared(n)})")
+                for n in durable(self.fleet)
+                if after.shared(n) != self.state.shared(n)
+            ]
+            terms += [conj([self.state.guard(g), disj(changed)]) for g in p.absorbing]
+            goal = conj([enabled(self.state, rule), disj(terms)])
+            if goal != "false":
+                yield Obligation(f"{rule.name} keeps {p.id}", "grows", "unsat", goal, rule=rule.name, property=p.id)
+
+    def blocked(self) -> str:
+        """Somebody leads, and no row of F3 says what it means to overtake it."""
+        rows = [r for r in self.fleet.rules if r.overtakes]
+        led = [{n: v for n, v in r.guards.items() if n.startswith("l.") or "." not in n} for r in rows]
+        busy = {f"{OWN}at": self.fleet.working, stands("effects"): frozenset({"yes"})}
+        return conj([self.state.guard(busy, LEADER), *(neg(self.state.guard(g)) for g in led)])
+
+    def health(self) -> Iterator[Obligation]:
+        """The invariant can hold, with several workers; a run can begin; what is spoken of can occur; rows can fire."""
+        state = self.state
+        yield Obligation(
+            "the invariant can hold, of workers that differ", "consistent", "sat", f"(distinct {' '.join(NAMED)})"
+        )
+        yield Obligation("a run can begin", "starts", "sat", self.initial())
+        late = self.fleet.shape.late
+        alone = any(c.shared == {late: frozenset({"2"})} and c.leader is None for c in self.lifted)
+        senders = SOME[:1] if alone else SOME
+        crowd = conj([state.leads(LEADER), f"(distinct {' '.join(NAMED)})", *(state.sends(x) for x in senders)])
+        if self.fleet.shape.request:
+            yield Obligation("one leads while as many as may be, overtaken, still send", "occurs", "sat", crowd)
+        for p in self.properties:
+            for n, g in enumerate(p.occurs, 1):
+                seen = disj(state.lifted(c, NAMED) for c in lift(self.fleet, p.id, g))
+                yield Obligation(f"{p.id} can occur, {n}", "occurs", "sat", seen, property=p.id)
+        for rule in self.fleet.rules:
+            yield Obligation(f"{rule.name} can fire", "fires", "sat", enabled(state, rule), rule=rule.name)

@@ -1,0 +1,100 @@
+"""Z3's answers to the questions about a fleet: each within its budget, the same question once, a state where one fails."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import z3
+
+from .proof_cache import BUDGET
+from .prove_fleet_encode import LOGIC, NAMED, State
+from .prove_fleet_obligations import Obligations
+from .prove_solve import Answer, Obligation, Progress, Result
+
+Answered = dict[tuple[str, bool, str], Result]
+"""Answers by what is assumed, whether that is the domains alone, and what is asked."""
+FleetSolve = Callable[[State, Sequence[str], Sequence[Obligation], int, Progress | None], Iterator[Result]]
+"""What answers the obligations of a fleet, in order: `solve_fleet`, or a cache before it."""
+
+
+def answers(asked: Obligations, obligations: Sequence[Obligation], budget: int = BUDGET) -> tuple[Result, ...]:
+    """The answers to some of the questions, of which `asked` is the author."""
+    return tuple(solve_fleet(asked.state, asked.known(), list(obligations), budget, None))
+
+
+def ask(
+    state: State,
+    known: list[str],
+    obligations: list[Obligation],
+    budget: int,
+    progress: Progress | None,
+    known_answers: Answered,
+    solver: FleetSolve,
+) -> Iterator[Result]:
+    """Answer each obligation, in order; the same question, under assumptions that are the same word for word, is asked once."""
+    assumed = "\n".join([*state.declarations(), *known])
+    new = [o for o in obligations if (assumed, o.free, o.goal) not in known_answers]
+    for result in solver(state, known, new, budget, progress):
+        known_answers[assumed, result.obligation.free, result.obligation.goal] = result
+    for obligation in obligations:
+        answer = known_answers[assumed, obligation.free, obligation.goal]
+        yield replace(answer, obligation=obligation, seconds=answer.seconds if answer.obligation == obligation else 0.0)
+
+
+def solve_fleet(
+    state: State, known: Sequence[str], obligations: Sequence[Obligation], budget: int, progress: Progress | None
+) -> Iterator[Result]:
+    """Answer each obligation, in order; everything is read in one go, into a context of its own."""
+    context = z3.Context()
+    lines = [*state.declarations(), *known]
+    goals = [f"(assert {o.goal})" for o in obligations]
+    terms = list(z3.parse_smt2_string("\n".join([*lines, *goals]), ctx=context))
+    split = len(terms) - len(goals)
+    domains = split - len(known)
+    free, bound = _solver(context, terms[:domains], budget), _solver(context, terms[:split], budget)
+    for done, (obligation, goal) in enumerate(zip(obligations, terms[split:], strict=True), 1):
+        clock = time.perf_counter()
+        solver = free if obligation.free else bound
+        solver.push()
+        solver.add(goal)
+        outcome = solver.check()
+        answer: Answer = "sat" if outcome == z3.sat else "unsat" if outcome == z3.unsat else "unknown"
+        if answer == "unknown" and solver.reason_unknown().startswith("interrupted"):
+            raise KeyboardInterrupt
+        model = _model(solver.model(), state, context) if answer == "sat" != obligation.expected else {}
+        solver.pop()
+        yield Result(obligation, answer, 0, time.perf_counter() - clock, model)
+        if progress is not None:
+            progress(done, len(obligations))
+
+
+def _solver(context: z3.Context, terms: Sequence[z3.BoolRef], budget: int) -> z3.Solver:
+    solver = z3.SolverFor(LOGIC, ctx=context)
+    solver.set("rlimit", budget)
+    solver.add(*terms)
+    return solver
+
+
+def _model(model: z3.ModelRef, state: State, context: z3.Context) -> dict[str, str]:
+    """The state in which an obligation fails: shared fields, fences, and the fields of each named worker."""
+    values = {d.name(): d for d in model.decls()}
+    sort = z3.DeclareSort("Worker", context)
+    found = {}
+
+    def value(term: z3.ExprRef) -> int:
+        return int(model.eval(term, model_completion=True).as_long())
+
+    for f in state.fleet.shared:
+        number = value(z3.Int(f.name, context))
+        found[f.name] = str(number) if f.count else f.values[number]
+    for store in ("events", "ledger", "effects"):
+        found[f"fence {store}"] = str(value(z3.Int(f"fence {store}", context)))
+    for x in NAMED:
+        worker = z3.Const(x, sort)
+        name = str(model.eval(worker, model_completion=True))
+        found[x] = name
+        found[f"{x}.epoch"] = str(value(z3.Function("epoch", sort, z3.IntSort(context))(worker)))
+        for f in state.fleet.own:
+            number = value(z3.Function(f"its {f.name}", sort, z3.IntSort(context))(worker))
+            found[f"{x}.{f.name}"] = str(number) if f.count else f.values[number]
+    return found if values else {}

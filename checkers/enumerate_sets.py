@@ -1,0 +1,231 @@
+"""A row machine as a deterministic automaton over what real code is seen to do: numbered sets of states, moves remembered.
+
+A reading says what one step of the code was: the kinds of rules that it can have been (`ops`), and where the code is afterwards
+(`end`): at which command, waiting for a reply, gone. What stores and world hold is packed and compared after it. The states of
+a set are at the place of the command that comes next, decisions taken; those passed on the way there are its `chain`, where a
+crash strikes as well, since nobody can tell at which of them a process was gone. An empty set is a disagreement.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from ..model.machine import Actor, Machine, Rule
+from .conform_follow import LOST, PLACE, UNVERIFIED, decides
+from .explore import Engine
+
+GONE: Final = ("world: late request lost", "world: refuses")
+"""What may become of a request while time passes."""
+
+Edge = tuple[int, int]
+"""A rule's number, and the packed values of the fields that it touches."""
+
+
+class Reading(NamedTuple):
+    """What one step of the code can have been, op after op, and where the worker is then.
+
+    ops: `do:B`, `lost:B` (a boundary, its answer lost), `name:N` (rules by the beginning of their names), `emits:E` (elsewhere),
+    `crash`, `gone` (a request may be lost), `time` (it may pass). end: `next:B`, `at:P`, `any`.
+    who: whose rules, where workers have names.
+    """
+
+    ops: tuple[str, ...]
+    end: str = "any"
+    who: str = ""
+
+
+class Members(NamedTuple):
+    """A set of states: where the code can be, and what it passed since the last thing that was seen."""
+
+    core: frozenset[int]
+    chain: frozenset[int]
+
+
+class Sets:
+    """The sets of a machine, by number. taken: the edges that some reading took and whose end it allows."""
+
+    def __init__(self, machine: Machine, compared: Iterable[str], engine: Engine | None = None, verified: bool = False) -> None:
+        self.machine, self.engine = machine, engine or Engine(machine)
+        self.packing = self.engine.packing
+        self.mask = self.packing.mask(compared)
+        self.members: list[Members] = []
+        self.taken: set[Edge] = set()
+        self._numbers: dict[Members, int] = {}
+        self._moves: dict[tuple[int, Reading, int], int | None] = {}
+        self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._fits: dict[tuple[str, str], frozenset[int]] = {}
+        self._silent = frozenset(
+            i for i, rule in enumerate(machine.rules) if decides(rule) or (not verified and bare(rule) == UNVERIFIED)
+        )
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def start(self, declared: Mapping[str, str]) -> int:
+        """The set of the initial states under a tool's contract."""
+        views = ((self.machine.view(state), state) for state in self.machine.initial_states())
+        fitting = [s for view, s in views if all(view[name] == value for name, value in declared.items())]
+        states = frozenset(map(self.packing.pack, fitting))
+        return self._number(Members(states, states))
+
+    def code(self, fields: Mapping[str, str]) -> int:
+        """Some fields, packed."""
+        codes, shift = self.packing.codes, self.packing.shift
+        return sum(codes[name][value] << shift[name] for name, value in fields.items())
+
+    def move(self, number: int, reading: Reading, code: int) -> int | None:
+        """The set after a step of the code that leaves this behind; None where the model has no such step."""
+        key = (number, reading, code)
+        if key not in self._moves:
+            self._moves[key] = self._move(number, reading, code)
+        return self._moves[key]
+
+    def _move(self, number: int, reading: Reading, code: int) -> int | None:
+        layers: list[list[tuple[int, int, int]]] = []
+        states = set(self.members[number].core)
+        for place, op in enumerate(reading.ops):
+            steps = self._taken(op, reading.who, states, number if place == 0 else None)
+            layers.append(steps)
+            states = {after for _, _, after in steps}
+        states = {state for state in states if state & self.mask == code}
+        decided = [] if reading.end == "any" else self._closure(states, reading.who)
+        core = {state for state in {*states, *(step[2] for step in decided)} if self._ends(state, reading)}
+        if not core:
+            return None
+        chain = self._back([*layers, decided], core)
+        return self._number(Members(frozenset(core), frozenset(chain)))
+
+    def _back(self, layers: list[list[tuple[int, int, int]]], core: set[int]) -> set[int]:
+        """What led to the states of a set: the decisions' states; and its edges are taken."""
+        chain, grown = set(core), True
+        while grown:
+            fresh = {before for before, _, after in layers[-1] if after in chain} - chain
+            chain |= fresh
+            grown = bool(fresh)
+        alive = chain
+        for layer in layers[:-1][::-1]:
+            self._take(layer, alive)
+            alive = {before for before, _, after in layer if after in alive}
+        self._take(layers[-1], chain)
+        return chain
+
+    def _take(self, steps: list[tuple[int, int, int]], alive: set[int]) -> None:
+        single = self.engine.single
+        self.taken.update((index, before & single[index][0]) for before, index, after in steps if index >= 0 and after in alive)
+
+    def _number(self, members: Members) -> int:
+        if members not in self._numbers:
+            self._numbers[members] = len(self.members)
+            self.members.append(members)
+        return self._numbers[members]
+
+    # Steps.
+
+    def steps(self, state: int) -> tuple[tuple[int, int], ...]:
+        """Every step from a state: the rule's number, the state after it."""
+        if state not in self._steps:
+            self._steps[state] = tuple((index, state ^ delta) for delta, index in self.engine.steps(state))
+        return self._steps[state]
+
+    def _taken(self, op: str, who: str, states: set[int], number: int | None) -> list[tuple[int, int, int]]:
+        """The steps that an op can be; where nothing may have happened, a step of no rule."""
+        if op == "stay":
+            return [(state, -1, state) for state in states]
+        if op in ("gone", "time"):
+            return [*((state, -1, state) for state in states), *self._of(op, who, states)]
+        if op == "crash":
+            chain = self.members[number].chain if number is not None else self._reached(states, who)
+            return self._of(op, who, chain)
+        found = self._of(op, who, self._reached(states, who))
+        if op.startswith("lost:") and not found:
+            return [(state, -1, state) for state in states]
+        return found
+
+    def _reached(self, states: set[int], who: str) -> set[int]:
+        return {*states, *(after for _, _, after in self._closure(states, who))}
+
+    def _closure(self, states: Iterable[int], who: str) -> list[tuple[int, int, int]]:
+        """The decisions from some states."""
+        silent = self.fitting("decides", who)
+        found, todo, seen = [], list(states), set(states)
+        while todo:
+            state = todo.pop()
+            for index, after in self.steps(state):
+                if index in silent:
+                    found.append((state, index, after))
+                    if after not in seen:
+                        seen.add(after)
+                        todo.append(after)
+        return found
+
+    def _of(self, op: str, who: str, states: Iterable[int]) -> list[tuple[int, int, int]]:
+        fitting = self.fitting(op, who)
+        return [(state, index, after) for state in states for index, after in self.steps(state) if index in fitting]
+
+    def _ends(self, state: int, reading: Reading) -> bool:
+        """Whether the worker is where the code is."""
+        kind, _, what = reading.end.partition(":")
+        if kind == "any":
+            return True
+        if kind == "at":
+            name = f"{reading.who}.at" if reading.who else "at"
+            return self.machine.by_name[name].values[self.packing.code(state, name)] == what
+        fitting = self.fitting(f"at:{what}", reading.who)
+        return any(index in fitting for index, _ in self.steps(state))
+
+    def fitting(self, op: str, who: str) -> frozenset[int]:
+        """The rules that an op can be."""
+        if (op, who) not in self._fits:
+            fits = fitness(op)
+            self._fits[op, who] = frozenset(
+                i for i, rule in enumerate(self.machine.rules)
+                if (actor_of(rule) in (who, "") or not who) and (i in self._silent if op == "decides" else fits(rule))
+            )  # fmt: skip
+        return self._fits[op, who]
+
+    # Words.
+
+    def view(self, number: int) -> Mapping[str, str]:
+        """One of a set's states."""
+        return self.machine.view(self.packing.unpack(min(self.members[number].core)))
+
+    def possible(self, number: int, reading: Reading) -> list[str]:
+        """What the model could have done instead, by name."""
+        reached = self._reached(set(self.members[number].core), reading.who)
+        names = {self.machine.rules[index].name for state in reached for index, _ in self.steps(state)}
+        return sorted(name for name in names if not name.endswith(LOST))
+
+
+def bare(rule: Rule) -> str:
+    """A rule's name without its worker."""
+    return rule.name.partition(": ")[2] if actor_of(rule) else rule.name
+
+
+def actor_of(rule: Rule) -> str:
+    """The worker of a fleet whose rule it is; "" for a rule of nobody, and of a machine of one worker."""
+    who = rule.name.partition(": ")[0]
+    return who if len(who) == 1 and who.islower() else ""
+
+
+def fitness(op: str) -> Callable[[Rule], bool]:
+    """Which rules an op can be."""
+    kind, _, what = op.partition(":")
+    place = PLACE.get(what, what)
+    match kind:
+        case "do":
+            return lambda rule: rule.boundary == place and rule.actor is Actor.WORKER and not rule.name.endswith(LOST)
+        case "lost":
+            return lambda rule: rule.boundary == place and rule.name.endswith(LOST)
+        case "at":
+            return lambda rule: rule.boundary == place and rule.actor is Actor.WORKER
+        case "name":
+            return lambda rule: bare(rule).startswith(tuple(what.split("|")))
+        case "emits":
+            return lambda rule: rule.name.startswith("elsewhere") and what in rule.emits[:1]
+        case "crash":
+            return lambda rule: rule.actor is Actor.CRASH
+        case "gone":
+            return lambda rule: bare(rule).startswith(GONE)
+        case "time":
+            return lambda rule: rule.actor is Actor.CLOCK
+        case _:
+            return decides

@@ -9,12 +9,17 @@ import time
 from dataclasses import dataclass, field
 
 from .abstraction import NotAJobError
-from .enumerate_read import COMPARED, Reader, declared
+from .enumerate_read import Letters, Reader
 from .enumerate_sets import Edge, Sets
 from .interleave import key_of
 from .interleave_case import Case
-from .interleave_floor import Floor, State
+from .interleave_floor import Floor, Move, State
 from .interleave_mutants import SHIPPED, Mutant
+
+
+def declared(case: Case) -> dict[str, str]:
+    """A case's tool as the model's configuration fields."""
+    return {"idempotent": "yes" if case.idempotent else "no", "on_unknown": case.on_unknown, "look": case.look}
 
 
 @dataclass(frozen=True)
@@ -47,50 +52,74 @@ class Enumeration:
     taken: set[Edge] = field(default_factory=set)
 
 
-def durable_names(sets: Sets) -> list[str]:
-    from ..model.machine import Scope
-
-    return [f.name for f in sets.machine.fields if f.scope is Scope.DURABLE]
-
-
-def enumerate_case(case: Case, sets: Sets, floor: Floor, mutant: Mutant = SHIPPED, most: int = 5) -> Enumeration:
+def enumerate_case(
+    floor: Floor, sets: Sets, letters: tuple[str, ...] = ("",), mutant: Mutant = SHIPPED, most: int = 3, likeness=None
+) -> Enumeration:
     """Every step of a case's code, matched with the model's; up to so many disagreements."""
     clock = time.perf_counter()
-    reader, found = Reader(floor), Enumeration(case)
-    moves: dict[State, list] = {}
-    first = (floor.first, sets.start(declared(case)))
+    reader, found = Reader(floor, letters), Enumeration(floor.case)
+    states: dict[State, list[Move]] = {}
+    moves: dict[tuple[State, Letters], list] = {}
+    first = (floor.first, (), sets.start(declared(floor.case)))
     parents: dict = {first: None}
+    like: set = set()
     todo = [first]
     while todo and len(found.partings) < most:
         later = []
-        for pair in todo:
-            state, number = pair
-            if state not in moves:
-                moves[state] = []
-                for word, after, _ in floor.moves(state):
-                    reading = reader.reading(state, word, after)
+        for node in todo:
+            state, names, number = node
+            if (state, names) not in moves:
+                if state not in states:
+                    states[state] = list(floor.moves(state))
+                    found.transitions += len(states[state])
+                moves[state, names] = []
+                for word, after, _ in states[state]:
+                    seen = reader.read(state, names, word, after)
                     try:
-                        code = sets.code({**reader.durable(after), **reader.world(after)})
-                    except NotAJobError as error:
+                        code = sets.code({**reader.records.durable(after), **reader.world(after, seen.letters)})
+                    except NotAJobError:
                         code = -1
-                    moves[state].append((word, after, reading, code))
-                found.transitions += len(moves[state])
-            for word, after, reading, code in moves[state]:
+                    moves[state, names].append((word, after, seen, code))
+            for word, after, seen, code in moves[state, names]:
                 found.steps += 1
-                reached = sets.move(number, reading, code)
+                reached = sets.move(number, seen.reading, code)
                 if reached is None:
-                    schedule, at = [word], pair
+                    schedule, at = [word], node
                     while parents[at]:
                         at, w = parents[at]
                         schedule.append(w)
-                    found.partings.append(Parting(key_of(case, mutant, schedule[::-1]), word, f"{reading}", tuple(sets.possible(number, reading)), " ".join(f"{k}={v}" for k,v in sets.view(number).items() if v not in ("no","none","0")) + " AFTER " + " ".join(f"{k}={v}" for k,v in {**reader.durable(after), **reader.world(after)}.items() if v not in ("no","none","0"))))
+                    told = reader.world(after, seen.letters)
+                    try:
+                        told |= reader.records.durable(after)
+                    except NotAJobError as error:
+                        told["error"] = str(error)
+                    found.partings.append(
+                        Parting(
+                            key_of(floor.case, mutant, schedule[::-1]),
+                            word,
+                            f"{seen.reading}",
+                            tuple(sets.possible(number, seen.reading)),
+                            " ".join(
+                                f"{k}={v}"
+                                for k, v in sets.view(number).items()
+                                if v not in ("no", "none", "0") and "known" not in k
+                            )
+                            + " AFTER "
+                            + " ".join(f"{k}={v}" for k, v in told.items() if v not in ("no", "none", "0")),
+                        )
+                    )
                     continue
-                nxt = (after, reached)
+                nxt = (after, seen.letters, reached)
                 if nxt not in parents:
-                    parents[nxt] = (pair, word)
+                    if likeness is not None:
+                        alike = likeness(floor, reader, after, reached, seen.reading)
+                        if alike in like:
+                            continue
+                        like.add(alike)
+                    parents[nxt] = (node, word)
                     later.append(nxt)
         todo = later
-    found.states, found.pairs, found.sets = len(moves), len(parents), len(sets)
+    found.states, found.pairs, found.sets = len(states), len(parents), len(sets)
     found.widest = max(len(m.core) for m in sets.members)
     found.taken = sets.taken
     found.seconds = time.perf_counter() - clock

@@ -1,24 +1,19 @@
-"""A word of a schedule, read as the model has it: what was performed, what became of it, and what stores and world hold then.
+"""A word of a schedule, read as the model has it: what was performed, what became of it, where its worker is then.
 
-The durable fields follow from the records by the oracle's own folding (`abstraction`); the requests on the wire, and how
-often the effect happened, from the world. What a command was answered is read from the turn that was told it.
+What a command was answered is read from the turn that was told it. Requests, and how often the effect happened, are the world's.
+Workers of a fleet have letters, the first that is free from their claim on; a machine of one worker has none.
 """
 
-import json
-from typing import Final
+from typing import Final, NamedTuple
 
-from ..runtime.commands import Acquire, Append, Command, Execute, Pause, PutEffect, Query, Renew, Settle, Verify
-from ..runtime.drive import AT_REST
+from ..runtime.commands import Append, Claim, Command, Execute, Pause, Renew
+from ..runtime.history import History
 from ..runtime.store import StaleEpoch, VersionConflict
-from ..runtime.store_rules import encode
-from .abstraction import EffectRow, JobLine, LedgerRow, Result, StoredEvent, StoredJob, durable_state, says_failed
-from .enumerate_sets import GONE, Reading
-from .interleave_case import JOB, STEP, Case
+from .enumerate_records import Records, whose
+from .enumerate_sets import Reading
 from .interleave_floor import Floor, State
-from .interleave_steps import Actor
-from .interleave_store import Effects, Ledger, Stream
-from .interleave_turn import LOST, Turn
-from .interleave_world import World, result
+from .interleave_turn import Answer, Turn
+from .interleave_world import Request, World
 
 HEARD: Final = {
     "answer": ("name:reply: result|reply: partial effect|reply: another",),
@@ -32,97 +27,101 @@ SAID: Final = {
     "accept": "person: accepts the record",
     "undo": "person: has it compensated",
     "signal": "elsewhere: signalled",
+    "other": "elsewhere: resolved",
 }
 """What people and clients do, likewise."""
-ELSEWHERE: Final = {"park": "job_parked", "append_failed": "job_failed", "append_waiting": "job_waiting",
-                    "append_cancelled": "job_cancelled", "requeue": "job_requeued"}  # fmt: skip
+ELSEWHERE: Final = {
+    "park": "job_parked",
+    "append_failed": "job_failed",
+    "append_waiting": "job_waiting",
+    "append_cancelled": "job_cancelled",
+    "requeue": "job_requeued",
+}
 """The events by which another step changes the job."""
-COMPARED: Final = ("request", "wire", "effects")
+UNSEEN: Final = ("release", "look", "heartbeat", "pause")
+"""What the model has no row for: its workers have no leases, and time passes by itself."""
+LET_GO: Final = (("crash",), ("name:refused by",))
+"""What ends a worker's turn by itself."""
+NOBODY: Final = "-"
+
+Letters = tuple[tuple[int, str], ...]
+"""The workers that have begun, by number, with their letters."""
 
 
-def declared(case: Case) -> dict[str, str]:
-    """A case's tool as the model's configuration fields."""
-    return {"idempotent": "yes" if case.idempotent else "no", "on_unknown": case.on_unknown, "look": case.look}
+class Seen(NamedTuple):
+    """A word, read; the letters after it."""
+
+    reading: Reading
+    letters: Letters
 
 
 class Reader:
-    """What a floor's words mean, for one worker at a time."""
+    """What a floor's words mean. letters: of the model's workers; one without a name where it has one at a time."""
 
-    def __init__(self, floor: Floor) -> None:
-        self.floor = floor
-        self._durable: dict[tuple[int, int, int, bool], dict[str, str]] = {}
-        self._streams: dict[int, tuple[StoredEvent, ...]] = {}
+    def __init__(self, floor: Floor, letters: tuple[str, ...] = ("",)) -> None:
+        self.floor, self.letters = floor, letters
+        self.records = Records(floor)
 
-    # What is there.
+    def read(self, state: State, names: Letters, word: str, after: State) -> Seen:
+        """What a word can have been in the model."""
+        who, _, what = word.partition(":")
+        unverified = self.records.unverified(after)
+        if who.startswith("worker-"):
+            return self._worker(state, names, word, after, unverified)
+        kept = self._kept(names, after)
+        if who == "world":
+            ops, letter = self._served(state, names, what)
+        elif who == "clock":
+            gone = ("gone",) * len(self.floor.worlds[state.world].pending)
+            ops, letter = (*(self._of("crash", x) for x in self._left(state, names, after)), *gone, "time"), ""
+        else:
+            ops, letter = (f"name:{SAID[what.partition(':')[0]]}",), self._of("", NOBODY)[1:]
+        end = "any" if self.letters != ("",) else self._end(after, 0)
+        return Seen(Reading(ops, end, unverified, letter), kept)
 
-    def durable(self, state: State) -> dict[str, str]:
-        """The durable fields. Raises NotAJobError."""
-        happened = bool(self.floor.worlds[state.world].effects)
-        key = (*state.stores[:3], happened)
-        if key not in self._durable:
-            first = Result(result(1)) if happened else None
-            self._durable[key] = durable_state(self._stored(state), STEP, first)
-        return self._durable[key]
+    def _of(self, op: str, letter: str) -> str:
+        """An op of a certain worker, where workers have names."""
+        return f"{op}@{letter}" if self.letters != ("",) else op
 
-    def _stored(self, state: State) -> StoredJob:
-        contents = self.floor.shelf.contents
-        stream, ledger, effects = (contents[name][n] for name, n in zip(("stream", "ledger", "effects"), state.stores[:3], strict=True))  # type: ignore[index]
-        assert isinstance(stream, Stream)
-        assert isinstance(ledger, Ledger)
-        assert isinstance(effects, Effects)
-        number = state.stores[0]
-        if number not in self._streams:
-            self._streams[number] = tuple(StoredEvent(e.version, e.id, e.type, e.step, e.epoch, json.loads(e.data)) for e in stream.events)
-        return StoredJob(
-            JOB,
-            self._streams[number],
-            tuple(LedgerRow(r.step_id, r.status, r.result, r.idempotency_key) for r in ledger.records),
-            tuple(EffectRow(r.step_id, r.output, says_failed(r.metadata), r.idempotency_key) for r in effects.records),
-            JobLine(stream.status, len(stream.events)),
-        )
+    # Workers.
 
-    def world(self, state: State) -> dict[str, str]:
-        """The world's fields that can be counted: the living worker's request, those of others, the effects."""
-        world = self.floor.worlds[state.world]
-        mine = self._own(state, world)
-        wire = sum(not r.effect and r.until > 0 and (r.epoch, r.attempt) > world.fence for r in world.pending if r is not mine)
-        return {"request": told(mine, world), "wire": str(min(wire, 2)), "effects": str(min(len(world.effects), 2))}
+    def _worker(self, state: State, names: Letters, word: str, after: State, unverified: bool) -> Seen:
+        who, _, what = word.partition(":")
+        owner = int(who.removeprefix("worker-"))
+        letter = dict(names).get(owner) or next(x for x in self.letters if x not in dict(names).values() or not x)
+        before, then = self._turn(state, owner), self._turn(after, owner) or self._ended(state, word, owner)
+        ops = self._ops(what, before, then)
+        if before is not None and self._void(before):
+            ops = ("stay",)
+        working = before is not None and not isinstance(before.command, Claim | None) and not self._void(before)
+        if working and then is not None and then.stopped and ops not in LET_GO:
+            ops = (*ops, "crash")
+        kept = self._kept((*names, (owner, letter)) if owner not in dict(names) else names, after)
+        return Seen(Reading(ops, self._end(after, owner), unverified, letter), kept)
 
-    def _own(self, state: State, world: World):  # type: ignore[no-untyped-def]
-        for number, phase in state.actors:
-            if phase == "sent":
-                command = self.floor.turns[number].command
-                assert isinstance(command, Execute)
-                return world.find(command.context.fencing_token, command.context.attempt)
+    def _turn(self, state: State, owner: int) -> Turn | None:
+        for number, _ in state.actors:
+            if number >= 0 and (turn := self.floor.turns[number]).owner == owner:
+                return turn
         return None
 
-    # What was done.
+    def _void(self, turn: Turn) -> bool:
+        """Whether a worker has read that the job is not open: it reads on, and ends. In the model it ends at once."""
+        if turn.command is None or turn.command.boundary not in ("fence_ledger", "fence_effects"):
+            return False
+        while turn.answer is not None and turn.command is not None and turn.command.boundary != "fence_ledger":
+            turn = self.floor.turns[turn.before]
+        events = turn.answer.value if turn.answer is not None else None
+        return isinstance(events, list) and History(events).status != "open"
 
-    def reading(self, state: State, word: str, after: State) -> Reading:
-        """What a word can have been in the model of one worker."""
-        who, what = word.partition(":")[::2]
-        if who == "world":
-            return Reading(("name:world: ",), self._end(after))
-        if who == "clock":
-            return Reading((*("gone",) * len(self.floor.worlds[state.world].pending), "time"), self._end(after))
-        if who == "person":
-            return Reading((f"name:{SAID[what]}",), self._end(after))
-        before, then = self._turn(state), self._turn(after)
-        ops = self._ops(what, before, then)
-        if before is not None and before.command is not None and "crash" not in ops and self._stopped(state, word, then):
-            ops = (*ops, "crash")
-        return Reading(ops, self._end(after))
-
-    def _turn(self, state: State) -> Turn | None:
-        number = state.actors[0][0] if state.actors else -1
-        return self.floor.turns[number] if number >= 0 else None
-
-    def _stopped(self, state: State, word: str, then: Turn | None) -> bool:
-        """Whether the driver let go. One that has nothing to release is nobody's turn any more: its step is looked up."""
-        if then is None:
-            steps = self.floor.steps._next(state.actors[0], state.stores, state.world, state.at)
-            then = next((self.floor.turns[step.actor[0]] for step in steps if step.word == word and step.actor[0] >= 0), None)
-        return then is not None and then.stopped
+    def _ended(self, state: State, word: str, owner: int) -> Turn | None:
+        """The turn that a word ended, where nothing is left to release: it is nobody's any more, and is looked up."""
+        turns = self.floor.turns
+        for actor in state.actors:
+            if actor[0] >= 0 and turns[actor[0]].owner == owner:
+                steps = self.floor.steps.unrested(actor, state.stores, state.world, state.at)
+                return next((turns[s.actor[0]] for s in steps if s.word == word and s.actor[0] >= 0), None)
+        return None
 
     def _ops(self, what: str, before: Turn | None, then: Turn | None) -> tuple[str, ...]:
         boundary, _, fault = what.partition(":")
@@ -130,37 +129,99 @@ class Reader:
             return HEARD[boundary]
         command = before.command if before is not None else None
         if boundary == "crash":
-            return ("stay",) if command is None else ("crash",)
-        if boundary in ("release", "look", "heartbeat", "pause") or fault == "error":
+            return ("stay",) if isinstance(command, Claim | None) else ("crash",)
+        if boundary in UNSEEN or fault == "error":
             return ("stay",)
         if fault == "down":
             return ("stay",) if boundary == "claim" else ("crash",)
         if fault == "lost":
             return (f"lost:{boundary}",)
-        error = then.answer.error if then is not None and then.answer is not None else None
-        if isinstance(error, StaleEpoch):
-            return ("crash",)
-        if isinstance(error, VersionConflict):
-            return ("crash", "do:claim") if then is not None and then.command is not None and then.command.boundary == "fence_events" else ("stay",)
+        if boundary == "claim" and (then is None or then.command is None):
+            return ("stay",)
+        return self._answered(boundary, command, then)
+
+    def _answered(self, boundary: str, command: Command | None, then: Turn | None) -> tuple[str, ...]:
+        """A command that the store, or whoever was asked, has answered."""
+        answer: Answer | None = then.answer if then is not None else None
+        fleet = self.letters != ("",)
+        if answer is not None and isinstance(answer.error, StaleEpoch):
+            return ("name:refused by",) if fleet else ("crash",)
+        if answer is not None and isinstance(answer.error, VersionConflict):
+            assert then is not None
+            rebased = isinstance(then.command, Append) and then.command.boundary == boundary
+            again = ("name:version conflict",) if fleet else ("crash", "do:claim")
+            return ("stay",) if rebased else again
+        if command is not None and (kind := whose(command)) != "own":
+            changes = kind == "other" and boundary in ELSEWHERE
+            return (f"emits:{ELSEWHERE[boundary]}",) if changes else ("stay",)
         return (f"do:{boundary}",)
 
-    def _end(self, state: State) -> str:
-        """Where the worker is."""
-        if not state.actors or state.actors[0][0] < 0:
-            return "at:idle"
-        number, phase = state.actors[0]
-        command = self.floor.turns[number].command
-        if command is None:
+    def _end(self, state: State, owner: int) -> str:
+        """Where a worker is; 0: the only one."""
+        at_work = [(n, phase) for n, phase in state.actors if n >= 0 and owner in (0, self.floor.turns[n].owner)]
+        number, phase = at_work[0] if at_work else (-1, "")
+        command = self.floor.turns[number].command if number >= 0 else None
+        if isinstance(command, Claim | None) or self._void(self.floor.turns[number]):
             return "at:idle"
         if phase == "sent":
             return "at:await_reply"
-        return "any" if isinstance(command, Pause | Renew) else f"next:{command.boundary}"
+        kind = whose(command)
+        if kind == "undo":
+            return "at:compensate"
+        return "any" if kind == "other" or isinstance(command, Pause | Renew) else f"next:{command.boundary}"
+
+    # Letters.
+
+    def _kept(self, names: Letters, after: State) -> Letters:
+        """The letters of the workers that are still at work."""
+        turns = [self.floor.turns[number] for number, _ in after.actors if number >= 0]
+        owners = {turn.owner for turn in turns if turn.command is not None}
+        return tuple(sorted((owner, letter) for owner, letter in names if owner in owners))
+
+    def _left(self, state: State, names: Letters, after: State) -> list[str]:
+        """The letters of the workers that the time has overtaken: they are gone."""
+        there = {number for number, _ in after.actors}
+        gone = [self.floor.turns[n] for n, _ in state.actors if n >= 0 and n not in there]
+        return [dict(names)[turn.owner] for turn in gone if not isinstance(turn.command, Claim | None)]
+
+    # The world.
+
+    def world(self, state: State, names: Letters) -> dict[str, str]:
+        """The world's fields: each living worker's request, how many others are on the wire, how often the effect happened."""
+        world = self.floor.worlds[state.world]
+        mine = self._mine(state, names, world)
+        others = [r for r in world.pending if r not in mine.values() and not r.effect and r.until > 0]
+        late = sum((r.epoch, r.attempt) > world.fence for r in others)
+        told = {f"{x}.request" if x else "request": answer(mine.get(x), world) for x in self.letters}
+        return {**told, "wire": str(min(late, 2)), "effects": str(min(len(world.effects), 2))}
+
+    def _mine(self, state: State, names: Letters, world: World) -> dict[str, Request]:
+        """The request of each worker that waits for an answer."""
+        found = {}
+        for number, phase in state.actors:
+            if phase == "sent":
+                turn = self.floor.turns[number]
+                assert isinstance(turn.command, Execute)
+                context = turn.command.context
+                found[dict(names)[turn.owner]] = world.find(context.fencing_token, context.attempt)
+        return found
+
+    def _served(self, state: State, names: Letters, what: str) -> tuple[tuple[str, ...], str]:
+        """A request arrives, a living worker's or a late one. A late one that a look has barred does nothing."""
+        epoch, attempt = map(int, what.rpartition(":")[2].split("."))
+        world = self.floor.worlds[state.world]
+        request = world.find(epoch, attempt)
+        for letter, mine in self._mine(state, names, world).items():
+            if mine == request:
+                return ("name:world: ",), letter
+        barred = (epoch, attempt) <= world.fence
+        return (("stay",) if barred else ("name:world: ",)), self._of("", NOBODY)[1:]
 
 
-def told(request, world: World) -> str:  # type: ignore[no-untyped-def]
-    """The living worker's request in the model's words."""
+def answer(request: Request | None, world: World) -> str:
+    """A living worker's request in the model's words."""
     if request is None:
         return "none"
-    if request.effect:
-        return "first" if request.effect == 1 else "other"
-    return "sent" if request.until > 0 and (request.epoch, request.attempt) > world.fence else "refused"
+    if not request.effect:
+        return "sent" if request.until > 0 else "refused"
+    return "partial" if request.effect == world.partial else "first" if request.effect == 1 else "other"

@@ -13,6 +13,10 @@ from ..model.machine import Actor, Machine, Rule
 from .conform_follow import LOST, PLACE, UNVERIFIED, decides
 from .explore import Engine
 
+HEARS: Final = "elsewhere: in doubt"
+"""What a cancel waits for: it is not seen when."""
+REFUSED: Final = ("refused by", "version conflict")
+"""Rules of a fleet for a write that changed nothing: the store's answer, not a decision."""
 GONE: Final = ("world: late request lost", "world: refuses")
 """What may become of a request while time passes."""
 
@@ -24,12 +28,14 @@ class Reading(NamedTuple):
     """What one step of the code can have been, op after op, and where the worker is then.
 
     ops: `do:B`, `lost:B` (a boundary, its answer lost), `name:N` (rules by the beginning of their names), `emits:E` (elsewhere),
-    `crash`, `gone` (a request may be lost), `time` (it may pass). end: `next:B`, `at:P`, `any`.
-    who: whose rules, where workers have names.
+    `crash`, `gone` (a request may be lost), `time` (it may pass), each of the
+    reading's worker, or of another: `OP@WHO`. end: `next:B`, `at:P`, `any`.
+    who: whose rules, where workers have names. unverified: nobody looks at the step's record before it is used.
     """
 
     ops: tuple[str, ...]
     end: str = "any"
+    unverified: bool = True
     who: str = ""
 
 
@@ -43,7 +49,7 @@ class Members(NamedTuple):
 class Sets:
     """The sets of a machine, by number. taken: the edges that some reading took and whose end it allows."""
 
-    def __init__(self, machine: Machine, compared: Iterable[str], engine: Engine | None = None, verified: bool = False) -> None:
+    def __init__(self, machine: Machine, compared: Iterable[str], engine: Engine | None = None) -> None:
         self.machine, self.engine = machine, engine or Engine(machine)
         self.packing = self.engine.packing
         self.mask = self.packing.mask(compared)
@@ -53,9 +59,6 @@ class Sets:
         self._moves: dict[tuple[int, Reading, int], int | None] = {}
         self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
         self._fits: dict[tuple[str, str], frozenset[int]] = {}
-        self._silent = frozenset(
-            i for i, rule in enumerate(machine.rules) if decides(rule) or (not verified and bare(rule) == UNVERIFIED)
-        )
 
     def __len__(self) -> int:
         return len(self.members)
@@ -83,11 +86,11 @@ class Sets:
         layers: list[list[tuple[int, int, int]]] = []
         states = set(self.members[number].core)
         for place, op in enumerate(reading.ops):
-            steps = self._taken(op, reading.who, states, number if place == 0 else None)
+            steps = self._taken(op, reading, states, number if place == 0 else None)
             layers.append(steps)
             states = {after for _, _, after in steps}
         states = {state for state in states if state & self.mask == code}
-        decided = [] if reading.end == "any" else self._closure(states, reading.who)
+        decided = [] if reading.end == "any" else self._closure(states, reading)
         core = {state for state in {*states, *(step[2] for step in decided)} if self._ends(state, reading)}
         if not core:
             return None
@@ -110,7 +113,9 @@ class Sets:
 
     def _take(self, steps: list[tuple[int, int, int]], alive: set[int]) -> None:
         single = self.engine.single
-        self.taken.update((index, before & single[index][0]) for before, index, after in steps if index >= 0 and after in alive)
+        self.taken.update(
+            (index, before & single[index][0]) for before, index, after in steps if index >= 0 and after in alive
+        )
 
     def _number(self, members: Members) -> int:
         if members not in self._numbers:
@@ -126,26 +131,28 @@ class Sets:
             self._steps[state] = tuple((index, state ^ delta) for delta, index in self.engine.steps(state))
         return self._steps[state]
 
-    def _taken(self, op: str, who: str, states: set[int], number: int | None) -> list[tuple[int, int, int]]:
+    def _taken(self, op: str, reading: Reading, states: set[int], number: int | None) -> list[tuple[int, int, int]]:
         """The steps that an op can be; where nothing may have happened, a step of no rule."""
+        op, _, named = op.partition("@")
+        who = named or reading.who
         if op == "stay":
             return [(state, -1, state) for state in states]
         if op in ("gone", "time"):
             return [*((state, -1, state) for state in states), *self._of(op, who, states)]
         if op == "crash":
-            chain = self.members[number].chain if number is not None else self._reached(states, who)
+            chain = self.members[number].chain if number is not None else self._reached(states, reading)
             return self._of(op, who, chain)
-        found = self._of(op, who, self._reached(states, who))
+        found = self._of(op, who, self._reached(states, reading))
         if op.startswith("lost:") and not found:
             return [(state, -1, state) for state in states]
         return found
 
-    def _reached(self, states: set[int], who: str) -> set[int]:
-        return {*states, *(after for _, _, after in self._closure(states, who))}
+    def _reached(self, states: set[int], reading: Reading) -> set[int]:
+        return {*states, *(after for _, _, after in self._closure(states, reading))}
 
-    def _closure(self, states: Iterable[int], who: str) -> list[tuple[int, int, int]]:
+    def _closure(self, states: Iterable[int], reading: Reading) -> list[tuple[int, int, int]]:
         """The decisions from some states."""
-        silent = self.fitting("decides", who)
+        silent = self.fitting("unverified" if reading.unverified else "decides", reading.who)
         found, todo, seen = [], list(states), set(states)
         while todo:
             state = todo.pop()
@@ -176,10 +183,8 @@ class Sets:
         """The rules that an op can be."""
         if (op, who) not in self._fits:
             fits = fitness(op)
-            self._fits[op, who] = frozenset(
-                i for i, rule in enumerate(self.machine.rules)
-                if (actor_of(rule) in (who, "") or not who) and (i in self._silent if op == "decides" else fits(rule))
-            )  # fmt: skip
+            mine = {i for i, rule in enumerate(self.machine.rules) if not who or actor_of(rule) in (who, "")}
+            self._fits[op, who] = frozenset(i for i in mine if fits(self.machine.rules[i]))
         return self._fits[op, who]
 
     # Words.
@@ -190,9 +195,9 @@ class Sets:
 
     def possible(self, number: int, reading: Reading) -> list[str]:
         """What the model could have done instead, by name."""
-        reached = self._reached(set(self.members[number].core), reading.who)
+        reached = self._reached(set(self.members[number].core), reading)
         names = {self.machine.rules[index].name for state in reached for index, _ in self.steps(state)}
-        return sorted(name for name in names if not name.endswith(LOST))
+        return sorted(name for name in names if LOST not in name)
 
 
 def bare(rule: Rule) -> str:
@@ -212,9 +217,9 @@ def fitness(op: str) -> Callable[[Rule], bool]:
     place = PLACE.get(what, what)
     match kind:
         case "do":
-            return lambda rule: rule.boundary == place and rule.actor is Actor.WORKER and not rule.name.endswith(LOST)
+            return lambda rule: rule.boundary == place and rule.actor is Actor.WORKER and LOST not in rule.name
         case "lost":
-            return lambda rule: rule.boundary == place and rule.name.endswith(LOST)
+            return lambda rule: rule.boundary == place and LOST in rule.name
         case "at":
             return lambda rule: rule.boundary == place and rule.actor is Actor.WORKER
         case "name":
@@ -228,4 +233,5 @@ def fitness(op: str) -> Callable[[Rule], bool]:
         case "time":
             return lambda rule: rule.actor is Actor.CLOCK
         case _:
-            return decides
+            silent = (UNVERIFIED, HEARS) if kind == "unverified" else (HEARS,)
+            return lambda rule: bare(rule).startswith(silent) or (decides(rule) and not bare(rule).startswith(REFUSED))

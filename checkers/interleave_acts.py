@@ -18,6 +18,7 @@ from ..runtime.commands import (
     Query,
     Renew,
     Settle,
+    Verify,
 )
 from ..runtime.records import Lease
 from ..runtime.resolve import Answer as Word
@@ -31,7 +32,7 @@ from .interleave_world import Site, World, result
 
 STORES: Final[dict[type, tuple[Name, ...]]] = {
     Claim: ("stream", "lease"), Renew: ("lease",), Append: ("stream",), Acquire: ("ledger",), Settle: ("ledger",),
-    PutEffect: ("effects",), Query: (), Pause: (),
+    PutEffect: ("effects",), Query: (), Pause: (), Verify: (),
 }  # fmt: skip
 FENCED: Final[dict[str, tuple[Name, ...]]] = {
     "fence_events": ("stream",), "fence_ledger": ("ledger",), "fence_effects": ("effects",)

@@ -81,6 +81,10 @@ class Steps:
         begun = self.turns.begin(owner, at, self.acts.onward(stores, world, at))
         return [self._rested(step, at) for step in self._perform((begun, ""), stores, world, at)]
 
+    def unrested(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
+        """The same of a worker whose turn goes on, where one that ends it is not taken for nobody's yet."""
+        return self._next(actor, stores, world, at)
+
     def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
         """What is next: at once, or after another look at the clock."""
         number, phase = actor

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from ..runtime.memory_store import MemoryStore
-from ..runtime.records import ChainedEvent, EffectRecord, Invocation, Lease
+from ..runtime.records import ChainedEvent, EffectRecord, Invocation, Lease, NewEvent
 from .interleave_case import BEGINNING, JOB, submission
 
 Name = Literal["stream", "ledger", "effects", "lease"]
@@ -51,10 +51,10 @@ def timeless(event: ChainedEvent) -> tuple[object, ...]:
 class Shelf:
     """Every content that was met, by store and number; and a memory store into which contents are put."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun: list[NewEvent] | None = None) -> None:
         self.time = BEGINNING
         self.store = MemoryStore(now=lambda: self.time)
-        self.store.submit(JOB, submission())
+        self.store.submit(JOB, begun or submission())
         self.store.fence_ledger(JOB, 0)
         self.store.fence_effects(JOB, 0)
         self._empty = (self.store._streams[JOB], self.store._ledgers[JOB], self.store._effects[JOB])

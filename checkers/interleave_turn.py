@@ -128,6 +128,10 @@ class Turns:
     def __len__(self) -> int:
         return len(self._turns)
 
+    def worker(self, owner: int) -> Worker:
+        """Who works."""
+        return Worker(f"worker-{owner}", self._tools, TTL)
+
     def begin(self, owner: int, at: float, onward: Onward = unknown) -> int:
         """A worker's turn before its claim."""
         return self._reach(owner, -1, None, at, onward)
@@ -199,9 +203,8 @@ class Turns:
 
         replay = _Given(given[::-1], started, self._looks, guessed)
         ports = Ports(cast("Store", replay), lambda seconds: None)
-        worker = Worker(f"worker-{owner}", self._tools, TTL)
         try:
-            drive.run(worker, ports, JOB, replay.perform, replay.hold)
+            drive.run(self.worker(owner), ports, JOB, replay.perform, replay.hold)
             come_to(None)
         except _Reached:
             pass

@@ -30,12 +30,14 @@ class World(NamedTuple):
     """What matters of the past: requests that may still act or be answered, which were ever made, the effects in order.
 
     fence: the newest epoch and attempt that a fencing look has seen: no request up to it is served any more.
+    partial: the number of the effect whose answer says that the step failed nonetheless; 0 for none.
     """
 
     pending: tuple[Request, ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
     effects: tuple[tuple[str, int], ...] = ()
     fence: tuple[int, int] = (0, 0)
+    partial: int = 0
 
     def find(self, epoch: int, attempt: int) -> Request:
         """A pending request."""

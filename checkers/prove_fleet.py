@@ -65,14 +65,24 @@ def prove_fleet(
     known_answers: answers to questions that were asked under the same assumptions, which are not asked again; new ones are added.
     solver: what answers the others, `solve_fleet` by default.
     """
+    return prove_asked(Obligations(fleet, properties, clauses), progress, budget, known_answers, solver)
+
+
+def prove_asked(
+    asked: Obligations,
+    progress: Progress | None = None,
+    budget: int = BUDGET,
+    known_answers: Answered | None = None,
+    solver: FleetSolve | None = None,
+) -> FleetProof:
+    """As `prove_fleet`, over the invariant that these questions have."""
     started = time.perf_counter()
-    asked = Obligations(fleet, properties, clauses)
     known = asked.known()
     obligations = list(asked.all())
     answers = {} if known_answers is None else known_answers
     results = tuple(ask(asked.state, known, obligations, budget, progress, answers, solver or solve_fleet))
     text = _document(asked.state, known, results)
-    return FleetProof(fleet, tuple(properties), results, text, time.perf_counter() - started)
+    return FleetProof(asked.fleet, tuple(asked.properties), results, text, time.perf_counter() - started)
 
 
 def _document(state: State, known: Sequence[str], results: Sequence[Result]) -> str:

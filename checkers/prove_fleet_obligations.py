@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ..model.fleet import OWN, Fleet, FleetRule, stands
-from ..model.fleet_properties import coupling, durable, lift
+from ..model.fleet_properties import Agree, Never, coupling, durable, lift
 from ..model.fleet_shape import STORES
 from ..model.invariant import Clause
 from ..model.machine import Actor
@@ -25,13 +25,19 @@ P5: Final = "P5"
 
 
 class Obligations:
-    """The questions about one fleet, over one invariant."""
+    """The questions about one fleet, over one invariant: one worker's clauses, and the coupling (that of the fleet, or another)."""
 
-    def __init__(self, fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause]) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        properties: Sequence[Property],
+        clauses: Sequence[Clause],
+        coupled: Sequence[Never | Agree] | None = None,
+    ) -> None:
         self.fleet, self.properties = fleet, properties
         self.state = State(fleet)
         self.lifted = [each for c in strengthen(properties, clauses) for each in lift(fleet, c.name, c.never)]
-        self.coupling = coupling(fleet)
+        self.coupling = tuple(coupling(fleet) if coupled is None else coupled)
         self.before = [part(self.state) for part in self.parts]
 
     def known(self) -> list[str]:
@@ -97,6 +103,11 @@ class Obligations:
                 changed = (now for now, then in zip(part(each), before, strict=True) if now != then)
                 terms.append(conj([says, disj(changed)]))
         return disj(terms)
+
+    def breaks_clauses(self, after: After) -> str:
+        """Some clause of one worker does not hold any more, of whoever leads."""
+        now = (after.lifted(c, SOME) for c in self.lifted)
+        return disj(each for each, then in zip(now, self.before[0], strict=True) if each != then)
 
     def fenced(self) -> Iterator[Obligation]:
         """P5: a worker changes a store only where no newer one has read it."""

@@ -130,17 +130,35 @@ KEY = argument(
     help="as a report has it, quoted for the shell: model:POLICY:0/1/2 (a run of the model: its start, then which successor;"
     " repeated for ever after *), crash:CASE[@POLICY]:FAULT;FAULT (crashes of one job's workers),"
     " interleave:CASE[@MUTANT]:WORD;WORD (moves of several workers; without a word it lists those that may come first),"
-    " power:CASE@MODE:CALL+N:SURVIVAL (a power loss), text:CLAIM (a sentence of the seeds, tried on the runtime)",
+    " power:CASE@MODE:CALL+N:SURVIVAL (a power loss), walk:MACHINE@POLICY:… (the moves of a walk, packed),"
+    " text:CLAIM (a sentence of the seeds, tried on the runtime)",
 )
 AT = argument("--at", metavar="BOUNDARY:WHEN", help="one fault instead of the sweep, as in append_started:after")
-DO = argument("action", choices=("list", "run", "validate"), help="what to do")
+DO = argument("action", choices=("list", "run", "validate", "save"), help="what to do")
+SAVED_NAME = argument("--name", metavar="NAME", help="with save KEY: the scenario's name")
+SAVED_TITLE = argument("--title", metavar="TEXT", help="with save KEY: what it shows")
+SAVED_LIST = argument(
+    "--list",
+    dest="kept",
+    choices=("regression", "exploratory"),
+    default="regression",
+    help="with save KEY (regression)",
+)
+SAVED_FILE = argument(
+    "--file",
+    metavar="FILE",
+    help="with save KEY: the .yaml file that it is added to; else regressions.yaml, which ships",
+)
 CRASH_EVERYWHERE = argument(
     "--crash-everywhere",
     action="store_true",
     help="with run, for a scenario of execution contracts: kill it at every boundary, each time to the end",
 )
 NAMES = argument(
-    "names", metavar="NAME|FILE", nargs="*", help="scenarios by name, or scenario files; else all that ship"
+    "names",
+    metavar="NAME|FILE|KEY",
+    nargs="*",
+    help="scenarios by name, or scenario files; else all that ship. With save: the key of a walk, walk:…, as a failure prints it",
 )
 PATHS = argument(
     "paths", metavar="PATH", nargs="*", help="run directories, directories or .smt2 files; else the newest run"
@@ -299,7 +317,12 @@ COMMANDS = (
         codes="0: done; 1: the runtime breaks a property, or a sentence comes out otherwise than registered; 2: no such key.",
     ),
     Command("crash", ".checkers.cli", "crash your own plan at every boundary, or at one", (PLAN, AT, TOOLS)),
-    Command("scenario", ".checkers.cli", "list, run or validate scenarios", (DO, NAMES, CRASH_EVERYWHERE)),
+    Command(
+        "scenario",
+        ".checkers.cli",
+        "list, run or validate scenarios; or save the program of a walk as one",
+        (DO, NAMES, CRASH_EVERYWHERE, SAVED_NAME, SAVED_TITLE, SAVED_LIST, SAVED_FILE),
+    ),
     Command(
         "campaign",
         CAMPAIGNS,
@@ -553,12 +576,16 @@ def replay(args: argparse.Namespace) -> int:
         from .checkers.cli import replay_power
 
         return replay_power(args.key)
+    if args.key.startswith("walk:"):
+        from .checkers.cli_walks import replay_walk
+
+        return replay_walk(args.key)
     if args.key.startswith("text:"):
         return replay_sentence(args.key)
     if not args.key.startswith("model:"):
         raise CommandError(
-            f"{args.key!r} is no replay key: one begins with model:, crash:, interleave:, power: or text:, and is printed beside"
-            " what it replays; see `crashwindow replay --help`"
+            f"{args.key!r} is no replay key: one begins with model:, crash:, interleave:, power:, walk: or text:, and is"
+            " printed beside what it replays; see `crashwindow replay --help`"
         )
     try:
         Console().print(trace_table(traces.replay(args.key)))

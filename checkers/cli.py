@@ -53,7 +53,11 @@ def _summary(console: Console, summaries: Sequence[Schedules]) -> int:
 
 
 def scenario(args: argparse.Namespace) -> int:
-    """List, validate or run scenarios."""
+    """List, validate, run or save scenarios."""
+    if args.action == "save":
+        from .cli_walks import save
+
+        return save(args)
     try:
         chosen = _chosen(args.names)
     except ScenarioError as error:

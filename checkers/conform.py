@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis import strategies as st
+from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from ..model.policy import HARDENED, Policy
@@ -22,19 +23,12 @@ from .abstraction import RAM
 from .conform_follow import Disagreement, Model
 from .conform_rig import CONTRACTS, Behaviour, Looks, Rig, StepPlan, Strike, beyond
 from .evidence import Item, Verdict
+from .walk_profiles import BY_NAME, PROFILES, Bounds, WalkProfile, examples_folder
+from .walk_programs import Program, written
 
-Profile = Literal["quick", "deep"]
+Profile = Literal["quick", "deep", "ci", "nightly"]
 
-
-@dataclass(frozen=True)
-class Bounds:
-    """How much a profile tries."""
-
-    examples: int
-    steps: int
-
-
-BOUNDS: Final = {"quick": Bounds(40, 22), "deep": Bounds(1500, 30)}
+BOUNDS: Final = {name: PROFILES[of].step for name, of in BY_NAME.items()}
 SHRINKS: Final = 400
 """How many further examples a failure is worth, to find a shorter program that shows it."""
 LEAST: Final = {"steps": 400, "durable states": 60, "rules taken": 60}
@@ -132,7 +126,7 @@ class Walk(RuleBasedStateMachine):
     def do(self, call: Callable[..., object], *arguments: object) -> None:
         """Let the rig do something, and write it down as the line of a program that would do it again."""
         self.record.steps += 1
-        self.program.append(f"rig.{call.__name__}({', '.join(map(repr, arguments))})")
+        self.program.append(written(call.__name__, arguments))
         try:
             call(*arguments)
         except Disagreement as error:
@@ -198,7 +192,7 @@ def walk(profile: Profile, number: int, policy: Policy = HARDENED) -> Item:
     record = Record(policy)
     bound: type[Walk] = seed(number)(type("Walk", (Walk,), {"record": record}))
     try:
-        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile]))
+        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile], PROFILES[BY_NAME[profile]]))
     except (Exception, EnoughError):
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:
@@ -217,8 +211,8 @@ def substantial(item: Item) -> Item:
     return item.model_copy(update={"verdict": Verdict.ERROR, "statement": said})
 
 
-def chosen(bounds: Bounds) -> settings:
-    """Hypothesis's settings: no clock, no database of examples.
+def chosen(bounds: Bounds, profile: WalkProfile = PROFILES["quick"]) -> settings:
+    """Hypothesis's settings: no clock; a database of examples where the profile keeps one.
 
     A seed gives the same walk wherever the same modules are loaded: Hypothesis also draws constants that it finds in them. What
     a failure prints is therefore a program, which needs neither.
@@ -227,11 +221,16 @@ def chosen(bounds: Bounds) -> settings:
         max_examples=bounds.examples,
         stateful_step_count=bounds.steps,
         deadline=None,
-        database=None,
+        database=DirectoryBasedExampleDatabase(examples_folder()) if profile.kept else None,
         verbosity=Verbosity.quiet,
         print_blob=False,
         report_multiple_bugs=False,
-        phases=[Phase.generate, Phase.shrink],
+        phases=[
+            *([Phase.reuse] if profile.kept else []),
+            Phase.generate,
+            *([Phase.target] if profile.steered else []),
+            Phase.shrink,
+        ],
         suppress_health_check=list(HealthCheck),
     )
 
@@ -252,5 +251,6 @@ def _item(record: Record, profile: Profile, number: int) -> Item:
         said = f"model and SQLite runtime ({name}) agreed at every boundary of {record.steps} steps of random histories"
         return Item(checker="walk", verdict=Verdict.TESTED, statement=said, figures=figures, command=command)
     figures["program"] = "\n".join(record.failure.program)
+    command = f"crashwindow replay {Program('step', name, record.failure.program).key}"
     said = f"model and SQLite runtime ({name}) part: {record.failure.error}"
     return Item(checker="walk", verdict=Verdict.REFUTED, statement=said, figures=figures, command=command)

@@ -3,10 +3,13 @@
 The rig, which performs the real moves, says which boundary was performed, how the world answered, where a crash struck. Each
 leaves only the model states in which a rule for it is enabled. Then the durable fields and the count of effects are compared
 with the real ones; states that differ are dropped. An empty set is a disagreement between model and code.
+
+Beside each state stands what was taken on *every* run to it that fits what was seen: coverage counts that alone, and nothing
+that was merely possible.
 """
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, NamedTuple
 
 from ..model.boundaries import CATCH_UP
 from ..model.machine import Actor, Machine, Rule, Scope
@@ -21,6 +24,16 @@ PLACE: Final = {recovered: place for place, recovered in CATCH_UP.items()}
 """A catch-up write is, in the model, the write that it repeats."""
 
 
+class EdgeClass(NamedTuple):
+    """The edges of a machine's state graph that are alike: one rule, from states that are equal in all that it reads or writes.
+
+    rule: its position. seen: those fields of the state before, packed.
+    """
+
+    rule: int
+    seen: int
+
+
 class Disagreement(AssertionError):
     """Model and code part: says where, which fields differ, what the model allowed."""
 
@@ -33,28 +46,44 @@ class Model:
         self.packing = self.engine.packing
         durable = [f.name for f in machine.fields if f.scope is Scope.DURABLE]
         self.durable, self.seen = self.packing.mask(durable), self.packing.mask([*durable, "effects"])
-        self.starts: dict[tuple[str, ...], dict[int, tuple[int, ...]]] = {}
-        self.rules_taken: set[int] = set()
+        self.starts: dict[tuple[str, ...], dict[int, int]] = {}
+        self.numbers: dict[EdgeClass, int] = {}
+        self.taken = 0
         self.states_met: set[int] = set()
         self.comparisons = 0
 
-    def start(self, declared: Mapping[str, str]) -> dict[int, tuple[int, ...]]:
+    def start(self, declared: Mapping[str, str]) -> dict[int, int]:
         """The initial states under a tool's contract, in the form that a follower keeps."""
         declared = normal(declared)
         key = tuple(declared.values())
         if key not in self.starts:
             views = ((self.machine.view(state), state) for state in self.machine.initial_states())
             fitting = [s for view, s in views if all(view[name] == value for name, value in declared.items())]
-            self.starts[key] = {self.packing.pack(state): () for state in fitting}
+            self.starts[key] = {self.packing.pack(state): 0 for state in fitting}
         return dict(self.starts[key])
 
-    def covered(self) -> list[str]:
-        """The names of the rules that were taken."""
-        return [self.machine.rules[index].name for index in sorted(self.rules_taken)]
+    def bit(self, state: int, rule: int) -> int:
+        """The class of the edge that a rule makes of a state, as the bit by which this model knows it."""
+        edge = EdgeClass(rule, state & self.engine.single[rule][0])
+        return 1 << self.numbers.setdefault(edge, len(self.numbers))
+
+    def classes_of(self, bits: int) -> set[EdgeClass]:
+        """The classes that some bits stand for."""
+        return {edge for edge, number in self.numbers.items() if bits >> number & 1}
+
+    @property
+    def classes_taken(self) -> set[EdgeClass]:
+        """The classes of the edges that were taken, whatever else is not known of the runs."""
+        return self.classes_of(self.taken)
+
+    @property
+    def rules_taken(self) -> set[int]:
+        """The rules of these."""
+        return {edge.rule for edge in self.classes_taken}
 
 
 class Follower:
-    """One step's model states, each with the rules that led there since the last observation.
+    """One step's model states, each with the classes of edges that are on every run to it, as bits (`Model.bit`).
 
     verified: its recorded changes are looked at before they are injected, and each look is performed.
     """
@@ -114,22 +143,22 @@ class Follower:
         if before is not None:
             place = PLACE.get(before, before)
             self.states = {
-                state: path
-                for state, path in self.states.items()
+                state: sure
+                for state, sure in self.states.items()
                 if any(self.machine.rules[i].boundary == place for _, i in self.engine.steps(state))
             }
             self._expect(f"is about to perform {before}", {})
-        idle = {state: path for state, path in self.states.items() if self.value(state, "at") == "idle"}
+        idle = {state: sure for state, sure in self.states.items() if self.value(state, "at") == "idle"}
         struck = self._after(lambda rule: rule.actor is Actor.CRASH)
-        self.states = {**struck, **idle}
+        self.states = merged([*struck.items(), *idle.items()])
 
     def rest(self, job: str | None = None) -> None:
         """The turn is over, the job in this state (None: there was nothing to claim)."""
         self._close()
         before = self.states
         self.states = {
-            state: path
-            for state, path in before.items()
+            state: sure
+            for state, sure in before.items()
             if self.value(state, "at") == "idle"
             and (self.value(state, "job") == job if job else self.value(state, "job") != "open")
         }
@@ -141,14 +170,20 @@ class Follower:
         fields = {**real, "effects": str(min(effects, 2))}
         code = sum(codes[name][value] << shift[name] for name, value in fields.items())
         before = self.states
-        self.states = {state: path for state, path in before.items() if state & self.model.seen == code}
+        self.states = {state: sure for state, sure in before.items() if state & self.model.seen == code}
         if not self.states:
             raise Disagreement(f"{self.name}: {self._difference(before, fields)} (the code, the model)")
-        for path in self.states.values():
-            self.model.rules_taken.update(path)
+        self.model.taken |= self.sure
         self.model.states_met.add(code & self.model.durable)
         self.model.comparisons += 1
-        self.states = dict.fromkeys(self.states, ())
+
+    @property
+    def sure(self) -> int:
+        """What was taken on every run that fits what was seen so far, as bits."""
+        first, *others = self.states.values()
+        for bits in others:
+            first &= bits
+        return first
 
     # The set.
 
@@ -170,19 +205,19 @@ class Follower:
         before = self.states
         written = self._after(lambda rule: rule.boundary == place and rule.name.endswith(LOST))
         self.states = written or {
-            state: path
-            for state, path in before.items()
+            state: sure
+            for state, sure in before.items()
             if any(fits(self.machine.rules[index]) for _, index in self.engine.steps(state))
         }
         self._expect(f"performs {place}, its answer is lost", before)
 
-    def _after(self, fits: Callable[[Rule], bool]) -> dict[int, tuple[int, ...]]:
-        return {
-            state ^ delta: (*path, index)
-            for state, path in self.states.items()
+    def _after(self, fits: Callable[[Rule], bool]) -> dict[int, int]:
+        return merged(
+            (state ^ delta, sure | self.model.bit(state, index))
+            for state, sure in self.states.items()
             for delta, index in self.engine.steps(state)
             if fits(self.machine.rules[index])
-        }
+        )
 
     def _close(self) -> None:
         """Add what the worker can have decided on the way: rules without boundary, event or contact with the world."""
@@ -190,28 +225,39 @@ class Follower:
         while todo:
             state = todo.pop()
             for delta, index in self.engine.steps(state):
-                if state ^ delta not in self.states and self._decides(self.machine.rules[index]):
-                    self.states[state ^ delta] = (*self.states[state], index)
-                    todo.append(state ^ delta)
+                if self._decides(self.machine.rules[index]):
+                    after, sure = state ^ delta, self.states[state] | self.model.bit(state, index)
+                    known = self.states.get(after, sure)
+                    if after not in self.states or known & sure != known:
+                        self.states[after] = known & sure
+                        todo.append(after)
 
     def _decides(self, rule: Rule) -> bool:
         return decides(rule) or (rule.name == UNVERIFIED and not self.verified)
 
-    def _expect(self, what: str, before: Mapping[int, tuple[int, ...]]) -> None:
+    def _expect(self, what: str, before: Mapping[int, int]) -> None:
         if not self.states:
             raise Disagreement(f"{self.name}: the code {what}, the model cannot. {self._possible(before)}")
 
-    def _possible(self, states: Mapping[int, tuple[int, ...]]) -> str:
+    def _possible(self, states: Mapping[int, int]) -> str:
         rules = {self.machine.rules[i].name for state in states for _, i in self.engine.steps(state)}
         views = [self.machine.view(self.packing.unpack(state)) for state in sorted(states)[:1]]
         return f"It could: {', '.join(sorted(rules)) or 'nothing'}. In: {views}"
 
-    def _difference(self, states: Mapping[int, tuple[int, ...]], real: Mapping[str, str]) -> str:
+    def _difference(self, states: Mapping[int, int], real: Mapping[str, str]) -> str:
         """The fields in which the nearest state differs from the real ones."""
         views = [self.machine.view(self.packing.unpack(state)) for state in states]
         view = min(views, key=lambda view: sum(view[name] != value for name, value in real.items()))
         differing = [f"{name}: {value}≠{view[name]}" for name, value in real.items() if view[name] != value]
         return "what the stores hold differs: " + " ".join(differing)
+
+
+def merged(runs: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """States with what is on every run to them: of several runs to one state, what they share."""
+    found: dict[int, int] = {}
+    for state, sure in runs:
+        found[state] = found.get(state, sure) & sure
+    return found
 
 
 def named(name: str) -> Callable[[Rule], bool]:

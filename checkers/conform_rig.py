@@ -50,6 +50,8 @@ Behaviour = Literal[
     "dies after the effect",
     "dies on the wire",
 ]
+Directed = Literal["lost part", "dies after a part", "dies after the refusal"]
+"""What a directed walk forces beside what a random one draws (`walk_direct`)."""
 Strike = Literal["crash before", "crash after", "error", "lost", "conflict", "stale", "cancel"]
 Seen = Literal["match", "mismatch", "undetermined"]
 """What a verifier answers."""
@@ -69,6 +71,8 @@ LEADS: Final[dict[tuple[type, Mode], tuple[str, ...]]] = {
     (Mismatch, "human_in_loop"): ("park",),
 }
 """Where, in the model, a look leads."""
+REFUSED: Final = ("no effect", "lost refusal", "dies after the refusal")
+PARTIAL: Final = ("partial", "lost part", "dies after a part")
 CONTRACTS: Final[tuple[Contract, ...]] = tuple(
     (idempotent, on_unknown, look)
     for on_unknown in ("park", "query", "reexecute", "fail")
@@ -156,6 +160,7 @@ class StepPlan:
     args: Json
     result: Json
     looks: Looks | None = None
+    max_requeues: int = 0
 
 
 class Rig:
@@ -174,7 +179,7 @@ class Rig:
         self._open()
         # Of the turn at hand:
         self.strikes: dict[int, Strike] = {}
-        self.behaviours: Iterator[Behaviour] = iter(())
+        self.behaviours: Iterator[Behaviour | Directed] = iter(())
         self.performed = 0
         self.job_id = ""
         self.landed = False
@@ -224,7 +229,7 @@ class Rig:
         names = [f"step-{number}" for number in range(1, len(steps) + 1)]
         nodes = [
             {"id": name, "tool": tool_name(step.contract), "args": step.args, "max_retries": step.max_retries,
-             "depends_on": names[:number][-1:]}
+             "max_requeues": step.max_requeues, "depends_on": names[:number][-1:]}
             for number, (name, step) in enumerate(zip(names, steps, strict=True))
         ]  # fmt: skip
         plan = validate_plan(parse_plan({"version": 1, "nodes": nodes}), self.registry)
@@ -245,7 +250,7 @@ class Rig:
         self._observe(job_id)
         return job_id
 
-    def work(self, behaviours: Sequence[Behaviour] = (), strikes: dict[int, Strike] | None = None) -> str:
+    def work(self, behaviours: Sequence[Behaviour | Directed] = (), strikes: dict[int, Strike] | None = None) -> str:
         """A turn: how it ended. Strikes are faults, by the position of the boundary in this turn."""
         self.strikes, self.behaviours, self.performed, self.job_id = strikes or {}, iter(behaviours), 0, ""
         self.landed = False
@@ -475,13 +480,13 @@ class Rig:
         behaviour = next(self.behaviours, "ok")
         if behaviour in ("on the wire", "dies on the wire"):
             world.wire.append(context.external_key)
-        elif behaviour in ("no effect", "lost refusal"):
+        elif behaviour in REFUSED:
             self.did.append("world: refuses")
         else:
             value, did = world.serve(context.external_key)
-            partial = behaviour == "partial" and did != "serves again" and self.beyond
+            partial = behaviour in PARTIAL and did != "serves again" and self.beyond
             self.did.append("world: serves in part" if partial and did == "serves" else f"world: {did}")
-            if partial:
+            if partial and behaviour == "partial":
                 raise PartialEffectError("half done", value, state_changes=world.changes)
             if behaviour in ("ok", "partial"):
                 return ToolResult(value, state_changes=world.changes)

@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from hypothesis import seed
 from hypothesis import strategies as st
@@ -17,16 +17,16 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 
 from ..model.contract_machine import build_contract
 from .abstraction import RAM
-from .conform import Bounds, EnoughError, Progress, chosen
+from .conform import EnoughError, Profile, Progress, chosen
 from .conform_follow import Disagreement
 from .conform_rig import CONTRACTS
 from .contract_follow import ContractModel
 from .contract_rig import ContractRig, Edge, Strike
 from .contract_services import Behaviour, Wish
+from .walk_profiles import BY_NAME, PROFILES
+from .walk_programs import written
 
-Profile = Literal["quick", "deep"]
-
-BOUNDS: Final = {"quick": Bounds(40, 24), "deep": Bounds(2500, 30)}
+BOUNDS: Final = {name: PROFILES[of].contract for name, of in BY_NAME.items()}
 MOST_SESSIONS: Final = 4
 """Enough for a race for a key, a repeat, and an unrelated contract."""
 MOST_BOUNDARIES: Final = 30
@@ -84,7 +84,7 @@ class ContractWalk(RuleBasedStateMachine):
     def do(self, call: Callable[..., object], *arguments: object) -> None:
         """Let the rig do something, and write it down as the line of a program that would do it again."""
         self.record.steps += 1
-        self.program.append(f"rig.{call.__name__}({', '.join(map(repr, arguments))})")
+        self.program.append(written(call.__name__, arguments))
         try:
             end = call(*arguments)
         except Disagreement as error:
@@ -186,7 +186,7 @@ def walk_contracts(profile: Profile, number: int) -> ContractRecord:
     record = ContractRecord()
     bound: type[ContractWalk] = seed(number)(type("ContractWalk", (ContractWalk,), {"record": record}))
     try:
-        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile]))
+        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile], PROFILES[BY_NAME[profile]]))
     except (Exception, EnoughError):
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:

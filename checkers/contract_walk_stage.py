@@ -3,9 +3,11 @@
 from typing import Final
 
 from ..model.contract import HARDENED
+from ..model.policy import HARDENED as POLICY
 from .contract_coverage import Tried, enumerate_all
 from .evidence import ContractCoverage, EdgeTaken, Item, Verdict
 from .verify import Context, Found, Stage
+from .walk_programs import Program
 
 STORE: Final = "SQLite"
 WALKED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
@@ -45,6 +47,7 @@ def contract_walk(context: Context) -> Found:
         verdict = Verdict.REFUTED
         said = f"the contract's machine and the runtime on {STORE} part: {record.failure.error}"
         figures["program"] = "\n".join(record.failure.program)
+        command = f"crashwindow replay {Program('contract', POLICY.name, record.failure.program).key}"
     item = Item(checker="walk", verdict=verdict, statement=said, figures=figures, command=command)
     taken = {" ".join(edge): count for edge, count in sorted(record.edges.items())}
     return Found(items={claim: [item] for claim in WALKED}, edges={"walk": taken})

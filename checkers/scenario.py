@@ -20,6 +20,7 @@ from .fleet_scenario import counterexample, runtime
 from .observed import window_of
 from .search import check, complete, shortest
 from .traces import trace_to
+from .walk_programs import Program
 from .windows import MisfitError, derive
 
 SEMANTICS: Final = "semantics-"
@@ -40,6 +41,8 @@ class Known:
 
 def run(scenario: Scenario, known: Known, tell: Callable[[str], None] = lambda line: None) -> ScenarioResult:
     """Try a scenario in both its halves. `tell` hears the steps of one that is told step by step."""
+    if scenario.walk:
+        return _walk(scenario, Program(scenario.walk.machine, scenario.policy, scenario.walk.program), tell)
     observed, trace = _model(scenario, known)
     detail = [f"model: {observed}"] if scenario.property or scenario.window else []
     passed = observed == scenario.expect
@@ -56,6 +59,23 @@ def run(scenario: Scenario, known: Known, tell: Callable[[str], None] = lambda l
         detail="; ".join(detail),
         trace=trace,
         command=f"crashwindow replay '{key}'" if key else f"crashwindow scenario run {scenario.name}",
+    )
+
+
+def _walk(scenario: Scenario, program: Program, tell: Callable[[str], None]) -> ScenarioResult:
+    """The moves of a walk, on a real store, in lockstep with the model."""
+    try:
+        parted = program.run(tell)
+        observed = "refuted" if parted else "holds"
+    except ValueError as error:
+        parted, observed = str(error), "no program"
+    return ScenarioResult(
+        name=scenario.name,
+        expected=scenario.expect,
+        observed="as expected" if observed == scenario.expect else "not as expected",
+        passed=observed == scenario.expect,
+        detail=f"{observed}: {parted or f'model and runtime agree on {len(program.lines)} moves'}",
+        command=f"crashwindow replay {program.key}",
     )
 
 

@@ -2,8 +2,9 @@
 
 A file is YAML, a list of scenarios. A scenario has a model half (does a property hold, or fail, under a policy; does a window's
 row agree) and a runtime half (a crash schedule on a real SQLite store, with the outcome that it must have, or a schedule of
-several workers, with the properties that it must break); either may be left out, not both. `list: regression` scenarios keep
-a defect or a refutation from coming back; `exploratory` ones show how the system behaves.
+several workers, with the properties that it must break); either may be left out, not both. A walk has both halves at once: moves
+on a real store, in lockstep with the model. `list: regression` scenarios keep a defect or a refutation from coming back;
+`exploratory` ones show how the system behaves.
 """
 
 from collections.abc import Collection
@@ -91,6 +92,16 @@ class Interleaving(Base):
     beside: Beside | None = None
 
 
+class Walk(Base):
+    """Moves of a lockstep walk, as `crashwindow scenario save` writes them: `expect: holds` is that model and runtime agree.
+
+    program: a line for each move, `rig.work(['ok'], {3: 'lost'})`; what it may say is checked where it is run.
+    """
+
+    machine: Literal["step", "contract", "workers"] = "step"
+    program: tuple[str, ...]
+
+
 class Scenario(Base):
     """One thing that is tried."""
 
@@ -105,6 +116,7 @@ class Scenario(Base):
     expect: Literal["holds", "refuted"]
     run: Run | None = None
     interleaving: Interleaving | None = None
+    walk: Walk | None = None
 
     def key(self) -> str | None:
         """The replay key of the runtime half."""
@@ -138,9 +150,12 @@ def load(path: Path) -> list[Scenario]:
             )
         if scenario.interleaving is None and scenario.policy in FLEET_POLICIES:
             raise ScenarioError(f"{path}: scenario {scenario.name!r} is of a fleet: give it `interleaving`")
-        if scenario.run is None and scenario.property is None and scenario.window is None:
+        halves = (scenario.run, scenario.property, scenario.window)
+        if scenario.walk is not None and (any(halves) or scenario.interleaving):
+            raise ScenarioError(f"{path}: scenario {scenario.name!r} is a walk: it has both halves, give it no other")
+        if scenario.walk is None and not any(halves):
             raise ScenarioError(
-                f"{path}: scenario {scenario.name!r} tries nothing: give it `run`, `property` or `window`"
+                f"{path}: scenario {scenario.name!r} tries nothing: give it `run`, `walk`, `property` or `window`"
             )
     return scenarios
 

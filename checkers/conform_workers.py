@@ -1,0 +1,160 @@
+"""The workers' walk: Hypothesis lets several worker threads go, command by command, over one real store (E-TRUST).
+
+Long histories of submits, cancels, deaths, lapsed leases, lost answers and people; what is compared, and where, is the business
+of `workers_rig`. The orders of short ones are enumerated elsewhere (`interleave`).
+
+A longer walk is steered: what it aims at is a history that comes to the windows which few before it came to.
+"""
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from hypothesis import seed, target
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from ..model.policy import HARDENED
+from ..model.step import build
+from .abstraction import RAM
+from .conform import BEHAVIOURS, EnoughError, Progress, chosen, plans
+from .conform_follow import Disagreement
+from .conform_rig import StepPlan
+from .evidence import Item, Verdict
+from .monitor import Monitor
+from .walk_profiles import PROFILES, ProfileName
+from .walk_programs import Program, written
+from .workers_rig import WORKERS, Fault, WorkersRig
+
+MOST_JOBS: Final = 4
+NUMBERS: Final = st.integers(0, WORKERS - 1)
+JOBS: Final = st.integers(0, MOST_JOBS - 1)
+LEAST: Final = {"steps": 300, "judged": 60, "windows": 8, "turns killed": 5}
+"""A walk that has come to no more is no evidence."""
+
+
+class WorkersRecord(Progress):
+    """What the examples of one walk add up to. met: in how many examples each window was seen."""
+
+    def __init__(self, steered: bool) -> None:
+        super().__init__()
+        self.steered = steered
+        self.monitor = Monitor(build())
+        self.met: Counter[str] = Counter()
+        self.ends: Counter[str] = Counter()
+        self.judged = 0
+
+    def rarity(self, windows: set[str]) -> float:
+        """How rare the rarest of some windows has been so far: minus the logarithm of its frequency."""
+        return max((math.log((self.examples + 1) / (self.met[window] + 1)) for window in windows), default=0.0)
+
+
+class WorkersWalk(RuleBasedStateMachine):
+    """Threads over one store. `record` is set by a subclass, for each walk its own."""
+
+    record: WorkersRecord
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.record.begin()
+        self.program: list[str] = []
+        self.folder = tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None)
+        self.rig = WorkersRig(Path(self.folder.name), self.record.monitor)
+
+    def do(self, call: Callable[..., object], *arguments: object) -> None:
+        """Let the rig do something, and write it down as the line of a program that would do it again."""
+        self.record.steps += 1
+        self.program.append(written(call.__name__, arguments))
+        try:
+            call(*arguments)
+        except Disagreement as error:
+            self.record.failed(self.program, error)
+            raise
+
+    def teardown(self) -> None:
+        """Say how rare this history was, close and remove the files."""
+        record, windows = self.record, set(self.rig.windows)
+        if record.steered:
+            target(record.rarity(windows), label="the rarest window")
+        record.met.update(windows)
+        record.ends.update(self.rig.ends)
+        record.judged += self.rig.judged
+        self.rig.close()
+        self.folder.cleanup()
+
+    @precondition(lambda self: len(self.rig.jobs) < MOST_JOBS)
+    @rule(data=st.data())
+    def submit(self, data: st.DataObject) -> None:
+        """A client submits a job."""
+        steps: list[StepPlan] = data.draw(plans(HARDENED))
+        self.do(self.rig.submit, [StepPlan(s.contract, s.max_retries, s.args, s.result) for s in steps])
+
+    @precondition(lambda self: self.rig.jobs)
+    @rule(number=NUMBERS, behaviours=BEHAVIOURS, commands=st.integers(0, 24), fault=st.sampled_from(get_args(Fault)))
+    def work(self, number: int, behaviours: list[Any], commands: int, fault: Fault) -> None:
+        """A worker begins a turn, if it has none, and goes on for some commands."""
+        if number in self.rig.idle():
+            self.do(self.rig.begin, number, behaviours)
+        self.do(self.rig.go, number, commands, fault)
+
+    @precondition(lambda self: len(self.rig.idle()) < WORKERS)
+    @rule(number=NUMBERS)
+    def kill(self, number: int) -> None:
+        """A worker dies."""
+        self.do(self.rig.kill, number)
+
+    @precondition(lambda self: self.rig.jobs)
+    @rule(late_requests_arrive=st.booleans())
+    def lapse(self, late_requests_arrive: bool) -> None:
+        """A request on the wire arrives, or is lost; every lease runs out."""
+        self.do(self.rig.late, late_requests_arrive)
+        self.do(self.rig.lapse)
+
+    @precondition(lambda self: self.rig.jobs)
+    @rule(number=JOBS, late_requests_arrive=st.booleans(), cancels=st.integers(0, 5))
+    def speak(self, number: int, late_requests_arrive: bool, cancels: int) -> None:
+        """A truthful person answers about a parked job; or, more rarely, a client cancels a job."""
+        if cancels == 5:
+            self.do(self.rig.cancel, number)
+        else:
+            self.do(self.rig.answer, number, late_requests_arrive)
+
+
+def walk_workers(profile: ProfileName, number: int) -> WorkersRecord:
+    """Walk with a seed; a disagreement is in the record, shrunk, as the program that shows it."""
+    bounds = PROFILES[profile]
+    record = WorkersRecord(bounds.steered)
+    bound: type[WorkersWalk] = seed(number)(type("WorkersWalk", (WorkersWalk,), {"record": record}))
+    try:
+        run_state_machine_as_test(bound, settings=chosen(bounds.workers, bounds))
+    except (Exception, EnoughError):
+        # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
+        if record.failure is None:
+            raise
+    return record
+
+
+def item(record: WorkersRecord, command: str, number: int) -> Item:
+    """A walk's item; ERROR in the place of TESTED where it has come to so little that it shows nothing."""
+    figures: dict[str, int | float | str] = {
+        "examples": record.examples,
+        "steps": record.steps,
+        "judged": record.judged,
+        "windows": len(record.met),
+        "turns killed": record.ends["killed"],
+        "seed": number,
+    }
+    steps = f"{record.steps} steps of histories"
+    said = f"{WORKERS} workers on one SQLite store kept every law, and ran as the model runs, in {steps}"
+    verdict = Verdict.TESTED
+    short = [f"{figures[name]} {name}, not more than {few}" for name, few in LEAST.items() if int(figures[name]) <= few]
+    if short:
+        verdict, said = Verdict.ERROR, f"the workers' walk has come to little: {'; '.join(short)}"
+    if record.failure is not None:
+        verdict, said = Verdict.REFUTED, f"several workers on one SQLite store: {record.failure.error}"
+        figures["program"] = "\n".join(record.failure.program)
+        command = f"crashwindow replay {Program('workers', HARDENED.name, record.failure.program).key}"
+    return Item(checker="walk", verdict=verdict, statement=said, figures=figures, command=command)

@@ -1,0 +1,159 @@
+"""Programs of a walk: what was done to a rig, as lines that do it again, and the replay key that holds them.
+
+A line is a call, `rig.work(['lost answer'], {3: 'lost'})`. It is read as data: a call of one of the machine's moves, with
+literals and the plain records below as arguments; nothing else of Python is understood, and nothing is evaluated.
+"""
+
+import ast
+import base64
+import binascii
+import tempfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, get_args
+
+from ..model.contract_machine import build_contract
+from ..model.policy import HARDENED, Policy
+from ..model.step import build
+from ..scenarios.policies import POLICIES
+from .abstraction import RAM
+from .conform_follow import Disagreement, Model
+from .conform_rig import Looks, Rig, StepPlan
+from .contract_follow import ContractModel
+from .contract_rig import ContractRig
+from .contract_services import Wish
+from .monitor import Monitor
+from .workers_rig import WorkersRig
+
+PREFIX: Final = "walk"
+Kind = Literal["step", "contract", "workers"]
+MOVES: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "step": ("submit", "work", "answer", "cancel", "wait", "late"),
+    "contract": ("open", "advance", "respond", "resume", "cancel", "supersede", "reopen", "resolve", "wait", "late"),
+    "workers": ("submit", "begin", "go", "kill", "cancel", "answer", "late", "lapse"),
+}
+RECORDS: Final[Mapping[str, Callable[..., Any]]] = {"StepPlan": StepPlan, "Looks": Looks, "Wish": Wish}
+LONGEST: Final = 100_000
+"""Characters of a program: a key that unfolds to more is none of ours."""
+
+
+class Moved(Protocol):
+    """A rig: it has moves, and files."""
+
+    def close(self) -> None:
+        """Close the files."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What was done, line by line, to the rig of a machine under a policy."""
+
+    kind: Kind
+    policy: str
+    lines: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The replay key: `walk:step@hardened:` and the lines, packed."""
+        packed = base64.urlsafe_b64encode(zlib.compress("\n".join(self.lines).encode(), 9)).decode().rstrip("=")
+        return f"{PREFIX}:{self.kind}@{self.policy}:{packed}"
+
+    def run(self, tell: Callable[[str], None] = lambda line: None, model: Model | None = None) -> str:
+        """Do it again, in lockstep with the model: where the two part, in words; "" where they agree to the end.
+
+        tell: hears each line before it is done. model: keeps what was taken of the step's machine. Raises ValueError for a line
+        that is none.
+        """
+        moves = [parsed(line, self.kind) for line in self.lines]
+        with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
+            rig = self._rig(Path(folder), model)
+            try:
+                for line, (name, arguments) in zip(self.lines, moves, strict=True):
+                    tell(line)
+                    getattr(rig, name)(*arguments)
+            except Disagreement as error:
+                return str(error)
+            finally:
+                rig.close()
+        return ""
+
+    def _rig(self, folder: Path, model: Model | None) -> Moved:
+        if self.kind == "contract":
+            return ContractRig(folder, ContractModel(build_contract()))
+        if self.kind == "workers":
+            return WorkersRig(folder, Monitor(build()))
+        policy = policy_of(self.policy)
+        return Rig(folder, model or Model(build(policy)), policy)
+
+
+def policy_of(name: str) -> Policy:
+    """A policy by its name. Raises ValueError."""
+    if name not in POLICIES:
+        raise ValueError(f"there is no policy {name!r}; there are {', '.join(POLICIES)}")
+    return POLICIES[name]
+
+
+def of_key(key: str) -> Program:
+    """The program that a replay key holds. Raises ValueError, with what is wrong with the key."""
+    prefix, _, rest = key.partition(":")
+    head, _, packed = rest.partition(":")
+    kind, _, policy = head.partition("@")
+    if prefix != PREFIX or kind not in get_args(Kind) or not packed:
+        raise ValueError(
+            f"{key!r} is no key of a walk: walk:MACHINE@{HARDENED.name}:…, MACHINE one of {', '.join(MOVES)}"
+        )
+    try:
+        unpack = zlib.decompressobj()
+        text = unpack.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), LONGEST).decode()
+    except (binascii.Error, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"the key is damaged: {error}; copy it whole") from error
+    if not unpack.eof:
+        raise ValueError("the key is damaged: it ends too early; copy it whole")
+    machine: Kind = next(name for name in MOVES if name == kind)
+    program = Program(machine, policy_of(policy).name, tuple(text.split("\n")))
+    for line in program.lines:
+        parsed(line, program.kind)
+    return program
+
+
+def written(name: str, arguments: Sequence[object]) -> str:
+    """The line that does this again."""
+    return f"rig.{name}({', '.join(map(repr, arguments))})"
+
+
+def parsed(line: str, kind: Kind) -> tuple[str, tuple[Any, ...]]:
+    """The move that a line names, with its arguments. Raises ValueError for any other text."""
+    try:
+        call = ast.parse(line, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(f"not a line of a program: {line!r}") from error
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="rig"), attr=name), args=arguments, keywords=[]):
+            if name in MOVES[kind]:
+                return name, tuple(_value(argument, line) for argument in arguments)
+    raise ValueError(f"{line!r} is no move of a {kind}: rig.MOVE(…), with MOVE one of {', '.join(MOVES[kind])}")
+
+
+def _value(node: ast.expr, line: str) -> Any:
+    """What an argument says: literals and records alone."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.List(elts=elements):
+            return [_value(element, line) for element in elements]
+        case ast.Tuple(elts=elements):
+            return tuple(_value(element, line) for element in elements)
+        case ast.Dict(keys=keys, values=values) if all(keys):
+            pairs = zip(keys, values, strict=True)
+            return {_value(key, line): _value(value, line) for key, value in pairs if key is not None}
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=named) if name in RECORDS:
+            given = {entry.arg: _value(entry.value, line) for entry in named if entry.arg}
+            try:
+                return RECORDS[name](*(_value(argument, line) for argument in arguments), **given)
+            except TypeError as error:
+                raise ValueError(f"{line!r}: {error}") from error
+    raise ValueError(f"{line!r}: {ast.unparse(node)} is not data")

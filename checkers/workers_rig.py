@@ -1,0 +1,349 @@
+"""Several workers in threads of their own over one real SQLite store, let go command by command: long histories that repeat.
+
+Each thread runs the shipped driver and stops before every command until it is its turn, so one history is one order of real
+writes, and a program of moves is the same run again. What is under way stays under way: a worker that is not let go is a paused
+process, whose lease runs out, and who finds that out by itself when it goes on.
+
+Judged are the store's rows and the world's own count, by the courts of the crash campaigns; and at every moment at which nobody
+works on a job, its events are replayed in the model.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ..runtime import drive, resolve
+from ..runtime.clients import Client
+from ..runtime.commands import Command, Execute, Fence, Ports, Query, Verify
+from ..runtime.history import History
+from ..runtime.plan import parse_plan, submission, validate_plan
+from ..runtime.records import Json
+from ..runtime.registry import Registry
+from ..runtime.sqlite_store import SqliteStore
+from ..runtime.store import StoreError
+from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
+from ..runtime.turn import Worker
+from .abstraction import LiveReader, durable_state
+from .chaos_judge import late_writes
+from .chaos_site import SqliteSite
+from .conform_follow import Disagreement
+from .conform_rig import (
+    CONTRACTS,
+    QUIET,
+    REFUSED,
+    TTL,
+    UNSETTLED,
+    Behaviour,
+    Contract,
+    Crash,
+    StepPlan,
+    World,
+    declared,
+    tool_name,
+)
+from .crash_witness import Line, Witnessed
+from .monitor import Monitor
+from .semantics_judge import SemanticsCourt
+from .windows import MisfitError, class_of
+
+Fault = Literal["", "error", "lost"]
+"""What befalls the first command that a worker is let go for: nothing; it is not written; it is, and its answer is lost."""
+WORKERS: Final = 3
+LAPSE: Final = TTL + 1
+HELD: Final = 30.0
+"""Seconds that a thread may take to come to its next command before that is a defect."""
+COURT: Final = SemanticsCourt()
+
+
+@dataclass
+class JobSeen:
+    """A job: what its steps declare, their part of the world, and what was read of its stream under which lease."""
+
+    contracts: dict[str, Contract]
+    worlds: dict[str, World]
+    requests: list[Line] = field(default_factory=list)
+    effects: list[Line] = field(default_factory=list)
+    fences: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Hand:
+    """A worker's thread, and where it stands: `command` is what it is about to perform; None: it has no turn."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.lives = name, 0
+        self.command: Command | None = None
+        self.since = 0.0
+        self.job = ""
+        self.epoch = 0
+        self.fault: Fault | Literal["kill"] = ""
+        self.behaviours: Iterator[Behaviour] = iter(())
+        self.error: BaseException | None = None
+        self.thread: threading.Thread | None = None
+        self.let_go, self.stopped = threading.Semaphore(0), threading.Semaphore(0)
+
+
+class WorkersRig:
+    """A store, its jobs, and the workers."""
+
+    def __init__(self, folder: Path, monitor: Monitor) -> None:
+        self.monitor, self.clock = monitor, 1_000_000.0
+        path = folder / "store.db"
+        self.store = SqliteStore(path, lambda: self.clock)
+        self.store.worker_lock()
+        self.site, self.reader = SqliteSite(str(path)), LiveReader(path)
+        self.tools = Registry(self._tool(contract) for contract in CONTRACTS).tools
+        self.registry = Registry(self.tools.values())
+        self.hands = [Hand(f"worker-{number}") for number in range(WORKERS)]
+        self.jobs: dict[str, JobSeen] = {}
+        self.windows: Counter[str] = Counter()
+        self.judged = 0
+        self.ends: Counter[str] = Counter()
+
+    def close(self) -> None:
+        """End the threads, whose turns are killed where they stand, and close the files."""
+        for hand in self.hands:
+            if hand.command is not None:
+                self._release(hand, "kill")
+        self.reader.close()
+        self.site.close()
+        self.store.close()
+
+    # What can be done.
+
+    def submit(self, steps: Sequence[StepPlan]) -> None:
+        """A new job, a chain of steps."""
+        job_id = f"job-{len(self.jobs) + 1}"
+        names = [f"step-{number}" for number in range(1, len(steps) + 1)]
+        nodes = [
+            {"id": name, "tool": tool_name(step.contract), "args": step.args, "max_retries": step.max_retries,
+             "max_requeues": step.max_requeues, "depends_on": names[:number][-1:]}
+            for number, (name, step) in enumerate(zip(names, steps, strict=True))
+        ]  # fmt: skip
+        plan = validate_plan(parse_plan({"version": 1, "nodes": nodes}), self.registry)
+        pairs = list(zip(names, steps, strict=True))
+        contracts = {name: step.contract for name, step in pairs}
+        self.jobs[job_id] = JobSeen(contracts, {name: World(step.result, step.contract[0]) for name, step in pairs})
+        self.store.submit(job_id, submission(job_id, plan))
+
+    def begin(self, number: int, behaviours: Sequence[Behaviour] = ()) -> None:
+        """A worker without a turn begins one, and stops before its first command. What it calls behaves so, call by call."""
+        hand = self.hands[number]
+        if hand.command is not None:
+            return
+        hand.lives += 1
+        hand.behaviours, hand.job, hand.epoch = iter(behaviours), "", 0
+        hand.thread = threading.Thread(target=self._turn, args=(hand,), daemon=True)
+        hand.thread.start()
+        self._wait(hand)
+
+    def go(self, number: int, commands: int, fault: Fault = "") -> None:
+        """A worker performs so many commands, or fewer if its turn ends before; a fault strikes at the first."""
+        hand = self.hands[number]
+        for _ in range(commands):
+            if hand.command is None:
+                return
+            self._release(hand, fault)
+            fault = ""
+
+    def kill(self, number: int) -> None:
+        """A worker dies before its next command: nothing of it runs any more, and its lease stays as it is."""
+        hand = self.hands[number]
+        if hand.command is not None:
+            self._release(hand, "kill")
+
+    def cancel(self, number: int) -> None:
+        """A client cancels a job, if it has not ended."""
+        job_id = self._job(number)
+        if job_id and History(self.store.events(job_id)).cancelled is None and self._status(job_id) in UNSETTLED:
+            Client(self.store, "ann", lambda _: None).cancel(job_id, "not wanted")
+            self._judge(job_id)
+
+    def answer(self, number: int, late_requests_arrive: bool) -> None:
+        """A truthful person says of a parked job whether it happened; of what may still be sent nobody can say it yet."""
+        job_id = self._job(number)
+        if not job_id or self._status(job_id) != "parked":
+            return
+        asked = resolve.question(job_id, self.store.events(job_id))
+        world = self.jobs[job_id].worlds[asked.step]
+        sending = any(isinstance(h.command, Execute) and h.job == job_id for h in self.hands)
+        if not world.effects:
+            if sending:
+                return
+            while world.wire:
+                self._late(job_id, asked.step, late_requests_arrive)
+            self.clock += TTL + QUIET + 1
+        said = resolve.Answer(world.first is not None, "ann", "a log", world.first.value if world.first else None)
+        resolve.resolve(self.store, asked, said, lambda _: None)
+        self._judge(job_id)
+
+    def late(self, arrives: bool) -> None:
+        """A request whose sender stopped waiting arrives, or is lost."""
+        for job_id, job in self.jobs.items():
+            for name, world in job.worlds.items():
+                if world.wire:
+                    self._late(job_id, name, arrives)
+                    return
+
+    def lapse(self) -> None:
+        """Every lease runs out; not where a request would be held back for longer than the quiet time (A-QUIET)."""
+        if all(self.clock + LAPSE - h.since < QUIET for h in self.hands if isinstance(h.command, Execute | Query)):
+            self.clock += LAPSE
+
+    def idle(self) -> list[int]:
+        """The workers without a turn."""
+        return [number for number, hand in enumerate(self.hands) if hand.command is None]
+
+    # The threads.
+
+    def _turn(self, hand: Hand) -> None:
+        worker = Worker(f"{hand.name}.{hand.lives}", self.tools, TTL)
+        end = "killed"
+        try:
+            end = drive.run(
+                worker,
+                Ports(self.store, lambda _: None),
+                None,
+                lambda command, ports: self._perform(hand, command, ports),
+            ).status
+        except Crash:
+            pass
+        except drive.StoppedError as stopped:
+            end = "let go"
+            if stopped.lease is not None:
+                self.store.release(stopped.lease)
+        except BaseException as error:
+            hand.error = error
+        self.ends[end] += 1
+        hand.command = None
+        hand.stopped.release()
+
+    def _perform(self, hand: Hand, command: Command, ports: Ports) -> Any:
+        """Stop, and perform the command once the worker is let go."""
+        hand.command, hand.since = command, self.clock
+        hand.stopped.release()
+        hand.let_go.acquire()
+        fault, hand.fault = hand.fault, ""
+        if fault == "kill":
+            raise Crash
+        looks = isinstance(command, Execute | Query | Verify)
+        if fault == "error" and not looks:
+            raise StoreError("injected: not written")
+        reply = command.perform(ports)
+        if command.boundary == "claim" and reply is not None:
+            hand.job, hand.epoch = reply.job_id, reply.epoch
+        if isinstance(command, Fence) and command.boundary == "fence_events":
+            self.jobs[hand.job].fences.append((hand.epoch, len(reply)))
+        if fault == "lost" and not looks:
+            raise StoreError("injected: it was written")
+        return reply
+
+    def _release(self, hand: Hand, fault: Fault | Literal["kill"]) -> None:
+        hand.fault = fault
+        hand.let_go.release()
+        self._wait(hand)
+        if hand.error is not None:
+            error, hand.error = hand.error, None
+            raise Disagreement(f"{hand.job}: the worker raised {type(error).__name__}: {error}") from error
+        if hand.job:
+            self._doubled(hand.job)
+            if hand.command is None:
+                self._judge(hand.job)
+
+    def _wait(self, hand: Hand) -> None:
+        if not hand.stopped.acquire(timeout=HELD):
+            raise Disagreement(f"{hand.job}: {hand.name} did not come to its next command")
+        if hand.command is None and hand.thread is not None:
+            hand.thread.join()
+
+    # The world.
+
+    def _tool(self, contract: Contract) -> Tool:
+        idempotent, on_unknown, look = contract
+        return Tool(
+            tool_name(contract), lambda _, context: self._call(context), "a witnessed tool", idempotent=idempotent,
+            on_unknown=on_unknown, look=look, quiet_seconds=QUIET,
+            query=None if look == "none" else lambda _, context: self._query(contract, context),
+        )  # fmt: skip
+
+    def _call(self, context: ToolContext) -> Json:
+        job, name, key = self.jobs[context.job_id], context.step_id, context.external_key
+        hand = next(h for h in self.hands if h.thread is threading.current_thread())
+        behaviour = next(hand.behaviours, "ok")
+        job.requests.append(Line(name, key, context.attempt))
+        if behaviour in REFUSED:
+            if behaviour == "no effect":
+                raise NoEffectError("refused")
+            raise TimeoutError
+        if behaviour in ("on the wire", "dies on the wire"):
+            job.worlds[name].wire.append(f"{context.attempt} {key}")
+        else:
+            value = self._serve(job, name, context.attempt, key)
+            if behaviour in ("ok", "partial"):
+                return value
+        if behaviour.startswith("dies"):
+            raise Crash
+        raise TimeoutError
+
+    def _serve(self, job: JobSeen, name: str, attempt: int, key: str) -> Json:
+        value, did = job.worlds[name].serve(key)
+        if did != "recognises the key":
+            job.effects.append(Line(name, key, attempt, value))
+        return value
+
+    def _query(self, contract: Contract, context: ToolContext) -> Happened | Absent:
+        world = self.jobs[context.job_id].worlds[context.step_id]
+        if world.first is not None:
+            return Happened(world.first.value)
+        if contract[2] == "fence":
+            world.wire.clear()
+        return Absent()
+
+    def _late(self, job_id: str, name: str, arrives: bool) -> None:
+        attempt, _, key = self.jobs[job_id].worlds[name].wire.pop(0).partition(" ")
+        if arrives:
+            self._serve(self.jobs[job_id], name, int(attempt), key)
+            self._doubled(job_id)
+
+    # The judge.
+
+    def _job(self, number: int) -> str:
+        names = list(self.jobs)
+        return names[number % len(names)] if names else ""
+
+    def _status(self, job_id: str) -> str:
+        return self.site.version(job_id)[0]
+
+    def _doubled(self, job_id: str) -> None:
+        """P1, whoever is at work: what has happened stays so."""
+        for name, world in self.jobs[job_id].worlds.items():
+            if world.effects > 1:
+                raise Disagreement(f"{job_id}: P1: {world.effects} effects (step {name})")
+
+    def _judge(self, job_id: str) -> None:
+        """What the rows say of a job, and whether its events are a run of the model: where nobody has it in hand."""
+        if any(hand.job == job_id and hand.command is not None for hand in self.hands):
+            return
+        job, durable = self.jobs[job_id], self.site.durable(job_id)
+        witnessed = Witnessed(job.requests, job.effects)
+        problems = [*late_writes(durable, job.fences), *COURT.broken_now(durable, witnessed)]
+        if durable.status not in ("open",):
+            problems += COURT.broken_at_rest(durable, witnessed)
+        stored = self.reader.read(job_id)
+        for name, world in job.worlds.items():
+            contract = declared(job.contracts[name])
+            found = self.monitor.check(stored, name, declared=contract, first_result=world.first, effects=world.effects)
+            if not found.ok:
+                problems.append(str(found))
+            self._window(durable_state(stored, name, world.first))
+        self.judged += 1
+        if problems:
+            raise Disagreement(f"{job_id}: {problems[0]}")
+
+    def _window(self, state: dict[str, str]) -> None:
+        try:
+            self.windows[class_of({**state, "at": "idle"})] += 1
+        except MisfitError as error:
+            raise Disagreement(str(error)) from error

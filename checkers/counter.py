@@ -1,8 +1,8 @@
 """Any number of workers by counting: a third way to the verdict of the proof and of the search, which knows no invariant.
 
-A state is what is shared, and how many workers are in each state of one: none, exactly one, or any number (ω, none included). Exactly
-one is said of those of whom it matters: who leads, and who was overtaken and may still send. Of all others is kept which may
-be there; of the same shared state and the same counted workers, that is one set, which grows until nothing is added. So the space
+A state is what is shared, and how many workers are in each state of one: none, one, or any number (ω, none included). One is
+said only of those of whom it matters: who works and was not overtaken, and who was overtaken and may still send. Of all others is kept
+who may be there; of the same shared state and the same counted workers, that is one set, which grows until nothing is added. So the space
 is finite without a bound on workers, claims or crashes, and holds more than can happen, never less: where no state of it is
 forbidden, none is that any number of workers reach. A state that is forbidden may be one that cannot happen.
 
@@ -12,189 +12,217 @@ Symmetry needs no reduction: nobody has a name. Idle workers are always there, i
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Final
+from itertools import combinations, product
+from typing import Final, NamedTuple
 
-from ..model.fleet import Fleet
+from ..model.fleet import OWN, Fleet
 from ..model.fleet_properties import Lifted, lift
-from ..model.machine import holds as guard_holds
+from ..model.machine import holds
 from ..model.properties import Property
-from .counter_rows import Row, Shared
-from .counter_workers import Local, Workers, holds, test
+from .counter_rows import Row
+from .counter_workers import Test, Values, Workers, like
 
-Key = tuple[Shared, tuple[Local, ...]]
-"""What is shared, and the workers that are counted, each exactly once."""
+IDLE: Final = 0
 LIMIT: Final = 200_000
 """After so many states the counting gives up: no answer."""
+
+
+class Key(NamedTuple):
+    """What is shared; the workers that are there exactly once; and of those that are counted, of whom there is any number."""
+
+    shared: Values
+    once: tuple[int, ...]
+    many: tuple[int, ...]
+
+
+class Edge(NamedTuple):
+    """A step: row, who acts (idle, where nobody does), the state after, of whom else any number is there then, who may not be there."""
+
+    row: Row
+    actor: int
+    after: Key
+    more: frozenset[int]
+    barring: list[Test]
 
 
 @dataclass(frozen=True)
 class Counted:
     """What counting came to.
 
-    states: of shared fields and counted workers; workers: in how many states one worker may be, added up over these; steps: how many
-    were taken; broken: the first property that fails, with the state (None where none does); complete: whether nothing was left.
+    states: of what is shared and the counted workers; workers: how many states of a worker may be there, added up over these; steps: between
+    them. broken: the first property that fails ("" where none does), in `state`; complete: whether nothing was left to do.
     """
 
     states: int
     workers: int
     steps: int
-    broken: str | None
+    broken: str
     state: dict[str, str]
     complete: bool
     seconds: float
 
     @property
     def safe(self) -> bool:
-        """Whether no property fails, with any number of workers."""
-        return self.complete and self.broken is None
+        """Whether no property fails, with any number of workers; no answer is none."""
+        return self.complete and not self.broken
 
 
 class Counting:
-    """The abstract search of one fleet."""
+    """The search of one fleet. may: for each state who else may be there; edges: the steps that were found so far."""
 
     def __init__(self, fleet: Fleet, properties: Sequence[Property]) -> None:
         self.fleet, self.workers = fleet, Workers(fleet)
-        self.rows = [Row(fleet, self.workers, rule) for rule in fleet.rules]
-        self.acting = [row for row in self.rows if row.rule.acts]
-        self.outside = [row for row in self.rows if not row.rule.acts]
+        rows = [Row(fleet, self.workers, rule) for rule in fleet.rules]
+        places = next(f.values for f in fleet.own if f.name == "at")
+        at = f"{OWN}at"
+        self.acting = {p: [r for r in rows if r.rule.acts and p in r.rule.guards.get(at, places)] for p in places}
+        self.outside = [row for row in rows if not row.rule.acts]
         self.names = [f.name for f in fleet.shared]
         self.clauses = [c for p in properties for never in p.never for c in lift(fleet, p.id, never)]
-        self.may: dict[Key, set[Local]] = {}
-        self.steps = 0
-        self._enabled: dict[tuple[Shared, Local], list[tuple[Row, list[tuple[Shared, Local]]]]] = {}
+        self.may: dict[Key, set[int]] = {}
+        self.edges: dict[Key, list[Edge]] = {}
+        self.new: dict[Key, set[int]] = {}
+        self._results: dict[tuple[Values, int], list[tuple[Row, list[tuple[Values, int]]]]] = {}
 
     def run(self, limit: int = LIMIT) -> Counted:
-        """Count until nothing is added, or a property fails, or `limit` states are there."""
+        """Count until nothing is added, or a property fails, or there are `limit` states."""
         started = time.perf_counter()
-        waiting: dict[Key, None] = {}
+        broken, where = "", None
         for key in self._starts():
-            self.may[key] = {self.workers.idle}
-            waiting[key] = None
-        broken, at = None, None
-        while waiting and broken is None and len(self.may) < limit:
-            key = next(iter(waiting))
-            del waiting[key]
-            for after, more in self._successors(key):
-                known = self.may.get(after)
-                if known is None:
-                    self.may[after] = {self.workers.idle, *more}
-                    waiting[after] = None
-                    broken = self.broken(after)
-                    if broken:
-                        at = after
-                        break
-                elif not more <= known:
-                    known |= more
-                    waiting[after] = None
-        every = sum(map(len, self.may.values()))
-        view = self._told(at) if at else {}
+            self._meet(key, {IDLE})
+        while self.new and not broken and len(self.may) < limit:
+            key = next(iter(self.new))
+            for after in self._expanded(key, self.new.pop(key)):
+                broken = self.broken(after)
+                if broken:
+                    where = after
+                    break
         return Counted(
-            len(self.may), every, self.steps, broken, view, not waiting, time.perf_counter() - started
+            len(self.may),
+            sum(map(len, self.may.values())),
+            sum(map(len, self.edges.values())),
+            broken,
+            self._told(where) if where else {},
+            not self.new,
+            time.perf_counter() - started,
         )
 
     def _starts(self) -> Iterator[Key]:
         for values in product(*(f.starts for f in self.fleet.shared)):
             view = dict(zip(self.names, values, strict=True))
-            if not any(guard_holds(view, g) for g in self.fleet.machine.impossible):
-                yield values, ()
+            if not any(holds(view, g) for g in self.fleet.machine.impossible):
+                yield Key(values, (), ())
 
-    def broken(self, key: Key) -> str | None:
-        """The property that a state breaks, if it does."""
-        shared, counted = key
-        view = dict(zip(self.names, shared, strict=True))
-        senders = sum(any(holds(x, way) for way in self.workers.sends) for x in counted)
-        return next((c.name for c in self.clauses if self._breaks(c, view, counted, senders)), None)
-
-    def _breaks(self, clause: Lifted, view: dict[str, str], counted: Sequence[Local], senders: int) -> bool:
-        if not guard_holds(view, clause.shared) or senders < clause.senders:
-            return False
-        if not clause.led:
+    def _meet(self, key: Key, others: set[int]) -> bool:
+        """Others may be there; whether the state is new."""
+        known = self.may.get(key)
+        if known is None:
+            self.may[key], self.edges[key], self.new[key] = set(others), [], set(others)
             return True
-        leaders = [x for x in counted if any(holds(x, way) for way in self.workers.leads)]
-        if clause.leader is None:
-            return not leaders
-        wanted = self.workers.own(clause.leader)
-        return any(holds(x, wanted) for x in leaders)
+        if not others <= known:
+            self.new.setdefault(key, set()).update(others - known)
+            known |= others
+        return False
 
-    def _successors(self, key: Key) -> Iterator[tuple[Key, set[Local]]]:
-        """The states after, each with the workers of whom any number may be there."""
-        shared, counted = key
-        others = self.may[key]
-        for n, actor in enumerate(counted):
-            rest = counted[:n] + counted[n + 1 :]
-            yield from self._acted(shared, actor, rest, others)
-        for actor in sorted(others):
-            if all(self.workers.together(actor, x) for x in counted):
-                yield from self._acted(shared, actor, counted, others)
+    def _expanded(self, key: Key, new: set[int]) -> Iterator[Key]:
+        """Take account of others that may be there; yields each state that is met for the first time."""
+        old = list(self.edges[key])
+        fresh = [] if old or self.may[key] != new else list(self._given(key))
+        for actor in sorted(new):
+            if all(self.workers.together(actor, x) for x in key.once):
+                fresh += self._acted(key, actor, key.once, key.many)
+        self.edges[key] += fresh
+        for edges, others in ((old, new), (fresh, self.may[key])):
+            for edge in edges:
+                if self._meet(edge.after, self._others(edge, others)):
+                    yield edge.after
+
+    def _given(self, key: Key) -> Iterator[Edge]:
+        """The steps of those that are counted, and of nobody."""
+        for n, actor in enumerate(key.once):
+            yield from self._acted(key, actor, key.once[:n] + key.once[n + 1 :], key.many)
+        for actor in key.many:
+            if all(self.workers.together(actor, x) for x in key.once):
+                yield from self._acted(key, actor, key.once, key.many)
         for row in self.outside:
-            if row.enabled(shared, self.workers.idle):
-                yield from self._step(row, shared, None, counted, others, list(row.after(shared, self.workers.idle)))
+            if row.enabled(key.shared, IDLE):
+                results = [(shared, IDLE) for shared, _ in row.after(key.shared, IDLE)]
+                yield from self._step(row, key, IDLE, key.once, key.many, results)
 
-    def _acted(
-        self, shared: Shared, actor: Local, counted: tuple[Local, ...], others: set[Local]
-    ) -> Iterator[tuple[Key, set[Local]]]:
-        """The states after one of the workers has acted."""
-        found = self._enabled.get((shared, actor))
+    def _acted(self, key: Key, actor: int, once: tuple[int, ...], many: tuple[int, ...]) -> Iterator[Edge]:
+        """The steps of a worker, beside others that are counted."""
+        found = self._results.get((key.shared, actor))
         if found is None:
-            rows = [row for row in self.acting if row.enabled(shared, actor)]
-            found = self._enabled[shared, actor] = [(row, list(row.after(shared, actor))) for row in rows]
+            place = self.workers.states[actor][self.workers.place[f"{OWN}at"]]
+            rows = [row for row in self.acting[place] if row.enabled(key.shared, actor)]
+            found = self._results[key.shared, actor] = [(row, list(row.after(key.shared, actor))) for row in rows]
         for row, results in found:
-            yield from self._step(row, shared, actor, counted, others, results)
+            yield from self._step(row, key, actor, once, many, results)
 
     def _step(
-        self, row: Row, shared: Shared, actor: Local | None, counted: tuple[Local, ...], others: set[Local],
-        results: list[tuple[Shared, Local]],
-    ) -> Iterator[tuple[Key, set[Local]]]:  # fmt: skip
-        barring = row.barring(shared)
-        there = [actor, *counted] if actor is not None else list(counted)
-        if any(holds(x, each) for each in barring for x in there):
+        self, row: Row, key: Key, actor: int, once: tuple[int, ...], many: tuple[int, ...],
+        results: list[tuple[Values, int]],
+    ) -> Iterator[Edge]:  # fmt: skip
+        if any(self._is(actor, t) for t in row.barring(key.shared)):
             return
-        if row.rule.alone:
-            barring = [*barring, self.workers.busy]
-            if any(holds(x, self.workers.busy) for x in counted):
-                return
-        if row.rule.overtakes and not any(holds(x, row.led) for x in (*counted, *others)):
+        barring = row.barring(key.shared) + row.beside
+        if any(self._is(x, t) for t in barring for x in once):
             return
-        if barring:
-            others = {x for x in others if not any(holds(x, each) for each in barring)}
-        if actor is not None:
-            others = {x for x in others if self.workers.together(x, actor)}
-        self.steps += 1
-        moved = others
-        images: list[tuple[Local, ...]] = [(x,) for x in counted]
-        if row.befalls:
-            actor_or_idle = actor or self.workers.idle
-            moved = {y for x in others for y in row.others(actor_or_idle, x)}
-            images = [row.others(actor_or_idle, x) for x in counted]
-        for common, acted in results:
+        many = tuple(x for x in many if not any(self._is(x, t) for t in barring))
+        if row.rule.overtakes and not any(map(row.overtaken, (*once, *many))):
+            return
+        images = [row.befallen(actor, x) for x in once]
+        floating = {y for x in many for y in row.befallen(actor, x)}
+        for shared, acted in results:
             for rest in product(*images):
-                yield from self._placed(common, (*rest, acted) if actor is not None else rest, moved)
+                placed = self._placed(shared, (*rest, acted), floating)
+                if placed is not None:
+                    yield Edge(row, actor, *placed, barring)
 
-    def _placed(self, shared: Shared, named: Sequence[Local], others: set[Local]) -> Iterator[tuple[Key, set[Local]]]:
-        """The state of these workers, each counted or not; nothing, where two of them cannot be there at the same time."""
-        counted: list[Local] = []
-        more: set[Local] = set()
-        for worker in named:
-            if self.workers.gone(worker):
-                continue
-            if worker in counted:  # a second one: any number
-                counted.remove(worker)
-                more.add(worker)
-            elif self.workers.counted(worker) and worker not in others:
-                counted.append(worker)
-            else:
-                more.add(worker)
-        if all(self.workers.together(x, y) for n, x in enumerate(counted) for y in counted[:n]):
-            kept = {x for x in others if not self.workers.gone(x) and all(self.workers.together(x, y) for y in counted)}
-            yield (shared, tuple(sorted(counted))), kept | more
+    def _placed(self, shared: Values, named: Sequence[int], floating: set[int]) -> tuple[Key, frozenset[int]] | None:
+        """The state with these workers, of each one, and of each that floats any number; None where two cannot be there together."""
+        counted = [x for x in named if self.workers.counted(x) and not self.workers.gone[x]]
+        once = {x for x in counted if counted.count(x) == 1}
+        if not all(self.workers.together(x, y) for x, y in combinations(once, 2)):
+            return None
+        several = {x for x in (*counted, *floating) if self.workers.counted(x)} - once | (floating & once)
+        several = {x for x in several if all(self.workers.together(x, y) for y in once)}
+        more = {x for x in (*named, *floating) if not (self.workers.gone[x] or self.workers.counted(x))}
+        return Key(shared, tuple(sorted(once)), tuple(sorted(several))), frozenset(more)
+
+    def _others(self, edge: Edge, others: set[int]) -> set[int]:
+        """Who else may be there after a step, of some who may be there before it."""
+        gone, together, once = self.workers.gone, self.workers.together, edge.after.once
+        found = set(edge.more)
+        for x in others:
+            if not any(self._is(x, t) for t in edge.barring):
+                for y in edge.row.befallen(edge.actor, x):
+                    if not gone[y] and all(together(y, z) for z in once):
+                        found.add(y)
+        return found
+
+    def _is(self, worker: int, wanted: Test) -> bool:
+        return like(self.workers.states[worker], wanted)
+
+    def broken(self, key: Key) -> str:
+        """The first property that a state breaks, if it does."""
+        view = dict(zip(self.names, key.shared, strict=True))
+        senders = sum(map(self.workers.sends.__getitem__, (*key.once, *key.many, *key.many)))
+        return next((c.name for c in self.clauses if self._breaks(c, view, key, senders)), "")
+
+    def _breaks(self, clause: Lifted, view: dict[str, str], key: Key, senders: int) -> bool:
+        if not holds(view, clause.shared) or senders < clause.senders:
+            return False
+        if clause.led and clause.leader is None:
+            return not any(self.workers.leads[x] for x in key.once)
+        wanted = self.workers.asks(clause.leader or {})
+        return not clause.led or any(self.workers.leads[x] and self._is(x, wanted) for x in (*key.once, *key.many))
 
     def _told(self, key: Key) -> dict[str, str]:
         """A state in words, for whoever looks for its cause."""
-        told = dict(zip(self.names, key[0], strict=True))
-        own = [f.name for f in self.fleet.own]
-        for n, worker in enumerate(key[1], 1):
-            told |= {f"worker {n}.{name}": value for name, value in zip(own, worker, strict=False)}
+        told = dict(zip(self.names, key.shared, strict=True))
+        for n, worker in enumerate((*key.once, *key.many), 1):
+            told |= {f"worker {n}.{f.name}": v for f, v in zip(self.fleet.own, self.workers.states[worker], strict=False)}
         return told
 
 

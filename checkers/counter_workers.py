@@ -3,10 +3,11 @@
 Epochs are numbers without end. Of a worker's is kept whether it is not below each store's fence (`stands`), and whether it is not
 above it, since the worker has raised that fence itself (`raised`). From these two alone follows who of two claimed first, where it
 follows at all; both ways at once cannot be, and then the two are not there at the same time.
+
+A worker that was met before is a number: what is asked of it is answered once.
 """
 
-from collections.abc import Mapping
-from functools import cached_property
+from typing import Final
 
 from ..model.fleet import OWN, Fleet, stands
 from ..model.fleet_properties import leading, sending
@@ -14,23 +15,21 @@ from ..model.fleet_shape import STORES
 from ..model.machine import Guard
 from .fleet_search import asking, unstopped
 
-Local = tuple[str, ...]
-"""A worker: its own fields in the fleet's order, then `stands` and `raised`, "yes" or "no" for each store."""
+Values = tuple[str, ...]
 Test = tuple[tuple[int, frozenset[str]], ...]
+"""What is asked of a tuple: at each of these places one of these values."""
+ALWAYS: Final = "yes"
 
 
-def test(literals: Mapping[int, frozenset[str]]) -> Test:
-    """A guard over places of a tuple."""
-    return tuple(literals.items())
-
-
-def holds(values: tuple[str, ...], wanted: Test) -> bool:
+def like(values: Values, wanted: Test) -> bool:
     """Whether a tuple is like that."""
     return all(values[n] in allowed for n, allowed in wanted)
 
 
 class Workers:
-    """The workers of one fleet. distinct: whether no two have the same epoch, since every claim gives a new one."""
+    """The states of one worker of a fleet, by number: 0 is idle. A state holds the worker's own fields, in the fleet's order, then
+    `stands` and `raised` for each store. distinct: whether no two have the same epoch, since every claim gives a new one.
+    """
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
@@ -38,65 +37,71 @@ class Workers:
         names += [*map(stands, STORES), *(f"raised {store}" for store in STORES)]
         self.place = {name: n for n, name in enumerate(names)}
         self.distinct = all(r.claims for r in fleet.rules if r.boundary == "claim")
-        self.idle: Local = (*(f.values[0] for f in fleet.own), *("yes" for _ in STORES), *("no" for _ in STORES))
-        self._older: dict[tuple[Local, Local], tuple[bool, bool]] = {}
+        self.working = self.asks({f"{OWN}at": fleet.working, stands("effects"): frozenset({ALWAYS})})
+        self._sends = [self.asks(g) for g in sending(fleet)]
+        self._leads = [self.asks(g) for g in leading(fleet)]
+        self._noticed = [*self._sends, *(self.asks(g) for g in (*asking(fleet), *unstopped(fleet)))]
+        self.states: list[Values] = []
+        self.busy: list[bool] = []
+        self.sends: list[bool] = []
+        self.leads: list[bool] = []
+        self.gone: list[bool] = []
+        self._numbers: dict[Values, int] = {}
+        self._together: dict[tuple[int, int], bool] = {}
+        idle = (*(f.values[0] for f in fleet.own), *(ALWAYS for _ in STORES), *("no" for _ in STORES))
+        self.number(idle)
 
-    def own(self, literals: Guard) -> Test:
-        """What a guard asks of the worker."""
-        return test({self.place[n]: v for n, v in literals.items() if n.startswith(OWN)})
+    def asks(self, literals: Guard) -> Test:
+        """What a guard asks of the worker that it calls `w.`."""
+        return tuple((self.place[n], v) for n, v in literals.items() if n.startswith(OWN))
 
-    @cached_property
-    def leads(self) -> list[Test]:
-        """The ways in which a worker leads."""
-        return [self.own(g) for g in leading(self.fleet)]
+    def number(self, worker: Values) -> int:
+        """The number of a state.
 
-    @cached_property
-    def sends(self) -> list[Test]:
-        """The ways in which an overtaken worker may still change the world."""
-        return [self.own(g) for g in sending(self.fleet)]
+        busy: at work and not overtaken. sends: overtaken, and may still change the world. gone: as good as idle, being idle or overtaken
+        with nothing left to do that a store or the world would notice (not said where two workers may have the same epoch).
+        """
+        found = self._numbers.get(worker)
+        if found is None:
+            found = self._numbers[worker] = len(self.states)
+            self.states.append(worker)
+            self.busy.append(like(worker, self.working))
+            self.sends.append(any(like(worker, way) for way in self._sends))
+            self.leads.append(any(like(worker, way) for way in self._leads))
+            away = worker[self.place[f"{OWN}at"]] == "idle"
+            overtaken = worker[self.place[stands("effects")]] == "no"
+            inert = overtaken and not any(like(worker, way) for way in self._noticed)
+            self.gone.append(found > 0 and self.distinct and (away or inert))
+        return found
 
-    @cached_property
-    def busy(self) -> Test:
-        """At work, and not overtaken."""
-        return self.own({f"{OWN}at": self.fleet.working, stands("effects"): frozenset({"yes"})})
+    def counted(self, worker: int) -> bool:
+        """Whether it matters how many such workers there are: of those who work and were not overtaken, and of those who may still send."""
+        return self.busy[worker] or self.sends[worker]
 
-    @cached_property
-    def _acts(self) -> list[Test]:
-        """The ways in which one that was overtaken still does something that a store, or the world, notices."""
-        return [*self.sends, *map(self.own, asking(self.fleet)), *map(self.own, unstopped(self.fleet))]
+    def older(self, one: int, other: int) -> bool:
+        """Whether it is certain that the first has the older epoch.
 
-    def counted(self, worker: Local) -> bool:
-        """Whether it matters how many such workers there are: who leads, and who was overtaken and may still send."""
-        return holds(worker, self.busy) or any(holds(worker, way) for way in self.sends)
+        A fence is above its epoch and not above the other's; or it is not below the one and not above the other, and the two differ.
+        """
+        mine, others, stores = self.states[one], self.states[other], len(STORES)
+        first = len(self.fleet.own)
+        return any(
+            others[n] == ALWAYS and (mine[n] == "no" or (self.distinct and mine[n + stores] == ALWAYS))
+            for n in range(first, first + stores)
+        )
 
-    def gone(self, worker: Local) -> bool:
-        """Whether the worker is as good as idle: it is, or it was overtaken and nothing that it may still do is noticed."""
-        if worker[self.place[f"{OWN}at"]] == "idle":
-            return self.distinct
-        overtaken = worker[self.place[stands("effects")]] == "no"
-        return self.distinct and overtaken and not any(holds(worker, way) for way in self._acts)
-
-    def order(self, one: Local, other: Local) -> tuple[bool, bool]:
-        """Whether it is certain that one has the older epoch, and that it has the newer one; both: they cannot both be there."""
-        key = one, other
-        if key not in self._older:
-            self._older[key] = self._below(one, other), self._below(other, one)
-        return self._older[key]
-
-    def _below(self, one: Local, other: Local) -> bool:
-        """Some fence is above one epoch and not above the other; or not below the one and not above the other, which differ."""
-        for n in range(len(self.fleet.own), len(self.fleet.own) + len(STORES)):
-            if other[n] == "yes" and (one[n] == "no" or (self.distinct and one[n + len(STORES)] == "yes")):
-                return True
-        return False
-
-    def together(self, one: Local, other: Local) -> bool:
+    def together(self, one: int, other: int) -> bool:
         """Whether two such workers can be there at the same time."""
-        return not all(self.order(one, other))
+        known = self._together.get((one, other))
+        if known is None:
+            # Idle workers have epochs of every age, of which nothing is kept.
+            known = (self.distinct and not (one and other)) or not (self.older(one, other) and self.older(other, one))
+            self._together[one, other] = self._together[other, one] = known
+        return known
 
-    def with_(self, worker: Local, **values: str) -> Local:
-        """The worker with other values; `current`, `barred`, `stands_events`."""
-        changed = list(worker)
+    def changed(self, worker: int, **values: str) -> int:
+        """The worker with other values: `current`, `barred`, `stands_events`."""
+        state = list(self.states[worker])
         for name, value in values.items():
-            changed[self.place[f"{OWN}{name}"]] = value
-        return tuple(changed)
+            state[self.place[f"{OWN}{name}"]] = value
+        return self.number(tuple(state))

@@ -122,6 +122,11 @@ EVIDENCE_FILE = argument(
     "--evidence", metavar="FILE", help="the evidence.json whose verdicts are shown; else the newest in reports/out"
 )
 A_PART = argument("part", metavar="PROPERTY|MECHANISM", nargs="?", help="such as P1 or quiet; else everything")
+WORKERS_AT_ONCE = argument(
+    "--workers", type=int, choices=(1, 2, 3), help="every case of so many workers; without it the quick profile's cases"
+)
+A_CASE = argument("--case", metavar="NAME", help="one case, by name")
+WORDS = argument("--schedule", metavar="WORD;WORD", help="one schedule of the case alone, word by word")
 CLAIM = argument("claim", metavar="CLAIM", nargs="?", help="one claim's id")
 A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
 KEY = argument(
@@ -181,6 +186,18 @@ CACHE = OneOf(
         ),
         argument("--no-cache", action="store_true", help="ask everything, keep nothing"),
     ),
+)
+REPLAN = argument(
+    "--plan", action="store_true", help="plan the paths anew and keep them in the package, then show them"
+)
+MACHINE = argument(
+    "machine", choices=("step", "contract", "workers"), help="what is walked: one step, contracts, or several workers"
+)
+WALK_PROFILE = argument(
+    "--profile",
+    choices=("quick", "ci", "nightly"),
+    default="quick",
+    help="quick, the default: some seconds; ci: minutes; nightly: hours, steered, and what failed is kept for the next run",
 )
 A_POLICY = argument("policies", metavar="POLICY", nargs="*", help="policies; else the five that the runtime ships")
 MODULES = argument("--output", metavar="DIR", default="tla", help="where the modules are written (%(default)s)")
@@ -316,6 +333,20 @@ COMMANDS = (
         (KEY,),
         codes="0: done; 1: the runtime breaks a property, or a sentence comes out otherwise than registered; 2: no such key.",
     ),
+    Command(
+        "walks",
+        ".checkers.cli_walks",
+        "run the test paths over the step's state graph on the shipped code; what none takes comes first, each with the reason",
+        (REPLAN, SEED, JSON),
+        codes="0: model and code agree on every path; 1: they part.",
+    ),
+    Command(
+        "walk",
+        ".checkers.cli_walks",
+        "walk at random on the real store, model in lockstep; a failure is shrunk, and printed as a program with its key",
+        (MACHINE, WALK_PROFILE, SEED),
+        codes="0: they agree; 1: they part, or the walk has come to too little to show anything.",
+    ),
     Command("crash", ".checkers.cli", "crash your own plan at every boundary, or at one", (PLAN, AT, TOOLS)),
     Command(
         "scenario",
@@ -365,6 +396,12 @@ COMMANDS = (
         ".checkers.cli_necessity",
         "which mechanism each property needs: the matrix, or what concerns one property or one mechanism",
         (A_PART, PROFILE, JSON),
+    ),
+    Command(
+        "conform",
+        ".checkers.cli_enumerate",
+        "enumerate the shipped core beside the model, every step in every order; exit 1 where they part",
+        (WORKERS_AT_ONCE, A_CASE, WORDS, JSON),
     ),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 from ..runtime.canonical import digest
 from ..runtime.records import Json, NewEvent
 from ..runtime.verifier import Mode
-from .interleave_case import JOB, STEP, TOOL, Case
+from .interleave_case import JOB, STEP, TOOL, Bounds, Case
 
 OTHER: Final = "b"
 OTHER_TOOL: Final = "other"
@@ -19,7 +19,8 @@ class WideCase(Case):
     """A case with more. confirmed: who decides on a mismatch; "": nobody looks. partial: the tool can fail after its effect.
 
     undoes: it says how it is compensated. requeues: how often its job goes back to the queue. other, place: another step of
-    the job, a tool's or one that waits, before this one or after it. retries: executions beyond the first.
+    the job, a tool's or one that waits, before this one or after it. requeued: how often its tool sends the
+    job back to the queue. retries: executions beyond the first.
     """
 
     confirmed: Mode | Literal[""] = ""
@@ -28,6 +29,7 @@ class WideCase(Case):
     requeues: int = 0
     other: Literal["", "tool", "wait"] = ""
     place: Literal["before", "after"] = "before"
+    requeued: int = 1
     retries: int = 1
 
 
@@ -51,3 +53,44 @@ def begun(case: WideCase) -> list[NewEvent]:
         NewEvent("job_created", "job_created", None, {"job_id": JOB}),
         NewEvent("plan_generated", "plan_generated", None, {"plan": plan, "plan_hash": digest(plan)}),
     ]
+
+
+ONCE: Final = Bounds(workers=1, claims=2, expiries=1, faults=1)
+"""A crash anywhere, an answer that is lost anywhere."""
+TWICE: Final = Bounds(workers=1, claims=3, expiries=2, faults=1, cancels=1)
+CALM: Final = Bounds(workers=1, claims=3, expiries=2, cancels=1)
+
+ALONE: Final = {
+    case.name: case
+    for case in (
+        WideCase("park-1", ONCE, "park"),
+        WideCase("fail-1", ONCE, "fail"),
+        WideCase("query-fence-1", ONCE, "query", "fence"),
+        WideCase("query-quiet-1", ONCE, "query", "quiet"),
+        WideCase("reexecute-1", ONCE, "reexecute", idempotent=True),
+    )
+}
+"""One worker at a time, each contract of a tool, to their end."""
+WIDE: Final = {
+    case.name: case
+    for case in (
+        WideCase("warned", Bounds(1, 3, 2, faults=1), "park", confirmed="warn"),
+        WideCase("whole", TWICE, "park", confirmed="strict", partial=True, undoes="works", requeues=1),
+        WideCase("asked", TWICE, "park", confirmed="human_in_loop", partial=True),
+        WideCase("before-tool", CALM, "park", other="tool"),
+        WideCase("after-tool", CALM, "park", other="tool", place="after", undoes="works", confirmed="human_in_loop"),
+        WideCase(
+            "after-fails", CALM, "park", other="tool", place="after", undoes="works", confirmed="warn", requeued=0
+        ),
+        WideCase("before-fails", CALM, "park", other="tool", requeued=0),
+        WideCase("before-wait", CALM, "park", other="wait"),
+        WideCase("after-wait", CALM, "park", other="wait", place="after"),
+        WideCase("fenced", TWICE, "query", "fence"),
+        WideCase("quiet", TWICE, "query", "quiet"),
+        WideCase("again", TWICE, "reexecute", idempotent=True, partial=True),
+        WideCase("failed", TWICE, "fail"),
+        WideCase("harmless", TWICE, "park", partial=True, undoes="harmless"),
+        WideCase("repeatable", TWICE, "park", idempotent=True, partial=True),
+    )
+}
+"""One worker at a time, with what stands beside a step's own execution. Sampled: so that what the model has is met."""

@@ -13,7 +13,7 @@ What other tools do is not on the wire: it is done when it is asked.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from ..runtime import drive
 from ..runtime.clients import Client, ClientError
@@ -34,7 +34,7 @@ from ..runtime.tool import (
 from ..runtime.turn import Worker
 from ..runtime.verifier import Answer as Seen
 from ..runtime.verifier import Confirmation, Match, Mismatch, StateChange, Undetermined, VerifyContext
-from .enumerate_case import CHANGE, OTHER, OTHER_TOOL, SIGNAL, WideCase, begun
+from .enumerate_case import CHANGE, OTHER_TOOL, SIGNAL, WideCase, begun
 from .interleave_acts import Acts
 from .interleave_case import JOB, STEP, TOOL, TTL
 from .interleave_floor import Floor, Move, State
@@ -42,7 +42,7 @@ from .interleave_mutants import SHIPPED, Mutant
 from .interleave_steps import Actor, Step, Steps
 from .interleave_store import Numbers, Shelf
 from .interleave_turn import Answer, Turn, Turns, answered
-from .interleave_world import Site, World
+from .interleave_world import Request, Site, World
 
 LOOKS: Final[dict[str, Seen]] = {
     "match": Match(),
@@ -204,8 +204,7 @@ class WideSteps(Steps):
     def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
         """A verifier, or a tool that answers at once, is asked in every way."""
         turn = self.turns[actor[0]]
-        hows = ways(turn.command)
-        if hows:
+        if turn.command is not None and (hows := ways(turn.command)):
             for how in hows:
                 told = self._told(actor[0], self.acts.asked(turn, how), stores, world, at)
                 yield Step(f"worker-{turn.owner}:{turn.command.boundary}:{how}", (told, ""), stores, world)
@@ -213,7 +212,7 @@ class WideSteps(Steps):
             yield from super()._next(actor, stores, world, at)
 
 
-def ways(command: Command | None) -> tuple[str, ...]:
+def ways(command: Command) -> tuple[str, ...]:
     """How a command is answered that neither stores nor the case's world answer; () for every other."""
     if isinstance(command, Verify):
         return tuple(LOOKS)
@@ -237,7 +236,7 @@ class WideFloor(Floor):
         self.first = self.first._replace(stores=self.shelf.first, world=self.acts.world(World()))
 
     def _environment(self, state: State) -> Iterator[Move]:
-        """What nobody's turn has to do with; people are heard where no worker is."""
+        """What nobody's turn has to do with. Of a job at rest people are heard where no worker is: then the model hears them."""
         at_work = any(number >= 0 and self.turns[number].command is not None for number, _ in state.actors)
         at_rest = self.acts.stream(state.stores).status == "parked"
         for move in super()._environment(state):
@@ -245,15 +244,19 @@ class WideFloor(Floor):
                 yield move
         for request in self.worlds[state.world].pending:
             if not request.effect and request.until:
-                name = f"{request.epoch}.{request.attempt}"
-                after = self.acts.turned(state.world, "refuse", name, into=lambda it, r=request: refused(it, r))
-                yield Move(f"world:refuse:{name}", state._replace(world=after))
-                if self.case.partial and not self.worlds[state.world].effects and request.awaited:
-                    served = self.acts.serve(state.world, request.epoch, request.attempt)
-                    after = self.acts.turned(served, "part", into=lambda it: it._replace(partial=len(it.effects)))
-                    yield Move(f"world:part:{name}", state._replace(world=after))
+                yield from self._otherwise(state, request)
         if not at_work:
             yield from self._people(state)
+
+    def _otherwise(self, state: State, request: Request) -> Iterator[Move]:
+        """What else can become of a request: it is refused, or has its effect and says that the step failed."""
+        name = f"{request.epoch}.{request.attempt}"
+        after = self.acts.turned(state.world, "refuse", name, into=lambda world: refused(world, request))
+        yield Move(f"world:refuse:{name}", state._replace(world=after))
+        if self.case.partial and not self.worlds[state.world].effects and request.awaited:
+            served = self.acts.serve(state.world, request.epoch, request.attempt)
+            after = self.acts.turned(served, "part", into=lambda world: world._replace(partial=len(world.effects)))
+            yield Move(f"world:part:{name}", state._replace(world=after))
 
     def _people(self, state: State) -> Iterator[Move]:
         stores, at, status = state.stores, state.at, self.acts.stream(state.stores).status
@@ -271,6 +274,6 @@ class WideFloor(Floor):
                 yield Move(word, state._replace(stores=after))
 
 
-def refused(world: World, request: Any) -> World:
+def refused(world: World, request: Request) -> World:
     """The request has no effect, and never will: its sender can hear so, if it still waits."""
     return world._with(request, request._replace(until=0.0) if request.awaited else None)

@@ -11,6 +11,7 @@ from ..runtime.history import History
 from ..runtime.store import StaleEpoch, VersionConflict
 from .enumerate_records import Records, whose
 from .enumerate_sets import Reading
+from .interleave_case import QUIET
 from .interleave_floor import Floor, State
 from .interleave_turn import Answer, Turn
 from .interleave_world import Request, World
@@ -43,6 +44,7 @@ UNSEEN: Final = ("release", "look", "heartbeat", "pause")
 LET_GO: Final = (("crash",), ("name:refused by",))
 """What ends a worker's turn by itself."""
 NOBODY: Final = "-"
+"""Whose rules those of the world, of people and of late requests are, where workers have letters."""
 
 Letters = tuple[tuple[int, str], ...]
 """The workers that have begun, by number, with their letters."""
@@ -61,6 +63,8 @@ class Reader:
     def __init__(self, floor: Floor, letters: tuple[str, ...] = ("",)) -> None:
         self.floor, self.letters = floor, letters
         self.records = Records(floor)
+        self.named = letters != ("",)
+        self.nobody = NOBODY if self.named else ""
 
     def read(self, state: State, names: Letters, word: str, after: State) -> Seen:
         """What a word can have been in the model."""
@@ -75,26 +79,31 @@ class Reader:
             gone = ("gone",) * len(self.floor.worlds[state.world].pending)
             ops, letter = (*(self._of("crash", x) for x in self._left(state, names, after)), *gone, "time"), ""
         else:
-            ops, letter = (f"name:{SAID[what.partition(':')[0]]}",), self._of("", NOBODY)[1:]
-        end = "any" if self.letters != ("",) else self._end(after, 0)
+            ops, letter = (*self._quiet(state), f"name:{SAID[what.partition(':')[0]]}"), self.nobody
+        end = "any" if self.named else self._end(after, 0)
         return Seen(Reading(ops, end, unverified, letter), kept)
 
     def _of(self, op: str, letter: str) -> str:
         """An op of a certain worker, where workers have names."""
-        return f"{op}@{letter}" if self.letters != ("",) else op
+        return f"{op}@{letter}" if self.named else op
 
     # Workers.
 
     def _worker(self, state: State, names: Letters, word: str, after: State, unverified: bool) -> Seen:
         who, _, what = word.partition(":")
         owner = int(who.removeprefix("worker-"))
-        letter = dict(names).get(owner) or next(x for x in self.letters if x not in dict(names).values() or not x)
+        free = (x for x in self.letters if not x or x not in dict(names).values())
+        letter = dict(names)[owner] if owner in dict(names) else next(free)
         before, then = self._turn(state, owner), self._turn(after, owner) or self._ended(state, word, owner)
         ops = self._ops(what, before, then)
         if before is not None and self._void(before):
             ops = ("stay",)
-        working = before is not None and not isinstance(before.command, Claim | None) and not self._void(before)
-        if working and then is not None and then.stopped and ops not in LET_GO:
+        if ops == HEARD["timeout"] and self._barred(state, names, letter):
+            ops = ("name:world: refuses", *ops)
+        if ops == ("do:query",):
+            ops = (*self._quiet(state), *ops)
+        idle = before is None or isinstance(before.command, (Claim, type(None))) or self._void(before)
+        if not idle and then is not None and then.stopped and ops not in LET_GO:
             ops = (*ops, "crash")
         kept = self._kept((*names, (owner, letter)) if owner not in dict(names) else names, after)
         return Seen(Reading(ops, self._end(after, owner), unverified, letter), kept)
@@ -140,16 +149,21 @@ class Reader:
             return ("stay",)
         return self._answered(boundary, command, then)
 
+    def _quiet(self, state: State) -> tuple[str, ...]:
+        """Time may have passed: the clock stands D behind the last possible sending, in whoever's hands the job was then."""
+        lease = self.floor.acts.lease(state.stores)
+        over = lease is not None and lease.previous_expiry + QUIET <= state.at
+        return ("time@",) if over else ()
+
     def _answered(self, boundary: str, command: Command | None, then: Turn | None) -> tuple[str, ...]:
         """A command that the store, or whoever was asked, has answered."""
         answer: Answer | None = then.answer if then is not None else None
-        fleet = self.letters != ("",)
         if answer is not None and isinstance(answer.error, StaleEpoch):
-            return ("name:refused by",) if fleet else ("crash",)
+            return ("name:refused by",) if self.named else ("crash",)
         if answer is not None and isinstance(answer.error, VersionConflict):
             assert then is not None
             rebased = isinstance(then.command, Append) and then.command.boundary == boundary
-            again = ("name:version conflict",) if fleet else ("crash", "do:claim")
+            again = ("name:version conflict",) if self.named else ("crash", "do:claim")
             return ("stay",) if rebased else again
         if command is not None and (kind := whose(command)) != "own":
             changes = kind == "other" and boundary in ELSEWHERE
@@ -206,6 +220,14 @@ class Reader:
                 found[dict(names)[turn.owner]] = world.find(context.fencing_token, context.attempt)
         return found
 
+    def _barred(self, state: State, names: Letters, letter: str) -> bool:
+        """Whether a worker waits for a request that somebody's look has barred: it is refused, whenever it arrives."""
+        world = self.floor.worlds[state.world]
+        request = self._mine(state, names, world).get(letter)
+        if request is None or request.effect or request.until <= 0:
+            return False
+        return (request.epoch, request.attempt) <= world.fence
+
     def _served(self, state: State, names: Letters, what: str) -> tuple[tuple[str, ...], str]:
         """A request arrives, a living worker's or a late one. A late one that a look has barred does nothing."""
         epoch, attempt = map(int, what.rpartition(":")[2].split("."))
@@ -215,7 +237,7 @@ class Reader:
             if mine == request:
                 return ("name:world: ",), letter
         barred = (epoch, attempt) <= world.fence
-        return (("stay",) if barred else ("name:world: ",)), self._of("", NOBODY)[1:]
+        return (("stay",) if barred else ("name:world: ",)), self.nobody
 
 
 def answer(request: Request | None, world: World) -> str:

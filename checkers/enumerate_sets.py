@@ -133,8 +133,8 @@ class Sets:
 
     def _taken(self, op: str, reading: Reading, states: set[int], number: int | None) -> list[tuple[int, int, int]]:
         """The steps that an op can be; where nothing may have happened, a step of no rule."""
-        op, _, named = op.partition("@")
-        who = named or reading.who
+        op, at, named = op.partition("@")
+        who = named if at else reading.who
         if op == "stay":
             return [(state, -1, state) for state in states]
         if op in ("gone", "time"):
@@ -189,9 +189,19 @@ class Sets:
 
     # Words.
 
-    def view(self, number: int) -> Mapping[str, str]:
-        """One of a set's states."""
-        return self.machine.view(self.packing.unpack(min(self.members[number].core)))
+    def difference(self, number: int, reading: Reading, real: Mapping[str, str]) -> str:
+        """How what is there differs from the nearest state that the reading leads to; where it leads nowhere, from before."""
+        states = set(self.members[number].core)
+        for place, op in enumerate(reading.ops):
+            reached = {after for _, _, after in self._taken(op, reading, states, number if place == 0 else None)}
+            if not reached:
+                break
+            states = reached
+        views = [self.machine.view(self.packing.unpack(state)) for state in states]
+        told = [" ".join(f"{n}: {v}≠{view[n]}" for n, v in real.items() if view[n] != v) for view in views]
+        return (
+            min(told, key=len) + " (the code, the model)" if min(told, key=len) else f"the worker is not {reading.end}"
+        )
 
     def possible(self, number: int, reading: Reading) -> list[str]:
         """What the model could have done instead, by name."""

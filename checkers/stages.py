@@ -19,6 +19,7 @@ from .contract_stages import CONTRACT_STAGES
 from .contract_text import CONTRACT_TEXT
 from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
+from .enumerate_stage import ENUMERATION
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
 from .fleet_stages import FLEET_STAGES
@@ -36,6 +37,7 @@ from .semantics_crash_stage import SEMANTICS_CRASHES
 from .semantics_stages import SEMANTICS_STAGES
 from .verify import Context, Found, Stage
 from .verify_job_stage import VERIFY_JOB
+from .walk_stage import WALK_STAGES
 from .windows import Derived, derive
 
 if TYPE_CHECKING:
@@ -310,6 +312,7 @@ STAGES = (
     Stage("table", "crash-window table", table, ("T-WINDOW", *ROW_WINDOWS), "windows"),
     Stage("keys", "keys of steps that look alike", keys, ("P11-INJECTIVE",), "enumerate"),
     Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
+    *WALK_STAGES,
     Stage("canaries", "defects planted in the model", canaries, PROVED, "explore"),
     MUTANTS,
     *CONTRACT_STAGES,
@@ -324,6 +327,7 @@ STAGES = (
     LIVENESS,
     NECESSITY,
     INTERLEAVINGS,
+    ENUMERATION,
     POWER,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     SEMANTICS_CRASHES,

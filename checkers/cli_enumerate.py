@@ -1,0 +1,75 @@
+"""`crashwindow conform`: the shipped core beside the model, every step in every order; or one schedule, word by word."""
+
+import argparse
+import json
+
+from rich.console import Console
+
+from ..runtime.errors import CommandError
+from .enumerate import Enumeration
+from .enumerate_cover import by_rule, reachable, step_sets
+from .enumerate_sets import Sets
+from .enumerate_stage import COUNTS, QUICK, SEVERAL, enumerated, every, product
+from .explore import explore
+
+
+def conform(args: argparse.Namespace) -> int:
+    """Enumerate cases, say what was enumerated and which edges of the model were not taken; 1 where code and model part."""
+    if args.case is not None and args.case not in every():
+        raise CommandError(f"there is no case {args.case!r}; there are {', '.join(every())}")
+    if args.schedule is not None:
+        return _follow(args.case, args.schedule)
+    names = [args.case] if args.case else [name for name in QUICK if args.workers in (None, SEVERAL.get(name, 1))]
+    if args.workers is not None and not args.case:
+        names = [name for name in every() if SEVERAL.get(name, 1) == args.workers]
+    kept: dict[int, Sets] = {}
+    console, runs = Console(), []
+    for run in enumerated(names, kept):
+        runs.append(run)
+        if not args.json:
+            _show(console, run)
+    left = _left(kept[1]) if 1 in kept else {}
+    if args.json:
+        print(json.dumps({"cases": [_told(run) for run in runs], "not taken": left}, indent=2, ensure_ascii=False))
+    elif left:
+        words = ", ".join(f"{rule} ({count})" for rule, count in left.items())
+        console.print(f"edges of the step machine not taken: {words}", markup=False, highlight=False, soft_wrap=True)
+    return 1 if any(run.parted for run in runs) else 0
+
+
+def _left(sets: Sets) -> dict[str, int]:
+    """The edges of the step machine that these cases have not taken, by rule."""
+    return by_rule(sets.machine, reachable(explore(step_sets().machine)) - sets.taken)
+
+
+def _told(run: Enumeration) -> dict[str, object]:
+    parted = [{"schedule": list(each.schedule), "words": str(each)} for each in run.parted]
+    return {
+        "case": run.case.name,
+        "states": run.states,
+        "transitions": run.transitions,
+        "pairs": run.pairs,
+        "parted": parted,
+    }
+
+
+def _show(console: Console, run: Enumeration) -> None:
+    pinned = "" if COUNTS.get(run.case.name) in (None, run.counts) else ", which is not what is pinned"
+    said = f"{run.case.name}: {run.states} states, {run.transitions} steps, {run.pairs} pairs with the model{pinned}"
+    console.print(said, highlight=False)
+    for each in run.parted:
+        console.print(
+            f"{each}\n  {';'.join(each.schedule)}", markup=False, highlight=False, soft_wrap=True, style="red"
+        )
+
+
+def _follow(case: str | None, schedule: str) -> int:
+    """Each word with what it can have been in the model."""
+    if case is None:
+        raise CommandError("a schedule is one of a case: give --case NAME too")
+    try:
+        for word, read in product(case).follow(schedule.split(";")):
+            print(f"{word}: {read}")
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    return 0

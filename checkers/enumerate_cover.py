@@ -1,0 +1,45 @@
+"""The converse: which edges of the model the shipped code has been seen to take.
+
+An edge is a rule with values of the fields that it touches; reachable ones are what the explicit search has remembered.
+"""
+
+from collections import Counter
+from typing import Final
+
+from ..model.fleet_rows import fleet_machine
+from ..model.machine import Machine, Scope
+from ..model.policy import HARDENED
+from ..model.step import build
+from ..scenarios.fleet_policies import step_fleet
+from .enumerate_sets import Edge, Sets
+from .explore import Space
+from .fleet_search import FleetEngine
+
+WORLD: Final = ("wire", "effects")
+"""What a witness counts, beside the requests."""
+
+
+def step_sets(machine: Machine | None = None) -> Sets:
+    """The sets of the step machine: one worker at a time."""
+    machine = machine or build(HARDENED)
+    durable = [f.name for f in machine.fields if f.scope is Scope.DURABLE]
+    return Sets(machine, [*durable, *WORLD, "request"])
+
+
+def fleet_sets(letters: tuple[str, ...]) -> Sets:
+    """The sets of the fleet, a worker of it for each real one."""
+    fleet = step_fleet()
+    machine = fleet_machine(fleet, letters)
+    durable = [f.name for f in fleet.shared if f.scope is Scope.DURABLE]
+    return Sets(machine, [*durable, *WORLD, *(f"{x}.request" for x in letters)], FleetEngine(machine, letters))
+
+
+def reachable(space: Space) -> set[Edge]:
+    """Every edge of a machine's reachable states."""
+    return {(i, seen) for i, (_, memo) in enumerate(space.engine.single) for seen, found in memo.items() if found}
+
+
+def by_rule(machine: Machine, edges: set[Edge]) -> dict[str, int]:
+    """How many of some edges each rule has."""
+    counted = Counter(machine.rules[index].name for index, _ in edges)
+    return dict(sorted(counted.items()))

@@ -123,7 +123,7 @@ EVIDENCE_FILE = argument(
 )
 A_PART = argument("part", metavar="PROPERTY|MECHANISM", nargs="?", help="such as P1 or quiet; else everything")
 WORKERS_AT_ONCE = argument(
-    "--workers", type=int, choices=(1, 2, 3), help="every case of so many workers; without it the quick profile's cases"
+    "--workers", type=int, choices=(1, 2), help="every case of so many workers; without it the quick profile's cases"
 )
 A_CASE = argument("--case", metavar="NAME", help="one case, by name")
 WORDS = argument("--schedule", metavar="WORD;WORD", help="one schedule of the case alone, word by word")
@@ -175,6 +175,12 @@ SOURCE = argument(
     help="JSON lines as `crashwindow trace` writes them (- is standard input), or a store",
 )
 ONE_JOB = argument("--job", metavar="ID", help="one job; else all")
+HEALTH = argument(
+    "--health",
+    action="store_true",
+    help="instead: whether each proof says something, what it rests on, and whether ten other seeds and names change an answer",
+)
+A_MACHINE = argument("machine", metavar="MACHINE", nargs="?", help="one machine or fleet; else every one")
 A_PROOF = argument("names", metavar="PROOF", nargs="*", help="a policy of which something is proved; else every one")
 CACHE = OneOf(
     False,
@@ -364,7 +370,13 @@ COMMANDS = (
         "prove",
         ".checkers.cli_proofs",
         "make every inductive proof, or take it from a cache if nothing that it depends on changed; exit 0 only if all hold",
-        (A_PROOF, CACHE),
+        (A_PROOF, CACHE, HEALTH),
+    ),
+    Command(
+        "invariants",
+        ".checkers.cli_invariants",
+        "find invariants that nobody wrote, compare them with the written ones, and count workers",
+        (A_MACHINE, JSON),
     ),
     Command("export", ".checkers.cli_proofs", "the model, for other tools", commands=EXPORT_COMMANDS),
     Command(

@@ -130,7 +130,7 @@ class Product:
             return -1
 
     def _known(self, node: Node) -> bool:
-        """Whether a pair that looks like this one was met: the same set, the same command next, as many attempts."""
+        """Whether a pair like this one was met: the same set, the same command next, the same lease, as many attempts."""
         events = self.floor.acts.stream(node.state.stores).events
         tried = sum(event.type == "tool_invocation_started" and event.step == STEP for event in events)
         beside = isinstance(self.floor.case, WideCase) and self.floor.case.other
@@ -139,7 +139,9 @@ class Product:
         at = tuple(
             (turn.command.boundary if turn.command else "", phase, self._overtaken(turn)) for turn, phase in turns
         )
-        alike = (node.set, at, min(tried, 3), others)
+        lease = self.floor.acts.lease(node.state.stores)
+        over = bool(beside) and not at and (lease is None or lease.expires_at <= node.state.at)
+        alike = (node.set, at, over, min(tried, 3), others)
         known = alike in self._alike
         self._alike.add(alike)
         return known

@@ -55,19 +55,21 @@ def begun(case: WideCase) -> list[NewEvent]:
     ]
 
 
-ONCE: Final = Bounds(workers=1, claims=2, expiries=1, faults=1)
-"""A crash anywhere, an answer that is lost anywhere."""
+CRASH: Final = Bounds(workers=1, claims=2, expiries=1)
+"""A crash anywhere."""
+FAULT: Final = Bounds(workers=1, claims=2, expiries=1, faults=1)
+"""The same, and an answer of a store that is lost anywhere."""
 TWICE: Final = Bounds(workers=1, claims=3, expiries=2, faults=1, cancels=1)
 CALM: Final = Bounds(workers=1, claims=3, expiries=2, cancels=1)
 
 ALONE: Final = {
     case.name: case
     for case in (
-        WideCase("park-1", ONCE, "park"),
-        WideCase("fail-1", ONCE, "fail"),
-        WideCase("query-fence-1", ONCE, "query", "fence"),
-        WideCase("query-quiet-1", ONCE, "query", "quiet"),
-        WideCase("reexecute-1", ONCE, "reexecute", idempotent=True),
+        WideCase("park-1", CRASH, "park"),
+        WideCase("fail-1", FAULT, "fail"),
+        WideCase("query-fence-1", CRASH, "query", "fence"),
+        WideCase("query-quiet-1", CRASH, "query", "quiet"),
+        WideCase("reexecute-1", CRASH, "reexecute", idempotent=True),
     )
 }
 """One worker at a time, each contract of a tool, to their end."""

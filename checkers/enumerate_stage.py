@@ -20,7 +20,7 @@ from .verify import Context, Found, Stage
 COMMAND: Final = "crashwindow conform"
 LETTERS: Final = ("a", "b", "c")
 SEVERAL: Final = {
-    "fail-2": 2, "park-2": 2, "query-fence-2": 2, "reexecute-2": 2, "query-quiet-2": 2, "fail-3": 3,
+    "fail-2": 2, "park-2": 2, "query-fence-2": 2, "reexecute-2": 2, "query-quiet-2": 2,
 }  # fmt: skip
 """The cases of several workers, with how many."""
 QUICK: Final = ("fail-1", "warned", "fail-2")
@@ -105,8 +105,8 @@ def refined(runs: list[Enumeration]) -> Item:
     )
     if sampled := [run.case.name for run in runs if run.case.name in WIDE]:
         said += f"; and samples of {', '.join(sampled)}"
-    if why := dict.fromkeys(why for run in runs for why in run.known):
-        said += f"; but for what is known: {'; '.join(why)}"
+    if known := dict.fromkeys(why for run in runs for why in run.known):
+        said += f"; but for what is known: {'; '.join(known)}"
     return Item(checker="enumerate", verdict=Verdict.EXHAUSTED, statement=said, figures=figures, command=COMMAND)
 
 

@@ -23,6 +23,10 @@ def prove(args: argparse.Namespace) -> int:
     """Every inductive proof, or some, with what of it comes from the cache; 1 unless each property is proved."""
     if unknown := [name for name in args.names if name not in NAMES]:
         raise CommandError(f"there is no proof {unknown[0]!r}; there are {', '.join(NAMES)}")
+    if args.health:
+        from .prove_health_stage import print_health
+
+        return print_health(args.names or NAMES)
     folder = None if args.no_cache else Path(args.cache) if args.cache else default_folder(os.environ)
     console = Console()
     try:

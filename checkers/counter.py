@@ -222,7 +222,9 @@ class Counting:
         """A state in words, for whoever looks for its cause."""
         told = dict(zip(self.names, key.shared, strict=True))
         for n, worker in enumerate((*key.once, *key.many), 1):
-            told |= {f"worker {n}.{f.name}": v for f, v in zip(self.fleet.own, self.workers.states[worker], strict=False)}
+            told |= {
+                f"worker {n}.{f.name}": v for f, v in zip(self.fleet.own, self.workers.states[worker], strict=False)
+            }
         return told
 
 

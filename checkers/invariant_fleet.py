@@ -85,7 +85,10 @@ def _seen(fleet: Fleet, space: Space, workers: Sequence[str]) -> Iterator[tuple[
     """Each state of the space, as it is to each worker."""
     domains = [f.values for f in space.machine.fields]
     places = {f.name: n for n, f in enumerate(space.machine.fields)}
-    ways = [[places[f.name.replace(OWN, f"{x}.", 1) if f.name.startswith(OWN) else f.name] for f in _fields(fleet)] for x in workers]
+    ways = [
+        [places[f.name.replace(OWN, f"{x}.", 1) if f.name.startswith(OWN) else f.name] for f in _fields(fleet)]
+        for x in workers
+    ]
     assert domains
     for packed in space.parents:
         state = space.packing.unpack(packed)

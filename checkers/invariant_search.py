@@ -71,8 +71,11 @@ def _failing(
 ) -> tuple[list[tuple[str, dict[str, str]]], str]:
     """The states in which the induction fails, by obligation; and an obligation without an answer."""
     invariant = strengthen(properties, clauses)
-    asked = [o for o in obligations(machine, properties, invariant) if o.expected == "unsat" and not o.free and o.kind != "property"]
+    asked = [
+        o
+        for o in obligations(machine, properties, invariant)
+        if o.expected == "unsat" and not o.free and o.kind != "property"
+    ]
     results = list(solve(machine, invariant, asked, budget))
     unanswered = [f"{r.obligation.name}: no answer" for r in results if r.answer == "unknown"]
     return [(r.obligation.name, r.state) for r in results if r.answer == "sat"], "".join(unanswered[:1])
-

@@ -1,0 +1,91 @@
+"""`crashwindow invariants`: what is found without a written invariant, beside what is written, and the workers counted."""
+
+import argparse
+import json
+from typing import Any
+
+from rich.console import Console
+
+from ..runtime.errors import CommandError
+from ..scenarios.fleet_policies import FLEET_POLICIES
+from .invariant_ways import COUNTED, LIFTED, MACHINES, counted, found, found_in_two, lifted
+
+NAMES = (*MACHINES, *dict.fromkeys((*LIFTED, *COUNTED, *FLEET_POLICIES)))
+
+
+def invariants(args: argparse.Namespace) -> int:
+    """The machines that are asked for, each with what was found; 0 where all that was asked came to an answer."""
+    if args.machine is not None and args.machine not in NAMES:
+        raise CommandError(f"there is no machine {args.machine!r}; there are {', '.join(NAMES)}")
+    console = Console(stderr=True)
+    told = []
+    for name in [args.machine] if args.machine else NAMES:
+        with console.status(name):
+            told.append(_told(name))
+    if args.json:
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+    else:
+        for each in told:
+            _print(Console(), each)
+    return 0
+
+
+def _told(name: str) -> dict[str, Any]:
+    """What is known of a machine, as data."""
+    told: dict[str, Any] = {"machine": name}
+    if name in MACHINES:
+        made = found(name)
+        search, comparison = made.search, made.comparison
+        told["found"] = {
+            "proves every property": made.holds,
+            "stuck": search.stuck,
+            "states": search.states,
+            "rounds": search.rounds,
+            "states shown": search.shown,
+            "clauses": [c.name for c in search.clauses],
+            "written": comparison.written,
+            "written, not implied": list(comparison.missing),
+            "found, not implied": list(comparison.more),
+        }
+    if name in LIFTED:
+        lifting = lifted(name)
+        told["read for any number"] = {
+            "proves every property": lifting.proof.holds,
+            "kept": len(lifting.kept),
+            "dropped": [f"{clause}: broken by {row}" for clause, row in lifting.dropped],
+        }
+    if name == "fleet-recorded":
+        two = found_in_two()
+        told["found in two workers"] = {
+            "proves every property": two.holds,
+            "stuck": two.stuck,
+            "states": two.states,
+            "rounds": two.rounds,
+            "clauses": [c.name for c in two.clauses],
+        }
+    if name in COUNTED or name in FLEET_POLICIES:
+        number = counted(name)
+        told["counted"] = {
+            "safe": number.safe,
+            "broken": number.broken,
+            "abstract states": number.states,
+            "states of others": number.workers,
+            "steps": number.steps,
+            "state": number.state,
+        }
+    return told
+
+
+def _print(console: Console, told: dict[str, Any]) -> None:
+    """A machine as a few lines: numbers, then what does not follow."""
+    console.print(told["machine"], style="bold", highlight=False)
+    for part, figures in told.items():
+        if part == "machine":
+            continue
+        numbers = {n: v for n, v in figures.items() if isinstance(v, int | str) and v != ""}
+        words = [f"{n} {'yes' if v is True else 'no' if v is False else v}" for n, v in numbers.items()]
+        words += [f"{len(v)} {n}" for n, v in figures.items() if isinstance(v, list)]
+        console.print(f"  {part}: {', '.join(words)}", markup=False, highlight=False, soft_wrap=True)
+        for name in ("written, not implied", "dropped"):
+            for each in figures.get(name, ()):
+                console.print(f"    {name}: {each}", markup=False, highlight=False, soft_wrap=True)

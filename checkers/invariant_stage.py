@@ -1,0 +1,141 @@
+"""The stage of `crashwindow verify` that comes to the proofs' verdicts on two other ways: found invariants, and counted workers."""
+
+from typing import Final
+
+from ..model.claims import CLAIMS, Claim
+from ..model.fleet_claims import FLEET, SEMANTICS, STEP
+from ..model.fleet_properties import coupling
+from ..scenarios.fleet_policies import FLEET_POLICIES, recorded_fleet
+from .counter import Counted
+from .evidence import Item, Verdict
+from .invariant_fleet import FleetSearch
+from .invariant_lift import Lifting
+from .invariant_ways import COUNTED, MACHINES, Found, counted, found, found_in_two, lifted
+from .verify import Context, Stage
+from .verify import Found as StageFound
+
+COMMAND: Final = "crashwindow invariants"
+QUICK: Final = ("recorded-hardened", "compensation-hardened", "gate-hardened", "contract-hardened")
+LIFTED_QUICK: Final = ("fleet-recorded",)
+LIFTED_DEEP: Final = ("fleet-recorded", "fleet-compensation", "fleet")
+COUNTED_QUICK: Final = ("fleet-recorded",)
+REFUTED: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES and c.kind == "refuted")
+ABOUT: Final = {
+    "fleet-recorded": ("P12-ANY",),
+    "fleet-compensation": ("P10-ANY",),
+    "fleet": tuple(f"{name}-ANY" for name in STEP),
+    "fleet-without-conditional": ("FENCES-SUFFICE",),
+}
+"""The claims of which a fleet's invariant, or the count of its workers, speaks."""
+
+
+def ways(context: Context) -> StageFound:
+    """Found invariants and counted workers, beside the claims that the written invariants prove."""
+    told = StageFound()
+    deep = context.profile == "deep"
+    for name in MACHINES if deep else QUICK:
+        context.tell(f"invariant: {name}")
+        for claim in (c for c in CLAIMS if _proved(c, name)):
+            told.add(claim.id, of_machine(found(name)))
+    for name in LIFTED_DEEP if deep else LIFTED_QUICK:
+        context.tell(f"invariant: {name}")
+        for claim_id in ABOUT[name]:
+            told.add(claim_id, of_lifting(name, lifted(name)))
+    if deep:
+        context.tell("invariant: two workers")
+        told.add("P12-ANY", of_fleet(found_in_two()))
+    for name in COUNTED if deep else COUNTED_QUICK:
+        context.tell(f"counting: {name}")
+        item = of_count(name, counted(name))
+        for claim_id in ABOUT[name]:
+            if claim_id != "P7-ANY":  # what only grows is no state
+                told.add(claim_id, item)
+    for claim in REFUTED:
+        context.tell(f"counting: {claim.policy}")
+        told.add(claim.id, against(claim, counted(claim.policy)))
+    return told
+
+
+def _proved(claim: Claim, name: str) -> bool:
+    return claim.policy == name and "prove" in claim.methods and claim.kind != "refuted"
+
+
+def of_machine(made: Found) -> Item:
+    """The invariant that was found for one worker's machine, and how it compares."""
+    search, c = made.search, made.comparison
+    figures: dict[str, int | float | str] = {
+        "found": c.found, "written": c.written, "states": search.states, "rounds": search.rounds,
+        "written not implied": len(c.missing), "found not implied": len(c.more),
+    }  # fmt: skip
+    if not made.holds:
+        why = search.stuck or next(iter(c.unanswered), "the proof over it fails")
+        said = f"no invariant of {made.name} was found: {why}"
+        return Item(checker="prove", verdict=Verdict.ERROR, statement=said, figures=figures, command=COMMAND)
+    said = (
+        f"{made.name}: {c.found} clauses that nobody wrote, found in {search.states} states, prove every property by induction;"
+        f" of {c.written} written ones {c.written - len(c.missing)} follow from them"
+    )
+    return Item(
+        checker="prove", verdict=Verdict.PROVED, statement=said, figures=figures, command=f"{COMMAND} {made.name}"
+    )
+
+
+def of_lifting(name: str, made: Lifting) -> Item:
+    """One worker's found clauses, read for any number of workers."""
+    figures: dict[str, int | float | str] = {"kept": len(made.kept), "dropped": len(made.dropped)}
+    said = (
+        f"{name}: the clauses found for one worker, {len(made.kept)} of {len(made.kept) + len(made.dropped)}, hold of whoever"
+        f" leads any number of workers, and prove every property there, beside the written coupling"
+    )
+    verdict = Verdict.PROVED
+    if not made.proof.holds:
+        verdict, said = Verdict.NOT_CHECKED, f"{name}: what was found for one worker proves nothing of any number"
+    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=f"{COMMAND} {name}")
+
+
+def of_fleet(made: FleetSearch) -> Item:
+    """The invariant of any number of workers that was found in two."""
+    figures: dict[str, int | float | str] = {
+        "found": len(made.clauses), "states of one of two": made.states, "rounds": made.rounds,
+        "written coupling": len(coupling(recorded_fleet())),
+    }  # fmt: skip
+    said = (
+        f"recorded values: {len(made.clauses)} clauses about each worker, found in the states of two, prove P5 and every property"
+        " for any number; nothing written is used but how epochs and fences compare"
+    )
+    verdict = Verdict.PROVED
+    if not made.holds:
+        verdict, said = Verdict.ERROR, f"no invariant of any number of workers was found in two: {made.stuck}"
+    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=f"{COMMAND} fleet-recorded")
+
+
+def of_count(name: str, made: Counted) -> Item:
+    """What counting says of a fleet that is proved: a forbidden state that may not be real is an error, for it stands against a proof."""
+    said = f"{name}: counted as none, one, or any number, workers come to no forbidden state, whatever their number"
+    verdict = Verdict.EXHAUSTED
+    if not made.safe:
+        why = f"comes to a state that {made.broken} forbids" if made.broken else "did not end"
+        verdict, said = Verdict.ERROR, f"{name}: counting {why}, against the proof"
+    return Item(checker="explore", verdict=verdict, statement=said, figures=_figures(made), command=f"{COMMAND} {name}")
+
+
+def against(claim: Claim, made: Counted) -> Item:
+    """What counting says of a fleet that is refuted: that it finds nothing forbidden would be an error, for it leaves nothing out."""
+    said = f"counting comes to a state that {made.broken} forbids as well, which by itself refutes nothing"
+    verdict = Verdict.NOT_CHECKED
+    if not made.broken:
+        verdict, said = Verdict.ERROR, "counting comes to no forbidden state, though a run of two workers does"
+    command = f"{COMMAND} {claim.policy}"
+    return Item(checker="explore", verdict=verdict, statement=said, figures=_figures(made), command=command)
+
+
+def _figures(made: Counted) -> dict[str, int | float | str]:
+    return {
+        "abstract states": made.states, "states of others": made.workers, "steps": made.steps, "seconds": round(made.seconds, 3)
+    }  # fmt: skip
+
+
+INVARIANTS: Final = Stage(
+    "invariants", "found invariants, and any number of workers counted", ways,
+    (*(c.id for name in QUICK for c in CLAIMS if _proved(c, name)), *ABOUT["fleet-recorded"], *(c.id for c in REFUTED)), "prove",
+)  # fmt: skip

@@ -1,0 +1,80 @@
+"""Proof health, as a stage of `crashwindow verify` and as `crashwindow prove --health`."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+
+from ..model.claims import CLAIMS
+from ..model.fleet_claims import FLEET
+from .evidence import Item, Verdict
+from .proofs import FLEETS, NAMES
+from .prove_asked import questions
+from .prove_health import SEEDS, Health, examine
+from .verify import Context, Found, Stage
+
+COMMAND: Final = "crashwindow prove --health"
+QUICK: Final = ("recorded-hardened",)
+"""The proofs that the quick profile looks at, each with two seeds."""
+PROVED: Final = tuple(claim for claim in CLAIMS if "prove" in claim.methods)
+
+
+def health(context: Context) -> Found:
+    """The health of each proof, beside the claims that rest on it: a few in the quick profile, all in the deep one."""
+    found = Found()
+    deep = context.profile == "deep"
+    for name in NAMES if deep else QUICK:
+        told = examine(questions(name), SEEDS if deep else SEEDS[:2], tell=context.tell)
+        policy = FLEET if name in FLEETS[:-1] else name
+        for claim in (c for c in PROVED if c.policy == policy):
+            found.add(claim.id, to_item(told))
+    return found
+
+
+def to_item(told: Health) -> Item:
+    """What was found out, as evidence: TESTED, or ERROR where anything is wrong."""
+    least, most = told.units[1:]
+    figures: dict[str, int | float | str] = {
+        "obligations": told.obligations,
+        "clauses": told.clauses,
+        "seeds": told.seeds,
+        "rlimit": told.units[0],
+        "least rlimit": least,
+        "most rlimit": most,
+    }
+    if told.problems:
+        said = f"the proof {told.name} is not healthy: {'; '.join(told.problems[:3])}"
+        return Item(checker="prove", verdict=Verdict.ERROR, statement=said, figures=figures, command=COMMAND)
+    said = (
+        f"the proof {told.name} says something: what it assumes can hold, what it speaks of can occur, each of its rows can fire"
+        f" but {len(told.silent)} of which it is said why, each of its clauses is used but {len(told.unused)} likewise;"
+        f" {told.seeds} other seeds, with other names and in another order, change no answer"
+    )
+    return Item(checker="prove", verdict=Verdict.TESTED, statement=said, figures=figures, command=COMMAND)
+
+
+def print_health(names: Sequence[str]) -> int:
+    """The health of these proofs, a line each, and what is wrong or idle below; 1 where anything is wrong."""
+    console, wrong = Console(), 0
+    for name in names:
+        with console.status("") as status:
+            told = examine(questions(name), tell=status.update)
+        units, least, most = told.units
+        line = (
+            f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused, {len(told.silent):2} rows"
+            f" that cannot fire, {told.seeds} seeds: {least:,} to {most:,} units ({units:,} as it is)"
+        )
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        for each in told.unused:
+            console.print(f"  unused: {each}", markup=False, highlight=False, soft_wrap=True)
+        for each in told.problems:
+            console.print(f"  {each}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        wrong += bool(told.problems)
+    console.print(f"{len(names) - wrong} of {len(names)} proofs are healthy", highlight=False)
+    return 1 if wrong else 0
+
+
+HEALTH: Final = Stage(
+    "health", "proof health: nothing vacuous, nothing idle, nothing unstable", health,
+    tuple(dict.fromkeys(c.id for c in PROVED if c.policy in QUICK)), "prove",
+)  # fmt: skip

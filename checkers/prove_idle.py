@@ -1,0 +1,86 @@
+"""What stands in a model or an invariant without ever taking effect, by proof, and why it stands there nonetheless.
+
+Rows that cannot fire are the second line of a defence, or speak of what a policy leaves out; any other is an error. Clauses that no
+answer used may be dropped as assumptions; in an invariant that is shared by several proofs that is a fact about one of them. Which
+clauses a solver uses is its choice where it has one, so of these a list says no more than that they may be idle.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+_KEY: Final = {
+    "world: serves again, another key": "an attempt does not change the key (P11)",
+    "world: late request again, another key": "an attempt does not change the key (P11)",
+}
+_ONCE: Final = {
+    "world: serves again, not idempotent": "a tool that is not idempotent is not asked while an attempt is open (P1)",
+    "world: late request again, not idempotent": "a tool that is not idempotent is not asked while an attempt is open (P1)",
+}
+_ACQUIRE: Final = {
+    "acquire: committed": "whoever comes to B1 has found no evidence; a second look, at the ledger itself"
+}
+_STEP: Final = {
+    **_KEY,
+    **_ONCE,
+    **_ACQUIRE,
+    "1: committed": "the finished event, which is looked for first, is always there",
+    "reply: another result": "a tool that recognises a repeat gives its first answer, and any other acts once",
+}
+_CALL: Final = {
+    "step: acts while started, after its compensation": "a compensation begins once the original can act no more",
+    "step: acts while unknown, after its compensation": "a compensation begins once the original can act no more",
+    "the call acts again": "a callback is not called again before what came of the call is known",
+    "the call is recognised": "a callback is not called again before what came of the call is known",
+    "a late call acts again": "a callback is not called again before what came of the call is known",
+    "a late call is recognised": "a callback is not called again before what came of the call is known",
+}
+_FLEET: Final = {
+    **_KEY,
+    **_ONCE,
+    **_ACQUIRE,
+}
+_CONFLICT: Final = {"version conflict": "who stands in the stream is the one who wrote last (FENCES-SUFFICE)"}
+_UNRECORDED: Final = "as written, an attempt to compensate leaves no event, and no other row has one to look at"
+
+CANNOT_FIRE: Final[Mapping[str, Mapping[str, str]]] = {
+    "hardened": {**_STEP, "2: ledger committed": "the ledger is written last"},
+    "s0-order-full-recovery": {**_STEP, "3: effect record": "in this order the effect record comes after the finished event"},
+    "s4-reexecute-stable-key": {
+        **_KEY,
+        **dict.fromkeys(_ONCE, "each tool recognises a repeat"),
+    },
+    "compensation-hardened": _CALL,
+    "compensation-as-written": dict.fromkeys(
+        (
+            "decide: an attempt is open", "decide: the last attempt did nothing", "append compensation_started",
+            "append compensation_failed, no effect", "append compensation_failed, unknown", "ledger no_effect", "ledger unknown",
+            "park", "park, though it is given up: an attempt is open", "given up: the job ends", "grant another attempt",
+            "resolved: it happened", "resolved: it did not happen", "query: it happened", "query: it did not happen",
+        ),
+        _UNRECORDED,
+    ),
+    "compensation-as-written-idempotent": dict.fromkeys(
+        ("the call acts again", "a late call acts again"), "each callback recognises a repeat"
+    ),
+    "fleet": {**_FLEET, **_CONFLICT},
+    "fleet-without-conditional": _FLEET,
+    "fleet-recorded": _CONFLICT,
+    "fleet-compensation": {
+        **_CALL,
+        "refused by events, as a crash during the call": "who is at the call has no write to the stream at hand",
+        "refused by ledger, as a crash during the call": "who is at the call has no write to the ledger at hand",
+    },
+}  # fmt: skip
+"""The rows that cannot fire, by proof."""
+
+_LANDED: Final = "a worker whose last write has landed no longer leads, and of another nothing is said"
+_LAST: Final = {f"append_{end} landed": _LANDED for end in ("completed", "failed", "cancelled")}
+_TOLD: Final = {"a cancel was requested": "the coupling says it of every worker"}
+
+UNUSED: Final[Mapping[str, Mapping[str, str]]] = {
+    "s0-order-full-recovery": {"committed first as finished": "in this order the effect record lies between the two"},
+    "fleet": {**_LAST, **_TOLD},
+    "fleet-without-conditional": {**_LAST, **_TOLD},
+    "fleet-gate": {"what is completed was answered": "the shape says it of what each worker has read"},
+}
+"""Clauses that a proof may do without."""

@@ -67,7 +67,6 @@ ALONE: Final = {
     for case in (
         WideCase("park-1", CRASH, "park"),
         WideCase("fail-1", FAULT, "fail"),
-        WideCase("query-fence-1", CRASH, "query", "fence"),
         WideCase("query-quiet-1", CRASH, "query", "quiet"),
         WideCase("reexecute-1", CRASH, "reexecute", idempotent=True),
     )
@@ -79,15 +78,12 @@ WIDE: Final = {
         WideCase("warned", Bounds(1, 3, 2, faults=1), "park", confirmed="warn"),
         WideCase("whole", TWICE, "park", confirmed="strict", partial=True, undoes="works", requeues=1),
         WideCase("asked", TWICE, "park", confirmed="human_in_loop", partial=True),
-        WideCase("before-tool", CALM, "park", other="tool"),
-        WideCase("after-tool", CALM, "park", other="tool", place="after", undoes="works", confirmed="human_in_loop"),
         WideCase(
             "after-fails", CALM, "park", other="tool", place="after", undoes="works", confirmed="warn", requeued=0
         ),
         WideCase("before-fails", CALM, "park", other="tool", requeued=0),
         WideCase("before-wait", CALM, "park", other="wait"),
         WideCase("after-wait", CALM, "park", other="wait", place="after"),
-        WideCase("fenced", TWICE, "query", "fence"),
         WideCase("quiet", TWICE, "query", "quiet"),
         WideCase("again", TWICE, "reexecute", idempotent=True, partial=True),
         WideCase("failed", TWICE, "fail"),

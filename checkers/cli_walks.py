@@ -1,14 +1,24 @@
 """Commands about walks: replay a program by its key, save it as a scenario, show what the test paths cover."""
 
 import argparse
+import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
 
 from ..runtime.errors import CommandError
+from ..scenarios.paths import keep
 from ..scenarios.schema import FOLDER, Scenario, Walk, load, shipped
+from .evidence import Item, Verdict
 from .walk_programs import PREFIX, Program, of_key
+
+if TYPE_CHECKING:
+    from .walk_profiles import ProfileName
 
 REGRESSIONS = FOLDER / "regressions.yaml"
 """Where a scenario is kept if nothing else is asked for: it ships, and every `verify` runs it."""
@@ -25,6 +35,69 @@ def replay_walk(key: str) -> int:
     if parted:
         console.print(parted, style="bold red", markup=False, highlight=False, soft_wrap=True)
     return 1 if parted else 0
+
+
+def walks(args: argparse.Namespace) -> int:
+    """The test paths, with what they do not take first; 1 where model and code part."""
+    from .conform import walked
+    from .walks import cover, kept, plan
+
+    console = Console(stderr=args.json)
+    with console.status("") as status:
+        if args.plan:
+            keep([each.program.lines for each in plan(status.update)])
+        status.update("a random walk, for what it adds")
+        beside = walked("quick", args.seed).model.classes_taken
+        found = cover(kept(), beside, status.update)
+    if args.json:
+        gaps = [{"rule": rule, "why": why, "classes": count} for (rule, why), count in found.gaps.items()]
+        print(json.dumps({**asdict(found), "gaps": gaps, "open": found.open}, indent=2))
+        return 1 if found.parted else 0
+    table = Table("not taken", Column("classes", justify="right"), "why", box=None)
+    for (rule, why), count in found.gaps.items():
+        table.add_row(escape(rule), str(count), why)
+    console.print(table)
+    for line in (
+        f"{found.open} of {found.classes} classes of edges are not taken by any path; of these a random walk (seed {args.seed})"
+        f" came to {found.beyond}",
+        f"{found.taken} were taken, for certain, by {found.paths} paths of {found.moves} moves; {found.states} states",
+        f"{len(found.dead)} of {found.rules} rules fire in no reachable state: {', '.join(found.dead)}",
+        *found.parted,
+    ):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return 1 if found.parted else 0
+
+
+def walk(args: argparse.Namespace) -> int:
+    """A random walk of one machine, with its seed and what it came to."""
+    console = Console()
+    console.print(f"seed {args.seed}, profile {args.profile}", highlight=False)
+    item = _walked(args.machine, args.profile, args.seed)
+    program = str(item.figures.pop("program", ""))
+    told = ", ".join(f"{name} {value}" for name, value in item.figures.items())
+    for line in filter(None, (f"{item.verdict}: {item.statement}", told, program, item.command)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return 0 if item.verdict is Verdict.TESTED else 1
+
+
+def _walked(machine: str, profile: "ProfileName", seed: int) -> Item:
+    command = f"crashwindow walk {machine} --profile {profile} --seed {seed}"
+    if machine == "step":
+        from .conform import substantial
+        from .conform import walk as steps
+
+        item = substantial(steps(profile, seed))
+        return item if item.verdict is Verdict.REFUTED else item.model_copy(update={"command": command})
+    if machine == "contract":
+        from .contract_conform import walk_contracts
+        from .contract_walk_stage import item_of
+
+        return item_of(walk_contracts(profile, seed), command, seed)
+    from .conform_workers import item_of as of_workers
+    from .conform_workers import walk_workers
+    from .walk_profiles import PROFILES
+
+    return of_workers(walk_workers(PROFILES[profile], seed), command, seed)
 
 
 def save(args: argparse.Namespace) -> int:

@@ -189,6 +189,11 @@ class Walk(RuleBasedStateMachine):
 
 def walk(profile: Profile, number: int, policy: Policy = HARDENED) -> Item:
     """Walk with a seed; a disagreement comes back shrunk, as the program that shows it."""
+    return _item(walked(profile, number, policy), profile, number)
+
+
+def walked(profile: Profile, number: int, policy: Policy = HARDENED) -> Record:
+    """The same, with all that the walk has come to."""
     record = Record(policy)
     bound: type[Walk] = seed(number)(type("Walk", (Walk,), {"record": record}))
     try:
@@ -197,7 +202,7 @@ def walk(profile: Profile, number: int, policy: Policy = HARDENED) -> Item:
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:
             raise
-    return _item(record, profile, number)
+    return record
 
 
 def substantial(item: Item) -> Item:

@@ -20,6 +20,12 @@ ELSEWHERE: Final = "elsewhere"
 LOST: Final = "(answer lost)"
 UNVERIFIED: Final = "confirm: match"
 """What happens, unseen, to a record that nobody verifies: no verifier is there, or no change is recorded (A-VERIFIER)."""
+UNDECLARED: Final = (
+    "a partial effect, compensatable",
+    "compensation was requested",
+    "compensation was requested, harmless",
+)
+"""What no worker decides where no tool declares a compensation, as none of a rig's does."""
 PLACE: Final = {recovered: place for place, recovered in CATCH_UP.items()}
 """A catch-up write is, in the model, the write that it repeats."""
 
@@ -96,16 +102,17 @@ class Follower:
 
     # The moves of the real run.
 
-    def perform(self, boundary: str, lost: bool = False, leading_to: Collection[str] = ()) -> None:
+    def perform(self, boundary: str, lost: bool = False, leading_to: Collection[str] = (), called: str = "") -> None:
         """A boundary of this step was performed; `leading_to`: the places, where the reply decides it.
 
-        `lost`: the answer was. Where nothing was written (a look, or a write that had landed before), the step is where it was.
+        `called`: how the rule's name begins, where the reply says that. `lost`: the answer was. Where nothing was written
+        (a look, or a write that had landed before), the step is where it was.
         """
         place = PLACE.get(boundary, boundary)
 
         def fits(rule: Rule) -> bool:
             performs = rule.boundary == place and rule.actor is Actor.WORKER
-            fitting = not leading_to or rule.writes.get("at") in leading_to
+            fitting = (not leading_to or rule.writes.get("at") in leading_to) and rule.name.startswith(called)
             return performs and not rule.name.endswith(LOST) and fitting
 
         if lost:
@@ -233,6 +240,8 @@ class Follower:
                         todo.append(after)
 
     def _decides(self, rule: Rule) -> bool:
+        if rule.name in UNDECLARED:
+            return False
         return decides(rule) or (rule.name == UNVERIFIED and not self.verified)
 
     def _expect(self, what: str, before: Mapping[int, int]) -> None:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, Protocol, get_args
 
 from ..model.policy import HARDENED, Policy
 from ..runtime import drive, resolve
@@ -33,11 +33,11 @@ from ..runtime.plan import parse_plan, submission, validate_plan
 from ..runtime.records import Event, Json
 from ..runtime.registry import Registry
 from ..runtime.sqlite_store import SqliteStore
-from ..runtime.store import StaleEpoch, StoreError, VersionConflict
+from ..runtime.store import StaleEpoch, Store, StoreError, VersionConflict
 from ..runtime.tool import Absent, Happened, NoEffectError, PartialEffectError, Tool, ToolContext, ToolResult
 from ..runtime.turn import End, Worker
 from ..runtime.verifier import Answer, Confirmation, Match, Mismatch, Mode, StateChange, Undetermined, VerifyContext
-from .abstraction import LiveReader, Result, durable_state, read_job
+from .abstraction import LiveReader, Result, StoredJob, durable_state, read_job
 from .conform_follow import Disagreement, Follower, Model
 
 Behaviour = Literal[
@@ -71,6 +71,12 @@ LEADS: Final[dict[tuple[type, Mode], tuple[str, ...]]] = {
     (Mismatch, "human_in_loop"): ("park",),
 }
 """Where, in the model, a look leads."""
+CALLED: Final[dict[type, str]] = {
+    Match: "confirm: match",
+    Undetermined: "confirm: not determined",
+    Mismatch: "confirm: mismatch",
+}
+"""How the rules of a look begin, by its answer."""
 REFUSED: Final = ("no effect", "lost refusal", "dies after the refusal")
 PARTIAL: Final = ("partial", "lost part", "dies after a part")
 CONTRACTS: Final[tuple[Contract, ...]] = tuple(
@@ -93,6 +99,16 @@ class Looks:
 
 class Crash(BaseException):
     """The process is gone: nothing in the runtime may catch it, and nothing of it runs any more."""
+
+
+class Reads(Protocol):
+    """Reads a job with SQL of its own."""
+
+    def read(self, job_id: str) -> StoredJob:
+        """The job as it is now."""
+
+    def close(self) -> None:
+        """Give back what is open."""
 
 
 @dataclass
@@ -187,9 +203,10 @@ class Rig:
 
     def _open(self) -> None:
         self.path = self.folder / f"{self.lives}.db"
-        self.store = SqliteStore(self.path, lambda: self.clock)
-        self.store.worker_lock()
-        self.reader = LiveReader(self.path)
+        store = SqliteStore(self.path, lambda: self.clock)
+        store.worker_lock()
+        self.store: Store = store
+        self.reader: Reads = LiveReader(self.path)
 
     def close(self) -> None:
         """Close the files."""
@@ -422,16 +439,18 @@ class Rig:
             self.landed = lost
             return
         leading_to: tuple[str, ...] = ()
+        called = ""
         if isinstance(command, Query):
             places = {Happened: "resolve_happened", Absent: "resolve_not_happened"}
             leading_to = (places.get(type(reply), "park"),)
         elif isinstance(command, Verify):
-            leading_to = LEADS[type(reply), self.mode]
-        events = {"park": "job_parked", "append_failed": "job_failed", "append_cancelled": "job_cancelled"}
+            leading_to, called = LEADS[type(reply), self.mode], CALLED[type(reply)]
+        events = {"park": "job_parked", "append_failed": "job_failed", "append_cancelled": "job_cancelled",
+                  "requeue": "job_requeued"}  # fmt: skip
         event = events.get(boundary)
         for name, follower in job.followers.items():
             if name == step:
-                follower.perform(boundary, lost, leading_to)
+                follower.perform(boundary, lost, leading_to, called)
             elif event and not self.landed:
                 follower.elsewhere(event)
         self.landed = lost

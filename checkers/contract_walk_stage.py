@@ -1,6 +1,6 @@
 """The stages of `crashwindow verify` in which the contract's machine meets the real store: the walk, and the coverage."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..model.contract import HARDENED
 from ..model.policy import HARDENED as POLICY
@@ -8,6 +8,9 @@ from .contract_coverage import Tried, enumerate_all
 from .evidence import ContractCoverage, EdgeTaken, Item, Verdict
 from .verify import Context, Found, Stage
 from .walk_programs import Program
+
+if TYPE_CHECKING:
+    from .contract_conform import ContractRecord
 
 STORE: Final = "SQLite"
 WALKED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
@@ -23,7 +26,13 @@ def contract_walk(context: Context) -> Found:
     from .contract_conform import walk_contracts
 
     record = walk_contracts(context.profile, context.seed)
-    command = f"crashwindow verify --profile {context.profile} --seed {context.seed}"
+    item = item_of(record, f"crashwindow verify --profile {context.profile} --seed {context.seed}", context.seed)
+    taken = {" ".join(edge): count for edge, count in sorted(record.edges.items())}
+    return Found(items={claim: [item] for claim in WALKED}, edges={"walk": taken})
+
+
+def item_of(record: "ContractRecord", command: str, seed: int) -> Item:
+    """A walk's item; ERROR in the place of TESTED where it has come to so little that it shows nothing."""
     figures: dict[str, int | float | str] = {
         "examples": record.examples,
         "steps": record.steps,
@@ -33,7 +42,7 @@ def contract_walk(context: Context) -> Found:
         "rules": len(record.model.machine.rules),
         "crashes": record.ends["crash"],
         "refusals": record.ends["refused"],
-        "seed": context.seed,
+        "seed": seed,
     }
     steps = f"{record.steps} steps of random histories"
     said = f"the contract's machine and the runtime on {STORE} agreed at every boundary of {steps}"
@@ -48,9 +57,7 @@ def contract_walk(context: Context) -> Found:
         said = f"the contract's machine and the runtime on {STORE} part: {record.failure.error}"
         figures["program"] = "\n".join(record.failure.program)
         command = f"crashwindow replay {Program('contract', POLICY.name, record.failure.program).key}"
-    item = Item(checker="walk", verdict=verdict, statement=said, figures=figures, command=command)
-    taken = {" ".join(edge): count for edge, count in sorted(record.edges.items())}
-    return Found(items={claim: [item] for claim in WALKED}, edges={"walk": taken})
+    return Item(checker="walk", verdict=verdict, statement=said, figures=figures, command=command)
 
 
 def contract_coverage(context: Context) -> Found:

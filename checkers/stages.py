@@ -24,12 +24,14 @@ from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
 from .fleet_stages import FLEET_STAGES
 from .interleave_stage import INTERLEAVINGS
+from .invariant_stage import INVARIANTS
 from .liveness_stage import LIVENESS
 from .machines import described
 from .mutate_stage import MUTANTS
 from .necessity_stage import NECESSITY
 from .power_stage import POWER
 from .proof_subjects import step_subject
+from .prove_health_stage import HEALTH
 from .search import check, complete, examine
 from .second_stage import SECOND_OPINION
 from .seed_text import SEED_TEXT
@@ -322,6 +324,8 @@ STAGES = (
     VERIFY_JOB,
     *SEMANTICS_STAGES,
     *FLEET_STAGES,
+    INVARIANTS,
+    HEALTH,
     # After every stage that proves: it reads the files that they wrote.
     SECOND_OPINION,
     LIVENESS,

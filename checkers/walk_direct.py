@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from ..model.machine import Actor, Rule
 from ..runtime.commands import Command, Execute, Ports
-from ..runtime.verifier import Answer, Mode, StateChange, VerifyContext
-from .conform_follow import LOST, PLACE, Follower, Model, decides
-from .conform_rig import Behaviour, Directed, Looks, Rig, Seen, StepPlan, Strike
+from ..runtime.verifier import Answer, StateChange, VerifyContext
+from .conform_follow import ELSEWHERE, LOST, PLACE, Follower, Model, decides
+from .conform_rig import Behaviour, Directed, Rig, Seen, StepPlan, Strike
 from .walk_programs import written
 
 LOOKED: Final[dict[str, Seen]] = {"confirm: match": "match", "confirm: not determined": "undetermined"}
@@ -36,16 +36,17 @@ class Director(Rig):
         self.look: Seen = "match"
         self.seen: list[Seen] = []
 
-    def begin(self, step: StepPlan, mode: Mode) -> Follower:
-        """A job of one step, whose record is verified in a mode: what follows it."""
-        self.step = replace(step, looks=Looks(mode, ("match",)))
-        (follower,) = self.jobs[self.submit([self.step])].followers.values()
-        return follower
+    def begin(self, step: StepPlan, other: StepPlan | None = None, before: bool = False) -> Follower:
+        """A job of one step, or of another one beside it, before or behind it: what follows the first."""
+        self.steps = [step] if other is None else [other, step] if before else [step, other]
+        self.name = f"step-{self.steps.index(step) + 1}"
+        return self.jobs[self.submit(self.steps)].followers[self.name]
 
     def program(self) -> tuple[str, ...]:
         """What was done, from the beginning; what the verifier found is in the first line."""
-        looks = self.step.looks and replace(self.step.looks, answers=tuple(self.seen) or ("match",))
-        return written("submit", ([replace(self.step, looks=looks)],)), *self.lines
+        found = tuple(self.seen) or ("match",)
+        steps = [replace(step, looks=step.looks and replace(step.looks, answers=found)) for step in self.steps]
+        return written("submit", (steps,)), *self.lines
 
     def follow_plan(self, rules: Sequence[int]) -> None:
         """Force a run that begins and ends where no worker has the job."""
@@ -69,7 +70,7 @@ class Director(Rig):
                 self._do("wait", False)
             case Actor.PERSON if rule.name.startswith(CANCELS) and self.unsettled():
                 self._do("cancel")
-            case Actor.PERSON if self.has("parked"):
+            case Actor.PERSON if self.has("parked") and not rule.name.startswith(CANCELS):
                 self._do("answer", False)
             case _:
                 return
@@ -89,7 +90,11 @@ class Director(Rig):
 
     def _perform(self, command: Command, ports: Ports) -> Any:
         """As a rig does, with the strike that is due now."""
-        strike = self._due(PLACE.get(command.boundary, command.boundary), isinstance(command, Execute))
+        strike = None
+        if (self.jobs[self.job_id].step_of(command) if self.job_id else None) in (None, self.name):
+            strike = self._due(PLACE.get(command.boundary, command.boundary), isinstance(command, Execute))
+        elif isinstance(command, Execute):
+            self._does(self._elsewhere())
         if strike is not None:
             self.strikes[self.performed] = self.forced[self.performed] = strike
         return super()._perform(command, ports)
@@ -111,13 +116,23 @@ class Director(Rig):
             self.plan.popleft()
             self.look = LOOKED.get(rule.name, "mismatch")
             if executes:
-                behaviour = self._behaviour()
-                self.done.append(behaviour)
-                self.behaviours = iter([behaviour])
+                self._does(self._behaviour())
             return "lost" if rule.name.endswith(LOST) else None
         if executes:
-            self.done.append("ok")
+            self._does("ok")
         return None
+
+    def _does(self, behaviour: Behaviour | Directed) -> None:
+        self.done.append(behaviour)
+        self.behaviours = iter([behaviour])
+
+    def _elsewhere(self) -> Behaviour:
+        """What the tool of the other step is to do, for that step to change the job as the plan says."""
+        rule = self._visible()
+        if rule is None or not rule.name.startswith(ELSEWHERE) or rule.actor is not Actor.WORKER:
+            return "ok"
+        self.plan.popleft()
+        return "no effect" if "requeues" in rule.name else "lost answer"
 
     def verify(self, change: StateChange, context: VerifyContext) -> Answer:
         """What the plan has the verifier find."""

@@ -16,8 +16,8 @@ from ..model.machine import Actor, Rule, guard
 from ..model.step import normal
 from ..runtime.verifier import Mode
 from .abstraction import RAM
-from .conform_follow import LOST, Disagreement, EdgeClass, Model
-from .conform_rig import CONTRACTS, Contract, StepPlan, declared
+from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Disagreement, EdgeClass, Model
+from .conform_rig import CONTRACTS, Contract, Looks, StepPlan, declared
 from .explore import Space
 from .walk_direct import CANCELS, Director
 from .walk_programs import Program
@@ -26,13 +26,11 @@ LONGEST: Final = 45
 """Rules of one plan: behind that it goes to where no worker has the job."""
 SEGMENTS: Final = 12
 """Plans of one job."""
-OTHERS: Final = (
-    "elsewhere",
-    "person: has it compensated",
-    "compensation was requested",
-    "a partial effect, compensatable",
-)
-"""How the rules begin that no plan for one step of a rig contains: `walk_gaps` says why."""
+NEVER: Final = (
+    "elsewhere: waits", "elsewhere: in doubt", "person: has it compensated", "compensation was requested",
+    "a partial effect, compensatable", "confirm: one look of several",
+)  # fmt: skip
+"""How the rules begin that no plan contains: `walk_gaps` says why."""
 MODES: Final[dict[str, Mode]] = {
     "confirm: mismatch, first": "strict",
     "confirm: mismatch, again": "strict",
@@ -44,6 +42,27 @@ RETRIES: Final = ((0, 0), (1, 0), (9, 0), (0, 9), (1, 9))
 
 
 @dataclass(frozen=True)
+class Other:
+    """A step beside the one that is followed. before: it comes first. fails: instead of parking or being requeued."""
+
+    before: bool
+    fails: bool
+
+    def step(self) -> StepPlan:
+        """The step to submit."""
+        return StepPlan((False, "fail" if self.fails else "park", "none"), 0, None, "o", None, 0 if self.fails else 9)
+
+    def does(self, rule: Rule) -> bool:
+        """Whether it can change the job as a rule says."""
+        name = rule.name.removeprefix(f"{ELSEWHERE}: ")
+        if name.startswith("resolved"):
+            return not self.fails
+        if not name.endswith("before" if self.before else "after"):
+            return False
+        return name.startswith("cancels") or name.startswith("fails") is self.fails
+
+
+@dataclass(frozen=True)
 class Setting:
     """What is fixed when a job is submitted."""
 
@@ -51,11 +70,21 @@ class Setting:
     mode: Mode
     retries: int
     requeues: int
+    other: Other | None = None
+
+    def step(self) -> StepPlan:
+        """The step to submit: its record is verified where it is alone (`conform_rig.StepPlan`)."""
+        looks = None if self.other else Looks(self.mode, ("match",))
+        return StepPlan(self.contract, self.retries, None, "r", looks, self.requeues)
 
     def allows(self, rule: Rule) -> bool:
         """Whether a rule can be taken at all."""
-        if rule.name.startswith(OTHERS) or MODES.get(rule.name, self.mode) != self.mode:
+        if rule.name.startswith(NEVER) or MODES.get(rule.name, self.mode) != self.mode:
             return False
+        if rule.name.startswith(ELSEWHERE):
+            return self.other is not None and self.other.does(rule)
+        if self.other is not None and rule.boundary == "confirm":
+            return rule.name == UNVERIFIED
         plain = rule.name.removesuffix(f" {LOST}")
         if plain == "retry again":
             return self.retries > 0
@@ -67,6 +96,8 @@ def settings() -> Iterator[Setting]:
     unlike = {tuple(normal(declared(contract)).items()): contract for contract in reversed(CONTRACTS)}
     for (retries, requeues), mode, contract in product(RETRIES, get_args(Mode), unlike.values()):
         yield Setting(contract, mode, retries, requeues)
+    for contract, before, fails in product(unlike.values(), (True, False), (True, False)):
+        yield Setting(contract, "strict", 1, 0, Other(before, fails))
 
 
 def classes(space: Space) -> set[EdgeClass]:
@@ -154,9 +185,8 @@ def lead(model: Model, setting: Setting, wanted: set[EdgeClass], blocked: set[Ed
     with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
         rig = Director(Path(folder), model)
         try:
-            follower = rig.begin(
-                StepPlan(setting.contract, setting.retries, None, "r", None, setting.requeues), setting.mode
-            )
+            other = setting.other
+            follower = rig.begin(setting.step(), other.step() if other else None, other is not None and other.before)
             planned = False
             for _ in range(SEGMENTS):
                 taken = model.classes_of(follower.sure)

@@ -25,7 +25,7 @@ from .contract_follow import ContractModel
 from .contract_rig import ContractRig
 from .contract_services import Wish
 from .monitor import Monitor
-from .workers_rig import WorkersRig
+from .workers_rig import WorkersRig, in_file
 
 PREFIX: Final = "walk"
 Kind = Literal["step", "contract", "workers"]
@@ -83,7 +83,7 @@ class Program:
         if self.kind == "contract":
             return ContractRig(folder, ContractModel(build_contract()))
         if self.kind == "workers":
-            return WorkersRig(folder, Monitor(build()))
+            return WorkersRig(in_file(folder), Monitor(build()))
         policy = policy_of(self.policy)
         return Rig(folder, model or Model(build(policy)), policy)
 

@@ -10,10 +10,10 @@ works on a job, its events are replayed in the model.
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from ..runtime import drive, resolve
 from ..runtime.clients import Client
@@ -23,11 +23,12 @@ from ..runtime.plan import parse_plan, submission, validate_plan
 from ..runtime.records import Json
 from ..runtime.registry import Registry
 from ..runtime.sqlite_store import SqliteStore
-from ..runtime.store import StoreError
+from ..runtime.store import Store, StoreError
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
 from ..runtime.turn import Worker
 from .abstraction import LiveReader, durable_state
 from .chaos_judge import late_writes
+from .chaos_records import Site
 from .chaos_site import SqliteSite
 from .conform_follow import Disagreement
 from .conform_rig import (
@@ -39,6 +40,7 @@ from .conform_rig import (
     Behaviour,
     Contract,
     Crash,
+    Reads,
     StepPlan,
     World,
     declared,
@@ -69,6 +71,26 @@ class JobSeen:
     fences: list[tuple[int, int]] = field(default_factory=list)
 
 
+class Place(NamedTuple):
+    """A store, and two readers of its rows, for the judge and for the model."""
+
+    store: Store
+    site: Site
+    reader: Reads
+
+
+def in_file(folder: Path) -> Callable[[Callable[[], float]], Place]:
+    """A new SQLite file."""
+
+    def made(now: Callable[[], float]) -> Place:
+        path = folder / "store.db"
+        store = SqliteStore(path, now)
+        store.worker_lock()
+        return Place(store, SqliteSite(str(path)), LiveReader(path))
+
+    return made
+
+
 class Hand:
     """A worker's thread, and where it stands: `command` is what it is about to perform; None: it has no turn."""
 
@@ -88,12 +110,9 @@ class Hand:
 class WorkersRig:
     """A store, its jobs, and the workers."""
 
-    def __init__(self, folder: Path, monitor: Monitor) -> None:
+    def __init__(self, made: Callable[[Callable[[], float]], Place], monitor: Monitor) -> None:
         self.monitor, self.clock = monitor, 1_000_000.0
-        path = folder / "store.db"
-        self.store = SqliteStore(path, lambda: self.clock)
-        self.store.worker_lock()
-        self.site, self.reader = SqliteSite(str(path)), LiveReader(path)
+        self.store, self.site, self.reader = made(lambda: self.clock)
         self.tools = Registry(self._tool(contract) for contract in CONTRACTS).tools
         self.registry = Registry(self.tools.values())
         self.hands = [Hand(f"worker-{number}") for number in range(WORKERS)]
@@ -337,10 +356,11 @@ class WorkersRig:
             found = self.monitor.check(stored, name, declared=contract, first_result=world.first, effects=world.effects)
             if not found.ok:
                 problems.append(str(found))
-            self._window(durable_state(stored, name, world.first))
         self.judged += 1
         if problems:
             raise Disagreement(f"{job_id}: {problems[0]}")
+        for name, world in job.worlds.items():
+            self._window(durable_state(stored, name, world.first))
 
     def _window(self, state: dict[str, str]) -> None:
         try:

@@ -15,13 +15,14 @@ from crashwindow.checkers.bugs_decide import (
     partial_taken_for_success,
 )
 from crashwindow.checkers.bugs_step import altered_result, ledger_forgotten, skipped_committed, swapped_writes
-from crashwindow.checkers.conform import Bounds, walk
+from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_follow import Disagreement, Model
 from crashwindow.checkers.conform_rig import CONTRACTS, Looks, Rig, StepPlan
 from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context
+from crashwindow.checkers.walk_profiles import Bounds
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build, normal
 from crashwindow.scenarios.policies import POLICIES

@@ -24,7 +24,6 @@ from crashwindow.checkers.bugs_contract import (
     supersede_in_two,
     timeout_cancels,
 )
-from crashwindow.checkers.conform import Bounds
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_rig import Contract
 from crashwindow.checkers.contract_abstraction import NotAContractError, contract_state
@@ -37,6 +36,7 @@ from crashwindow.checkers.contract_walk_stage import contract_coverage, contract
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context, Found, Stage, verify
+from crashwindow.checkers.walk_profiles import Bounds
 from crashwindow.model.claims import CLAIMS
 from crashwindow.model.contract import ACTORS, HARDENED, Status, target
 from crashwindow.model.contract_machine import build_contract

@@ -1,0 +1,89 @@
+"""The stages of `crashwindow verify` that walk on purpose: test paths over the step's state graph, and several workers."""
+
+from typing import Final
+
+from ..model.properties import PROPERTIES
+from .evidence import Item, Verdict
+from .verify import Context, Found, Stage
+from .walk_gaps import PINNED
+from .walk_profiles import BY_NAME, PROFILES
+from .walk_programs import Program
+
+PROVED: Final = tuple(p.id for p in PROPERTIES)
+WORKED: Final = ("P1", "P2", "P3", "P6", "P7", "P11", "P14")
+"""What the judges of several workers ask of the rows and of the world."""
+
+
+def paths_walked(context: Context) -> Found:
+    """A sample of the test paths, drawn by the seed; in the deep profile all, and that what they leave out is as it is pinned."""
+    from .walks import cover, kept, sample
+
+    programs = kept()
+    quick = context.profile == "quick"
+    found = cover(sample(programs, context.seed) if quick else programs, tell=context.tell)
+    left = {why: sum(n for (_, reason), n in found.gaps.items() if reason == why) for _, why in found.gaps}
+    figures: dict[str, int | float | str] = {
+        "not taken": found.open,
+        "classes of edges": found.classes,
+        "taken": found.taken,
+        "paths": found.paths,
+        "of": len(programs),
+        "moves": found.moves,
+        "states": found.states,
+        "seed": context.seed,
+    }
+    which = (
+        f"{found.paths} of {len(programs)} test paths, drawn by the seed," if quick else f"all {found.paths} test paths"
+    )
+    said = f"model and SQLite runtime agreed on {which} through {found.taken} of {found.classes} classes of edges"
+    verdict = Verdict.TESTED
+    if not quick and left != PINNED:
+        verdict, said = Verdict.ERROR, f"the paths leave out other classes than pinned: {left}, not {PINNED}"
+    if found.parted:
+        verdict, said = Verdict.REFUTED, f"model and SQLite runtime part: {found.parted[0]}"
+    items = [Item(checker="walk", verdict=verdict, statement=said, figures=figures, command="crashwindow walks")]
+    if not quick:
+        items += on_a_server(context, programs)
+    return Found(items={claim: list(items) for claim in PROVED})
+
+
+def on_a_server(context: Context, programs: list[Program]) -> list[Item]:
+    """The same on PostgreSQL: some of the paths, and several workers. Nothing, where no server can be had."""
+    from .embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+    from .walk_postgres import perform, walked
+
+    try:
+        server = EmbeddedPostgres()
+    except EmbeddedPostgresError as error:
+        context.tell(f"walks: nothing was run on PostgreSQL: {error}")
+        return []
+    with server:
+        number, wrong = perform(server.url, programs, context.seed, context.tell)
+        record = walked(server.url, context.seed)
+    if record.failure is not None:
+        wrong.append(str(record.failure.error))
+    figures: dict[str, int | float | str] = {
+        "paths": number,
+        "steps of several workers": record.steps,
+        "judged": record.judged,
+        "seed": context.seed,
+    }
+    said = f"on PostgreSQL {number} test paths and {record.steps} steps of several workers ran as the model runs"
+    verdict = Verdict.REFUTED if wrong else Verdict.TESTED if record.judged else Verdict.ERROR
+    words = f"on PostgreSQL: {wrong[0]}" if wrong else said
+    return [Item(checker="walk", verdict=verdict, statement=words, figures=figures, command="crashwindow verify")]
+
+
+def workers_walk(context: Context) -> Found:
+    """Several workers in threads over one store, through random histories."""
+    from .conform_workers import item_of, walk_workers
+
+    command = f"crashwindow verify --profile {context.profile} --seed {context.seed}"
+    item = item_of(walk_workers(PROFILES[BY_NAME[context.profile]], context.seed), command, context.seed)
+    return Found(items={claim: [item] for claim in WORKED})
+
+
+WALK_STAGES: Final = (
+    Stage("test_paths", "test paths over the state graph", paths_walked, PROVED, "walk"),
+    Stage("workers_walk", "several workers and the model in lockstep", workers_walk, WORKED, "walk"),
+)

@@ -1,0 +1,138 @@
+"""Several workers in threads over one store: histories repeat, laws hold, and bugs that take two workers are found."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crashwindow.checkers import conform
+from crashwindow.checkers.bugs_decide import ignored_effect
+from crashwindow.checkers.bugs_step import skipped_committed
+from crashwindow.checkers.conform import chosen
+from crashwindow.checkers.conform_follow import Disagreement
+from crashwindow.checkers.conform_rig import StepPlan
+from crashwindow.checkers.conform_workers import LEAST, WorkersRecord, item_of, walk_workers
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.monitor import Monitor
+from crashwindow.checkers.walk_profiles import PROFILES, Bounds, WalkProfile
+from crashwindow.checkers.walk_programs import of_key
+from crashwindow.checkers.workers_rig import WorkersRig, in_file
+from crashwindow.model.step import build
+
+MONITOR = Monitor(build())
+ONE = [StepPlan((False, "park", "none"), 0, None, "r")]
+SHORT = WalkProfile(Bounds(1, 1), Bounds(1, 1), Bounds(4, 12))
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[WorkersRig]:
+    """Three workers over an empty file."""
+    made = WorkersRig(in_file(tmp_path), MONITOR)
+    yield made
+    made.close()
+
+
+def test_a_worker_that_was_overtaken_changes_nothing(rig: WorkersRig) -> None:
+    """One stops in the middle, its lease runs out, another takes over and parks; the first finds that out, and lets go."""
+    rig.submit(ONE)
+    rig.begin(0)
+    rig.go(0, 6)
+    rig.lapse()
+    rig.begin(1)
+    rig.go(1, 40)
+    rig.go(0, 40)
+    assert rig.ends["let go"] == 1
+    assert rig.judged >= 1
+
+
+def test_a_dead_workers_job_is_taken_over(rig: WorkersRig) -> None:
+    """What a killed worker held is free once its lease has run out, not before; the job then ends with one effect."""
+    rig.submit(ONE)
+    rig.begin(0)
+    rig.go(0, 4)
+    rig.kill(0)
+    rig.begin(1)
+    rig.go(1, 40)
+    assert rig.ends["idle"] == 1
+    rig.lapse()
+    rig.begin(1)
+    rig.go(1, 40)
+    assert rig.ends["completed"] == 1
+
+
+def test_nobody_holds_a_request_back_for_longer_than_the_quiet_time(rig: WorkersRig) -> None:
+    """A-QUIET is kept by the rig itself: leases run out once, and not twice, while a request is about to be sent."""
+    rig.submit(ONE)
+    rig.begin(0)
+    while rig.hands[0].command is not None and rig.hands[0].command.boundary != "execute":
+        rig.go(0, 1)
+    before = rig.clock
+    rig.lapse()
+    rig.lapse()
+    assert rig.clock - before == 31.0
+
+
+def test_a_walk_is_given_by_its_seed() -> None:
+    """Threads or not, the same seed walks the same way; another walks another."""
+    figures = [item_of(walk_workers(SHORT, number), "c", 0).figures for number in (3, 3, 4)]
+    assert figures[0] == figures[1] != figures[2]
+
+
+def test_a_planted_bug_is_found_and_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event that is never appended is found by the walk; the key that it prints shows it again."""
+    monkeypatch.setattr(conform, "SHRINKS", 0)
+    skipped_committed(monkeypatch)
+    record = walk_workers(PROFILES["quick"], 1)
+    assert record.failure is not None
+    found = item_of(record, "c", 1)
+    assert found.verdict is Verdict.REFUTED
+    assert of_key(found.command.removeprefix("crashwindow replay ")).run()
+
+
+def test_a_bug_that_takes_two_workers_is_found(rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One dies when the effect record is there and no event yet; the one that takes over does not look at it."""
+    ignored_effect(monkeypatch)
+    rig.submit(ONE)
+    rig.begin(0)
+    while rig.hands[0].command is not None and rig.hands[0].command.boundary != "append_finished":
+        rig.go(0, 1)
+    rig.kill(0)
+    rig.lapse()
+    rig.begin(1)
+    with pytest.raises(Disagreement, match="P3: the effect record was not caught up"):
+        rig.go(1, 40)
+
+
+@pytest.mark.parametrize("few", [*LEAST, ""])
+def test_a_walk_that_comes_to_little_is_no_evidence(few: str) -> None:
+    """In each figure."""
+    record = WorkersRecord(False, None)
+    record.steps, record.judged = LEAST["steps"] + 1, LEAST["judged"] + 1
+    record.met.update(map(str, range(LEAST["windows"] + 1)))
+    record.ends["killed"] = LEAST["turns killed"] + 1
+    if few == "windows":
+        record.met.popitem()
+    elif few == "turns killed":
+        record.ends["killed"] -= 1
+    elif few:
+        setattr(record, few, LEAST[few])
+    assert item_of(record, "c", 1).verdict is (Verdict.ERROR if few else Verdict.TESTED)
+
+
+def test_rarity_grows_with_what_few_examples_met() -> None:
+    """What steers: a window that nobody met is rarer than one that all met, and nothing met is nothing rare."""
+    record = WorkersRecord(True, None)
+    record.examples = 9
+    record.met["8"] = 9
+    assert record.rarity({"8"}) == 0.0 == record.rarity(set())
+    assert record.rarity({"8", "3b"}) > 2.0
+
+
+def test_examples_are_kept_by_night_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database of examples lies in the user's cache, and no other profile has one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert chosen(PROFILES["quick"].step).database is None
+    assert chosen(PROFILES["ci"].step, PROFILES["ci"]).database is None
+    assert str(tmp_path / "crashwindow" / "examples") in repr(
+        chosen(PROFILES["nightly"].step, PROFILES["nightly"]).database
+    )

@@ -1,0 +1,143 @@
+"""Programs of walks: a failure is a key, the key a scenario, and the scenario shows the same failure again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.checkers import conform
+from crashwindow.checkers.bugs_decide import ignored_effect
+from crashwindow.checkers.conform import walk
+from crashwindow.checkers.conform_rig import Looks, StepPlan
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.walk_programs import Program, of_key, parsed
+from crashwindow.scenarios.schema import ScenarioError, load
+
+PARKS = StepPlan((False, "park", "none"), 0, {"a": [-1, 0.5, None]}, "é", Looks("strict", ("match",)))
+PROGRAM = Program(
+    "step", "hardened", (f"rig.submit([{PARKS!r}])", "rig.work([], {7: 'crash after'})", "rig.work([], {})")
+)
+CONTRACT = Program("contract", "hardened", ("rig.open(Wish('none', (True, 'park', 'none')), [], {})",))
+WORKERS = Program("workers", "hardened", ("rig.submit([StepPlan((False, 'park', 'none'), 0, None, 1)])", "rig.begin(0, [])",
+                                          "rig.go(0, 40, '')"))  # fmt: skip
+
+
+@pytest.mark.parametrize("program", [PROGRAM, CONTRACT, WORKERS])
+def test_a_key_holds_its_program(program: Program) -> None:
+    """Packed and unpacked it is the same, its arguments are what they were, and it runs."""
+    assert of_key(program.key) == program
+    assert not program.run()
+
+
+def test_a_line_is_read_as_it_was_written() -> None:
+    """Literals and records come back as they were."""
+    assert parsed(PROGRAM.lines[0], "step") == ("submit", ([PARKS],))
+    assert parsed(PROGRAM.lines[1], "step") == ("work", ([], {7: "crash after"}))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["rig.close()", "rig.submit(open('x'))", "rig.work([], {0: 'lost'}, x=1)", "rig.work.__class__()", "import os", "rig.open([])",
+     "rig.submit([StepPlan()])", "rig.work([x for x in ()])", "(" * 3000],
+)  # fmt: skip
+def test_nothing_else_is_understood(line: str) -> None:
+    """A line that is no move with data is refused, and nothing of it is done."""
+    with pytest.raises(ValueError, match=r"."):
+        parsed(line, "step")
+    with pytest.raises(ValueError, match=r"."):
+        of_key(Program("step", "hardened", (line,)).key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "walk:",
+        "walk:step@hardened:",
+        "walk:what@hardened:eA",
+        "walk:step@none:eA",
+        PROGRAM.key[:-9],
+        f"{PROGRAM.key[:40]}!!",
+    ],
+)
+def test_a_damaged_key_is_named(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2, with a sentence."""
+    assert main(["replay", key]) == 2
+    assert "crashwindow: " in capsys.readouterr().err
+
+
+def test_a_failure_becomes_a_regression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A planted bug parts a walk; its key replays it; saved, the scenario is refuted with the bug and holds without."""
+    monkeypatch.setattr(conform, "SHRINKS", 5)
+    file = tmp_path / "kept.yaml"
+    with monkeypatch.context() as patch:
+        ignored_effect(patch)
+        item = walk("quick", 20)
+        assert item.verdict is Verdict.REFUTED
+        key = item.command.removeprefix("crashwindow replay ")
+        assert main(["replay", key]) == 1
+        assert (
+            main(
+                [
+                    "scenario",
+                    "save",
+                    key,
+                    "--name",
+                    "found",
+                    "--title",
+                    "The effect record is read",
+                    "--file",
+                    str(file),
+                ]
+            )
+            == 0
+        )
+        assert main(["scenario", "run", str(file)]) == 1
+        assert "refuted: job-" in capsys.readouterr().out
+    assert main(["scenario", "run", str(file)]) == 0
+    assert "1 of 1 scenarios as expected" in capsys.readouterr().out
+    (saved,) = load(file)
+    assert (saved.list, saved.expect, saved.policy) == ("regression", "holds", "hardened")
+    assert saved.walk is not None
+    assert saved.walk.program == of_key(key).lines
+
+
+def test_names_are_given_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second scenario is added behind the first; a name that is taken, or none, is refused."""
+    file = tmp_path / "kept.yaml"
+
+    def save(*more: str) -> int:
+        return main(["scenario", "save", PROGRAM.key, "--title", "t", "--file", str(file), *more])
+
+    assert [save("--name", "one"), save("--name", "two", "--list", "exploratory")] == [0, 0]
+    assert [each.name for each in load(file)] == ["one", "two"]
+    assert [save("--name", "one"), save("--name", "window-1a"), save()] == [2, 2, 2]
+    assert len(load(file)) == 2
+    assert (
+        main(["scenario", "save", "crash:ok-park:claim:after", "--name", "x", "--title", "t", "--file", str(file)]) == 2
+    )
+    assert "no key of a walk" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "half", ["window: '1a'", "property: P1", "run: {case: ok-park, schedule: 'claim:after', outcome: completed/1}"]
+)
+def test_a_walk_has_no_other_half(half: str, tmp_path: Path) -> None:
+    """A scenario that is a walk says nothing else."""
+    file = tmp_path / "both.yaml"
+    file.write_text(
+        f"- {{name: x, title: t, list: regression, source: s, expect: holds, walk: {{program: []}}, {half}}}\n"
+    )
+    with pytest.raises(ScenarioError, match="it has both halves"):
+        load(file)
+
+
+def test_a_program_that_is_none_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A scenario whose lines cannot be read is not as expected, and says why."""
+    entry: dict[str, Any] = {"program": ["rig.close()"]}
+    file = tmp_path / "none.yaml"
+    file.write_text(f"- {{name: x, title: t, list: regression, source: s, expect: holds, walk: {entry}}}\n")
+    assert main(["scenario", "run", str(file)]) == 1
+    assert "no program" in capsys.readouterr().out

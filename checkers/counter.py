@@ -1,10 +1,10 @@
 """Any number of workers by counting: a third way to the verdict of the proof and of the search, which knows no invariant.
 
 A state is what is shared, and how many workers are in each state of one: none, one, or any number (ω, none included). One is
-said only of those of whom it matters: who works and was not overtaken, and who was overtaken and may still send. Of all others is kept
-who may be there; of the same shared state and the same counted workers, that is one set, which grows until nothing is added. So the space
-is finite without a bound on workers, claims or crashes, and holds more than can happen, never less: where no state of it is
-forbidden, none is that any number of workers reach. A state that is forbidden may be one that cannot happen.
+said only of those of whom it matters: who works and was not overtaken, and who was overtaken and may still send. Of all others
+is kept who may be there; of the same shared state and the same counted workers, that is one set, which grows until nothing is
+added. So the space is finite without a bound on workers, claims or crashes, and holds more than can happen, never less: where
+no state of it is forbidden, none is that any number of workers reach. A state that is forbidden may be one that cannot happen.
 
 Symmetry needs no reduction: nobody has a name. Idle workers are always there, in any number.
 """
@@ -36,7 +36,8 @@ class Key(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A step: row, who acts (idle, where nobody does), the state after, of whom else any number is there then, who may not be there."""
+    """A step: row, who acts (idle, where nobody does), the state after, of whom else any number is there then, who may not be
+    there."""
 
     row: Row
     actor: int
@@ -49,8 +50,9 @@ class Edge(NamedTuple):
 class Counted:
     """What counting came to.
 
-    states: of what is shared and the counted workers; workers: how many states of a worker may be there, added up over these; steps: between
-    them. broken: the first property that fails ("" where none does), in `state`; complete: whether nothing was left to do.
+    states: of what is shared and the counted workers; workers: how many states of a worker may be there, added up over these;
+    steps: between them. broken: the first property that fails ("" where none does), in `state`; complete: whether nothing was
+    left to do.
     """
 
     states: int
@@ -180,7 +182,8 @@ class Counting:
                     yield Edge(row, actor, *placed, barring)
 
     def _placed(self, shared: Values, named: Sequence[int], floating: set[int]) -> tuple[Key, frozenset[int]] | None:
-        """The state with these workers, of each one, and of each that floats any number; None where two cannot be there together."""
+        """The state with these workers, of each one, and of each that floats any number; None where two cannot be there
+        together."""
         counted = [x for x in named if self.workers.counted(x) and not self.workers.gone[x]]
         once = {x for x in counted if counted.count(x) == 1}
         if not all(self.workers.together(x, y) for x, y in combinations(once, 2)):

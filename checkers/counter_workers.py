@@ -1,8 +1,8 @@
 """One worker among any number, as the counter abstraction has it: what it holds, and who of two has the older epoch.
 
 Epochs are numbers without end. Of a worker's is kept whether it is not below each store's fence (`stands`), and whether it is not
-above it, since the worker has raised that fence itself (`raised`). From these two alone follows who of two claimed first, where it
-follows at all; both ways at once cannot be, and then the two are not there at the same time.
+above it, since the worker has raised that fence itself (`raised`). From these two alone follows who of two claimed first, where
+it follows at all; both ways at once cannot be, and then the two are not there at the same time.
 
 A worker that was met before is a number: what is asked of it is answered once.
 """
@@ -27,8 +27,8 @@ def like(values: Values, wanted: Test) -> bool:
 
 
 class Workers:
-    """The states of one worker of a fleet, by number: 0 is idle. A state holds the worker's own fields, in the fleet's order, then
-    `stands` and `raised` for each store. distinct: whether no two have the same epoch, since every claim gives a new one.
+    """The states of one worker of a fleet, by number: 0 is idle. A state holds the worker's own fields, in the fleet's order,
+    then `stands` and `raised` for each store. distinct: whether no two have the same epoch, since every claim gives a new one.
     """
 
     def __init__(self, fleet: Fleet) -> None:
@@ -58,8 +58,9 @@ class Workers:
     def number(self, worker: Values) -> int:
         """The number of a state.
 
-        busy: at work and not overtaken. sends: overtaken, and may still change the world. gone: as good as idle, being idle or overtaken
-        with nothing left to do that a store or the world would notice (not said where two workers may have the same epoch).
+        busy: at work and not overtaken. sends: overtaken, and may still change the world. gone: as good as idle, being idle or
+        overtaken with nothing left to do that a store or the world would notice (not said where two workers may have the same
+        epoch).
         """
         found = self._numbers.get(worker)
         if found is None:
@@ -75,13 +76,15 @@ class Workers:
         return found
 
     def counted(self, worker: int) -> bool:
-        """Whether it matters how many such workers there are: of those who work and were not overtaken, and of those who may still send."""
+        """Whether it matters how many such workers there are: of those who work and were not overtaken, and of those who may
+        still send."""
         return self.busy[worker] or self.sends[worker]
 
     def older(self, one: int, other: int) -> bool:
         """Whether it is certain that the first has the older epoch.
 
-        A fence is above its epoch and not above the other's; or it is not below the one and not above the other, and the two differ.
+        A fence is above its epoch and not above the other's; or it is not below the one and not above the other, and the two
+        differ.
         """
         mine, others, stores = self.states[one], self.states[other], len(STORES)
         first = len(self.fleet.own)

@@ -14,8 +14,9 @@ from .prove_solve import Obligation, solve
 
 @dataclass(frozen=True)
 class Comparison:
-    """missing: the written clauses that do not follow from the found ones; more: the found ones that do not follow from the written ones;
-    unanswered: those of either of which the solver did not say. The properties' own guards are assumed on both sides."""
+    """missing: the written clauses that do not follow from the found ones; more: the found ones that do not follow from the
+    written ones; unanswered: those of either of which the solver did not say. The properties' own guards are assumed on both
+    sides."""
 
     written: int
     found: int

@@ -1,8 +1,9 @@
 """An invariant of any number of workers that nobody wrote, found in the reachable states of two.
 
-A candidate says of each worker, and of what is shared, what is true of either of two: `invariant_search.py`, with a worker's fields
-and whether it stands in each store. It takes the place of one worker's clauses and of the coupling. What stays written is how epochs
-and fences compare (`epoch_facts`): they are numbers, of which there are infinitely many, and two workers are compared there.
+A candidate says of each worker, and of what is shared, what is true of either of two: `invariant_search.py`, with a worker's
+fields and whether it stands in each store. It takes the place of one worker's clauses and of the coupling. What stays written
+is how epochs and fences compare (`epoch_facts`): they are numbers, of which there are infinitely many, and two workers are
+compared there.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,6 @@ from ..model.fleet_properties import Never
 from ..model.fleet_shape import STORES
 from ..model.machine import Field, Scope, show
 from ..model.properties import Property
-from .evidence import Verdict
 from .explore import Space
 from .invariant_candidates import Reached
 from .invariant_search import ROUNDS

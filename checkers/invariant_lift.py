@@ -1,8 +1,8 @@
 """Clauses that were found for one worker, read for any number of them: those that hold there, and what they prove (Houdini).
 
-They are read through the projection (`model/fleet_properties.py`), as the written ones are, beside the coupling. Not all that is true of one
-worker is true of the one that leads among many. A clause that some row breaks is dropped, and so on until none is broken: the
-largest part of the candidates that is inductive.
+They are read through the projection (`model/fleet_properties.py`), as the written ones are, beside the coupling. Not all that
+is true of one worker is true of the one that leads among many. A clause that some row breaks is dropped, and so on until none
+is broken: the largest part of the candidates that is inductive.
 """
 
 from collections.abc import Sequence

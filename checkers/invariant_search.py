@@ -1,9 +1,9 @@
 """An invariant that nobody wrote: clauses that hold in every reachable state of a small instance, until they are inductive.
 
 Nothing is taken from the written clauses. It begins with the properties alone. Where the induction fails, the solver shows a
-state; no state of the kind is reachable, or the property would be false, so there is a candidate clause (`invariant_candidates.py`)
-that excludes it, and others like it. So on until nothing fails. Whether the result proves anything is then asked anew, of the prover
-alone: `prove`, one call, over any number of crashes, attempts and requests.
+state; no state of the kind is reachable, or the property would be false, so there is a candidate clause
+(`invariant_candidates.py`) that excludes it, and others like it. So on until nothing fails. Whether the result proves anything
+is then asked anew, of the prover alone: `prove`, one call, over any number of crashes, attempts and requests.
 """
 
 from collections.abc import Sequence

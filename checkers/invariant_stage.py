@@ -1,18 +1,21 @@
-"""The stage of `crashwindow verify` that comes to the proofs' verdicts on two other ways: found invariants, and counted workers."""
+"""The stage of `crashwindow verify` that comes to the proofs' verdicts on two other ways: found invariants, and counted
+workers."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..model.claims import CLAIMS, Claim
-from ..model.fleet_claims import FLEET, SEMANTICS, STEP
+from ..model.fleet_claims import STEP
 from ..model.fleet_properties import coupling
 from ..scenarios.fleet_policies import FLEET_POLICIES, recorded_fleet
-from .counter import Counted
 from .evidence import Item, Verdict
-from .invariant_fleet import FleetSearch
-from .invariant_lift import Lifting
-from .invariant_ways import COUNTED, MACHINES, Found, counted, found, found_in_two, lifted
 from .verify import Context, Stage
 from .verify import Found as StageFound
+
+if TYPE_CHECKING:
+    from .counter import Counted
+    from .invariant_fleet import FleetSearch
+    from .invariant_lift import Lifting
+    from .invariant_ways import Found
 
 COMMAND: Final = "crashwindow invariants"
 QUICK: Final = ("recorded-hardened", "compensation-hardened", "gate-hardened", "contract-hardened")
@@ -31,6 +34,8 @@ ABOUT: Final = {
 
 def ways(context: Context) -> StageFound:
     """Found invariants and counted workers, beside the claims that the written invariants prove."""
+    from .invariant_ways import COUNTED, MACHINES, counted, found, found_in_two, lifted
+
     told = StageFound()
     deep = context.profile == "deep"
     for name in MACHINES if deep else QUICK:
@@ -60,7 +65,7 @@ def _proved(claim: Claim, name: str) -> bool:
     return claim.policy == name and "prove" in claim.methods and claim.kind != "refuted"
 
 
-def of_machine(made: Found) -> Item:
+def of_machine(made: "Found") -> Item:
     """The invariant that was found for one worker's machine, and how it compares."""
     search, c = made.search, made.comparison
     figures: dict[str, int | float | str] = {
@@ -80,7 +85,7 @@ def of_machine(made: Found) -> Item:
     )
 
 
-def of_lifting(name: str, made: Lifting) -> Item:
+def of_lifting(name: str, made: "Lifting") -> Item:
     """One worker's found clauses, read for any number of workers."""
     figures: dict[str, int | float | str] = {"kept": len(made.kept), "dropped": len(made.dropped)}
     said = (
@@ -93,7 +98,7 @@ def of_lifting(name: str, made: Lifting) -> Item:
     return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=f"{COMMAND} {name}")
 
 
-def of_fleet(made: FleetSearch) -> Item:
+def of_fleet(made: "FleetSearch") -> Item:
     """The invariant of any number of workers that was found in two."""
     figures: dict[str, int | float | str] = {
         "found": len(made.clauses), "states of one of two": made.states, "rounds": made.rounds,
@@ -109,8 +114,9 @@ def of_fleet(made: FleetSearch) -> Item:
     return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=f"{COMMAND} fleet-recorded")
 
 
-def of_count(name: str, made: Counted) -> Item:
-    """What counting says of a fleet that is proved: a forbidden state that may not be real is an error, for it stands against a proof."""
+def of_count(name: str, made: "Counted") -> Item:
+    """What counting says of a fleet that is proved: a forbidden state that may not be real is an error, for it stands against a
+    proof."""
     said = f"{name}: counted as none, one, or any number, workers come to no forbidden state, whatever their number"
     verdict = Verdict.EXHAUSTED
     if not made.safe:
@@ -119,8 +125,9 @@ def of_count(name: str, made: Counted) -> Item:
     return Item(checker="explore", verdict=verdict, statement=said, figures=_figures(made), command=f"{COMMAND} {name}")
 
 
-def against(claim: Claim, made: Counted) -> Item:
-    """What counting says of a fleet that is refuted: that it finds nothing forbidden would be an error, for it leaves nothing out."""
+def against(claim: Claim, made: "Counted") -> Item:
+    """What counting says of a fleet that is refuted: that it finds nothing forbidden would be an error, for it leaves nothing
+    out."""
     said = f"counting comes to a state that {made.broken} forbids as well, which by itself refutes nothing"
     verdict = Verdict.NOT_CHECKED
     if not made.broken:
@@ -129,7 +136,7 @@ def against(claim: Claim, made: Counted) -> Item:
     return Item(checker="explore", verdict=verdict, statement=said, figures=_figures(made), command=command)
 
 
-def _figures(made: Counted) -> dict[str, int | float | str]:
+def _figures(made: "Counted") -> dict[str, int | float | str]:
     return {
         "abstract states": made.states, "states of others": made.workers, "steps": made.steps, "seconds": round(made.seconds, 3)
     }  # fmt: skip

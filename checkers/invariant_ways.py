@@ -1,4 +1,5 @@
-"""What is found without a written invariant, machine by machine: clauses, what they prove, how they compare; and workers counted."""
+"""What is found without a written invariant, machine by machine: clauses, what they prove, how they compare; and workers
+counted."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +72,8 @@ def lifted(name: str) -> Lifting:
 
 
 def found_in_two() -> FleetSearch:
-    """The invariant of any number of workers on a recorded value, found in two: nothing of it is written but how epochs compare."""
+    """The invariant of any number of workers on a recorded value, found in two: nothing of it is written but how epochs
+    compare."""
     fleet = recorded_fleet()
     return find_fleet_invariant(fleet, RECORDED_PROPERTIES, search(fleet), ("a", "b"))
 
@@ -88,7 +90,8 @@ COUNTED: Final[Mapping[str, tuple[Callable[[], Fleet], Sequence[Property]]]] = {
         STEP_PROPERTIES,
     ),
 }
-"""The fleets whose workers are counted: of the tool step its own execution with a tool that parks, as two workers are searched."""
+"""The fleets whose workers are counted: of the tool step its own execution with a tool that parks, as two workers are
+searched."""
 
 
 def counted(name: str, limit: int = LIMIT) -> Counted:

@@ -32,8 +32,8 @@ _WHO: Final = re.compile(rf": (?:{'|'.join(NAMED)})(?:, (?:{'|'.join(NAMED)}))?$
 class Questions:
     """Everything that a proof asks.
 
-    declared: sort, constants and functions; domains: assertions about these, which always hold; known: the invariant, a name and an
-    assertion each; own: names in it that are the properties' guards, and not assumptions of ours.
+    declared: sort, constants and functions; domains: assertions about these, which always hold; known: the invariant, a name
+    and an assertion each; own: names in it that are the properties' guards, and not assumptions of ours.
     """
 
     name: str
@@ -47,7 +47,8 @@ class Questions:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer, what it cost in resource units, and for `unsat` the names of what was used of the invariant, where that was asked."""
+    """An answer, what it cost in resource units, and for `unsat` the names of what was used of the invariant, where that was
+    asked."""
 
     obligation: Obligation
     answer: str

@@ -25,7 +25,8 @@ P5: Final = "P5"
 
 
 class Obligations:
-    """The questions about one fleet, over one invariant: one worker's clauses, and the coupling (that of the fleet, or another)."""
+    """The questions about one fleet, over one invariant: one worker's clauses, and the coupling (that of the fleet, or
+    another)."""
 
     def __init__(
         self,

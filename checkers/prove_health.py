@@ -1,8 +1,8 @@
 """The health of a proof: that it says something, what it rests on, and that it does not hang by a thread (E-TRUST).
 
 Of each proof: its assumptions can hold, a run can begin, what the properties speak of can occur; each row can fire, or is one of
-those of which it is said why not (`prove_idle.py`); each clause is used by some answer (by Z3's unsatisfiable cores), or it is said
-why not; and asked ten times more, with other seeds, other names and in another order, Z3 gives the same answers. Budgets are
+those of which it is said why not (`prove_idle.py`); each clause is used by some answer (by Z3's unsatisfiable cores), or it is
+said why not; and asked ten times more, with other seeds, other names and in another order, Z3 gives the same answers. Budgets are
 resource units. No answer is none: it is never counted as healthy.
 """
 
@@ -24,10 +24,11 @@ Tell = Callable[[str], None]
 class Health:
     """What was found out about one proof.
 
-    unmet: obligations without the answer that is needed; vacuous: those of them that say that the proof speaks of nothing. silent: rows that
-    cannot fire; odd: those of them that nobody has said so of, and those that can though it is said that they cannot. unused: clauses that
-    no answer used; idle: those of them that nobody has said so of. unstable: obligations that another seed answers otherwise. units: what all
-    answers cost together, of the proof as it is, and the least and the most of the seeds.
+    unmet: obligations without the answer that is needed; vacuous: those of them that say that the proof speaks of nothing.
+    silent: rows that cannot fire; odd: those of them that nobody has said so of, and those that can though it is said that they
+    cannot. unused: clauses that no answer used; idle: those of them that nobody has said so of. unstable: obligations that
+    another seed answers otherwise. units: what all answers cost together, of the proof as it is, and the least and the most of
+    the seeds.
     """
 
     name: str

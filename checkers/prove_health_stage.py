@@ -1,7 +1,7 @@
 """Proof health, as a stage of `crashwindow verify` and as `crashwindow prove --health`."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
@@ -9,9 +9,10 @@ from ..model.claims import CLAIMS
 from ..model.fleet_claims import FLEET
 from .evidence import Item, Verdict
 from .proofs import FLEETS, NAMES
-from .prove_asked import questions
-from .prove_health import SEEDS, Health, examine
 from .verify import Context, Found, Stage
+
+if TYPE_CHECKING:
+    from .prove_health import Health
 
 COMMAND: Final = "crashwindow prove --health"
 QUICK: Final = ("recorded-hardened",)
@@ -21,6 +22,9 @@ PROVED: Final = tuple(claim for claim in CLAIMS if "prove" in claim.methods)
 
 def health(context: Context) -> Found:
     """The health of each proof, beside the claims that rest on it: a few in the quick profile, all in the deep one."""
+    from .prove_asked import questions
+    from .prove_health import SEEDS, examine
+
     found = Found()
     deep = context.profile == "deep"
     for name in NAMES if deep else QUICK:
@@ -31,7 +35,7 @@ def health(context: Context) -> Found:
     return found
 
 
-def to_item(told: Health) -> Item:
+def to_item(told: "Health") -> Item:
     """What was found out, as evidence: TESTED, or ERROR where anything is wrong."""
     least, most = told.units[1:]
     figures: dict[str, int | float | str] = {
@@ -55,14 +59,17 @@ def to_item(told: Health) -> Item:
 
 def print_health(names: Sequence[str]) -> int:
     """The health of these proofs, a line each, and what is wrong or idle below; 1 where anything is wrong."""
+    from .prove_asked import questions
+    from .prove_health import examine
+
     console, wrong = Console(), 0
     for name in names:
         with console.status("") as status:
             told = examine(questions(name), tell=status.update)
         units, least, most = told.units
         line = (
-            f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused, {len(told.silent):2} rows"
-            f" that cannot fire, {told.seeds} seeds: {least:,} to {most:,} units ({units:,} as it is)"
+            f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused,"
+            f" {len(told.silent):2} rows that cannot fire, {told.seeds} seeds: {least:,} to {most:,} units ({units:,} as it is)"
         )
         console.print(line, markup=False, highlight=False, soft_wrap=True)
         for each in told.unused:

@@ -1,8 +1,8 @@
 """What stands in a model or an invariant without ever taking effect, by proof, and why it stands there nonetheless.
 
-Rows that cannot fire are the second line of a defence, or speak of what a policy leaves out; any other is an error. Clauses that no
-answer used may be dropped as assumptions; in an invariant that is shared by several proofs that is a fact about one of them. Which
-clauses a solver uses is its choice where it has one, so of these a list says no more than that they may be idle.
+Rows that cannot fire are the second line of a defence, or speak of what a policy leaves out; any other is an error. Clauses
+that no answer used may be dropped as assumptions; in an invariant that is shared by several proofs that is a fact about one of
+them. Which clauses a solver uses is its choice where it has one, so of these a list says no more than that they may be idle.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,199 @@
+"""Invariants that nobody wrote, and workers counted: two more ways to the proofs' verdicts, which find what is planted."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.checkers.counter import Counting, count
+from crashwindow.checkers.counter_workers import Workers
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.explore import explore
+from crashwindow.checkers.fleet_search import forbidden, search
+from crashwindow.checkers.fleet_stages import CANARIES
+from crashwindow.checkers.invariant_candidates import Reached
+from crashwindow.checkers.invariant_compare import compare
+from crashwindow.checkers.invariant_fleet import find_fleet_invariant
+from crashwindow.checkers.invariant_lift import lift_found
+from crashwindow.checkers.invariant_search import Search, find_invariant
+from crashwindow.checkers.invariant_stage import REFUTED, against, of_count
+from crashwindow.checkers.invariant_ways import STEP_PROPERTIES, counted, found
+from crashwindow.checkers.prove_fleet import prove_fleet
+from crashwindow.model.fleet import Fleet, stands
+from crashwindow.model.invariant import Clause
+from crashwindow.model.machine import guard, holds
+from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
+from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, recorded_fleet, searched_fleet
+from crashwindow.scenarios.semantics_policies import SEMANTICS_POLICIES
+
+# One worker.
+
+
+def search_of(name: str = "recorded-hardened") -> Search:
+    """What is found for a machine, once for all tests."""
+    return found(name).search
+
+
+@pytest.mark.parametrize(
+    ("name", "clauses", "missing"),
+    [
+        ("recorded-hardened", 50, ("the first effect has its step", "the other effect has its step")),
+        ("gate-hardened", 40, ("what is completed has begun",)),
+        ("compensation-hardened", 64, ()),
+    ],
+)
+def test_what_nobody_wrote_proves_every_property(name: str, clauses: int, missing: tuple[str, ...]) -> None:
+    """The found clauses alone prove everything; all written ones but these follow from them."""
+    made = found(name)
+    assert made.holds
+    assert (made.comparison.found, made.comparison.missing) == (clauses, missing)
+
+
+def test_what_is_found_holds_in_every_reachable_state() -> None:
+    """No found clause forbids a state that the explorer reaches."""
+    space = explore(build_recorded())
+    for state in space.parents:
+        view = space.machine.view(space.packing.unpack(state))
+        assert not any(holds(view, c.never) for c in search_of().clauses)
+
+
+@pytest.mark.parametrize("rule", ["L-RECORD", "L-INJECT", "L-CATCHUP", "L-RETRY"])
+def test_nothing_is_found_where_a_property_fails(rule: str) -> None:
+    """With a rule switched off the search ends at a reachable state, and there is no proof."""
+    make, policy = SEMANTICS_POLICIES[f"recorded-without-{rule}"]
+    made = find_invariant(make(policy), RECORDED_PROPERTIES)
+    assert made.stuck.endswith("fails after a reachable state")
+    assert not made.proof.holds
+
+
+def test_without_an_answer_nothing_is_found() -> None:
+    """A solver that is out of its budget gives no invariant, and no proof."""
+    made = find_invariant(build_recorded(), RECORDED_PROPERTIES, budget=1)
+    assert made.stuck.endswith("no answer")
+    assert made.proof.verdict("P12") is Verdict.ERROR
+
+
+def test_a_candidate_is_as_short_and_as_wide_as_it_can_be() -> None:
+    """Drop a literal of it, or add a value, and a reached state is like it."""
+    machine = build_recorded()
+    reached = Reached.of_space(explore(machine))
+    state = dict(zip((f.name for f in machine.fields), next(machine.initial_states()), strict=True))
+    order = [f.name for f in machine.fields]
+    assert reached.excluding(state, order) is None
+    never = reached.excluding({**state, "effects": "2"}, order)
+    assert never is not None
+    assert reached.like(never) == 0
+    for name in never:
+        assert reached.like({n: v for n, v in never.items() if n != name})
+        for value in set(machine.by_name[name].values) - never[name]:
+            assert reached.like({**never, name: never[name] | {value}})
+
+
+def test_a_written_clause_that_says_more_is_named() -> None:
+    """The comparison names a clause that the found ones do not imply, and one that cannot be answered."""
+    bold = Clause("nothing is asked", guard(asked="1|2"), "planted")
+    told = compare(build_recorded(), RECORDED_PROPERTIES, (*RECORDED_INVARIANT, bold), search_of().clauses)
+    assert bold.name in told.missing
+    assert not told.unanswered
+    told = compare(build_recorded(), RECORDED_PROPERTIES, RECORDED_INVARIANT, search_of().clauses, budget=1)
+    assert told.unanswered
+
+
+# Any number.
+
+
+@cache
+def recorded() -> Fleet:
+    """The smallest fleet."""
+    return recorded_fleet()
+
+
+def test_what_two_workers_show_proves_it_for_any_number() -> None:
+    """Clauses found in two workers prove P5 and P12 for any number; nothing written is used but how epochs compare."""
+    made = find_fleet_invariant(recorded(), RECORDED_PROPERTIES, search(recorded()), ("a", "b"))
+    assert made.holds
+    assert (len(made.clauses), made.states) == (82, 1996)
+
+
+def test_a_clause_that_many_break_is_dropped() -> None:
+    """Of the clauses read for any number one that some row breaks is dropped, and named with the row; the others prove everything."""
+    bold = Clause("nothing ends", guard(job="completed"), "planted")
+    made = lift_found(recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold))
+    assert dict(made.dropped).keys() == {bold.name}
+    assert made.kept == search_of().clauses
+    assert made.proof.holds
+
+
+# Counted.
+
+
+def test_counting_agrees_with_the_proof() -> None:
+    """Any number of workers on a recorded value: no forbidden state, in 406 abstract ones."""
+    made = counted("fleet-recorded")
+    assert made.safe
+    assert (made.states, made.workers) == (406, 3056)
+    assert of_count("fleet-recorded", made).verdict is Verdict.EXHAUSTED
+
+
+def test_counting_leaves_nothing_out() -> None:
+    """Each state of two workers is among those that are counted, and each of three that one of them has at hand as well."""
+    counting = Counting(recorded(), RECORDED_PROPERTIES)
+    counting.run()
+    for names in (("a", "b"), ("a", "b", "c")):
+        space = search(recorded(), names, claims=0 if len(names) == 2 else 2)
+        shared = {
+            tuple(view[n] for n in counting.names)
+            for view in map(space.machine.view, map(space.packing.unpack, space.parents))
+        }
+        assert shared <= {key.shared for key in counting.may}
+
+
+def test_the_three_ways_agree_on_every_refuted_policy() -> None:
+    """Where a run of two workers refutes a policy, counting comes to a forbidden state too; the proofs fail in `test_fleet.py`."""
+    assert {c.policy for c in REFUTED} == FLEET_POLICIES.keys() - {"fleet", "fleet-without-conditional"}
+    for claim in REFUTED:
+        made = counted(claim.policy)
+        assert made.broken, claim.policy
+        assert against(claim, made).verdict is Verdict.NOT_CHECKED
+        fleet = searched_fleet(FLEET_POLICIES[claim.policy])
+        guards = [g for p in STEP_PROPERTIES for g in forbidden(fleet, p)]
+        space = search(fleet, reduced=True, stop=guards)
+        assert any(space.find(g) is not None for g in guards)
+
+
+@pytest.mark.parametrize("name", CANARIES)
+def test_the_ways_on_a_planted_defect(name: str) -> None:
+    """Neither proof nor counting calls a fleet with a defect of its fences safe; without new epochs counting gives no answer in 500 states."""
+    row, change = CANARIES[name]
+    rules = tuple(replace(r, **change) if r.name == row else r for r in recorded().rules)  # type: ignore[arg-type]
+    fleet = replace(recorded(), rules=rules)
+    assert not prove_fleet(fleet, RECORDED_PROPERTIES, RECORDED_INVARIANT).holds
+    made = count(fleet, RECORDED_PROPERTIES, limit=500)
+    assert not made.safe
+    assert bool(made.broken) == (name != "a claim gives no new epoch")
+
+
+def test_counting_that_does_not_end_is_no_answer() -> None:
+    """With a limit of ten states nothing is broken, and nothing is safe."""
+    made = counted("fleet-recorded", limit=10)
+    assert not made.safe
+    assert not made.broken
+    assert of_count("fleet-recorded", made).verdict is Verdict.ERROR
+
+
+def test_who_is_older_follows_from_the_fences_alone() -> None:
+    """Below a fence that another is not below; and not below one that another has raised: never both, of workers that are there."""
+    workers = Workers(recorded())
+    claimed = workers.changed(0, at="fence_events")
+    below = workers.changed(claimed, **{stands("events").removeprefix("w."): "no"})
+    assert workers.older(below, claimed)
+    assert not workers.older(claimed, below)
+    assert workers.together(below, claimed)
+
+
+def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
+    """`crashwindow invariants` prints numbers and what does not follow; an unknown machine is bad input."""
+    assert main(["invariants", "fleet-without-checked"]) == 0
+    assert "broken P14" in capsys.readouterr().out
+    assert main(["invariants", "nothing"]) == 2

@@ -78,9 +78,6 @@ WIDE: Final = {
         WideCase("warned", Bounds(1, 3, 2, faults=1), "park", confirmed="warn"),
         WideCase("whole", TWICE, "park", confirmed="strict", partial=True, undoes="works", requeues=1),
         WideCase("asked", TWICE, "park", confirmed="human_in_loop", partial=True),
-        WideCase(
-            "after-fails", CALM, "park", other="tool", place="after", undoes="works", confirmed="warn", requeued=0
-        ),
         WideCase("before-fails", CALM, "park", other="tool", requeued=0),
         WideCase("before-wait", CALM, "park", other="wait"),
         WideCase("after-wait", CALM, "park", other="wait", place="after"),

@@ -18,6 +18,7 @@ from crashwindow.checkers.interleave_case import Bounds
 from crashwindow.model.machine import Actor, Machine, Rule, guard
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
+from crashwindow.scenarios.fleet_policies import STEP_ALONE
 
 SMALL = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
 
@@ -77,7 +78,7 @@ def test_a_row_written_otherwise_is_seen(row: str, writes: dict[str, str]) -> No
 
 def test_a_rule_too_much_is_an_edge_that_is_never_taken() -> None:
     """The converse has teeth: what a model has more than the code is listed."""
-    machine = build(HARDENED)
+    machine = build(STEP_ALONE)
     more = Rule("skips the ledger", Actor.WORKER, guard(at="acquire"), writes={"at": "append_started"}, boundary="skip")
     _, sets = small(replace(machine, rules=(*machine.rules, more)))
     left = by_rule(sets.machine, reachable(explore(sets.machine)) - sets.taken)

@@ -88,8 +88,8 @@ def test_a_rule_too_much_is_an_edge_that_is_never_taken() -> None:
 
 def test_what_is_known_to_part_is_found() -> None:
     """Two disagreements stand, and are counted: once the model has the rows, this fails, and they are to be taken out."""
-    harmless = WideCase("harmless", Bounds(workers=1, claims=1, expiries=1), "park", undoes="harmless")
-    after = WideCase("after", Bounds(workers=1, claims=2, expiries=1), "fail", other="tool", place="after")
+    harmless = WideCase("harmless", Bounds(workers=1, claims=2, expiries=1), "park", undoes="harmless")
+    after = WideCase("after", harmless.bounds, "fail", other="tool", place="after", confirmed="strict")
     for case, why in ((harmless, IN_DOUBT), (after, OWED_FIRST)):
         run = Product(WideFloor(case), step_sets(), sampled=True).run()
         assert not run.parted

@@ -117,7 +117,8 @@ def test_what_two_workers_show_proves_it_for_any_number() -> None:
 
 
 def test_a_clause_that_many_break_is_dropped() -> None:
-    """Of the clauses read for any number one that some row breaks is dropped, and named with the row; the others prove everything."""
+    """Of the clauses read for any number one that some row breaks is dropped, and named with the row; the others prove
+    everything."""
     bold = Clause("nothing ends", guard(job="completed"), "planted")
     made = lift_found(recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold))
     assert dict(made.dropped).keys() == {bold.name}
@@ -150,7 +151,8 @@ def test_counting_leaves_nothing_out() -> None:
 
 
 def test_the_three_ways_agree_on_every_refuted_policy() -> None:
-    """Where a run of two workers refutes a policy, counting comes to a forbidden state too; the proofs fail in `test_fleet.py`."""
+    """Where a run of two workers refutes a policy, counting comes to a forbidden state too; the proofs fail in
+    `test_fleet.py`."""
     assert {c.policy for c in REFUTED} == FLEET_POLICIES.keys() - {"fleet", "fleet-without-conditional"}
     for claim in REFUTED:
         made = counted(claim.policy)
@@ -164,7 +166,8 @@ def test_the_three_ways_agree_on_every_refuted_policy() -> None:
 
 @pytest.mark.parametrize("name", CANARIES)
 def test_the_ways_on_a_planted_defect(name: str) -> None:
-    """Neither proof nor counting calls a fleet with a defect of its fences safe; without new epochs counting gives no answer in 500 states."""
+    """Neither proof nor counting calls a fleet with a defect of its fences safe; without new epochs counting gives no answer in
+    500 states."""
     row, change = CANARIES[name]
     rules = tuple(replace(r, **change) if r.name == row else r for r in recorded().rules)  # type: ignore[arg-type]
     fleet = replace(recorded(), rules=rules)
@@ -183,7 +186,8 @@ def test_counting_that_does_not_end_is_no_answer() -> None:
 
 
 def test_who_is_older_follows_from_the_fences_alone() -> None:
-    """Below a fence that another is not below; and not below one that another has raised: never both, of workers that are there."""
+    """Below a fence that another is not below; and not below one that another has raised: never both, of workers that are
+    there."""
     workers = Workers(recorded())
     claimed = workers.changed(0, at="fence_events")
     below = workers.changed(claimed, **{stands("events").removeprefix("w."): "no"})

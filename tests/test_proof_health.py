@@ -74,7 +74,7 @@ def test_a_guard_that_can_never_be_met_is_reported() -> None:
 
 def test_a_row_that_can_fire_though_it_is_said_not_to_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list of rows that cannot fire is exact in both directions."""
-    monkeypatch.setitem(CANNOT_FIRE, SMALL, {small().machine.rules[0].name: "planted"})  # type: ignore[arg-type]
+    monkeypatch.setitem(CANNOT_FIRE, SMALL, {small().machine.rules[0].name: "planted"})
     assert health(small()).odd == (small().machine.rules[0].name,)
 
 

@@ -118,7 +118,7 @@ class Reader:
         """Whether a worker has read that the job is not open: it reads on, and ends. In the model it ends at once."""
         if turn.command is None or turn.command.boundary not in ("fence_ledger", "fence_effects"):
             return False
-        while turn.answer is not None and turn.command is not None and turn.command.boundary != "fence_ledger":
+        if turn.command.boundary == "fence_effects":
             turn = self.floor.turns[turn.before]
         events = turn.answer.value if turn.answer is not None else None
         return isinstance(events, list) and History(events).status != "open"

@@ -24,9 +24,7 @@ def prove(args: argparse.Namespace) -> int:
     if unknown := [name for name in args.names if name not in NAMES]:
         raise CommandError(f"there is no proof {unknown[0]!r}; there are {', '.join(NAMES)}")
     if args.health:
-        from .prove_health_stage import print_health
-
-        return print_health(args.names or NAMES)
+        return _health(args.names or NAMES)
     folder = None if args.no_cache else Path(args.cache) if args.cache else default_folder(os.environ)
     console = Console()
     try:
@@ -51,6 +49,30 @@ def prove(args: argparse.Namespace) -> int:
         f"{len(holds)} of {len(told)} proofs hold; {cached} cached, {len(told) - cached} made now", highlight=False
     )
     return 0 if len(holds) == len(told) else 1
+
+
+def _health(names: Sequence[str]) -> int:
+    """The health of these proofs, a line each, and what is wrong or idle below; 1 where anything is wrong."""
+    from .prove_asked import questions
+    from .prove_health import examine
+
+    console, wrong = Console(), 0
+    for name in names:
+        with console.status("") as status:
+            told = examine(questions(name), tell=status.update)
+        units, least, most = told.units
+        line = (
+            f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused,"
+            f" {len(told.silent):2} rows that cannot fire, {told.seeds} seeds: {least:,} to {most:,} units ({units:,} as it is)"
+        )
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        for each in told.unused:
+            console.print(f"  unused: {each}", markup=False, highlight=False, soft_wrap=True)
+        for each in told.problems:
+            console.print(f"  {each}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        wrong += bool(told.problems)
+    console.print(f"{len(names) - wrong} of {len(names)} proofs are healthy", highlight=False)
+    return 1 if wrong else 0
 
 
 def _line(told: Told) -> str:

@@ -1,9 +1,6 @@
-"""Proof health, as a stage of `crashwindow verify` and as `crashwindow prove --health`."""
+"""The stage of `crashwindow verify` that looks at the health of proofs."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
-
-from rich.console import Console
 
 from ..model.claims import CLAIMS
 from ..model.fleet_claims import FLEET
@@ -55,30 +52,6 @@ def to_item(told: "Health") -> Item:
         f" {told.seeds} other seeds, with other names and in another order, change no answer"
     )
     return Item(checker="prove", verdict=Verdict.TESTED, statement=said, figures=figures, command=COMMAND)
-
-
-def print_health(names: Sequence[str]) -> int:
-    """The health of these proofs, a line each, and what is wrong or idle below; 1 where anything is wrong."""
-    from .prove_asked import questions
-    from .prove_health import examine
-
-    console, wrong = Console(), 0
-    for name in names:
-        with console.status("") as status:
-            told = examine(questions(name), tell=status.update)
-        units, least, most = told.units
-        line = (
-            f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused,"
-            f" {len(told.silent):2} rows that cannot fire, {told.seeds} seeds: {least:,} to {most:,} units ({units:,} as it is)"
-        )
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-        for each in told.unused:
-            console.print(f"  unused: {each}", markup=False, highlight=False, soft_wrap=True)
-        for each in told.problems:
-            console.print(f"  {each}", style="bold red", markup=False, highlight=False, soft_wrap=True)
-        wrong += bool(told.problems)
-    console.print(f"{len(names) - wrong} of {len(names)} proofs are healthy", highlight=False)
-    return 1 if wrong else 0
 
 
 HEALTH: Final = Stage(

@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from crashwindow.__main__ import main
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.fleet_search import search
@@ -139,3 +140,14 @@ def test_the_lists_speak_of_proofs() -> None:
     """Each name is a proof's, and each entry has a reason."""
     assert {*CANNOT_FIRE, *UNUSED} <= {*NAMES, *FLEETS}
     assert all(why for part in (CANNOT_FIRE, UNUSED) for each in part.values() for why in each.values())
+
+
+def test_the_command_line_says_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`crashwindow prove --health` prints a line for each proof, and ends with 1 where a row is not as stated."""
+    assert main(["prove", "--health", SMALL]) == 0
+    assert "1 of 1 proofs are healthy" in capsys.readouterr().out
+    monkeypatch.setitem(CANNOT_FIRE, SMALL, {"claim": "planted"})
+    assert main(["prove", "--health", SMALL]) == 1
+    assert "is not as stated: claim" in capsys.readouterr().out

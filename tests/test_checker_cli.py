@@ -33,7 +33,7 @@ def test_a_witness_can_be_asked_for(claim: str, capsys: pytest.CaptureFixture[st
     [
         (["claims", "P99"], "there is no claim 'P99'"),
         (["witness", "nothing"], "there is no claim 'nothing'"),
-        (["replay", "nonsense"], "begins with model:, crash:, interleave:, power: or text:"),
+        (["replay", "nonsense"], "begins with model:, crash:, interleave:, power:, walk: or text:"),
         (["replay", "model:nobody:0"], "no key of a model run"),
         (["replay", "model:hardened:0/99"], "step 1 is '99'; possible is 0 to 2"),
         (["replay", "model:hardened:"], "the start is ''; possible is 0 to 8"),

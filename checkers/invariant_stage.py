@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 COMMAND: Final = "crashwindow invariants"
 QUICK: Final = ("recorded-hardened", "compensation-hardened", "gate-hardened", "contract-hardened")
 LIFTED_QUICK: Final = ("fleet-recorded",)
-LIFTED_DEEP: Final = ("fleet-recorded", "fleet-compensation", "fleet")
+LIFTED_DEEP: Final = ("fleet-recorded", "fleet-compensation")
+"""Of a gate, and of the tool step, what is left of one worker's clauses does not prove everything (decision 033)."""
 COUNTED_QUICK: Final = ("fleet-recorded",)
 REFUTED: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES and c.kind == "refuted")
 ABOUT: Final = {

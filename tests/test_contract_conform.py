@@ -37,6 +37,7 @@ from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context, Found, Stage, verify
 from crashwindow.checkers.walk_profiles import Bounds
+from crashwindow.checkers.walk_programs import of_key
 from crashwindow.model.claims import CLAIMS
 from crashwindow.model.contract import ACTORS, HARDENED, Status, target
 from crashwindow.model.contract_machine import build_contract
@@ -300,7 +301,7 @@ def test_the_walk_finds_a_planted_bug(bug: Plant, words: str, tmp_path: Path, mo
     (item,) = found.items["C6"]
     assert item.verdict is Verdict.REFUTED
     assert words in item.statement
-    assert item.command == f"crashwindow verify --profile quick --seed {SEED}"
+    assert of_key(item.command.removeprefix("crashwindow replay ")).run(), "the key shows it again"
     rig = ContractRig(tmp_path, MODEL)
     with pytest.raises(Disagreement):
         exec(str(item.figures["program"]), {"rig": rig, "Wish": Wish})

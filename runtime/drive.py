@@ -1,6 +1,5 @@
 """The driver: performs what the protocol core yields, and repeats what got no definite answer (T-WRITE)."""
 
-import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -12,8 +11,6 @@ from .job import resume, work
 from .records import NEUTRAL, Event, Lease
 from .store import StaleEpoch, StoreError, VersionConflict
 from .turn import End, Worker
-
-log = logging.getLogger(__name__)
 
 Perform = Callable[[Command, Ports], Any]
 
@@ -92,7 +89,7 @@ def run(
     """
     hold, version = hold or Hold(), 0
     protocol, reply = work(worker, job_id), None
-    ports = recording(ports, perform, hold.current, lambda: hold.insists and not hold.let_go)
+    ports = recording(ports, perform, hold.current, lambda: not hold.let_go and hold.insists("record_input"))
     while True:
         try:
             command = protocol.send(reply)
@@ -208,16 +205,10 @@ def settle(command: Command, worker: Worker, ports: Ports, perform: Perform, hol
     """Perform a command until its answer is definite: within the budget, or for as long as this worker alone has an answer."""
 
     def go_on() -> bool:
-        if hold.let_go or not hold.insists:
+        if hold.let_go or not hold.insists(command.boundary):
             return False
         lease = hold.current()
         if lease is not None:
-            log.warning(
-                "job %s: the store does not take %s, and only this worker has the answer: repeated until it does",
-                lease.job_id,
-                command.boundary,
-                extra={"job": lease.job_id},
-            )
             with suppress(StoreError):  # the store is down still
                 hold.take(tend(lease, worker, command, ports, perform))
         return True

@@ -42,7 +42,8 @@ class Shift:
     """One worker, under a name of its own, and what it shares with the others of its process: heartbeat and backlog.
 
     sleep: how its turns wait before a write is repeated. observer: who is told of its turns and boundaries. stop: what ends a
-    backoff; a backoff longer than a heartbeat's interval ends the turn (decision 025). insists: see `Hold`.
+    backoff; a backoff longer than a heartbeat's interval ends the turn (decision 025). insists: whether what a tool answered is
+    written however long the store is away (decision 027).
     """
 
     def __init__(
@@ -71,7 +72,8 @@ class Shift:
         alone: whether nothing else is under way in this process, so that a suspect may be taken up. spoken: called once an
         event of the job was written in this turn.
         """
-        hold = Hold(self._patience, wary=not (alone or self.backlog.survived(job_id)), insists=self._insists)
+        wary = not (alone or self.backlog.survived(job_id))
+        hold = Hold(self._patience, wary, lambda boundary: self._insist(job_id, boundary))
         try:
             if not self.due(job_id):
                 return None
@@ -131,6 +133,17 @@ class Shift:
         )
         self.backlog.suspect(job_id, why, suspect.version)
         self._say_left(job_id, why)
+
+    def _insist(self, job_id: str, boundary: str) -> bool:
+        """Whether a write that carries an answer is repeated once more; a service does, and says so."""
+        if self._insists:
+            log.warning(
+                "job %s: the store does not take %s, and only this worker has the answer: repeated until it does",
+                job_id,
+                boundary,
+                extra=self._about(job_id),
+            )
+        return self._insists
 
     def _patience(self) -> float:
         """The longest pause within a turn, in seconds: what costs no heartbeat. None is made when a stop was asked for."""

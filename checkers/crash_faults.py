@@ -240,7 +240,7 @@ class Striker:
                     drive.perform(command, ports)
             case "error" | "down":
                 if name in drive.ANSWERS and self.beyond_the_budget(name):
-                    raise StoppedError(f"{name}: asked to let go, since the store stays down", None)
+                    raise StoppedError(f"let go at {name}: asked to, since the store stays down", None)
                 raise StoreError(f"{name}: injected, nothing written")
             case "lost":
                 drive.perform(command, ports)

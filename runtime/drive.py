@@ -89,7 +89,7 @@ def run(
     """
     hold, version = hold or Hold(), 0
     protocol, reply = work(worker, job_id), None
-    ports = recording(ports, perform, hold.current, lambda: not hold.let_go)
+    ports = recording(ports, perform, hold.current, lambda: not hold.let_go and hold.insists("record_input"))
     while True:
         try:
             command = protocol.send(reply)
@@ -205,7 +205,7 @@ def settle(command: Command, worker: Worker, ports: Ports, perform: Perform, hol
     """Perform a command until its answer is definite: within the budget, or for as long as this worker alone has an answer."""
 
     def go_on() -> bool:
-        if hold.let_go:
+        if hold.let_go or not hold.insists(command.boundary):
             return False
         lease = hold.current()
         if lease is not None:

@@ -14,10 +14,17 @@ class Hold:
     Safe between threads. The turn takes the lease and looks at it; the heartbeat renews it; a stop asks the turn to let go.
     patience: the longest pause that the turn makes with its lease held, in seconds; asked before a pause and after it.
     wary: whether the turn lets go of a suspect (`drive.SuspectError`).
+    insists: asked with the boundary of a write that carries an answer: whether it is repeated beyond its budget once more
+    (decision 027). Not where somebody waits for the end of the turn, and has to be told what is wrong.
     """
 
-    def __init__(self, patience: Callable[[], float] = lambda: math.inf, wary: bool = False) -> None:
-        self.patience, self.wary = patience, wary
+    def __init__(
+        self,
+        patience: Callable[[], float] = lambda: math.inf,
+        wary: bool = False,
+        insists: Callable[[str], bool] = lambda boundary: True,
+    ) -> None:
+        self.patience, self.wary, self.insists = patience, wary, insists
         self._lock = threading.Lock()
         self._renewing = threading.Lock()
         self._lease: Lease | None = None

@@ -41,9 +41,9 @@ log = logging.getLogger(__name__)
 class Shift:
     """One worker, under a name of its own, and what it shares with the others of its process: heartbeat and backlog.
 
-    sleep: how its turns wait before a write is repeated; without it a stop ends the repeating of answers at once (decision 027).
-    observer: who is told of its turns and boundaries. stop: what ends a backoff; a backoff longer than a heartbeat's interval
-    ends the turn (decision 025).
+    sleep: how its turns wait before a write is repeated. observer: who is told of its turns and boundaries. stop: what ends a
+    backoff; a backoff longer than a heartbeat's interval ends the turn (decision 025). insists: whether what a tool answered is
+    written however long the store is away (decision 027).
     """
 
     def __init__(
@@ -53,15 +53,16 @@ class Shift:
         backlog: Backlog | None = None,
         heart: Heartbeat | None = None,
         perform: Perform = drive.perform,
-        sleep: Callable[[float], None] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
         observer: Observer | None = None,
         stop: Stop | None = None,
+        insists: bool = False,
     ) -> None:
-        self._stop = stop
+        self._stop, self._insists = stop, insists
         self.worker = worker
         self.observer = observer or Unobserved()
         self.perform = observed(perform, self.observer)
-        self.ports = Ports(store, sleep or self._sleep, contracts_of(store), rest=stop.wait if stop else None)
+        self.ports = Ports(store, sleep, contracts_of(store), rest=stop.wait if stop else None)
         self.backlog = backlog or Backlog(store)
         self.heart = heart or Heartbeat(self.ports, worker.ttl, self.perform)
 
@@ -71,7 +72,8 @@ class Shift:
         alone: whether nothing else is under way in this process, so that a suspect may be taken up. spoken: called once an
         event of the job was written in this turn.
         """
-        hold = Hold(self._patience, wary=not (alone or self.backlog.survived(job_id)))
+        wary = not (alone or self.backlog.survived(job_id))
+        hold = Hold(self._patience, wary, lambda boundary: self._insist(job_id, boundary))
         try:
             if not self.due(job_id):
                 return None
@@ -132,11 +134,16 @@ class Shift:
         self.backlog.suspect(job_id, why, suspect.version)
         self._say_left(job_id, why)
 
-    def _sleep(self, seconds: float) -> None:
-        """Before a write is repeated. Where no grace says how long, whoever is asked to stop insists no longer."""
-        time.sleep(seconds)
-        if self._stop and self._stop.requested:
-            self.heart.let_go()
+    def _insist(self, job_id: str, boundary: str) -> bool:
+        """Whether a write that carries an answer is repeated once more; a service does, and says so."""
+        if self._insists:
+            log.warning(
+                "job %s: the store does not take %s, and only this worker has the answer: repeated until it does",
+                job_id,
+                boundary,
+                extra=self._about(job_id),
+            )
+        return self._insists
 
     def _patience(self) -> float:
         """The longest pause within a turn, in seconds: what costs no heartbeat. None is made when a stop was asked for."""

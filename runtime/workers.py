@@ -84,7 +84,17 @@ class Workers:
         self.backlog = Backlog(store)
         self.heart = Heartbeat(self._ports, self.pace.ttl, self._perform)
         self._shifts = [
-            Shift(store, self._worker(registry), self.backlog, self.heart, perform, self._sleep, observer, stop)
+            Shift(
+                store,
+                self._worker(registry),
+                self.backlog,
+                self.heart,
+                perform,
+                self._sleep,
+                observer,
+                stop,
+                insists=True,
+            )
             for _ in range(self.pace.concurrency)
         ]
 

@@ -243,3 +243,14 @@ def test_the_store_is_checked_before_the_first_turn(tmp_path: Any, world: World)
 def test_owners_differ() -> None:
     """Two workers of one process have different names: an owner may take over what it holds itself."""
     assert owner_id() != owner_id()
+
+
+@pytest.mark.parametrize("insists", [False, True])
+def test_whoever_is_waited_for_gives_up_an_answer(store: Store, world: World, insists: bool) -> None:
+    """A turn that somebody waits for says after its budget what is wrong; one of a service repeats what the tool answered."""
+    submit(store, "a")
+    striking = Striking("append_finished", "a", drive.REPETITIONS + 1)
+    shift = Shift(store, worker_with(world.registry, "w"), perform=striking, sleep=lambda _: None, insists=insists)
+    end = shift.turn("a")
+    assert (end is not None) == insists
+    assert insists or "append_finished" in shift.backlog.left["a"]

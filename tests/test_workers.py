@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.runtime import backlog, cli_worker, heartbeat, workers
+from crashwindow.runtime import backlog, cli_worker, drive, heartbeat, workers
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.plan import parse_plan, submission, validate_plan
 from crashwindow.runtime.records import Json, NewEvent, OpenJob
@@ -406,3 +406,23 @@ def test_a_process_whose_tools_outlive_the_grace_ends_as_by_a_crash(
             signal.signal(number, handler)
     assert ended == [1]
     assert "left as by a crash: j" in caplog.text
+
+
+def test_a_service_writes_an_answer_however_long_the_store_is_away(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An outage longer than the budget of a write parks nobody: what the tool answered is written once the store is back."""
+    monkeypatch.setattr(drive, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(drive, "BETWEEN", 0.0)
+    put, refusals = house.store.put_effect, iter(range(3 * drive.REPETITIONS))
+
+    def away(*record: Any) -> Any:
+        if next(refusals, None) is not None:
+            raise StoreError("away")
+        return put(*record)
+
+    monkeypatch.setattr(house.store, "put_effect", away)
+    house.submit("a")
+    with house.working():
+        eventually(lambda: house.completed("a"))
+    assert house.calls == ["a"]

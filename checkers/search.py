@@ -119,7 +119,20 @@ def examine(claim: Claim, spaces: dict[str, Space]) -> list[Item]:
             return [_ambiguity(claim, complete(claim.policy, spaces))]
         case "rest":
             return [_rest(claim, complete(claim.policy, spaces))]
-        case "table" | "rows" | "keys" | "refines" | "salted" | "shown" | "belied" | "fleet" | "live" | "matrix" | "exactly" | "unchecked":
+        case (
+            "table"
+            | "rows"
+            | "keys"
+            | "refines"
+            | "salted"
+            | "shown"
+            | "belied"
+            | "fleet"
+            | "live"
+            | "matrix"
+            | "exactly"
+            | "unchecked"
+        ):
             return []
 
 

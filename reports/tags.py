@@ -1,6 +1,6 @@
 """Building blocks of HTML: every text is escaped unless it was built here."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from .words import plain
@@ -65,7 +65,7 @@ def listing(items: list[Part], class_: str | None = None) -> Html:
     return tag("ul", *(tag("li", item) for item in items), class_=class_)
 
 
-def table(caption: str, heads: list[Part], rows: list[Html], class_: str = "") -> Html:
+def table(caption: str, heads: Sequence[Part], rows: list[Html], class_: str = "") -> Html:
     """A table in a region of its own, which scrolls where the page is too narrow. Rows come from `row`."""
     head = tag(
         "thead",

@@ -40,6 +40,8 @@ _NETWORK: Final = {
     "client_encoding": "utf8",
 }
 
+LOOK_SECONDS: Final = 30.0
+"""How long after a login was looked into why another one is refused is not asked again: it is repeated meanwhile."""
 CHECK_SECONDS: Final = 60.0
 """How long a check of the server holds: its settings may change, and its clock drifts from ours, by milliseconds."""
 
@@ -76,6 +78,7 @@ class Session:
         self._free = threading.BoundedSemaphore(connections)
         self._lock = threading.Lock()
         self._closed = False
+        self._looked = -math.inf
         self._checked = (
             -math.inf
         )  # when the server last passed; not when it last told the time, as each claim has it do
@@ -118,7 +121,7 @@ class Session:
             connection = psycopg.connect(self._connect_with, autocommit=True)
         except psycopg.Error as error:
             self.name = (tried(error) if self._service else None) or self.name
-            raise translated_at_connect(error, self.name, refusal(self._connect_with, error)) from error
+            raise translated_at_connect(error, self.name, self._refused(error)) from error
         self.name = reached(connection)
         try:
             # First fixed, then looked at: a reload of the server's configuration may come between the two.
@@ -131,6 +134,13 @@ class Session:
             connection.close()
             raise
         return connection
+
+    def _refused(self, error: psycopg.Error) -> str | None:
+        """Why the server lets nobody in. Seldom asked: a look keeps 4 kB for good, and a server that recovers refuses often."""
+        if counter() - self._looked < LOOK_SECONDS:
+            return None
+        self._looked = counter()
+        return refusal(self._connect_with, error)
 
     def check_server(self, connection: Connection) -> None:
         """Ask for the server's time and settings; StoreUnusableError unless it is durable, StoreError if it answers slowly."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 import pytest
 
+from crashwindow.runtime import postgres_session
 from crashwindow.runtime.postgres_errors import translated
 from crashwindow.runtime.postgres_session import Session
 from crashwindow.runtime.store import StoreError, StoreUnusableError
@@ -117,3 +118,19 @@ def test_a_server_that_is_gone_is_repeated_whatever_encryption_is_asked_for() ->
     with refusing("28P01", GERMAN) as url:
         pass
     assert type(told(f"{url}?sslmode=require")) is StoreError
+
+
+def test_a_server_that_recovers_is_looked_into_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look into a login keeps memory for good: of many refusals in a row one is looked into, and again after a while."""
+    looks = []
+    monkeypatch.setattr(postgres_session, "refusal", lambda *asked: looks.append(asked))
+    with refusing("57P03", "the database system is starting up") as url:
+        session = Session(url)
+        for _ in range(20):
+            with pytest.raises(StoreError):
+                session.connect()
+        assert len(looks) == 1
+        monkeypatch.setattr(postgres_session, "LOOK_SECONDS", 0.0)
+        with pytest.raises(StoreError):
+            session.connect()
+        assert len(looks) == 2

@@ -9,7 +9,7 @@ import z3
 from .proof_cache import BUDGET
 from .prove_fleet_encode import LOGIC, NAMED, State
 from .prove_fleet_obligations import Obligations
-from .prove_solve import Answer, Obligation, Progress, Result
+from .prove_solve import Obligation, Progress, Result, checked, limited
 
 Answered = dict[tuple[str, bool, str], Result]
 """Answers by what is assumed, whether that is the domains alone, and what is asked."""
@@ -51,28 +51,18 @@ def solve_fleet(
     terms = list(z3.parse_smt2_string("\n".join([*lines, *goals]), ctx=context))
     split = len(terms) - len(goals)
     domains = split - len(known)
-    free, bound = _solver(context, terms[:domains], budget), _solver(context, terms[:split], budget)
+    free, bound = (limited(LOGIC, context, terms[:end], budget) for end in (domains, split))
     for done, (obligation, goal) in enumerate(zip(obligations, terms[split:], strict=True), 1):
         clock = time.perf_counter()
         solver = free if obligation.free else bound
         solver.push()
         solver.add(goal)
-        outcome = solver.check()
-        answer: Answer = "sat" if outcome == z3.sat else "unsat" if outcome == z3.unsat else "unknown"
-        if answer == "unknown" and solver.reason_unknown().startswith("interrupted"):
-            raise KeyboardInterrupt
+        answer = checked(solver)
         model = _model(solver.model(), state, context) if answer == "sat" != obligation.expected else {}
         solver.pop()
         yield Result(obligation, answer, 0, time.perf_counter() - clock, model)
         if progress is not None:
             progress(done, len(obligations))
-
-
-def _solver(context: z3.Context, terms: Sequence[z3.BoolRef], budget: int) -> z3.Solver:
-    solver = z3.SolverFor(LOGIC, ctx=context)
-    solver.set("rlimit", budget)
-    solver.add(*terms)
-    return solver
 
 
 def _model(model: z3.ModelRef, state: State, context: z3.Context) -> dict[str, str]:

@@ -75,7 +75,10 @@ def solve(
     terms = list(z3.parse_smt2_string("\n".join(line for part in parts for line in part), ctx=context))
     goals = terms[len(terms) - len(obligations) :]
     domains = terms[: len(machine.fields)]
-    free, bound = _solver(context, domains, budget), _solver(context, terms[: len(terms) - len(obligations)], budget)
+    free, bound = (
+        limited(LOGIC, context, domains, budget),
+        limited(LOGIC, context, terms[: len(terms) - len(obligations)], budget),
+    )
     before = 0
     for done, (obligation, goal) in enumerate(zip(obligations, goals, strict=True), 1):
         result = _ask(free if obligation.free else bound, code, obligation, goal)
@@ -85,22 +88,28 @@ def solve(
             progress(done, len(obligations))
 
 
-def _solver(context: z3.Context, terms: Sequence[z3.BoolRef], budget: int) -> z3.Solver:
-    solver = z3.SolverFor(LOGIC, ctx=context)
+def limited(logic: str, context: z3.Context, terms: Sequence[z3.BoolRef], budget: int) -> z3.Solver:
+    """A solver that knows these terms, and answers each question at a cost of at most `budget` resource units."""
+    solver = z3.SolverFor(logic, ctx=context)
     solver.set("rlimit", budget)
     solver.add(*terms)
     return solver
+
+
+def checked(solver: z3.Solver) -> Answer:
+    """Whether what a solver was told can hold. Z3 takes Ctrl-C for itself, and says only that it has no answer: raised here."""
+    outcome = solver.check()
+    answer: Answer = "sat" if outcome == z3.sat else "unsat" if outcome == z3.unsat else "unknown"
+    if answer == "unknown" and solver.reason_unknown().startswith("interrupted"):
+        raise KeyboardInterrupt
+    return answer
 
 
 def _ask(solver: z3.Solver, code: Encoding, obligation: Obligation, goal: z3.BoolRef) -> Result:
     started = time.perf_counter()
     solver.push()
     solver.add(goal)
-    outcome = solver.check()
-    answer: Answer = "sat" if outcome == z3.sat else "unsat" if outcome == z3.unsat else "unknown"
-    if answer == "unknown" and solver.reason_unknown().startswith("interrupted"):
-        # Z3 takes Ctrl-C for itself, and only says that it has no answer.
-        raise KeyboardInterrupt
+    answer = checked(solver)
     state = _state(solver.model(), code) if answer == "sat" != obligation.expected else {}
     spent = _spent(solver)
     solver.pop()

@@ -25,8 +25,9 @@ ANSWERS: Final = frozenset(
         "append_no_effect",
         "append_unknown",
         "record_input",
+        "append_compensated",
+        "append_compensation_failed",
     }
-    | {"append_compensated", "append_compensation_failed"}
 )
 """Writes of what nobody but this worker knows: an answer of the world. Lost, it leaves an open attempt. So they are repeated
 until their answer is definite, the lease is another's, or the turn is asked to let go (decision 027)."""

@@ -79,9 +79,8 @@ class Session:
         self._lock = threading.Lock()
         self._closed = False
         self._looked = -math.inf
-        self._checked = (
-            -math.inf
-        )  # when the server last passed; not when it last told the time, as each claim has it do
+        # When the server last passed; not when it last told the time, as each claim has it do.
+        self._checked = -math.inf
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

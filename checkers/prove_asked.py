@@ -21,7 +21,7 @@ from .prove_fleet_encode import LOGIC as FLEET_LOGIC
 from .prove_fleet_encode import NAMED
 from .prove_fleet_obligations import Obligations
 from .prove_obligations import obligations, strengthen
-from .prove_solve import Obligation
+from .prove_solve import Obligation, checked, limited, spending
 
 _TOKEN: Final = re.compile(r"\|[^|]*\||[A-Za-z_]\w*")
 _DECLARED: Final = re.compile(r"\(declare-(?:fun|const|sort) (\|[^|]*\||\S+)")
@@ -142,31 +142,19 @@ def answers(asked: Questions, seed: int = 0, budget: int = BUDGET, cores: bool =
         solver = free if obligation.free else bound
         solver.push()
         solver.add(goal)
-        outcome = solver.check()
-        if outcome == z3.unknown and solver.reason_unknown().startswith("interrupted"):
-            raise KeyboardInterrupt
-        used = _used(asked.known, solver) if cores and outcome == z3.unsat else frozenset[str]()
-        total = _spent(solver)
-        yield Answer(obligation, str(outcome), max(0, total - spent), used)
+        answer = checked(solver)
+        used = _used(asked.known, solver) if cores and answer == "unsat" else frozenset[str]()
+        total = spending(solver)
+        yield Answer(obligation, answer, max(0, total - spent), used)
         spent = max(spent, total)
         solver.pop()
 
 
 def _solver(context: z3.Context, logic: str, terms: Sequence[z3.BoolRef], seed: int, budget: int) -> z3.Solver:
-    solver = z3.SolverFor(logic, ctx=context)
-    solver.set("rlimit", budget)
+    solver = limited(logic, context, terms, budget)
     solver.set("random_seed", seed)  # of both of its searches: by cases, and of clauses
-    solver.add(*terms)
     return solver
 
 
 def _used(known: Sequence[tuple[str, str]], solver: z3.Solver) -> frozenset[str]:
     return frozenset(known[int(str(term).removeprefix("known "))][0] for term in solver.unsat_core())
-
-
-def _spent(solver: z3.Solver) -> int:
-    """The resource units of the context so far; Z3 tells them only where there were some."""
-    try:
-        return int(solver.statistics().get_key_value("rlimit count"))
-    except z3.Z3Exception:
-        return 0

@@ -111,12 +111,12 @@ def _ask(solver: z3.Solver, code: Encoding, obligation: Obligation, goal: z3.Boo
     solver.add(goal)
     answer = checked(solver)
     state = _state(solver.model(), code) if answer == "sat" != obligation.expected else {}
-    spent = _spent(solver)
+    spent = spending(solver)
     solver.pop()
     return Result(obligation, answer, spent, time.perf_counter() - started, state)
 
 
-def _spent(solver: z3.Solver) -> int:
+def spending(solver: z3.Solver) -> int:
     """The resource units of the solver's context so far; Z3 tells them only when there were some."""
     try:
         return int(solver.statistics().get_key_value("rlimit count"))

@@ -50,8 +50,12 @@ def _told(name: str) -> dict[str, Any]:
     if name in LIFTED:
         lifting = lifted(name)
         told["read for any number"] = {
-            "proves every property": lifting.proof.holds,
+            "proves every property": lifting.holds,
+            "stuck": lifting.stuck,
             "kept": len(lifting.kept),
+            "states that many workers add": lifting.learned,
+            "rounds": lifting.rounds,
+            "clauses added": [c.name for c in lifting.added],
             "dropped": [f"{clause}: broken by {row}" for clause, row in lifting.dropped],
         }
     if name == "fleet-recorded":

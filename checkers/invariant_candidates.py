@@ -37,6 +37,18 @@ class Reached:
         """The states of a space."""
         return cls.of(space.machine.fields, map(space.packing.unpack, space.parents))
 
+    def including(self, view: Mapping[str, str]) -> "Reached":
+        """These states, and one more."""
+        here = 1 << self.states
+        having = {
+            name: {value: found | here if value == view[name] else found for value, found in columns.items()}
+            for name, columns in self.having.items()
+        }
+        return Reached(self.fields, having, self.states + 1)
+
+    def __contains__(self, view: Mapping[str, str]) -> bool:
+        return bool(self.like({name: frozenset({view[name]}) for name in self.having}))
+
     def like(self, literals: Guard) -> int:
         """The states in which a guard holds."""
         found = (1 << self.states) - 1

@@ -1,61 +1,137 @@
-"""Clauses that were found for one worker, read for any number of them: those that hold there, and what they prove (Houdini).
+"""Clauses that were found for one worker, read for any number of them, and mended until they are inductive there.
 
 They are read through the projection (`model/fleet_properties.py`), as the written ones are, beside the coupling. Not all that
-is true of one worker is true of the one that leads among many. A clause that some row breaks is dropped, and so on until none
-is broken: the largest part of the candidates that is inductive.
+is true of one worker is true of the one that leads among many: it finds what an overtaken worker has left. Where a row leads from
+what is known to what is not, the solver's state is looked at as one worker would see it. If nothing that is known is like the
+state *before*, a clause excludes it (`invariant_candidates.py`). If something is, the state *after* becomes known too, and the
+clauses that forbid it are dropped. So what is known grows by what many workers add to one, step by step, and no more.
+
+It begins with what one worker reaches, and ends: what is known only grows, and within the strongest written invariant, if
+there is one that is inductive; else with a property that fails in what is known. That refutes nothing, since what is
+known need not be reachable. Whether the clauses prove anything is asked anew at the end, in one call of the prover.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ..model.fleet import Fleet
 from ..model.invariant import Clause
+from ..model.machine import holds, show
 from ..model.properties import Property
+from .invariant_candidates import Reached
+from .invariant_search import ROUNDS
+from .invariant_view import Failing, View, failing
 from .proof_cache import BUDGET
-from .prove_encode import conj
 from .prove_fleet import FleetProof, prove_asked
-from .prove_fleet_encode import After, enabled
 from .prove_fleet_obligations import Obligations
-from .prove_fleet_solve import answers
-from .prove_solve import Obligation
+
+STEPS: Final = ("rule", "initial")
+"""Kinds of questions that ask where a step, or a start, leads; of any other a known state is an answer."""
 
 
 @dataclass(frozen=True)
 class Lifting:
-    """The clauses that were kept, those that some row breaks (clause, row), and the proof over the former."""
+    """What came of some clauses: those that hold of whoever leads any number of workers, and the proof over them.
+
+    kept: of the clauses that were given; dropped: the others, each with the row that leads to a state that it forbids ("" where
+    one worker reaches it); added: clauses that took their place. learned: how many states of one worker many workers add;
+    rounds: of questions. stuck: why there is no proof ("" where there is one).
+    """
 
     kept: tuple[Clause, ...]
     dropped: tuple[tuple[str, str], ...]
+    added: tuple[Clause, ...]
+    learned: int
+    rounds: int
     proof: FleetProof
+    stuck: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether P5 and every property is proved, over these clauses."""
+        return self.proof.holds and not self.stuck
 
 
 def lift_found(
-    fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause], budget: int = BUDGET
+    fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause], reached: Reached, budget: int = BUDGET
 ) -> Lifting:
-    """The largest part of the clauses that is inductive for any number of workers, and the proof over it."""
-    kept, dropped = list(clauses), list[tuple[str, str]]()
-    while True:
-        proof = prove_asked(Obligations(fleet, properties, kept), budget=budget)
-        rows = {r.obligation.rule for r in proof.results if r.obligation.kind == "rule" and not r.met}
-        broken = _broken(fleet, properties, kept, rows, budget)
-        if not broken:
-            return Lifting(tuple(kept), tuple(dropped), proof)
-        dropped += broken.items()
-        kept = [c for c in kept if c.name not in broken]
+    """Clauses that hold for any number of workers, and the proof over them; reached: what one worker reaches."""
+    learning = Learning(fleet, properties, clauses, reached)
+    rounds = 0
+    while not learning.stuck and rounds < ROUNDS:
+        rounds += 1
+        asked = Obligations(fleet, properties, learning.clauses)
+        if not learning.take(list(failing(asked, reached.fields, budget))):
+            break
+    proof = prove_asked(Obligations(fleet, properties, learning.clauses), budget=budget)
+    given = {c.name for c in clauses}
+    return Lifting(
+        tuple(c for c in learning.clauses if c.name in given),
+        tuple((name, row) for name, row in learning.dropped.items() if name in given),
+        tuple(c for c in learning.clauses if c.name not in given),
+        learning.learned,
+        rounds,
+        proof,
+        learning.stuck,
+    )
 
 
-def _broken(
-    fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause], rows: set[str], budget: int
-) -> dict[str, str]:
-    """The clauses that one of these rows breaks, where all of them hold before; with the row. No answer breaks a clause."""
-    asked = Obligations(fleet, properties, clauses)
-    questions, about = [], []
-    for rule in (r for r in fleet.rules if r.name in rows):
-        may = enabled(asked.state, rule)
-        for clause in clauses:
-            goal = conj([may, Obligations(fleet, (), [clause], ()).breaks_clauses(After(asked.state, rule))])
-            if goal != "false":
-                questions.append(Obligation(f"{rule.name} keeps {clause.name}", "rule", "unsat", goal, rule.name))
-                about.append((clause.name, rule.name))
-    told = answers(asked, questions, budget)
-    return {clause: rule for (clause, rule), result in zip(about, told, strict=True) if not result.met}
+class Learning:
+    """What is known so far of one worker among many: states that it may see, and clauses that forbid none of them."""
+
+    def __init__(
+        self, fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause], reached: Reached
+    ) -> None:
+        self.late, self.properties = fleet.shape.late, properties
+        self.order = [f.name for f in reversed(reached.fields)]
+        self.known = reached
+        self.dropped = {c.name: "" for c in clauses if reached.like(c.never)}
+        self.learned = 0
+        self.stuck = ""
+        self._clauses = {c.name: c for c in clauses if c.name not in self.dropped}
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """The clauses that are left."""
+        return tuple(self._clauses.values())
+
+    def take(self, found: Sequence[Failing]) -> bool:
+        """Learn from questions that fail; whether there were any."""
+        before = self.learned, len(self._clauses)
+        for each in found:
+            if not self.stuck:
+                self._learn(each)
+        if found and not self.stuck and before == (self.learned, len(self._clauses)):
+            self.stuck = f"{found[0].asked.name}: fails, and leads from what is known to what is known"
+        return bool(found)
+
+    def _learn(self, found: Failing) -> None:
+        name, after = found.asked.name, found.after or found.before
+        never = self.known.excluding(found.before, self.order) if found.answer == "sat" else None
+        if found.answer != "sat":
+            self.stuck = f"{name}: no answer"
+        elif never is not None:
+            self._clauses.setdefault(show(never), Clause(show(never), never, "found"))
+        elif found.asked.kind not in STEPS:
+            self.stuck = f"{name}: fails in a state that is known"
+        elif broken := next((p.id for p in self.properties for g in p.never if holds(after, g)), ""):
+            self.stuck = f"{name}: {broken} fails after a state that is known"
+        else:
+            self._admit(after, found.asked.rule)
+
+    def _admit(self, view: View, row: str) -> None:
+        """One more state that may be seen, and the same with fewer late requests: clauses say "at least so many" of them."""
+        for each in self._fewer(view):
+            if each not in self.known:
+                self.known, self.learned = self.known.including(each), self.learned + 1
+                forbidding = [c.name for c in self.clauses if holds(each, c.never)]
+                self.dropped |= dict.fromkeys(forbidding, row)
+                self._clauses = {n: c for n, c in self._clauses.items() if n not in forbidding}
+
+    def _fewer(self, view: View) -> Iterator[View]:
+        if not self.late:
+            yield view
+            return
+        for number in range(int(view[self.late]) + 1):
+            yield {**view, self.late: str(number)}

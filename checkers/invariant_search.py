@@ -33,11 +33,16 @@ class Search:
     """
 
     clauses: tuple[Clause, ...]
-    states: int
+    reached: Reached
     rounds: int
     shown: int
     proof: Proof
     stuck: str = ""
+
+    @property
+    def states(self) -> int:
+        """How many states the clauses were found in."""
+        return self.reached.states
 
 
 def find_invariant(
@@ -63,7 +68,7 @@ def find_invariant(
         if not states:
             break
     found = tuple(clauses.values())
-    return Search(found, reached.states, rounds, shown, prove(machine, properties, found, budget=budget), stuck)
+    return Search(found, reached, rounds, shown, prove(machine, properties, found, budget=budget), stuck)
 
 
 def _failing(

@@ -68,7 +68,8 @@ LIFTED: Final[Mapping[str, tuple[str, Callable[[], Fleet], Sequence[Property]]]]
 def lifted(name: str) -> Lifting:
     """One worker's found clauses, read for any number."""
     machine, fleet, properties = LIFTED[name]
-    return lift_found(fleet(), properties, found(machine).search.clauses)
+    search = found(machine).search
+    return lift_found(fleet(), properties, search.clauses, search.reached)
 
 
 def found_in_two() -> FleetSearch:

@@ -9,7 +9,7 @@ import z3
 from .proof_cache import BUDGET
 from .prove_fleet_encode import LOGIC, NAMED, State
 from .prove_fleet_obligations import Obligations
-from .prove_solve import Obligation, Progress, Result, checked, limited
+from .prove_solve import Answer, Obligation, Progress, Result, checked, limited
 
 Answered = dict[tuple[str, bool, str], Result]
 """Answers by what is assumed, whether that is the domains alone, and what is asked."""
@@ -45,6 +45,17 @@ def solve_fleet(
     state: State, known: Sequence[str], obligations: Sequence[Obligation], budget: int, progress: Progress | None
 ) -> Iterator[Result]:
     """Answer each obligation, in order; everything is read in one go, into a context of its own."""
+    for done, (obligation, answer, seconds, model) in enumerate(models(state, known, obligations, budget), 1):
+        found = _model(model, state, model.ctx) if model is not None and obligation.expected != "sat" else {}
+        yield Result(obligation, answer, 0, seconds, found)
+        if progress is not None:
+            progress(done, len(obligations))
+
+
+def models(
+    state: State, known: Sequence[str], obligations: Sequence[Obligation], budget: int
+) -> Iterator[tuple[Obligation, Answer, float, z3.ModelRef | None]]:
+    """Each obligation with its answer, in order, the seconds that it took, and what the solver shows where it is `sat`."""
     context = z3.Context()
     lines = [*state.declarations(), *known]
     goals = [f"(assert {o.goal})" for o in obligations]
@@ -52,17 +63,14 @@ def solve_fleet(
     split = len(terms) - len(goals)
     domains = split - len(known)
     free, bound = (limited(LOGIC, context, terms[:end], budget) for end in (domains, split))
-    for done, (obligation, goal) in enumerate(zip(obligations, terms[split:], strict=True), 1):
+    for obligation, goal in zip(obligations, terms[split:], strict=True):
         clock = time.perf_counter()
         solver = free if obligation.free else bound
         solver.push()
         solver.add(goal)
         answer = checked(solver)
-        model = _model(solver.model(), state, context) if answer == "sat" != obligation.expected else {}
+        yield obligation, answer, time.perf_counter() - clock, solver.model() if answer == "sat" else None
         solver.pop()
-        yield Result(obligation, answer, 0, time.perf_counter() - clock, model)
-        if progress is not None:
-            progress(done, len(obligations))
 
 
 def _model(model: z3.ModelRef, state: State, context: z3.Context) -> dict[str, str]:

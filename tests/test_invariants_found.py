@@ -18,13 +18,14 @@ from crashwindow.checkers.invariant_fleet import find_fleet_invariant
 from crashwindow.checkers.invariant_lift import lift_found
 from crashwindow.checkers.invariant_search import Search, find_invariant
 from crashwindow.checkers.invariant_stage import REFUTED, against, of_count
-from crashwindow.checkers.invariant_ways import STEP_PROPERTIES, counted, found
+from crashwindow.checkers.invariant_ways import STEP_PROPERTIES, counted, found, lifted
 from crashwindow.checkers.prove_fleet import prove_fleet
 from crashwindow.model.fleet import Fleet, stands
+from crashwindow.model.gate import GATE_PROPERTIES
 from crashwindow.model.invariant import Clause
 from crashwindow.model.machine import guard, holds
 from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
-from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, recorded_fleet, searched_fleet
+from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, gate_fleet, recorded_fleet, searched_fleet
 from crashwindow.scenarios.semantics_policies import SEMANTICS_POLICIES
 
 # One worker.
@@ -117,13 +118,32 @@ def test_what_two_workers_show_proves_it_for_any_number() -> None:
 
 
 def test_a_clause_that_many_break_is_dropped() -> None:
-    """Of the clauses read for any number one that some row breaks is dropped, and named with the row; the others prove
-    everything."""
+    """Of the clauses read for any number one that is false is dropped, and named with the row that breaks it, if one worker does
+    not already; the others prove everything."""
     bold = Clause("nothing ends", guard(job="completed"), "planted")
-    made = lift_found(recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold))
-    assert dict(made.dropped).keys() == {bold.name}
+    made = lift_found(recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold), search_of().reached)
+    assert made.dropped == ((bold.name, ""),)
     assert made.kept == search_of().clauses
-    assert made.proof.holds
+    assert made.holds
+    space = explore(build_recorded())
+    job = [f.name for f in space.machine.fields].index("job")
+    fewer = [state for state in map(space.packing.unpack, space.parents) if state[job] == "open"]
+    made = lift_found(recorded(), RECORDED_PROPERTIES, (bold,), Reached.of(space.machine.fields, fewer))
+    assert made.dropped == ((bold.name, "append job_completed"),)
+    assert made.holds
+
+
+def test_what_many_workers_add_to_one_is_learned() -> None:
+    """That no contract is there where a worker is about to ask is true of one worker alone; what takes its place proves a gate
+    for any number, in one call, with nothing written but the coupling."""
+    made = lifted("fleet-gate")
+    assert made.holds
+    assert (len(made.kept), len(made.dropped), len(made.added), made.learned) == (36, 4, 4, 9)
+    assert "asked ∈ first|other ∧ at = ask" in dict(made.dropped)
+    proof = prove_fleet(gate_fleet(), GATE_PROPERTIES, (*made.kept, *made.added))
+    assert proof.holds
+    alone = prove_fleet(gate_fleet(), GATE_PROPERTIES, made.kept)
+    assert not alone.holds
 
 
 # Counted.

@@ -32,7 +32,11 @@ FAILED: Final = "the compensation failed, and nothing was undone; request it aga
 
 
 def undo(step: Step) -> Rest:
-    """Compensate a step, then end the job if the step had failed; a step that a person had undone is over and done with."""
+    """Compensate a step, then end the job if the step had failed; a step that a person had undone is over and done with.
+
+    A step that failed after its effect has failed, also where somebody asked to have it undone before that was on record.
+    """
+    step.past.failure = step.past.failure or step.failure
     rest = yield from Compensation(step).run_or_recover()
     if rest is not None:
         return rest

@@ -127,6 +127,21 @@ def test_a_failure_after_the_effect_is_undone_and_the_job_fails(tmp_path: Path) 
     assert compensation_key(KEY) in bank.stage.store.effects(JOB)
 
 
+@pytest.mark.parametrize("again", [None, Fault("append_failed", 1, "before")])
+def test_a_step_that_failed_has_failed_whoever_asked_first_to_have_it_undone(
+    tmp_path: Path, again: Fault | None
+) -> None:
+    """The request comes before the failure is on record: it is undone once, and the job fails as it would have otherwise."""
+    bank = Bank(tmp_path, fails=True)
+    assert bank.life(Fault("append_node_failed", 1, "before")) is None
+    bank.compensate()
+    end = bank.live(again)
+    assert (end.status, "no receipt" in str(end.reason)) == ("failed", True)
+    assert len(bank.undone) == 1
+    (node_finished,) = bank.stage.events("node_finished")
+    assert (node_finished.data["result_type"], "no receipt" in node_finished.data["reason"]) == ("compensated", True)
+
+
 def consistent(bank: Bank, ended: str) -> Iterator[str]:
     """What is wrong with a compensation that has come to rest: more than one, or a record that is not true."""
     if len(bank.undone) > 1 or len(bank.stage.effects) != 1:

@@ -21,7 +21,8 @@ from ..model.step import build
 from ..runtime.verifier import Mode
 from .abstraction import RAM
 from .conform_follow import Disagreement, Model
-from .conform_rig import CONTRACTS, Behaviour, Looks, Rig, StepPlan, Strike, beyond
+from .conform_rig import Rig, Strike
+from .conform_world import CONTRACTS, Behaviour, Looks, StepPlan, beyond
 from .evidence import Item, Verdict
 from .walk_profiles import BY_NAME, PROFILES, Bounds, WalkProfile, examples_folder
 from .walk_programs import Program, written

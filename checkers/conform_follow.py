@@ -20,12 +20,8 @@ ELSEWHERE: Final = "elsewhere"
 LOST: Final = "(answer lost)"
 UNVERIFIED: Final = "confirm: match"
 """What happens, unseen, to a record that nobody verifies: no verifier is there, or no change is recorded (A-VERIFIER)."""
-UNDECLARED: Final = (
-    "a partial effect, compensatable",
-    "compensation was requested",
-    "compensation was requested, harmless",
-)
-"""What no worker decides where no tool declares a compensation, as none of a rig's does."""
+GRANTED: Final = "compensation was requested, harmless"
+"""What no worker decides: no request is granted for a step whose outcome nobody knows (docs/decisions/030)."""
 PLACE: Final = {recovered: place for place, recovered in CATCH_UP.items()}
 """A catch-up write is, in the model, the write that it repeats."""
 
@@ -91,8 +87,11 @@ class Model:
 class Follower:
     """One step's model states, each with the classes of edges that are on every run to it, as bits (`Model.bit`).
 
-    verified: its recorded changes are looked at before they are injected, and each look is performed.
+    verified: its recorded changes are looked at before they are injected, and each look is performed. undoes: its tool says how
+    its effect is undone; asked: somebody has asked for that. among_others: its job has other nodes.
     """
+
+    undoes = asked = among_others = False
 
     def __init__(self, model: Model, declared: Mapping[str, str], name: str, verified: bool = False) -> None:
         self.verified = verified
@@ -158,6 +157,13 @@ class Follower:
         idle = {state: sure for state, sure in self.states.items() if self.value(state, "at") == "idle"}
         struck = self._after(lambda rule: rule.actor is Actor.CRASH)
         self.states = merged([*struck.items(), *idle.items()])
+
+    def undoing(self) -> None:
+        """The worker is at work on undoing the step's effect, under a protocol of its own."""
+        self._close()
+        before = self.states
+        self.states = {state: sure for state, sure in before.items() if self.value(state, "at") == "compensate"}
+        self._expect("is undoing the effect", before)
 
     def rest(self, job: str | None = None) -> None:
         """The turn is over, the job in this state (None: there was nothing to claim)."""
@@ -240,9 +246,20 @@ class Follower:
                         todo.append(after)
 
     def _decides(self, rule: Rule) -> bool:
-        if rule.name in UNDECLARED:
-            return False
-        return decides(rule) or (rule.name == UNVERIFIED and not self.verified)
+        """Whether the worker can have decided so, unseen, for a step like this one."""
+        match rule.name:
+            case "elsewhere: in doubt":  # what a cancel waits for
+                return self.among_others
+            case "compensation was requested":
+                return self.asked
+            case "a partial effect, compensatable":
+                return self.undoes
+            case "a partial effect, for good":
+                return not self.undoes
+            case _ if rule.name == UNVERIFIED:
+                return not self.verified and not self.asked
+            case _:
+                return decides(rule) and rule.name != GRANTED
 
     def _expect(self, what: str, before: Mapping[int, int]) -> None:
         if not self.states:

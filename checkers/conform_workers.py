@@ -22,7 +22,7 @@ from ..model.step import build
 from .abstraction import RAM
 from .conform import BEHAVIOURS, EnoughError, Progress, chosen, plans
 from .conform_follow import Disagreement
-from .conform_rig import StepPlan
+from .conform_world import StepPlan
 from .evidence import Item, Verdict
 from .monitor import Monitor
 from .walk_profiles import WalkProfile

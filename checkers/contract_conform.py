@@ -19,7 +19,7 @@ from ..model.contract_machine import build_contract
 from .abstraction import RAM
 from .conform import EnoughError, Profile, Progress, chosen
 from .conform_follow import Disagreement
-from .conform_rig import CONTRACTS
+from .conform_world import CONTRACTS
 from .contract_follow import ContractModel
 from .contract_rig import ContractRig, Edge, Strike
 from .contract_services import Behaviour, Wish

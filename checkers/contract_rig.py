@@ -24,7 +24,7 @@ from ..runtime.resolve import Answer
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StoreError
 from .conform_follow import Disagreement
-from .conform_rig import QUIET, TTL, Crash
+from .conform_world import QUIET, TTL, Crash
 from .contract_abstraction import (
     ContractReader,
     NotAContractError,

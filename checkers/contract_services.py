@@ -10,7 +10,7 @@ from ..runtime.contracts.reasoner import Decision, Request, Retry
 from ..runtime.records import Json
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
-from .conform_rig import CONTRACTS, QUIET, Contract, Crash, tool_name
+from .conform_world import CONTRACTS, QUIET, Contract, Crash, tool_name
 from .contract_abstraction import JOB_PREFIX
 
 Behaviour = Literal[

@@ -8,7 +8,8 @@ from typing import Final
 from ..model.step import build
 from .abstraction import RAM
 from .conform_follow import Disagreement, Model
-from .conform_rig import Contract, Looks, Rig, StepPlan
+from .conform_rig import Rig
+from .conform_world import Contract, Looks, StepPlan
 
 PARKS: Final[Contract] = (False, "park", "none")
 LAST: Final = 9

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..model.machine import Actor, Rule
-from ..runtime.commands import Command, Execute, Ports
-from ..runtime.verifier import Answer, StateChange, VerifyContext
+from ..runtime.commands import Command, Execute, Ports, Verify
 from .conform_follow import ELSEWHERE, LOST, PLACE, Follower, Model, decides
-from .conform_rig import Behaviour, Directed, Rig, Seen, StepPlan, Strike
+from .conform_rig import Rig, Strike
+from .conform_world import Behaviour, Directed, Seen, StepPlan
 from .walk_programs import written
 
 LOOKED: Final[dict[str, Seen]] = {"confirm: match": "match", "confirm: not determined": "undetermined"}
@@ -45,7 +45,12 @@ class Director(Rig):
     def program(self) -> tuple[str, ...]:
         """What was done, from the beginning; what the verifier found is in the first line."""
         found = tuple(self.seen) or ("match",)
-        steps = [replace(step, looks=step.looks and replace(step.looks, answers=found)) for step in self.steps]
+        steps = [
+            replace(step, looks=replace(step.looks, answers=found))
+            if isinstance(step, StepPlan) and step.looks
+            else step
+            for step in self.steps
+        ]
         return written("submit", (steps,)), *self.lines
 
     def follow_plan(self, rules: Sequence[int]) -> None:
@@ -95,6 +100,9 @@ class Director(Rig):
             strike = self._due(PLACE.get(command.boundary, command.boundary), isinstance(command, Execute))
         elif isinstance(command, Execute):
             self._does(self._elsewhere())
+        if isinstance(command, Verify):
+            self.seen.append(self.look)
+            self.jobs[self.job_id].worlds[self.name].looks = iter([self.look])
         if strike is not None:
             self.strikes[self.performed] = self.forced[self.performed] = strike
         return super()._perform(command, ports)
@@ -124,7 +132,7 @@ class Director(Rig):
 
     def _does(self, behaviour: Behaviour | Directed) -> None:
         self.done.append(behaviour)
-        self.behaviours = iter([behaviour])
+        self.services.behaviours = iter([behaviour])
 
     def _elsewhere(self) -> Behaviour:
         """What the tool of the other step is to do, for that step to change the job as the plan says."""
@@ -133,12 +141,6 @@ class Director(Rig):
             return "ok"
         self.plan.popleft()
         return "no effect" if "requeues" in rule.name else "lost answer"
-
-    def verify(self, change: StateChange, context: VerifyContext) -> Answer:
-        """What the plan has the verifier find."""
-        self.seen.append(self.look)
-        self.jobs[context.job_id].worlds[context.step_id].looks = iter([self.look])
-        return super().verify(change, context)
 
     def _visible(self) -> Rule | None:
         """The next rule of the plan that leaves a trace."""

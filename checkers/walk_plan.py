@@ -17,7 +17,7 @@ from ..model.step import normal
 from ..runtime.verifier import Mode
 from .abstraction import RAM
 from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Disagreement, EdgeClass, Model
-from .conform_rig import CONTRACTS, Contract, Looks, StepPlan, declared
+from .conform_world import CONTRACTS, Contract, Looks, StepPlan, declared
 from .explore import Space
 from .walk_direct import CANCELS, Director
 from .walk_programs import Program

@@ -20,7 +20,8 @@ from ..model.step import build
 from ..scenarios.policies import POLICIES
 from .abstraction import RAM
 from .conform_follow import Disagreement, Model
-from .conform_rig import Looks, Rig, StepPlan
+from .conform_rig import Rig
+from .conform_world import Gate, Looks, StepPlan
 from .contract_follow import ContractModel
 from .contract_rig import ContractRig
 from .contract_services import Wish
@@ -30,11 +31,11 @@ from .workers_rig import WorkersRig, in_file
 PREFIX: Final = "walk"
 Kind = Literal["step", "contract", "workers"]
 MOVES: Final[Mapping[Kind, tuple[str, ...]]] = {
-    "step": ("submit", "work", "answer", "cancel", "wait", "late"),
+    "step": ("submit", "work", "answer", "cancel", "signal", "undo", "configure", "wait", "late"),
     "contract": ("open", "advance", "respond", "resume", "cancel", "supersede", "reopen", "resolve", "wait", "late"),
     "workers": ("submit", "begin", "go", "kill", "cancel", "answer", "late", "lapse"),
 }
-RECORDS: Final[Mapping[str, Callable[..., Any]]] = {"StepPlan": StepPlan, "Looks": Looks, "Wish": Wish}
+RECORDS: Final[Mapping[str, Callable[..., Any]]] = {"StepPlan": StepPlan, "Gate": Gate, "Looks": Looks, "Wish": Wish}
 LONGEST: Final = 100_000
 """Characters of a program: a key that unfolds to more is none of ours."""
 

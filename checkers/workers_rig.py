@@ -31,16 +31,15 @@ from .chaos_judge import late_writes
 from .chaos_records import Site
 from .chaos_site import SqliteSite
 from .conform_follow import Disagreement
-from .conform_rig import (
+from .conform_people import UNSETTLED, Reads
+from .conform_world import (
     CONTRACTS,
     QUIET,
     REFUSED,
     TTL,
-    UNSETTLED,
     Behaviour,
     Contract,
     Crash,
-    Reads,
     StepPlan,
     World,
     declared,

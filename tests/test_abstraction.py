@@ -21,7 +21,8 @@ from crashwindow.checkers.abstraction import (
     read_job,
 )
 from crashwindow.checkers.conform_follow import Model
-from crashwindow.checkers.conform_rig import Contract, Rig, StepPlan
+from crashwindow.checkers.conform_rig import Rig
+from crashwindow.checkers.conform_world import Contract, StepPlan
 from crashwindow.model.machine import Scope
 from crashwindow.model.step import FIELDS, build
 

@@ -17,7 +17,8 @@ from crashwindow.checkers.bugs_decide import (
 from crashwindow.checkers.bugs_step import altered_result, ledger_forgotten, skipped_committed, swapped_writes
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_follow import Disagreement, Model
-from crashwindow.checkers.conform_rig import CONTRACTS, Looks, Rig, StepPlan
+from crashwindow.checkers.conform_rig import Rig
+from crashwindow.checkers.conform_world import CONTRACTS, Looks, StepPlan
 from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant

@@ -25,7 +25,7 @@ from crashwindow.checkers.bugs_contract import (
     timeout_cancels,
 )
 from crashwindow.checkers.conform_follow import Disagreement
-from crashwindow.checkers.conform_rig import Contract
+from crashwindow.checkers.conform_world import Contract
 from crashwindow.checkers.contract_abstraction import NotAContractError, contract_state
 from crashwindow.checkers.contract_conform import walk_contracts
 from crashwindow.checkers.contract_coverage import Tried, each_attempt, enumerate_all

@@ -9,7 +9,8 @@ import pytest
 
 from crashwindow.checkers.abstraction import EffectRow, LedgerRow, Result, StoredEvent, StoredJob, read_job
 from crashwindow.checkers.conform_follow import Model
-from crashwindow.checkers.conform_rig import Behaviour, Contract, Rig, StepPlan, Strike, declared
+from crashwindow.checkers.conform_rig import Rig, Strike
+from crashwindow.checkers.conform_world import Behaviour, Contract, StepPlan, declared
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.monitor import Monitor, check, to_item
 from crashwindow.model.step import build

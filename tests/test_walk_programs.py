@@ -9,7 +9,7 @@ from crashwindow.__main__ import main
 from crashwindow.checkers import conform
 from crashwindow.checkers.bugs_decide import ignored_effect
 from crashwindow.checkers.conform import walk
-from crashwindow.checkers.conform_rig import Looks, StepPlan
+from crashwindow.checkers.conform_world import Looks, StepPlan
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.walk_programs import Program, of_key, parsed
 from crashwindow.scenarios.schema import ScenarioError, load

@@ -8,7 +8,7 @@ from crashwindow.checkers import walk_stage, walks
 from crashwindow.checkers.bugs_decide import lookup_after_barrier
 from crashwindow.checkers.bugs_step import swapped_writes
 from crashwindow.checkers.conform_follow import Follower, Model
-from crashwindow.checkers.conform_rig import declared
+from crashwindow.checkers.conform_world import declared
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.stages import STAGES

@@ -1,0 +1,295 @@
+"""What the jobs of a rig are made of: steps and gates, the world that their tools change, and what the tools do (`conform_rig`).
+
+The world lives outside the runtime: it counts effects and answers truthfully when it is asked.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from ..model.policy import Policy
+from ..runtime.commands import Acquire, Append, Command, Execute, PutEffect, Query, Settle, Verify
+from ..runtime.keys import compensation_key
+from ..runtime.records import Json
+from ..runtime.tool import (
+    Absent,
+    Compensation,
+    Happened,
+    NoEffectError,
+    PartialEffectError,
+    Tool,
+    ToolContext,
+    ToolResult,
+)
+from ..runtime.verifier import Answer, Match, Mismatch, Mode, StateChange, Undetermined, VerifyContext
+from .abstraction import COMPENSATES, Result, StoredJob
+from .conform_follow import Follower
+
+Behaviour = Literal[
+    "ok",
+    "partial",
+    "no effect",
+    "lost answer",
+    "lost refusal",
+    "on the wire",
+    "dies after the effect",
+    "dies on the wire",
+]
+Directed = Literal["lost part", "dies after a part", "dies after the refusal"]
+"""What a directed walk forces beside what a random one draws (`walk_direct`)."""
+Seen = Literal["match", "mismatch", "undetermined"]
+"""What a verifier answers."""
+Contract = tuple[bool, Literal["park", "query", "reexecute", "fail"], Literal["none", "quiet", "fence"]]
+
+TTL: Final = 30.0
+QUIET: Final = 60.0
+RESOURCE: Final = "thing"
+SIGNAL: Final = "go"
+REFUSED: Final = ("no effect", "lost refusal", "dies after the refusal")
+PARTIAL: Final = ("partial", "lost part", "dies after a part")
+DIES: Final = "dies"
+UNDOING: Final = "#compensation"
+"""How the name ends that the runtime gives to the tool of a compensation."""
+CONTRACTS: Final[tuple[Contract, ...]] = tuple(
+    (idempotent, on_unknown, look)
+    for on_unknown in ("park", "query", "reexecute", "fail")
+    for look in ("none", "quiet", "fence")
+    for idempotent in (False, True)
+    if not (on_unknown == "query" and look == "none") and not (on_unknown == "reexecute" and not idempotent)
+)
+"""idempotent, on_unknown, look: every combination that a tool may declare."""
+
+
+class Crash(BaseException):
+    """The process is gone: nothing in the runtime may catch it, and nothing of it runs any more."""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How records are confirmed from now on, and what the verifier answers of one, look by look; behind that it finds a match.
+
+    changes: how many a step records: each is looked at.
+    """
+
+    mode: Mode
+    answers: tuple[Seen, ...]
+    changes: int = 1
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """A step to submit. looks: it records changes, which a verifier looks at; in a job of one step alone.
+
+    What follows from the record of a step that a later one has used already is for two models, not for one.
+    undoes: its tool says how its effect is undone.
+    """
+
+    contract: Contract
+    max_retries: int
+    args: Json
+    result: Json
+    looks: Looks | None = None
+    max_requeues: int = 0
+    undoes: bool = False
+
+    @property
+    def tool(self) -> str:
+        """The name of its tool."""
+        return tool_name(self.contract, self.undoes)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A node to submit that waits for a signal."""
+
+    signal: str = SIGNAL
+
+
+@dataclass
+class World:
+    """The place that a step's tool changes. undone: whether what undoes it has had its effect."""
+
+    value: Json
+    idempotent: bool
+    looks: Iterator[Seen] | None = None
+    looked_at: int = 1
+    effects: int = 0
+    first: Result | None = None
+    undone: bool = False
+    keys: set[str] = field(default_factory=set)
+    wire: list[str] = field(default_factory=list)
+
+    @property
+    def changes(self) -> tuple[Json, ...]:
+        """What the tool says that it has changed."""
+        if self.looks is None:
+            return ()
+        return tuple(
+            {"resource_type": RESOURCE, "resource_id": f"number {number}", "operation": "write"}
+            for number in range(1, self.looked_at + 1)
+        )
+
+    def serve(self, key: str) -> tuple[Json, str]:
+        """Serve a request: the answer, and the prefix of the model's rules for what the world did."""
+        if self.idempotent and key in self.keys and self.first is not None:
+            return self.first.value, "recognises the key"
+        self.keys.add(key)
+        self.effects += 1
+        if self.first is None:
+            self.first = Result(self.value)
+            return self.value, "serves"
+        return ["again", self.effects, self.value], "serves again"
+
+
+@dataclass
+class Job:
+    """A submitted job: what follows it, and its part of the world, by step. keys: each step's execution key, with its name."""
+
+    followers: dict[str, Follower]
+    worlds: dict[str, World]
+    keys: dict[str, str]
+
+    def __post_init__(self) -> None:
+        self.undoing_keys = {compensation_key(key): name for key, name in self.keys.items()}
+
+    def step_of(self, command: Command) -> str | None:
+        """The step that a command is about, None for one about the job."""
+        match command:
+            case Append(events=(event, *_)):
+                step: str | None = event.step or event.data.get("step")
+                return step
+            case Acquire(record=record) | PutEffect(record=record):
+                return record.step_id
+            case Execute(context=context) | Query(context=context) | Verify(context=context):
+                return context.step_id
+            case Settle(key=key):
+                return {**self.keys, **self.undoing_keys}[key]
+            case _:
+                return None
+
+    def undoing(self, command: Command) -> bool:
+        """Whether a command belongs to the protocol of a compensation: for the step, which only waits for its end, it is none."""
+        match command:
+            case Append(events=(event, *_)):
+                return COMPENSATES in event.data and command.boundary != "park"
+            case Acquire(record=record) | PutEffect(record=record):
+                return record.idempotency_key in self.undoing_keys
+            case Settle(key=key):
+                return key in self.undoing_keys
+            case Execute(tool=tool) | Query(tool=tool):
+                return tool.name.endswith(UNDOING)
+            case _:
+                return False
+
+    def without_undoing(self, stored: StoredJob) -> StoredJob:
+        """The job without the records under the keys of compensations: one is in the ledger before any event tells of it."""
+        ledger = tuple(row for row in stored.ledger if row.key not in self.undoing_keys)
+        effects = tuple(row for row in stored.effects if row.key not in self.undoing_keys)
+        return replace(stored, ledger=ledger, effects=effects)
+
+
+class Services:
+    """The tools of a rig's jobs, and the verifier. beyond: whether effects may be partial (`beyond`).
+
+    behaviours: what the tools do, call by call; behind that they succeed. did: what the world has done since it was last cleared.
+    """
+
+    def __init__(self, jobs: dict[str, Job], beyond: bool) -> None:
+        self.jobs, self.beyond = jobs, beyond
+        self.behaviours: Iterator[Behaviour | Directed] = iter(())
+        self.did: list[str] = []
+
+    def tools(self) -> Iterator[Tool]:
+        """A tool for every contract, and one more that can be undone."""
+        return (self._tool(contract, undoes) for contract in CONTRACTS for undoes in (False, True))
+
+    def verify(self, change: StateChange, context: VerifyContext) -> Answer:
+        """A verifier's look, as drawn; when nothing is left it finds the world as recorded."""
+        match next(self._world(context).looks or iter(()), "match"):
+            case "mismatch":
+                return Mismatch("somebody else has changed it")
+            case "undetermined":
+                return Undetermined("no answer")
+            case _:
+                return Match()
+
+    def _world(self, context: ToolContext | VerifyContext) -> World:
+        return self.jobs[context.job_id].worlds[context.step_id]
+
+    def _call(self, context: ToolContext) -> Json | ToolResult:
+        """The tool."""
+        world = self._world(context)
+        behaviour = next(self.behaviours, "ok")
+        if behaviour in ("on the wire", "dies on the wire"):
+            world.wire.append(context.external_key)
+        elif behaviour in REFUSED:
+            self.did.append("world: refuses")
+        else:
+            value, did = world.serve(context.external_key)
+            partial = behaviour in PARTIAL and did != "serves again" and self.beyond
+            self.did.append("world: serves in part" if partial and did == "serves" else f"world: {did}")
+            if partial and behaviour == "partial":
+                raise PartialEffectError("half done", value, state_changes=world.changes)
+            if behaviour in ("ok", "partial"):
+                return ToolResult(value, state_changes=world.changes)
+        if behaviour == "no effect":
+            raise NoEffectError("refused")
+        if behaviour.startswith(DIES):
+            raise Crash
+        raise TimeoutError
+
+    def _query(self, contract: Contract, context: ToolContext) -> Happened | Absent:
+        """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
+        world = self._world(context)
+        if world.first is not None:
+            return Happened(world.first.value, state_changes=world.changes)
+        if contract[2] == "fence":
+            world.wire.clear()
+        return Absent()
+
+    def _undo(self, context: ToolContext) -> Json:
+        """What undoes the tool's effect: it works, it is refused, nobody knows, or its worker dies."""
+        behaviour = next(self.behaviours, "ok")
+        if behaviour in REFUSED:
+            raise NoEffectError("refused")
+        self._world(context).undone = True
+        if behaviour.startswith(DIES):
+            raise Crash
+        if behaviour in ("ok", "partial"):
+            return "undone"
+        raise TimeoutError
+
+    def _tool(self, contract: Contract, undoes: bool) -> Tool:
+        idempotent, on_unknown, look = contract
+        undo = Compensation(lambda _, context: self._undo(context), quiet_seconds=QUIET)
+        return Tool(
+            tool_name(contract, undoes),
+            lambda _, context: self._call(context),
+            "a witnessed tool",
+            idempotent=idempotent,
+            on_unknown=on_unknown,
+            query=None if look == "none" else lambda _, context: self._query(contract, context),
+            look=look,
+            quiet_seconds=QUIET,
+            compensation=undo if undoes else None,
+        )
+
+
+def tool_name(contract: Contract, undoes: bool = False) -> str:
+    """The name of the tool with a contract."""
+    idempotent, on_unknown, look = contract
+    return f"{'idempotent' if idempotent else 'once'}-{on_unknown}-{look}{'-undone' if undoes else ''}"
+
+
+def declared(contract: Contract) -> dict[str, str]:
+    """A contract as the model's configuration fields."""
+    idempotent, on_unknown, look = contract
+    return {"idempotent": "yes" if idempotent else "no", "on_unknown": on_unknown, "look": look}
+
+
+def beyond(policy: Policy) -> bool:
+    """Whether a walk draws what may befall a step beside its own execution: cancels, looks, partial effects.
+
+    Not where the machine does not hold it; nor where the ledger, which has no place for a failure, is written first.
+    """
+    return policy.extent != "step alone" and policy.order[0] != "commit"

@@ -175,7 +175,7 @@ SOURCE = argument(
     help="JSON lines as `crashwindow trace` writes them (- is standard input), or a store",
 )
 ONE_JOB = argument("--job", metavar="ID", help="one job; else all")
-HEALTH = argument(
+PROOF_HEALTH = argument(
     "--health",
     action="store_true",
     help="instead: whether each proof says something, what it rests on, and whether ten other seeds and names change an answer",
@@ -370,7 +370,7 @@ COMMANDS = (
         "prove",
         ".checkers.cli_proofs",
         "make every inductive proof, or take it from a cache if nothing that it depends on changed; exit 0 only if all hold",
-        (A_PROOF, CACHE, HEALTH),
+        (A_PROOF, CACHE, PROOF_HEALTH),
     ),
     Command(
         "invariants",

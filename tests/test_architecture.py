@@ -273,3 +273,15 @@ def test_every_decision_has_a_number_of_its_own() -> None:
     assert files
     assert len({file.name[:3] for file in files}) == len(files)
     assert all(file.read_text(encoding="utf-8").startswith(f"# {file.name[:3]}. ") for file in files)
+
+
+def test_no_name_of_a_module_is_bound_twice() -> None:
+    """A module's constants are bound once: who binds one again changes what stands further up, in silence."""
+    for file in sorted(ROOT.rglob("*.py")):
+        if ".venv" in file.parts or ".links" in file.parts:
+            continue
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        names = [t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)]
+        names += [n.target.id for n in body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+        twice = {name for name in names if names.count(name) > 1}
+        assert not twice, f"{file}: {twice}"

@@ -20,8 +20,6 @@ ELSEWHERE: Final = "elsewhere"
 LOST: Final = "(answer lost)"
 UNVERIFIED: Final = "confirm: match"
 """What happens, unseen, to a record that nobody verifies: no verifier is there, or no change is recorded (A-VERIFIER)."""
-GRANTED: Final = "compensation was requested, harmless"
-"""What no worker decides: no request is granted for a step whose outcome nobody knows (docs/decisions/030)."""
 PLACE: Final = {recovered: place for place, recovered in CATCH_UP.items()}
 """A catch-up write is, in the model, the write that it repeats."""
 
@@ -69,6 +67,15 @@ class Model:
         edge = EdgeClass(rule, state & self.engine.single[rule][0])
         return 1 << self.numbers.setdefault(edge, len(self.numbers))
 
+    @property
+    def kept(self) -> tuple[dict[EdgeClass, int], int, set[int], int]:
+        """What was seen so far, for a model in another process to go on with."""
+        return self.numbers, self.taken, self.states_met, self.comparisons
+
+    @kept.setter
+    def kept(self, seen: tuple[dict[EdgeClass, int], int, set[int], int]) -> None:
+        self.numbers, self.taken, self.states_met, self.comparisons = seen
+
     def classes_of(self, bits: int) -> set[EdgeClass]:
         """The classes that some bits stand for."""
         return {edge for edge, number in self.numbers.items() if bits >> number & 1}
@@ -87,11 +94,12 @@ class Model:
 class Follower:
     """One step's model states, each with the classes of edges that are on every run to it, as bits (`Model.bit`).
 
-    verified: its recorded changes are looked at before they are injected, and each look is performed. undoes: its tool says how
-    its effect is undone; asked: somebody has asked for that. among_others: its job has other nodes.
+    verified: its recorded changes are looked at before they are injected, and each look is performed. undoes: what its tool
+    says of undoing its effect; asked: somebody has asked for that. among_others: its job has other nodes.
     """
 
-    undoes = asked = among_others = False
+    undoes = ""
+    asked = among_others = False
 
     def __init__(self, model: Model, declared: Mapping[str, str], name: str, verified: bool = False) -> None:
         self.verified = verified
@@ -252,14 +260,16 @@ class Follower:
                 return self.among_others
             case "compensation was requested":
                 return self.asked
+            case "compensation was requested, harmless":
+                return self.asked and self.undoes == "harmless"
             case "a partial effect, compensatable":
-                return self.undoes
+                return bool(self.undoes)
             case "a partial effect, for good":
                 return not self.undoes
             case _ if rule.name == UNVERIFIED:
                 return not self.verified and not self.asked
             case _:
-                return decides(rule) and rule.name != GRANTED
+                return decides(rule)
 
     def _expect(self, what: str, before: Mapping[int, int]) -> None:
         if not self.states:

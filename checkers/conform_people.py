@@ -7,7 +7,6 @@ from ..runtime.clients import Client, ClientError, why_parked
 from ..runtime.history import History
 from ..runtime.registry import Registry
 from ..runtime.store import Store
-from ..runtime.tool import Tool
 from ..runtime.verifier import Mode
 from .abstraction import StoredJob, durable_state
 from .conform_world import QUIET, SIGNAL, TTL, Job, Services
@@ -46,7 +45,7 @@ class People:
         self.jobs: dict[str, Job] = {}
         self.status: dict[str, str] = {}
         self.services = Services(self.jobs, beyond)
-        self.registry = Registry(self.services.tools())
+        self.registry = Registry()
 
     def has(self, status: str) -> bool:
         """Whether some job is open, parked, …"""
@@ -176,9 +175,8 @@ class People:
         beside = [past for name, past in history.steps.items() if name != step and name in self.jobs[job_id].followers]
         if any(past.attempts and not past.checkpointed for past in beside):
             return False
-        tools: dict[str, Tool] = dict(self.registry.tools)
         try:
-            self._client().compensate(tools, job_id, step, "not wanted")
+            self._client().compensate(self.registry.tools, job_id, step, "not wanted")
         except ClientError:
             return False
         self.jobs[job_id].followers[step].asked = True

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NoReturn, get_args
 
 from ..model.policy import HARDENED, Policy
 from ..runtime import drive
@@ -73,7 +73,7 @@ class Rig(People):
     def __init__(self, folder: Path, model: Model, policy: Policy = HARDENED) -> None:
         super().__init__(beyond(policy))
         self.folder, self.model = folder, model
-        self.worker = Worker("worker", self.registry.tools, TTL, policy)
+        self.worker = Worker("worker", {}, TTL, policy)
         self.lives = 0
         self._open()
         # Of the turn at hand:
@@ -121,9 +121,12 @@ class Rig(People):
             {"id": name, **node_of(each), "depends_on": names[:number][-1:]}
             for number, (name, each) in enumerate(zip(names, plan, strict=True))
         ]
+        steps = {name: each for name, each in zip(names, plan, strict=True) if isinstance(each, StepPlan)}
+        for step in steps.values():
+            if step.tool not in self.registry:
+                self.registry.add(self.services.tool(step.contract, step.undoes))
         valid = validate_plan(parse_plan({"version": 1, "nodes": nodes}), self.registry)
         self.store.submit(job_id, submission(job_id, valid))
-        steps = {name: each for name, each in zip(names, plan, strict=True) if isinstance(each, StepPlan)}
         self.mode = next((step.looks.mode for step in steps.values() if step.looks), self.mode)
         tools = (node for node in valid["nodes"] if "tool" in node)
         self.jobs[job_id] = Job(
@@ -144,7 +147,7 @@ class Rig(People):
         self.strikes, self.services.behaviours, self.performed, self.job_id = strikes or {}, iter(behaviours), 0, ""
         self.landed, self.looks = False, []
         confirmation = Confirmation({RESOURCE: self.services}, self.mode, retries=0)
-        worker = replace(self.worker, confirmation=confirmation)
+        worker = replace(self.worker, tools=self.registry.tools, confirmation=confirmation)
         try:
             end = drive.run(worker, Ports(self.store, lambda _: None), None, self._perform)
         except Crash:
@@ -180,15 +183,19 @@ class Rig(People):
             raise StoreError(f"injected: {boundary} was written")
         if strike == "crash after":
             self._crash(None)
-            raise Crash
+            self._die()
         return reply
+
+    def _die(self) -> NoReturn:
+        """The worker's process is gone, at once."""
+        raise Crash
 
     def _before(self, strike: Strike | None, command: Command) -> None:
         """What a strike does instead of a boundary, or before it."""
         match strike:
             case "crash before":
                 self._crash(command)
-                raise Crash
+                self._die()
             case "error":
                 raise StoreError("injected: not written")
             case "conflict":
@@ -301,7 +308,7 @@ class Rig(People):
         except Crash:
             follower.world(*did)
             self._crash(command if undoing else None)
-            raise
+            self._die()
         if not undoing:
             follower.world(*did)
             follower.world(self._reply(outcome, self.jobs[self.job_id].worlds[name]))

@@ -39,6 +39,8 @@ Directed = Literal["lost part", "dies after a part", "dies after the refusal"]
 """What a directed walk forces beside what a random one draws (`walk_direct`)."""
 Seen = Literal["match", "mismatch", "undetermined"]
 """What a verifier answers."""
+Undoing = Literal["", "works", "harmless"]
+"""What a tool says of undoing its effect: nothing; how; how, and that it does no harm where there is none."""
 Contract = tuple[bool, Literal["park", "query", "reexecute", "fail"], Literal["none", "quiet", "fence"]]
 
 TTL: Final = 30.0
@@ -81,7 +83,7 @@ class StepPlan:
     """A step to submit. looks: it records changes, which a verifier looks at; in a job of one step alone.
 
     What follows from the record of a step that a later one has used already is for two models, not for one.
-    undoes: its tool says how its effect is undone.
+    undoes: what its tool says of undoing its effect.
     """
 
     contract: Contract
@@ -90,7 +92,7 @@ class StepPlan:
     result: Json
     looks: Looks | None = None
     max_requeues: int = 0
-    undoes: bool = False
+    undoes: Undoing = ""
 
     @property
     def tool(self) -> str:
@@ -199,10 +201,6 @@ class Services:
         self.behaviours: Iterator[Behaviour | Directed] = iter(())
         self.did: list[str] = []
 
-    def tools(self) -> Iterator[Tool]:
-        """A tool for every contract, and one more that can be undone."""
-        return (self._tool(contract, undoes) for contract in CONTRACTS for undoes in (False, True))
-
     def verify(self, change: StateChange, context: VerifyContext) -> Answer:
         """A verifier's look, as drawn; when nothing is left it finds the world as recorded."""
         match next(self._world(context).looks or iter(()), "match"):
@@ -259,9 +257,11 @@ class Services:
             return "undone"
         raise TimeoutError
 
-    def _tool(self, contract: Contract, undoes: bool) -> Tool:
+    def tool(self, contract: Contract, undoes: Undoing) -> Tool:
+        """The tool with a contract."""
         idempotent, on_unknown, look = contract
-        undo = Compensation(lambda _, context: self._undo(context), quiet_seconds=QUIET)
+        harmless = undoes == "harmless"
+        undo = Compensation(lambda _, context: self._undo(context), quiet_seconds=QUIET, harmless=harmless)
         return Tool(
             tool_name(contract, undoes),
             lambda _, context: self._call(context),
@@ -275,10 +275,10 @@ class Services:
         )
 
 
-def tool_name(contract: Contract, undoes: bool = False) -> str:
+def tool_name(contract: Contract, undoes: Undoing = "") -> str:
     """The name of the tool with a contract."""
     idempotent, on_unknown, look = contract
-    return f"{'idempotent' if idempotent else 'once'}-{on_unknown}-{look}{'-undone' if undoes else ''}"
+    return f"{'idempotent' if idempotent else 'once'}-{on_unknown}-{look}{f'-{undoes}' if undoes else ''}"
 
 
 def declared(contract: Contract) -> dict[str, str]:

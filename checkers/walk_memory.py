@@ -1,0 +1,41 @@
+"""The rig over the store in memory: where many paths are tried of which few are kept (`walks.plan`). What is kept runs on SQLite."""
+
+from pathlib import Path
+
+from ..runtime.memory_store import MemoryStore
+from ..runtime.store import Store
+from .abstraction import StoredJob, of_records
+from .conform_follow import Model
+from .conform_people import Reads
+from .conform_rig import Rig
+
+
+class Held:
+    """Reads a job from a live store's answers."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def read(self, job_id: str) -> StoredJob:
+        """The job as it is now."""
+        store = self._store
+        return of_records(job_id, store.events(job_id), store.ledger(job_id), store.effects(job_id))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class MemoryRig(Rig):
+    """A rig whose store is memory: a worker that is gone leaves it as it is."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(Path(), model)
+
+    def _open(self) -> None:
+        self.store = MemoryStore(lambda: self.clock)
+        self.reader: Reads = Held(self.store)
+
+    def _reopen(self) -> None:
+        """The file is what it was."""
+        if self.job_id:
+            self._observe(self.job_id)

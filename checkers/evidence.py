@@ -218,7 +218,7 @@ class KillRow(Base):
     by: dict[str, int]  # checker -> how many it says no to
     cheapest: dict[str, int]  # checker -> of how many it is the cheapest killer
     met: dict[str, int]  # checker -> how many it was asked about
-    same: int  # equivalent, by exhaustion
+    same: int  # equivalent, by exhaustion or by proof
     safe: int  # equivalent for safety, proved
     gaps: list[str]
     seconds: float  # of all checkers

@@ -65,7 +65,7 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
         met=dict(
             Counter(cell.checker for row in members for cell in row.cells if cell.outcome in ("killed", "survived"))
         ),
-        same=proved(EXHAUSTED),
+        same=proved(EXHAUSTED) + proved(THE_SAME),
         safe=proved(PROVED),
         gaps=[row.name for row in members if row.gap],
         seconds=round(sum(cell.seconds for row in members for cell in row.cells), 3),
@@ -73,8 +73,10 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
 
 
 EXHAUSTED: Final = "exhausted:"
+THE_SAME: Final = "proved the same:"
 PROVED: Final = "proved:"
-"""How the proof of an equivalent mutant begins: the same transitions; or safe, whatever else may differ."""
+"""How the proof of an equivalent mutant begins: the same transitions, in every reachable state, or in every state of the
+invariant, for any number of workers; or safe, whatever else may differ."""
 
 
 def gaps(rows: Iterable[MutantCells]) -> Iterator[MutantCells]:

@@ -31,7 +31,9 @@ from .interleave_stage import planted as interleaved
 from .keys import check as keys_differ
 from .monitor import Monitor
 from .mutate_bugs import BUGS, Bug
+from .mutate_left import diverged_in_check_trace, refused_by_verify_job
 from .mutate_programs import parted
+from .mutate_runs import enumerated, paths_walked, power_failed, workers_walked
 from .prove import prove
 from .prove_encode import Encoding
 from .prove_obligations import strengthen
@@ -40,11 +42,18 @@ from .semantics_cases import SEMANTICS_CASES
 from .semantics_monitor import SemanticsMonitor
 from .substitute import Patch, Plant, planted
 
-CHECKERS: Final = ("crash", "monitor", "program", "walk", "interleave", "keys")
-"""The checkers that run the code: a sweep of crash snapshots; its traces replayed in the model; directed programs, and a random
-walk, of model and code in lockstep; every interleaving of several workers; keys of steps that look alike."""
+CHECKERS: Final = (
+    "keys", "crash", "program", "monitor", "check-trace", "verify-job", "interleave", "enumerate", "paths", "walk",
+    "workers", "power",
+)  # fmt: skip
+"""The checkers that run the code: keys of steps that look alike; a sweep of crash snapshots; directed programs of model and code
+in lockstep; the traces that the sweep leaves, in the model; its stores, as event streams, and as jobs to be verified; every
+interleaving of two workers; the enumeration beside the model; the kept test paths; random walks, of one worker and of several;
+power loss."""
+UNPLANTED: Final = ("check-trace", "verify-job")
+"""Those who judge what the bug has left without it: they plant it themselves."""
 KIND: Final = "hand-written"
-LONGEST: Final = 600.0
+LONGEST: Final = 300.0
 """Seconds after which a check is cut off: the bug has shown nothing by then."""
 SINGLE: Final = Breadth(1)
 SMALLEST: Final = "park-2"
@@ -123,9 +132,15 @@ def _checks(bug: Bug) -> dict[str, Check]:
         every["program"] = parted
     if bug.part != "contract":
         every["monitor"] = lambda: monitored(bug.cases)
+        every["check-trace"] = lambda: diverged_in_check_trace(bug.plant, [SUBJECTS[name] for name in bug.cases])
+        every["verify-job"] = lambda: refused_by_verify_job(bug.plant, [SUBJECTS[name] for name in bug.cases])
     if bug.part == "step":
         every["interleave"] = interleavings
+        every["enumerate"] = enumerated
+        every["paths"] = paths_walked
         every["walk"] = walked
+        every["workers"] = workers_walked
+        every["power"] = power_failed
     elif bug.part == "contract":
         every["walk"] = contracts_walked
     return every
@@ -198,7 +213,8 @@ def apart(checker: str, bug: Bug, check: Check) -> Cell:
     """Run a check with a bug planted, in a process of its own, and no longer than `LONGEST`."""
     started = time.perf_counter()
     ours, theirs = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=_run, args=(theirs, bug.plant, check), daemon=False)
+    plant = nothing if checker in UNPLANTED else bug.plant
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(theirs, plant, check), daemon=False)
     process.start()
     theirs.close()
     try:
@@ -214,6 +230,10 @@ def apart(checker: str, bug: Bug, check: Check) -> Cell:
         words = f"no answer: cut off after {seconds:.0f} s"
         return Cell(checker=checker, outcome="not run", words=words, seconds=seconds)
     return met(checker, said[:MOST_WORDS], bool(said), seconds)
+
+
+def nothing(patch: Patch) -> None:
+    """Nothing is planted."""
 
 
 def met(checker: str, words: str, killed: bool, seconds: float) -> Cell:

@@ -1,0 +1,194 @@
+"""Mutants of a fleet against every way to a verdict on any number of workers, which must agree on each of them (E-TRUST, teeth).
+
+The ways: the proof over the written invariant; the proof over clauses that were found in two workers; workers counted as none,
+one or any number; and the search of two workers, the only one that shows a run. Where any of the others calls a mutant safe and
+the search shows that it is not, one of them is wrong, and the run fails. That a proof fails, or that counting comes to a
+forbidden state, refutes nothing by itself: the mutant is killed, as nobody who reads the verdict takes it for safe.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal
+
+from ..model.fleet import Fleet
+from ..model.properties import Property
+from ..scenarios.fleet_policies import only, searched_fleet
+from .counter import count
+from .evidence import Cell, MutantCells
+from .fleet_search import forbidden, search
+from .invariant_ways import STEP_PROPERTIES, found_in_two
+from .mutate_fleet_prove import Said, ask
+from .mutate_fleet_rows import FleetMutant, generate
+from .proof_subjects import FleetSubject, fleet_subjects
+from .prove_fleet import prove_fleet
+from .prove_fleet_obligations import Obligations
+
+CHECKERS: Final = ("prove", "explore", "count", "found")
+"""The ways, in the order in which they are asked."""
+COUNT_LIMIT: Final = 2_000
+"""States after which counting gives up on a mutant; the original has 406."""
+Way = Literal["safe", "refuted", "not safe", "no answer"]
+"""What a way says. Not safe: the proof fails, or a state that may be none of a run is forbidden."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a fleet's mutants are searched: the fleet of two workers, what is forbidden there, whether its states are reduced,
+    and which of them, one in so many; and by which ways a mutant is judged."""
+
+    searched: Callable[[Fleet], Fleet]
+    properties: Sequence[Property]
+    reduced: bool
+    one_in: int = 1
+    ways: tuple[str, ...] = ("prove", "explore")
+
+
+def _places() -> Mapping[str, Place]:
+    subjects = {each.fleet.name: each for each in fleet_subjects()}
+    plain = {"harmless": "no", "idempotent": "no"}
+    return {
+        "fleet-recorded": Place(lambda fleet: fleet, subjects["fleet-recorded"].properties, False, ways=CHECKERS),
+        "fleet-gate": Place(lambda f: only(f, {"kind": "approval"}), subjects["fleet-gate"].properties, True),
+        "fleet-compensation": Place(lambda f: only(f, plain), subjects["fleet-compensation"].properties, True),
+        "fleet": Place(lambda _: searched_fleet(), STEP_PROPERTIES, True, one_in=20),
+    }
+
+
+FLEETS: Final = ("fleet-recorded", "fleet-gate", "fleet-compensation", "fleet")
+"""The fleets that are mutated, the smallest first."""
+
+
+class FleetBench:
+    """One fleet's ways, ready: what each needs is made when it is first asked. Raises KeyError for a fleet that is none."""
+
+    def __init__(self, name: str) -> None:
+        self.place = _places()[name]
+        self.subject: FleetSubject = next(each for each in fleet_subjects() if each.fleet.name == name)
+        self.fleet = self.subject.fleet
+
+    @cached_property
+    def mutants(self) -> tuple[FleetMutant, ...]:
+        """Its mutants."""
+        return generate(self.fleet)
+
+    @cached_property
+    def written(self) -> Obligations:
+        """The questions over the written invariant. Raises AssertionError where the original is not proved."""
+        if not prove_fleet(*self.subject).holds:
+            raise AssertionError(f"{self.fleet.name}: the original is not proved")
+        return Obligations(*self.subject)
+
+    @cached_property
+    def found(self) -> Obligations:
+        """The questions over what was found in two workers. Raises AssertionError where that proves nothing of the original."""
+        made = found_in_two()
+        if not made.holds:
+            raise AssertionError(f"{self.fleet.name}: nothing was found that proves the original: {made.stuck}")
+        return Obligations(self.fleet, self.subject.properties, (), made.clauses)
+
+    def judge(self, mutants: Sequence[FleetMutant], whole: bool, left_out: str = "") -> Iterator[MutantCells]:
+        """Every mutant's row of the matrix; whole: each is searched, and not one in so many. left_out: a way that is not asked.
+
+        Raises AssertionError where the ways contradict each other.
+        """
+        asked = [way for way in self.place.ways if way != left_out]
+        found = dict(self._found(mutants)) if "found" in asked else {}
+        seldom = [way for way in asked if way != "explore"]
+        number = {mutant.name: n for n, mutant in enumerate(self.mutants)}
+        for mutant, said in ask(self.written, mutants):
+            now = asked if whole or number[mutant.name] % self.place.one_in == 0 else seldom
+            yield self._row(mutant, said, found.get(mutant.name), now)
+
+    def _found(self, mutants: Sequence[FleetMutant]) -> Iterator[tuple[str, Said]]:
+        return ((mutant.name, said) for mutant, said in ask(self.found, mutants, equal=False))
+
+    def _row(self, mutant: FleetMutant, said: Said, found: Said | None, ways: Sequence[str]) -> MutantCells:
+        told = {"prove": _proof(said)}
+        if found is not None:
+            told["found"] = _proof(found)
+        checks = {"explore": self.searched, "count": self.counted}
+        for way, check in checks.items():
+            if way in ways:
+                started = time.perf_counter()
+                verdict, words = check(mutant)
+                told[way] = verdict, words, time.perf_counter() - started
+        agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()})
+        cells = [_cell(way, *told[way]) if way in told else self._missing(way) for way in CHECKERS]
+        safe = told["explore"][0] != "refuted" if "explore" in told else True
+        equivalent = SAME if said.same else "proved: its changed rows keep the invariant" if said.safe and safe else ""
+        return MutantCells(
+            name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, cells=cells,
+            command=f"crashwindow mutants --only '{mutant.name}'",
+        )  # fmt: skip
+
+    def _missing(self, way: str) -> Cell:
+        outcome: Literal["not run", "not applicable"] = "not run" if way in self.place.ways else "not applicable"
+        return Cell(checker=way, outcome=outcome, words="", seconds=0.0)
+
+    def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
+        """The nearest forbidden state of two workers."""
+        place, fleet = self.place, mutant.of(self.place.searched(self.fleet))
+        if fleet.rules == place.searched(self.fleet).rules:
+            return "no answer", "its row is none of the fleet that is searched"
+        fleet = _suspected(fleet) if _unguarded(mutant, self.fleet) else fleet
+        guards = [(p.id, g) for p in place.properties for g in forbidden(fleet, p)]
+        space = search(fleet, reduced=place.reduced, stop=[g for _, g in guards])
+        broken = next(((name, at) for name, g in guards if (at := space.find(g)) is not None), None)
+        if broken is None:
+            return "safe", ""
+        name, at = broken
+        return "refuted", f"{name}, after {len(space.path(at)) - 1} steps of two workers"
+
+    def counted(self, mutant: FleetMutant) -> tuple[Way, str]:
+        """What counting any number of workers comes to."""
+        fleet = mutant.of(self.fleet)
+        made = count(
+            _suspected(fleet) if _unguarded(mutant, self.fleet) else fleet, self.subject.properties, COUNT_LIMIT
+        )
+        if made.broken:
+            return "not safe", f"{made.broken}, in one of {made.states} abstract states"
+        return ("safe", "") if made.safe else ("no answer", f"no answer after {made.states} abstract states")
+
+
+SAME: Final = (
+    "proved the same: in every state of the invariant its rows may fire where the original's may, and lead there, too"
+)
+
+
+def agree(name: str, verdicts: Mapping[str, Way]) -> None:
+    """Nobody may call safe what the search refutes. Raises AssertionError with who does.
+
+    The search looks at two workers alone: what it does not refute, others need not prove.
+    """
+    if verdicts.get("explore") == "refuted":
+        wrong = [way for way, verdict in verdicts.items() if verdict == "safe"]
+        if wrong:
+            raise AssertionError(f"{name}: safe, says {', '.join(wrong)}, and a run of two workers breaks a property")
+
+
+def _proof(said: Said) -> tuple[Way, str, float]:
+    if said.safe:
+        return "safe", "", said.seconds
+    verdict: Way = "not safe" if said.answer == "sat" else "no answer"
+    return verdict, f"stops at {said.fails}: {said.answer}", said.seconds
+
+
+def _cell(way: str, verdict: Way, words: str, seconds: float) -> Cell:
+    outcomes: Mapping[Way, Literal["killed", "survived", "not run"]] = {
+        "safe": "survived", "refuted": "killed", "not safe": "killed", "no answer": "not run",
+    }  # fmt: skip
+    return Cell(checker=way, outcome=outcomes[verdict], words=words, seconds=round(seconds, 4))
+
+
+def _unguarded(mutant: FleetMutant, fleet: Fleet) -> bool:
+    """Whether a protection against who was overtaken is missing."""
+    before = {rule.name: rule for rule in fleet.rules}
+    lost = {n for name, rule in mutant.changed.items() if rule for n in before[name].guards.keys() - rule.guards.keys()}
+    return mutant.kind == "protection dropped" or any("stands_" in n for n in lost)
+
+
+def _suspected(fleet: Fleet) -> Fleet:
+    """The same rows, of which reductions do not take it for granted that every write is fenced (`fleet_search.unstopped`)."""
+    return replace(fleet, policy=replace(fleet.policy, on=fleet.policy.on - {"conditional"}))

@@ -1,0 +1,60 @@
+"""The checkers that enumerate, walk, or let the power fail, before a bug of the step: up to the first thing that is wrong."""
+
+from typing import Final
+
+from ..model.step import build
+from .conform_follow import Model
+from .conform_workers import walk_workers
+from .enumerate_stage import product
+from .power import sweep
+from .power_stage import QUICK as POWER_QUICK
+from .walk_profiles import PROFILES
+from .walks import kept
+
+ENUMERATED: Final = ("fail-2", "warned")
+"""The cases of the enumeration that a bug meets: two workers, and one whose record is confirmed."""
+SEEDS: Final = (1, 2)
+
+
+def enumerated() -> str:
+    """The first step of the code that is no step of the model."""
+    for name in ENUMERATED:
+        try:
+            run = product(name).run()
+        except Exception as error:
+            return f"{name}: the runtime ends with {type(error).__name__}: {error}"
+        if run.parted:
+            return f"{name}: {min(run.parted, key=lambda each: len(each.schedule))}"
+    return ""
+
+
+def paths_walked() -> str:
+    """Where model and runtime part on the first kept test path on which they do."""
+    model = Model(build())
+    for number, program in enumerate(kept(), 1):
+        try:
+            said = program.run(model=model)
+        except Exception as error:
+            said = f"the runtime ends with {type(error).__name__}: {error}"
+        if said:
+            return f"path {number}: {said.partition('. It could')[0]}"
+    return ""
+
+
+def workers_walked() -> str:
+    """What is wrong first in a random walk of several worker threads."""
+    for number in SEEDS:
+        failure = walk_workers(PROFILES["quick"], number).failure
+        if failure is not None:
+            return f"seed {number}: {str(failure.error).partition('. It could')[0]}"
+    return ""
+
+
+def power_failed() -> str:
+    """The first power loss, at the durability that ships, after which something is wrong."""
+    case, mode, bounds, each = POWER_QUICK[0]
+    try:
+        findings = sweep(case, mode, bounds, each).findings
+    except Exception as error:
+        return f"{case}: the runtime ends with {type(error).__name__}: {error}"
+    return f"{findings[0].key}: {findings[0].verdict.problems[0]}" if findings else ""

@@ -7,7 +7,7 @@ Schedules are enumerated elsewhere (`crash`); the walk is for data and for long 
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -22,7 +22,7 @@ from ..runtime.verifier import Mode
 from .abstraction import RAM
 from .conform_follow import Disagreement, Model
 from .conform_rig import Rig, Strike
-from .conform_world import CONTRACTS, Behaviour, Looks, StepPlan, beyond
+from .conform_world import CONTRACTS, Behaviour, Gate, Looks, StepPlan, Undoing, beyond
 from .evidence import Item, Verdict
 from .walk_profiles import BY_NAME, PROFILES, Bounds, WalkProfile, examples_folder
 from .walk_programs import Program, written
@@ -50,22 +50,43 @@ BEHAVIOURS: Final[st.SearchStrategy[list[Behaviour]]] = st.lists(st.sampled_from
 LOOKS: Final[st.SearchStrategy[Looks]] = st.builds(
     Looks,
     st.sampled_from(get_args(Mode)),
-    st.lists(st.sampled_from(["mismatch", "undetermined", "match"]), min_size=1, max_size=2).map(tuple),
+    st.lists(st.sampled_from(["mismatch", "undetermined", "match"]), min_size=1, max_size=3).map(tuple),
+    st.integers(1, 2),
 )
+UNDOINGS: Final[st.SearchStrategy[Undoing]] = st.sampled_from(get_args(Undoing))
 POSITIONS: Final = st.integers(0, MOST_BOUNDARIES - 1)
+INTERRUPTIONS: Final[tuple[Strike, ...]] = ("crash before", "crash after", "cancel", "signal", "time")
 STORE_FAULTS: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
     POSITIONS, st.sampled_from(["lost", "error", "conflict", "stale"]), min_size=1, max_size=3
 )
 
 
-def plans(policy: Policy) -> st.SearchStrategy[list[StepPlan]]:
-    """One or two steps with any contract that the policy considers, any arguments, any result; one step may be verified."""
+def steps(policy: Policy) -> st.SearchStrategy[list[StepPlan]]:
+    """One or two steps with any contract that the policy considers, any arguments, any result."""
     contracts = [contract for contract in CONTRACTS if contract[0] or not policy.tools_idempotent]
-    step = (st.sampled_from(contracts), st.integers(0, 2), JSON, JSON)
-    several = st.lists(st.builds(StepPlan, *step), min_size=1, max_size=2)
+    step = st.builds(StepPlan, st.sampled_from(contracts), st.integers(0, 2), JSON, JSON)
+    return st.lists(step, min_size=1, max_size=2)
+
+
+def plans(policy: Policy) -> st.SearchStrategy[list[StepPlan | Gate]]:
+    """The same; where the policy's machine holds it some wait for a signal, can be undone, are requeued, or, alone, verified."""
+    plain: st.SearchStrategy[list[StepPlan | Gate]] = steps(policy).map(list)
     if not beyond(policy):
-        return several
-    return several | st.builds(StepPlan, *step, LOOKS).map(lambda plan: [plan])
+        return plain
+    wider = st.tuples(steps(policy), st.none() | LOOKS, UNDOINGS, st.sampled_from((0, 2)), st.integers(-1, 2))
+    return plain | wider.map(lambda drawn: widened(*drawn))
+
+
+def widened(
+    plain: list[StepPlan], looks: Looks | None, undoes: Undoing, requeues: int, gate: int
+) -> list[StepPlan | Gate]:
+    """Steps with more: verified where there is one; the first can be undone; a gate in this place, if it is not negative."""
+    alone = looks if len(plain) == 1 else None
+    first = replace(plain[0], looks=alone, undoes=undoes, max_requeues=requeues)
+    nodes: list[StepPlan | Gate] = [first, *plain[1:]]
+    if gate >= 0:
+        nodes.insert(min(gate, len(nodes)), Gate())
+    return nodes
 
 
 class Progress:
@@ -152,9 +173,9 @@ class Walk(RuleBasedStateMachine):
         self.do(self.rig.work, behaviours)
 
     @precondition(lambda self: self.rig.has("open"))
-    @rule(behaviours=BEHAVIOURS, at=POSITIONS, when=st.sampled_from(["crash before", "crash after", "cancel"]))
+    @rule(behaviours=BEHAVIOURS, at=POSITIONS, when=st.sampled_from(INTERRUPTIONS))
     def crash(self, behaviours: list[Behaviour], at: int, when: Strike) -> None:
-        """A worker takes a turn, and at a boundary is killed, or a client cancels."""
+        """A worker takes a turn, and at a boundary is killed, a client speaks, or time passes."""
         self.do(self.rig.work, behaviours, {at: when})
 
     @precondition(lambda self: self.rig.has("open"))
@@ -164,10 +185,10 @@ class Walk(RuleBasedStateMachine):
         self.do(self.rig.work, behaviours, faults)
 
     @precondition(lambda self: self.rig.beyond and self.rig.unsettled() > 0)
-    @rule()
-    def cancel(self) -> None:
-        """A client cancels a job between two turns."""
-        self.do(self.rig.cancel)
+    @rule(what=st.sampled_from(["cancel", "signal", "undo"]))
+    def speak(self, what: str) -> None:
+        """A client cancels a job between two turns, sends it a signal, or asks that a step be undone."""
+        self.do(getattr(self.rig, what))
 
     @precondition(lambda self: self.rig.has("parked"))
     @rule(late_requests_arrive=st.booleans())

@@ -256,8 +256,8 @@ class Follower:
     def _decides(self, rule: Rule) -> bool:
         """Whether the worker can have decided so, unseen, for a step like this one."""
         match rule.name:
-            case "elsewhere: in doubt":  # what a cancel waits for
-                return self.among_others
+            case "elsewhere: in doubt":  # a cancel waits for other steps, and for what undoes this one
+                return self.among_others or bool(self.undoes)
             case "compensation was requested":
                 return self.asked
             case "compensation was requested, harmless":

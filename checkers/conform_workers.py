@@ -20,9 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from ..model.policy import HARDENED
 from ..model.step import build
 from .abstraction import RAM
-from .conform import BEHAVIOURS, EnoughError, Progress, chosen, plans
+from .conform import BEHAVIOURS, EnoughError, Progress, chosen, steps
 from .conform_follow import Disagreement
-from .conform_world import StepPlan
 from .evidence import Item, Verdict
 from .monitor import Monitor
 from .walk_profiles import WalkProfile
@@ -95,8 +94,7 @@ class WorkersWalk(RuleBasedStateMachine):
     @rule(data=st.data())
     def submit(self, data: st.DataObject) -> None:
         """A client submits a job."""
-        steps: list[StepPlan] = data.draw(plans(HARDENED))
-        self.do(self.rig.submit, [StepPlan(s.contract, s.max_retries, s.args, s.result) for s in steps])
+        self.do(self.rig.submit, data.draw(steps(HARDENED)))
 
     @precondition(lambda self: self.rig.jobs)
     @rule(

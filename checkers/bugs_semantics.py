@@ -6,6 +6,7 @@ from typing import Any
 
 from ..runtime import compensation, gate, inputs, llm_step, protocol, turn
 from ..runtime.commands import Acquire, Execute
+from ..runtime.history import Input
 from ..runtime.llm import LlmAnswer
 from ..runtime.outcome import StepResult
 from ..runtime.retry import RetryPolicy
@@ -137,3 +138,25 @@ def input_asked_again(patch: Patch) -> None:
         honest(self, replace(past, inputs=()), *more)
 
     patch.setattr(inputs.Recorder, "__init__", begin)
+
+
+def input_recorded_late(patch: Patch) -> None:
+    """The tool is given the answer first; it becomes durable when the next is asked for, or the call is over."""
+    honest, close = inputs.Recorder.record, inputs.Recorder.close
+    owed: list[tuple[str, Input]] = []
+
+    def settle(self: inputs.Recorder) -> None:
+        while owed:
+            honest(self, *owed.pop(0))
+
+    def record(self: inputs.Recorder, name: str, found: Input) -> Input:
+        settle(self)
+        owed.append((name, found))
+        return found
+
+    def over(self: inputs.Recorder) -> None:
+        settle(self)
+        close(self)
+
+    patch.setattr(inputs.Recorder, "record", record)
+    patch.setattr(inputs.Recorder, "close", over)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from . import bugs_contract, bugs_decide, bugs_semantics, bugs_step
+from . import bugs_contract, bugs_decide, bugs_semantics, bugs_step, bugs_workers
 from .substitute import Plant
 
 
@@ -40,10 +40,11 @@ class Bug:
 PARTS: Final = {
     "bugs_step": "step",
     "bugs_decide": "step",
+    "bugs_workers": "step",
     "bugs_semantics": "beyond the step",
     "bugs_contract": "contract",
 }
-s, d, b, c = bugs_step, bugs_decide, bugs_semantics, bugs_contract
+s, d, b, c, w = bugs_step, bugs_decide, bugs_semantics, bugs_contract, bugs_workers
 BUGS: Final = (
     Bug(s.swapped_writes, "Step.record", "T-ORDER", ("ok-park",)),
     Bug(s.skipped_committed, "Step.record", "P3", ("ok-park",)),
@@ -92,6 +93,9 @@ BUGS: Final = (
     Bug(b.answer_used_otherwise, "LlmStep.recorded", "P12", ("semantics-model",)),
     Bug(b.input_not_recorded, "Recorder.record", "P12", ("semantics-inputs",)),
     Bug(b.input_asked_again, "Recorder.__init__", "P12", ("semantics-inputs",)),
+    Bug(b.input_recorded_late, "Recorder.record", "P12", ("semantics-inputs",)),
+    Bug(w.lease_not_looked_at, "drive.tend", "P1", ("ok-park",)),
+    Bug(w.lost_lease_not_heard, "Hold.current", "P1", ("ok-park",)),
     Bug(c.executor_runs_ahead, "Session.start", "C7", ("contract-worked-example",)),
     Bug(c.resume_not_compared, "write_batch", "C5", ("contract-consent-twice",)),
     Bug(c.answer_before_its_release, "write_batch._checkpoint", "C9", ("contract-worked-example",)),

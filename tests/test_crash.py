@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers import crash, crash_lives
+from crashwindow.checkers.bugs_step import effect_not_stored, execute_before_started, unchecked_started
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_faults import Fault, crashes_of, parse_fault, parse_key
 from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read
@@ -28,10 +29,8 @@ from crashwindow.checkers.crash_turns import submission
 from crashwindow.checkers.crash_witness import Line, Witnessed
 from crashwindow.checkers.crash_zygote import SUBJECTS, Zygote
 from crashwindow.model.policy import HARDENED, Policy
-from crashwindow.runtime import commands, drive, protocol
 from crashwindow.runtime.records import NewEvent
 from crashwindow.runtime.sqlite_store import SqliteStore
-from crashwindow.runtime.store import StoreError
 from crashwindow.runtime.tool import Tool, ToolContext
 from crashwindow.scenarios.policies import POLICIES
 
@@ -321,48 +320,21 @@ def test_policies_that_keep_p1_are_not_accused(policy: str, case: str) -> None:
 
 def test_two_swapped_writes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """B2 after B3, the barrier too late: P14, and the effect is doubled."""
-    attempt = protocol.Step.attempt
-
-    def swapped(self: protocol.Step) -> Any:
-        steps = attempt(self)
-        acquire = next(steps)
-        held = yield acquire
-        started = steps.send(held)
-        ahead = commands.Execute(self.tool, self.node.args, self.context(self.past.attempts + 1))
-        outcome_of_call = yield ahead
-        version = yield started
-        execute = steps.send(version)
-        assert isinstance(execute, commands.Execute)
-        try:
-            command = steps.send(outcome_of_call)
-            while True:
-                command = steps.send((yield command))
-        except StopIteration as stop:
-            return stop.value
-
-    monkeypatch.setattr(protocol.Step, "attempt", swapped)
+    execute_before_started(monkeypatch)
     found = broken(swept("ok-park"))
     assert {"P1", "P14"} <= found["crash:ok-park:execute:after"]
 
 
 def test_an_unchecked_started_event_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that goes on though B2 was refused executes without a barrier: P14, by the key of the store's error."""
-
-    def careless(command: Any, ports: commands.Ports, perform: drive.Perform) -> Any:
-        try:
-            return perform(command, ports)
-        except StoreError:
-            return command.expected + 1 if isinstance(command, commands.Append) else persist(command, ports, perform)
-
-    persist = drive.persist
-    monkeypatch.setattr(drive, "persist", careless)
+    unchecked_started(monkeypatch)
     found = broken(swept("ok-park"))
     assert "P14" in found["crash:ok-park:append_started:error"]
 
 
 def test_a_store_that_forgets_to_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """An effect record that is acknowledged and not written: at rest the records do not agree."""
-    monkeypatch.setattr(SqliteStore, "put_effect", lambda self, record, epoch: None)
+    effect_not_stored(monkeypatch)
     assert broken(swept("ok-park", Breadth(0)))["crash:ok-park:"] == {"P6"}
 
 

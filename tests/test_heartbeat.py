@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crashwindow.runtime import drive
+from crashwindow.checkers.bugs_workers import lease_not_looked_at, lost_lease_not_heard
 from crashwindow.runtime.commands import Command, Execute, Ports, Renew
 from crashwindow.runtime.drive import StoppedError, perform, run
 from crashwindow.runtime.heartbeat import Heartbeat
@@ -121,11 +121,7 @@ def test_a_woken_tool_is_told_nothing_and_nothing_is_recorded(house: House) -> N
 
 def test_without_the_look_a_woken_worker_writes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check above can fail: a driver that only looks before B1 and B3 writes on after waking, in a job that is another's."""
-
-    def careless(lease: Lease, *_: object) -> Lease:
-        return lease
-
-    monkeypatch.setattr(drive, "tend", careless)
+    lease_not_looked_at(monkeypatch)
     house.during = house.overtaken
     with suppress(StoppedError):
         house.run()
@@ -135,7 +131,7 @@ def test_without_the_look_a_woken_worker_writes(house: House, monkeypatch: pytes
 
 def test_a_heartbeat_that_is_not_heard_is_no_protection(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for what the heartbeat has learned: a turn that does not ask its hold goes on writing."""
-    monkeypatch.setattr(Hold, "current", lambda hold: hold.lease)
+    lost_lease_not_heard(monkeypatch)
 
     def lose() -> None:
         house.overtaken()

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from crashwindow.checkers.bugs_semantics import input_asked_again, input_not_recorded, input_recorded_late
 from crashwindow.checkers.crash_faults import parse_fault
+from crashwindow.checkers.substitute import Plant
 from crashwindow.runtime import inputs
 from crashwindow.runtime.canonical import digest
 from crashwindow.runtime.commands import Execute, Ports
 from crashwindow.runtime.drive import StoppedError
 from crashwindow.runtime.effect_log import effect_log
-from crashwindow.runtime.history import Input
-from crashwindow.runtime.inputs import Recorder
 from crashwindow.runtime.job_records import read
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.records import Json
@@ -562,53 +562,12 @@ def test_an_input_that_was_altered_is_found(tmp_path: Path, edit: dict[str, Json
     assert any(words in reason for reason in faults), faults
 
 
-# A mutant.
+# Mutants.
 
 
-def unrecorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """L-RECORD off: the tool is given the answer, and it is not durable."""
-
-    def record(self: Recorder, name: str, found: Input) -> Input:
-        return found
-
-    monkeypatch.setattr(Recorder, "record", record)
-
-
-def late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tool is given the answer first; it becomes durable when the next is asked for, or the call is over."""
-    honest, close = Recorder.record, Recorder.close
-    owed: list[tuple[str, Input]] = []
-
-    def settle(self: Recorder) -> None:
-        while owed:
-            honest(self, *owed.pop(0))
-
-    def record(self: Recorder, name: str, found: Input) -> Input:
-        settle(self)
-        owed.append((name, found))
-        return found
-
-    def over(self: Recorder) -> None:
-        settle(self)
-        close(self)
-
-    monkeypatch.setattr(Recorder, "record", record)
-    monkeypatch.setattr(Recorder, "close", over)
-
-
-def asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """L-INJECT off: a repeat does not look for what is recorded."""
-    honest = Recorder.__init__
-
-    def begin(self: Recorder, past: Any, *more: Any) -> None:
-        honest(self, replace(past, inputs=()), *more)
-
-    monkeypatch.setattr(Recorder, "__init__", begin)
-
-
-@pytest.mark.parametrize("mutate", [unrecorded, late, asked_again])
+@pytest.mark.parametrize("mutate", [input_not_recorded, input_recorded_late, input_asked_again])
 def test_the_rehearsal_finds_a_runtime_that_breaks_the_rule(
-    tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch, mutate: Any
+    tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch, mutate: Plant
 ) -> None:
     """Each rule that is switched off is found by some crash; that the mutant completes when nothing strikes is seen, too."""
     mutate(monkeypatch)

@@ -21,7 +21,7 @@ INTERFACE: Final = (
     InterfaceStep("step: acts while started", ("started",), ("none",), "started", "done"),
     InterfaceStep("step: acts while unknown", ("unknown",), ("none",), "unknown", "done"),
     InterfaceStep("step: ok", ("started", "unknown"), ("done",), "ok", "done"),
-    InterfaceStep("step: no effect", ("started", "unknown"), ("none",), "no_effect", "none"),
+    InterfaceStep("step: no effect", ("started",), ("none",), "no_effect", "none"),
     InterfaceStep("step: unknown, nothing happened yet", ("started",), ("none",), "unknown", "none"),
     InterfaceStep("step: unknown, it happened", ("started",), ("done",), "unknown", "done"),
     InterfaceStep("step: tried again", ("unknown",), ("none",), "started", "none"),
@@ -141,9 +141,10 @@ def _outcome(rows: Rows) -> None:
 
 
 def _doubt(rows: Rows) -> None:
-    """A person's word on an unknown effect; it closes the step as well, so that nothing begins or ends it afterwards."""
-    rows.move("person: it happened", Actor.PERSON, "tool:unknown:happened:graph_runner", sees="step:started|unknown",
+    """A person's word on an unknown effect, once the step's own records are at rest; it closes the step as well, so that nothing
+    begins or ends it afterwards. Before that nobody needs to say: an executor brings the step to rest."""
+    rows.move("person: it happened", Actor.PERSON, "tool:unknown:happened:graph_runner", sees="step:unknown",
               meets="deed:done", writes="step:ok", key="completed", source="C-UNKNOWN; assumption A-PERSON")  # fmt: skip
     rows.move("person: it did not happen", Actor.PERSON, "tool:unknown:did_not_happen:graph_runner",
-              sees="step:none|started|unknown executor:idle", meets="deed:none", writes="step:no_effect", key="resolved",
+              sees="step:unknown executor:idle", meets="deed:none", writes="step:no_effect", key="resolved",
               source="T-QUIET; assumptions A-PERSON, A-QUIET")  # fmt: skip

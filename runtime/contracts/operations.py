@@ -112,8 +112,7 @@ def cancel(ports: ContractPorts, execution_id: str, by: str, perform: Perform = 
     if contract.terminal or contract.status is Status.UNKNOWN:
         remedy = "; resolve it instead" if contract.status is Status.UNKNOWN else ""
         raise ContractError(f"contract {contract.execution_id!r} is {contract.status}: it cannot be cancelled{remedy}")
-    if contract.status is Status.RUNNING and contract.action_type == "ecs_request":
-        raise ContractError(f"contract {contract.execution_id!r} is about to be asked: advance its session first")
+    _check_asked(contract)
     moved = move(contract, "cancel", "graph_runner", error_message="cancelled by a person", metadata={"by": by})
     _write(ports, Batch("", "move", contract.session_id, moves=(moved,)), contract, perform)
     return contract
@@ -159,7 +158,9 @@ def supersede(
     about = {"superseded_by": new.execution_id, "by": by}
     why = f"superseded by {new.execution_id}"
     request = _request_for(ports, contract)
-    old = [contract] if request is None else [contract, request]
+    if request is not None:
+        _check_asked(request)
+    old = [contract] if request is None or request.status is Status.UNKNOWN else [contract, request]
     moves = tuple(move(each, "cancel", "graph_runner", error_message=why, metadata=about) for each in old)
     listed = state.model_copy(update={"pending_executions": (*state.pending_executions, new.execution_id)})
     going = gone_on(listed, {**seen.contracts, new.execution_id: new}, [each.execution_id for each in old])
@@ -228,6 +229,12 @@ def _write(ports: ContractPorts, batch: Batch, contract: ExecutionContract, perf
     content = digest(_BATCH.dump_python(batch, mode="json", by_alias=True))
     name = f"{batch.boundary}:{contract.execution_id}:{contract.version}:{content[:16]}"
     drive.persist(Write(replace(batch, id=name)), ports, perform)
+
+
+def _check_asked(contract: ExecutionContract) -> None:
+    """Refuse what would end a request that is about to be asked: from running it would be unknown (C-UNKNOWN)."""
+    if contract.status is Status.RUNNING and contract.action_type == "ecs_request":
+        raise ContractError(f"contract {contract.execution_id!r} is about to be asked: advance its session first")
 
 
 def _check_person(by: str) -> None:

@@ -53,11 +53,10 @@ def taken(contract: ExecutionContract, answer: GivenAnswer, seen: Snapshot) -> l
     resume = [] if resumed else [move(contract, "resume", "graph_runner", metadata=said)]
     result = answer.data if answer.decision == "data" else "approved"
     moves = [*resume, move(contract, "succeed", "graph_runner", len(resume), result=result, metadata=said)]
-    if contract.defers is not None:
-        deferred = seen.contracts[contract.defers]
-        moves.append(
-            Move(deferred.execution_id, deferred.version, None, "graph_runner", consent=approval(deferred, answer))
-        )
+    deferred = None if contract.defers is None else seen.contracts[contract.defers]
+    if deferred is not None and deferred.status is Status.PENDING:  # what has ended meanwhile is not released
+        consent = approval(deferred, answer)
+        moves.append(Move(deferred.execution_id, deferred.version, None, "graph_runner", consent=consent))
     return moves
 
 

@@ -17,8 +17,9 @@ nothing. So a crash falls between batches, never into one; and the rules of the 
   which the newest one with the same key and action was executed and failed, if that approval covers retries and names the last
   execution that stands; where it does not, or not any more, the store leaves it out, and the contract needs one of its own;
 - a request to a person `defers` a pending tool contract of its session that needs consent, at most one request each. It
-  completes only together with the release of what it defers, and whatever else ends it ends in the same batch what it defers:
-  the store adds that move itself: deny and reject lead to deny, anything else to cancel (C-AHEAD, C-DENY, C-DEFER);
+  succeeds only together with the release of what it defers, if that is pending still, and whatever else ends it ends in the
+  same batch what it defers: the store adds that move itself: deny and reject lead to deny, anything else to cancel (C-AHEAD,
+  C-DENY, C-DEFER);
 - an answer is for the version that waits and for the digest of the action that it would release; the first one wins (`Conflict`);
 - a result comes with a terminal status only, so the two become visible together;
 - each creation and each move appends an `ExecutionStep` to the trace, and to the contract's chain of hashes (C-HISTORY).

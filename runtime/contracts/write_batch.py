@@ -91,7 +91,7 @@ def _answer(rows: Rows, answer: GivenAnswer) -> None:
 
 def _move_all(rows: Rows, moves: tuple[Move, ...], at: float) -> None:
     """Carry out moves and releases, then whatever the end of a request brings about (C-DEFER, C-AHEAD)."""
-    ended: dict[str, ExecutionContract] = {}
+    ended: dict[str, tuple[ExecutionContract, Trigger]] = {}
     released: list[str] = []
     for index, move in enumerate(moves):
         contract = _known(rows, move.execution_id)
@@ -107,16 +107,16 @@ def _move_all(rows: Rows, moves: tuple[Move, ...], at: float) -> None:
         own = [later.trigger for later in moves[index + 1 :] if later.execution_id == move.execution_id]
         after = _move(rows, contract, move, move.trigger, at, parked=own[:1] == ["suspend"])
         if after.terminal:
-            ended[after.execution_id] = after
+            ended[after.execution_id] = after, move.trigger
     for execution_id in released:
         request = rows.request_for(execution_id)
         if request is None or request.execution_id not in ended or request.status is not Status.COMPLETED:
             raise ConsentMissing(
                 f"contract {execution_id!r} is released only in the batch in which the request that defers it completes"
             )
-    for request in ended.values():
+    for request, by in ended.values():
         if request.defers is not None and request.defers not in released:
-            _end_deferred(rows, request, _known(rows, request.defers), at)
+            _end_deferred(rows, request, by, _known(rows, request.defers), at)
 
 
 def _release(rows: Rows, contract: ExecutionContract, move: Move) -> None:
@@ -157,11 +157,11 @@ def _move(
     return after
 
 
-def _end_deferred(rows: Rows, request: ExecutionContract, deferred: ExecutionContract, at: float) -> None:
-    """End what a request deferred that has ended without an approval (C-DENY, C-DEFER)."""
+def _end_deferred(rows: Rows, request: ExecutionContract, by: Trigger, deferred: ExecutionContract, at: float) -> None:
+    """End what a request deferred that has ended without an approval (C-DENY, C-DEFER). by: the trigger that ended it."""
     if deferred.status is not Status.PENDING:
         return
-    if request.status is Status.COMPLETED:
+    if by == "succeed":
         raise ConsentMissing(
             f"contract {request.execution_id!r} completes only with the release of {deferred.execution_id!r}, which it"
             " defers, in the same batch; without an approval, deny or cancel it"

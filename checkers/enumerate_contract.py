@@ -1,0 +1,184 @@
+"""The product of what the contract engine can do with what the contract's machine allows, contract by contract.
+
+The engine's graph is the floor's (`enumerate_contract_floor`): the shipped runner and nodes, the operations of people and clock,
+the rules of the store, in every order within a case's bounds. Beside each state stands, for each tool contract, a set of states
+of its machine (`enumerate_contract_sets`). What is done is read write by write. What no machine allows is a parting.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from ..model.contract import InvalidTransitionError
+from .abstraction import NotAJobError
+from .contract_abstraction import NotAContractError, consent_of
+from .contract_follow import SHARED
+from .enumerate import Parted
+from .enumerate_contract_bench import Place, Shelf
+from .enumerate_contract_case import ContractCase
+from .enumerate_contract_floor import ContractFloor
+from .enumerate_contract_sets import ContractSets, Reading
+from .enumerate_contract_state import Move, Seen, State
+from .enumerate_contract_view import View
+
+MOST: Final = 3
+"""Partings after which an enumeration ends."""
+
+Beside = tuple[tuple[str, int], ...]
+"""Of each tool contract, the number of a set of its machine's states."""
+
+
+class Node(NamedTuple):
+    """A state of the engine, and the machines beside it."""
+
+    state: State
+    beside: Beside
+
+
+@dataclass
+class ContractEnumeration:
+    """What was enumerated: the engine's states and transitions, pairs of a state and sets, seconds; where they part."""
+
+    case: ContractCase
+    states: int = 0
+    transitions: int = 0
+    pairs: int = 0
+    seconds: float = 0.0
+    parted: list[Parted] = field(default_factory=list)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """What is pinned."""
+        return self.states, self.transitions, self.pairs
+
+
+class PartedError(Exception):
+    """No state of a machine stands for what was done: how it was read, what differs, what the machine could have done."""
+
+    def __init__(self, reading: str, difference: str, possible: tuple[str, ...] = ()) -> None:
+        super().__init__(difference)
+        self.reading, self.difference, self.possible = reading, difference, possible
+
+
+class ContractProduct:
+    """The product of a case's graph with the sets of a machine, which may be shared between cases."""
+
+    def __init__(self, case: ContractCase, sets: ContractSets, shelf: Shelf | None = None) -> None:
+        self.case, self.sets = case, sets
+        self.floor = ContractFloor(case, shelf)
+        self.view = View(self.floor.bench)
+        self._states: dict[State, list[Move]] = {}
+        self._read: dict[tuple[Place, Beside, Seen], Beside] = {}
+        opening = Move("before", self.floor.opening, self.floor.first)
+        empty = Node(self.floor.first._replace(place=self.floor.bench.first), ())
+        self.first = Node(self.floor.first, self.beside(empty, opening))
+        self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
+
+    def run(self) -> ContractEnumeration:
+        """Every pair, breadth first, so that a parting's schedule is a shortest; up to a few partings."""
+        clock = time.perf_counter()
+        found = ContractEnumeration(self.case)
+        layer = [self.first]
+        while layer and len(found.parted) < MOST:
+            layer = [after for node in layer for after in self._next(node, found)]
+        found.states, found.pairs = len(self._states), len(self._parents)
+        found.transitions = sum(map(len, self._states.values()))
+        found.seconds = time.perf_counter() - clock
+        return found
+
+    def _next(self, node: Node, found: ContractEnumeration) -> Iterator[Node]:
+        try:
+            moves = self.moves(node.state)
+        except InvalidTransitionError as error:  # a runner's refusals are ContractErrors
+            found.parted.append(Parted(self._schedule(node), "a move that no machine has", str(error), ()))
+            return
+        for move in moves:
+            try:
+                after = Node(move.state, self.beside(node, move))
+            except PartedError as error:
+                schedule = (*self._schedule(node), move.word)
+                found.parted.append(Parted(schedule, error.reading, error.difference, error.possible))
+                continue
+            if after not in self._parents:
+                self._parents[after] = (node, move.word)
+                yield after
+
+    def moves(self, state: State) -> list[Move]:
+        """What the engine can do in a state."""
+        if state not in self._states:
+            self._states[state] = list(self.floor.moves(state))
+        return self._states[state]
+
+    def beside(self, node: Node, move: Move) -> Beside:
+        """The machines after a word, thing by thing. Raises PartedError."""
+        place, beside = node.state.place, node.beside
+        for seen in move.seen:
+            beside = self._followed(place, beside, seen)
+            place = seen.place
+        return beside
+
+    def _followed(self, before: Place, beside: Beside, seen: Seen) -> Beside:
+        if not seen.process and before == seen.place:
+            return beside
+        key = (before, beside, seen)
+        if key not in self._read:
+            try:
+                self._read[key] = tuple(self._each(before, dict(beside), seen))
+            except (NotAContractError, NotAJobError) as error:
+                raise PartedError(seen.boundary, str(error)) from error
+        return self._read[key]
+
+    def _each(self, before: Place, beside: Mapping[str, int], seen: Seen) -> Iterator[tuple[str, int]]:
+        """Each contract's machine after one thing that was done. What supersedes a contract is created with its end (C-BIND)."""
+        number = seen.place.contracts
+        names = self.view.tool_contracts(number)
+        if seen.boundary == "supersede" and not (
+            seen.moves and len(names) > len(self.view.tool_contracts(before.contracts))
+        ):
+            raise PartedError("supersede", "one write cancels a contract and creates another; this is half of it")
+        for name in names:
+            fields = self.view.fields(seen.place, name)
+            known = name in beside
+            at = beside[name] if known else self.sets.start(consent_of(self.view.stored(number), name))
+            last = self.view.fields(before, name) if known else {}
+            others = any(last.get(each) != fields[each] for each in SHARED)
+            roles = self.view.roles(number, name)
+            moves = tuple(f"{roles[it.execution_id]}:{it.before}:{it.trigger}:{it.actor}" for it in seen.moves
+                          if it.execution_id in roles)  # fmt: skip
+            reading = Reading(seen.boundary, moves, seen.process, others, self.case.runners > 1)
+            after = self.sets.move(at, reading, fields)
+            if after is None:
+                told = " then ".join((seen.boundary or seen.process, *moves))
+                raise PartedError(
+                    f"{name}: {told}", self.sets.difference(at, reading, fields), tuple(self.sets.possible(at))
+                )
+            yield name, after
+
+    def _schedule(self, node: Node) -> tuple[str, ...]:
+        words: list[str] = []
+        while (before := self._parents[node]) is not None:
+            node = before[0]
+            words.append(before[1])
+        return tuple(words[::-1])
+
+    def follow(self, words: list[str]) -> Iterator[tuple[str, str]]:
+        """A schedule, word by word: how each is read, or why no machine can follow. ValueError for an impossible word."""
+        node = self.first
+        for place, word in enumerate(words):
+            possible = {move.word: move for move in self.moves(node.state)}
+            if word not in possible:
+                raise ValueError(f"{word!r} is not possible here; possible are {', '.join(possible)}")
+            move = possible[word]
+            try:
+                node = Node(move.state, self.beside(node, move))
+            except PartedError as error:
+                yield word, str(Parted(tuple(words[: place + 1]), error.reading, error.difference, error.possible))
+                return
+            yield word, ", ".join(_told(seen) for seen in move.seen) or "nothing that is kept"
+
+
+def _told(seen: Seen) -> str:
+    """One thing that was done, in words."""
+    moves = " ".join(f"{it.execution_id}:{it.before}:{it.trigger}" for it in seen.moves)
+    return " ".join(filter(None, (seen.boundary, moves, f"({seen.process})" if seen.process else ""))) or "looks"

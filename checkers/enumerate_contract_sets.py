@@ -1,0 +1,142 @@
+"""The contract's machine as an automaton over what the engine is seen to do: numbered sets of states, moves remembered.
+
+A reading is one thing that was done: a boundary with the transitions that it made, and what a process may have come to know or
+lost by it. The machine answers with every path of its rows that this can be: rows that only a process knows of, as far as the
+reading allows them; one row for the write, or several that make its transitions between them; and rows of other contracts with
+the key, where what they share has changed. The durable fields, and what a witness counts, are compared after it.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from ..model.machine import Machine, Rule
+from .contract_follow import OTHER, PLACES, STEP, ContractModel
+from .enumerate_sets import Edge
+
+EXECUTOR: Final = ("recover", "executor: finds it ended", "crash of the executor")
+CALLER: Final = ("caller: conflict", "crash of the caller")
+KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
+    "": (),
+    "loads": EXECUTOR[1:2],
+    "loads to resume": ("caller loads",),
+    "executes": EXECUTOR[:2],
+    "at rest": EXECUTOR,
+    "writes": EXECUTOR[:2],
+    "refused": (*EXECUTOR[1:], *CALLER),
+    "crash": (EXECUTOR[2], CALLER[1]),
+    "ends": (*EXECUTOR[1:], *CALLER),
+}
+"""Rows of which only a process knows, by what it has just done: any of them, or none, may have happened."""
+ANOTHER: Final = "another caller"
+
+Node = tuple[int, int, bool]
+"""A state, how many of the transitions are made, and whether a row was taken that makes none and is seen."""
+
+
+class Reading(NamedTuple):
+    """One thing that the engine did. moves: `role:before:trigger:actor`. others: what other contracts share has changed.
+    several: more than one runner is at work, so whoever resumes may be another than the caller that the machine follows.
+    """
+
+    boundary: str
+    moves: tuple[str, ...]
+    process: str
+    others: bool
+    several: bool
+
+
+class ContractSets:
+    """The sets of the contract's machine, by number. taken: the edges on the paths that were not given up."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.model = machine, ContractModel(machine)
+        self.packing, self.engine = self.model.packing, self.model.engine
+        self.members: list[frozenset[int]] = []
+        self.taken: set[Edge] = set()
+        self._numbers: dict[frozenset[int], int] = {}
+        self._moves: dict[tuple[int, Reading, int], int | None] = {}
+
+    def start(self, consent: str) -> int:
+        """The set before a contract is created."""
+        views = ((self.machine.view(state), state) for state in self.machine.initial_states())
+        return self._number(frozenset(self.packing.pack(state) for view, state in views if view["consent"] == consent))
+
+    def move(self, number: int, reading: Reading, fields: Mapping[str, str]) -> int | None:
+        """The set after something that leaves these fields behind; None where the machine has no such step."""
+        key = number, reading, self.model.code(fields)
+        if key not in self._moves:
+            self._moves[key] = self._move(*key)
+        return self._moves[key]
+
+    def _move(self, number: int, reading: Reading, code: int) -> int | None:
+        reached = self._reached(self.members[number], reading)
+        made = len(reading.moves)
+        last = [node for node in reached if node[1] == made and node[0] & self.model.mask == code]
+        todo, alive = list(last), set(last)
+        single = self.engine.single
+        while todo:
+            for before, index in reached[todo.pop()]:
+                self.taken.add((index, before[0] & single[index][0]))
+                if before not in alive:
+                    alive.add(before)
+                    todo.append(before)
+        return self._number(frozenset(node[0] for node in last)) if last else None
+
+    def _reached(self, states: frozenset[int], reading: Reading) -> dict[Node, list[tuple[Node, int]]]:
+        """Every state that a reading can lead to, and how: the steps into it."""
+        reached: dict[Node, list[tuple[Node, int]]] = {(state, 0, False): [] for state in states}
+        todo = list(reached)
+        while todo:
+            state, made, traced = node = todo.pop()
+            for delta, index in self.engine.steps(state):
+                rule = self.machine.rules[index]
+                silent = self.model.silent(rule)
+                seen = not (silent or rule.emits or rule.name.startswith(OTHER))
+                after = (state ^ delta, made + len(rule.emits), traced or seen)
+                if (
+                    (traced and seen)
+                    or reading.moves[made : after[1]] != rule.emits
+                    or not self._fits(rule, silent, reading)
+                ):
+                    continue
+                if after not in reached:
+                    reached[after] = []
+                    todo.append(after)
+                reached[after].append((node, index))
+        return reached
+
+    def _fits(self, rule: Rule, silent: bool, reading: Reading) -> bool:
+        """Whether a row can be part of what was done."""
+        if silent:
+            return rule.name.startswith(KNOWN[reading.process]) if KNOWN[reading.process] else False
+        if rule.name.startswith(OTHER):
+            return reading.others
+        if rule.name.startswith("step: "):
+            return reading.boundary == STEP
+        if rule.name.startswith(ANOTHER) and not reading.several:
+            return False
+        return rule.boundary in PLACES.get(reading.boundary, (reading.boundary,))
+
+    def _number(self, states: frozenset[int]) -> int:
+        if states not in self._numbers:
+            self._numbers[states] = len(self.members)
+            self.members.append(states)
+        return self._numbers[states]
+
+    # Words.
+
+    def difference(self, number: int, reading: Reading, fields: Mapping[str, str]) -> str:
+        """How what is there differs from the nearest state that the reading, or else the set, leads to."""
+        reached = self._reached(self.members[number], reading)
+        met = {node[0] for node in reached if node[1] == len(reading.moves)} or set(self.members[number])
+        views = [self.machine.view(self.packing.unpack(state)) for state in met]
+        names = self.model.compared
+        told = [" ".join(f"{name}: {fields[name]}≠{view[name]}" for name in names if fields[name] != view[name])
+                for view in views]  # fmt: skip
+        return min(told, key=len) or "its transitions are made otherwise"
+
+    def possible(self, number: int) -> list[str]:
+        """What the machine could have done, by name."""
+        rules = self.machine.rules
+        found = {rules[index].name for state in self.members[number] for _, index in self.engine.steps(state)}
+        return sorted(name for name in found)

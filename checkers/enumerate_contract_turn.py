@@ -1,0 +1,236 @@
+"""What a runner knows: the shipped `GraphRunner`, stopped at the command that it performs next.
+
+As in `interleave_turn`, its state is the list of answers that it was given. A runner forgets: at the beginning of a round it
+loads the session, and what it does follows from that alone, as `runtime.contracts.nodes` says. So turns that load after a write
+of theirs, or after a conflict, are one, whatever they have seen before; a test performs schedules on runners that are never
+stopped and compares. How often it has asked the reasoner is far below `MOST_DECISIONS` here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, cast
+
+from ..runtime.commands import Command, Ports
+from ..runtime.contracts.commands import ContractPorts, Load, Write
+from ..runtime.contracts.runner import GraphRunner
+from ..runtime.contracts.store import Conflict, ContractError, ContractStore, KeyHeld
+from ..runtime.drive import StoppedError
+from ..runtime.records import Lease
+from ..runtime.store import Store, StoreError, VersionConflict
+from .conform_world import TTL
+from .contract_services import Wish
+from .enumerate_contract_case import Entry, Site
+from .interleave_turn import Answer
+
+OVERTAKEN: Final = (Conflict, KeyHeld, VersionConflict)
+"""What makes a runner read the session again."""
+DOWN: Final = Answer("down", None, StoreError("down"))
+"""An answer of a store that stays down: it is given as often as the runner asks."""
+
+
+@dataclass(frozen=True)
+class LetGo:
+    """A runner's turn is over, and drops a lease. It is no command of the core: `GraphRunner.let_go` speaks to the store."""
+
+    lease: Lease
+    boundary: str = "release_lease"
+
+    def perform(self, ports: Ports) -> None:
+        """Nothing to say."""
+        ports.store.release(self.lease)
+
+
+class Knows(NamedTuple):
+    """What is left of a runner's past as a round begins: how many names it took, how often it was overtaken, its leases.
+
+    fresh: nothing of this attempt is done yet, so it looks for strays first.
+    """
+
+    names: int = 0
+    overtaken: int = 0
+    fresh: bool = True
+    lease: Lease | None = None
+    held: tuple[Lease, ...] = ()
+
+
+class Turn(NamedTuple):
+    """A runner's turn so far. before: the turn one answer earlier. command: what comes next; None when the turn is over. at: when
+    the driver went on after the last answer. round: it begins a round, so what came before is forgotten. refused: it ended with
+    an error.
+    """
+
+    owner: int
+    entry: Entry
+    session: str
+    before: int
+    answer: Answer | None
+    at: float
+    command: Command | None
+    knows: Knows
+    round: bool = False
+    refused: bool = False
+
+
+Onward = Callable[[Turn], Answer | None]
+"""The likely answer to a turn's command; None where there is none. It saves runs, and decides nothing."""
+
+
+class _Reached(BaseException):
+    """The answers are used up."""
+
+
+class _Given:
+    """Clock, answers and names of a turn, handed to the runner one after the other. It stands for both stores."""
+
+    def __init__(
+        self, owner: int, given: list[tuple[Answer, float]], started: float, reached: Callable[[Command], Answer]
+    ) -> None:
+        self._given, self._next, self._time, self._reached = given, 0, started, reached
+        self._owner, self.knows, self._down = owner, Knows(), False
+        self.begins = self._forgets = False
+
+    def now(self) -> float:
+        """The time at which the driver went on after the last answer."""
+        return self._time
+
+    def owner(self) -> str:
+        """The next name."""
+        self.knows = Knows(self.knows.names + 1)
+        return f"r{self._owner}.{self.knows.names}"
+
+    def release(self, lease: Lease) -> None:
+        """See Store.release: it is made a command."""
+        self.perform(LetGo(lease), None)
+
+    def perform(self, command: Command, ports: Ports | None) -> Any:
+        """The next answer, however often it has to be given."""
+        if self._down and not isinstance(command, LetGo):
+            return DOWN.given()
+        self.begins = isinstance(command, Load) and (self.knows.fresh or self._forgets)
+        if self._next == len(self._given):
+            answer = self._reached(command)
+        else:
+            answer, self._time = self._given[self._next]
+            self._next += 1
+        self._note(command, answer)
+        return answer.given()
+
+    def _note(self, command: Command, answer: Answer) -> None:
+        """Note what the runner keeps in mind."""
+        self._down = answer is DOWN
+        self._forgets = isinstance(command, Write | Load) and answer.error is None
+        if isinstance(answer.error, OVERTAKEN):
+            self.knows = Knows(self.knows.names, self.knows.overtaken + 1, True, None, self.knows.held)
+        elif isinstance(answer.value, Lease):
+            lease = answer.value
+            others = tuple(each for each in self.knows.held if each.job_id != lease.job_id)
+            self.knows = self.knows._replace(lease=lease, held=(*others, lease), fresh=False)
+        else:
+            self.knows = self.knows._replace(fresh=False)
+
+
+class Turns:
+    """Every turn that was reached, by number."""
+
+    def __init__(self, site: Site, wish: Wish) -> None:
+        self._site, self._wish = site, wish
+        self._reached: dict[tuple[object, ...], int] = {}
+        self._rounds: dict[tuple[object, ...], int] = {}
+        self._turns: list[Turn] = []
+        self.runs = 0
+
+    def __getitem__(self, number: int) -> Turn:
+        return self._turns[number]
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def begin(self, owner: int, entry: Entry, session: str, at: float, onward: Onward) -> int:
+        """A runner's turn before its first command."""
+        return self._reach(owner, entry, session, -1, None, at, onward)
+
+    def told(self, number: int, answer: Answer, at: float, onward: Onward) -> int:
+        """The turn after one more answer."""
+        turn = self._turns[number]
+        return self._reach(turn.owner, turn.entry, turn.session, number, answer, at, onward)
+
+    def looking(self, number: int, at: float, onward: Onward) -> int:
+        """The same turn, if its driver goes on after the last answer at this time instead."""
+        turn = self._turns[number]
+        if turn.at == at or turn.answer is None:
+            return number
+        return self._reach(turn.owner, turn.entry, turn.session, turn.before, turn.answer, at, onward)
+
+    def _reach(
+        self, owner: int, entry: Entry, session: str, before: int, answer: Answer | None, at: float, onward: Onward
+    ) -> int:
+        key = self._key(owner, entry, session, before, answer, at)
+        if key not in self._reached:
+            for turn in self._run(owner, entry, session, before, answer, at, onward):
+                before = self._keep(turn._replace(before=before))
+        return self._reached[key]
+
+    def _key(
+        self, owner: int, entry: Entry, session: str, before: int, answer: Answer | None, at: float
+    ) -> tuple[object, ...]:
+        """A turn; of the clock a driver sees no more than whether its lease is over."""
+        given = answer.value if answer else None
+        lease = given if isinstance(given, Lease) else self._turns[before].knows.lease if before >= 0 else None
+        over = lease is not None and lease.expires_at <= at
+        return owner, entry, session, before, answer.name if answer else "", over
+
+    def _keep(self, turn: Turn) -> int:
+        """The number of a turn that a runner has come to."""
+        key = self._key(turn.owner, turn.entry, turn.session, turn.before, turn.answer, turn.at)
+        if key not in self._reached:
+            self._reached[key] = self._numbered(turn)
+        return self._reached[key]
+
+    def _numbered(self, turn: Turn) -> int:
+        if turn.round:
+            same = (turn.owner, turn.entry, turn.session, turn.knows)
+            if same in self._rounds:
+                return self._rounds[same]
+            self._rounds[same] = len(self._turns)
+        self._turns.append(turn)
+        return len(self._turns) - 1
+
+    def _run(
+        self, owner: int, entry: Entry, session: str, before: int, answer: Answer | None, at: float, onward: Onward
+    ) -> list[Turn]:
+        """Run a runner up to this turn, and on from it by guessed answers: the turn, and those that followed."""
+        self.runs += 1
+        given, first, started = [(answer, at)] if answer else [], before, at
+        while first >= 0 and (turn := self._turns[first]):
+            started = turn.at
+            if turn.answer is not None:
+                given.append((turn.answer, turn.at))
+            first = turn.before
+        reached: list[Turn] = []
+        last = answer
+
+        def come_to(command: Command | None, refused: bool = False) -> None:
+            begins = command is not None and replay.begins
+            reached.append(Turn(owner, entry, session, before, last, at, command, replay.knows, begins, refused))
+
+        def guessed(command: Command) -> Answer:
+            nonlocal last
+            come_to(command)
+            last = onward(reached[-1])
+            if last is None:
+                raise _Reached
+            return last
+
+        replay = _Given(owner, given[::-1], started, guessed)
+        ports = ContractPorts(cast("Store", replay), lambda seconds: None, cast("ContractStore", replay))
+        way, declared, _ = entry.partition(", declared")
+        tools = self._site.declared if declared else self._site.tools
+        runner = GraphRunner(ports, tools, self._wish, replay.perform, replay.owner, TTL)
+        try:
+            (runner.resume if way == "resume" else runner.advance)(session)
+            come_to(None)
+        except _Reached:
+            pass
+        except (ContractError, StoppedError, StoreError):
+            come_to(None, refused=True)
+        return reached

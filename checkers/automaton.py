@@ -80,6 +80,7 @@ class Automaton:
         self.sets: list[frozenset[Config]] = []
         self.numbers: dict[frozenset[Config], int] = {}
         self.starts: dict[tuple[tuple[str, str], ...], int] = {}
+        self.letters: dict[tuple[str | bool | None, ...], Letter] = {}
         self.moves: dict[tuple[int, Letter], int | None] = {}
         self.ends: dict[tuple[int, int, int], bool] = {}
 
@@ -95,8 +96,11 @@ class Automaton:
         return self.starts[key]
 
     def letter(self, event: str | None, own: bool, fields: Mapping[str, str]) -> Letter:
-        """An event, with the fields that follow from the events up to it."""
-        return Letter(event, own, self.code(fields))
+        """An event, with the fields that follow from the events up to it, all of them and always in the same order."""
+        key = event, own, *fields.values()
+        if key not in self.letters:
+            self.letters[key] = Letter(event, own, self.code(fields))
+        return self.letters[key]
 
     def move(self, number: int, letter: Letter) -> int | None:
         """The set after an event, None when no state allows it."""

@@ -52,11 +52,6 @@ def _say(checked: "Checked") -> None:
     print(
         f"  ended: {checked.ended} · compared with ledger and effect store: {checked.compared} · steps followed: {checked.steps}"
     )
-    for each in checked.beyond[:1]:
-        print(
-            f"  not decided: {checked.undecided} steps, which went where the model of a step does not go (docs/check-trace.md);"
-            f" first: job {plain(each.job_id)!r}, {plain(each.about)!r}, {plain(each.divergence.event)}"
-        )
 
 
 def trace(args: argparse.Namespace) -> int:

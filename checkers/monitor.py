@@ -180,10 +180,10 @@ def belongs(event: StoredEvent, before: StoredEvent, step_id: str) -> bool | Non
         return True  # a client's batch
     if event.type == "job_requeued":
         return event.step == step_id or (before.type in ANSWERS and before.step == step_id)
+    if event.type in JOB_CHANGES:  # a compensation's too
+        return (event.step or event.data.get("step")) == step_id
     if event.type == "signal_received" or apart(event):
         return None
-    if event.type in JOB_CHANGES:
-        return (event.step or event.data.get("step")) == step_id
     if event.type in BEGINNING or event.step == step_id:
         return True
     return None

@@ -6,24 +6,21 @@ version are kept, no more, to notice an event behind the end. A job that leaves 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from .automaton import Divergence
 from .monitor import AFTER_THE_END, ENDED, describe
+from .semantics_trace import ENDS
 from .stream_job import Contract, Diverged, Finding, Job
 from .stream_lines import Line, Records, StreamError
 from .stream_step import Positions
-
-BEYOND: Final = 20
-"""Of how many undecided steps the words are kept: finding them costs more than following a hundred jobs."""
 
 
 @dataclass
 class Checked:
     """What became of a stream.
 
-    ended: jobs with a terminal event. compared: jobs whose records are in the stream. steps: of the jobs that did not diverge; of
-    these undecided: those that went where their model does not go. beyond: the first of them, in words.
+    ended: jobs with a terminal event. compared: jobs whose records are in the stream. steps: of the jobs that did not diverge.
     """
 
     jobs: int = 0
@@ -31,15 +28,12 @@ class Checked:
     ended: int = 0
     compared: int = 0
     steps: int = 0
-    undecided: int = 0
     diverged: list[Finding] = field(default_factory=list)
-    beyond: list[Finding] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
-        told = {name: [finding_json(each) for each in getattr(self, name)] for name in ("diverged", "beyond")}
-        counts = {name: getattr(self, name) for name in ("jobs", "events", "ended", "compared", "steps", "undecided")}
-        return {"conforms": not self.diverged, **counts, **told}
+        counts = {name: getattr(self, name) for name in ("jobs", "events", "ended", "compared", "steps")}
+        return {"conforms": not self.diverged, **counts, "diverged": [finding_json(each) for each in self.diverged]}
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
@@ -84,14 +78,13 @@ class StreamChecker:
         version = self.over.get(job_id, 0) if job is None else job.version
         if said.version != version + 1:
             raise out_of_order(line, version)
-        self.checked.events += 1
         if job is None:
             if version:
                 return self._behind_the_end(number, job_id, said)
             job = self._begin(job_id, None)
         try:
             job.take(number, said)
-            if job.status in ENDED:
+            if said.type in ENDS:
                 self._end(job)
         except Diverged as diverged:
             return self._leave(job, diverged.finding)
@@ -123,8 +116,6 @@ class StreamChecker:
         counts.ended += job.status in ENDED
         counts.compared += job.records is not None
         counts.steps += len(job.tracks)
-        counts.undecided += len(job.beyond)
-        counts.beyond += [words() for words in list(job.beyond.values())[: BEYOND - len(counts.beyond)]]
         self._forget(job)
 
     def _leave(self, job: Job, finding: Finding) -> Finding:
@@ -137,10 +128,12 @@ class StreamChecker:
         job.release()
         del self.live[job.job_id]
         self.over[job.job_id] = job.version
+        self.checked.events += job.version
 
     def _behind_the_end(self, number: int, job_id: str, event: Any) -> Finding | None:
         """An event of a job that has ended, or that was told of already."""
         self.over[job_id] = event.version
+        self.checked.events += 1
         if job_id in self.told:
             return None
         self.told.add(job_id)

@@ -4,8 +4,6 @@ What is kept of a job does not grow with its events: for each step of its plan a
 gates and recorded values, and the last event; where a gate or a model's answer needs them, the results of the steps.
 """
 
-import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, NoReturn
@@ -26,7 +24,7 @@ from .abstraction import (
     tells_failure,
 )
 from .automaton import Divergence
-from .monitor import AFTER_THE_END, BEGINNING, ENDED, describe, out_of_place
+from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
 from .semantics_records import compensation_key
 from .semantics_trace import Beside, Subject
@@ -52,7 +50,9 @@ Contract = Callable[[Mapping[str, Json]], Mapping[str, str] | None]
 """The declared contract of a node's tool, as values of the model's configuration fields; None for a tool that nobody knows."""
 OF_THE_JOB: Final = frozenset({*JOB, *BEGINNING, *SAID, "cancel_requested"})
 """The types of events that each step of the job has to hear of."""
-STOPS: Final = ("job_parked", "job_failed")
+NOTHING_BESIDE: Final[Mapping[str, str]] = {}
+SHORT: Final = 300
+"""Shorter than a whole number that is no double: those have 309 digits."""
 
 
 class Finding(NamedTuple):
@@ -85,7 +85,7 @@ class Track:
 
     def __init__(self, step: str, position: Position) -> None:
         self.step, self.position = step, position
-        self.first: bytes | None = None
+        self.first: Json = None
         self.shown = ""
         self.failed = self.undone = False
         self.refused: dict[str, Callable[[], Finding]] = {}
@@ -96,12 +96,14 @@ class Track:
         if shown == self.shown:  # equal for equal values only, and much quicker than canonical JSON
             return SAME
         try:
-            told = hashlib.sha256(canonical(result)).digest()
+            if self.shown:
+                return SAME if canonical(result) == canonical(self.first) else ANOTHER
+            if not meaningful(shown):
+                canonical(result)
         except (ValueError, OverflowError):
             return MEANINGLESS
-        if self.first is None:
-            self.first, self.shown = told, shown
-        return SAME if told == self.first else ANOTHER
+        self.first, self.shown = result, shown
+        return SAME
 
     @property
     def name(self) -> str:
@@ -109,8 +111,16 @@ class Track:
         return "partial" if self.failed else "first"
 
 
+def meaningful(shown: str) -> bool:
+    """Whether what Python shows of a JSON value is enough to know that it has canonical JSON; nothing is said by False.
+
+    It has none where it holds a number that is no double, or half a surrogate pair, which is shown with a backslash.
+    """
+    return len(shown) < SHORT and shown.isascii() and not ("inf" in shown or "nan" in shown or "\\" in shown)
+
+
 class Job:
-    """A live job. beyond: the steps that went where their model does not go, each with what it would have to say."""
+    """A live job."""
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
@@ -120,11 +130,9 @@ class Job:
         self.tracks: dict[str, Track] = {}
         self.idle: set[Track] = set()
         self.readers: Readers | None = None
-        self.rows = _Rows(records)
-        self.undoing = self.undo_asked = False
+        self.rows = _Rows(records) if records else NO_ROWS
+        self.undo_asked = False
         self.undo_keys: set[Json] = set()
-        self.stopped: set[str] = set()
-        self.beyond: dict[str, Callable[[], Finding]] = {}
 
     def take(self, line: int, event: StoredEvent) -> None:
         """The next event. One that is read together with what follows waits for that. Raises Diverged."""
@@ -158,7 +166,6 @@ class Job:
         """Let go of what refers to the job itself, so that it is gone at once, and not when garbage is next looked for."""
         self.tracks.clear()
         self.idle.clear()
-        self.beyond.clear()
 
     def _read(self, line: int, event: StoredEvent, after: StoredEvent | None) -> None:
         """One event, between those beside it."""
@@ -166,25 +173,25 @@ class Job:
         if self.readers is None or before is None:
             self._begin(line, event)
             return
-        step, of_the_job = event.step, event.type in OF_THE_JOB
-        if self.status in ENDED:
-            self._refuse_event(line, event, AFTER_THE_END)
-        if step is not None and step not in self.readers.subject.nodes:
+        kind, step = event.type, event.step
+        of_the_job = kind in OF_THE_JOB
+        own = None if step is None else self.tracks.get(step)
+        if own is None and step is not None and step not in self.readers.subject.nodes:
             self._refuse_event(line, event, f"the plan has no node {step!r}")
         if of_the_job or COMPENSATES in event.data:
             self._note(event)
+        idle = self.idle
         if of_the_job:
             for track in self.tracks.values():
                 self._move(line, track, before, event, after)
-            self.idle.update(self.tracks.values())
+            idle.update(self.tracks.values())
         else:
-            own, idle = self.tracks.get(step or ""), self.idle
-            if event.epoch is not None and idle and (len(idle) > 1 or own not in idle):
+            if idle and event.epoch is not None and (len(idle) > 1 or own not in idle):
                 self._elsewhere(line, event, own)
             if own is not None:
                 self._move(line, own, before, event, after)
                 idle.add(own)
-        if self.readers.every or (event.type == "command_committed" and event.data.get("kind") != "tool"):
+        if self.readers.every or (kind == "command_committed" and event.data.get("kind") != "tool"):
             self._beyond_steps(line, event, after, of_the_job)
 
     def _begin(self, line: int, event: StoredEvent) -> None:
@@ -216,15 +223,10 @@ class Job:
         kind, data = event.type, event.data
         self.status = JOB.get(kind, self.status)
         self.undo_asked = self.undo_asked or kind == "compensation_requested"
-        self.undoing = self.undoing or self.undo_asked
         if COMPENSATES in data:
-            self.undoing = True
             self.undo_keys.add(str(data.get("idempotency_key")))
             if event.step in self.tracks:
                 self.tracks[event.step].undone = True
-        named = self.tracks.get(str(event.step or data.get("step"))) if kind in STOPS else None
-        if named is not None and named.first is not None:
-            self.stopped.add(named.step)
 
     # The models of a step, and of its compensation.
 
@@ -233,11 +235,10 @@ class Job:
     ) -> None:
         """Let a step's followers take an event."""
         result, data = ABSENT, event.data
-        if event.step == track.step:
-            if "result" in data and not apart(event):
-                result = track.compared(data["result"])
-            if "failed" in data:
-                track.failed = track.failed or tells_failure(event)
+        if "result" in data and event.step == track.step and not apart(event):
+            result = track.compared(data["result"])
+        if "failed" in data and event.step == track.step:
+            track.failed = track.failed or tells_failure(event)
         self._go(line, track, symbol_of(track.step, before, event, after, result), event)
 
     def _elsewhere(self, line: int, event: StoredEvent, mine: Track | None) -> None:
@@ -254,8 +255,10 @@ class Job:
             after = position.moves.get(symbol) or self.positions.move(position, symbol)
         except TypeError:
             self._refuse_event(line, event, "its data mean nothing here: they are no plain values")
+        if after is position:
+            return
         track.position = after
-        if len(after.living) < len(position.living):
+        if after.size < position.size:
             for name in position.living.keys() - after.living.keys():
                 track.refused[name] = partial(self._words, line, track.step, position, symbol, name, event)
         if track.refused:
@@ -274,36 +277,31 @@ class Job:
         if UNDO in refused and (self.undo_asked or track.undone):
             raise Diverged(refused[UNDO]())
         if track.name in refused and (track.failed or all(each in refused for each in HYPOTHESES)):
-            self._leaves(track, refused[track.name])
-
-    def _leaves(self, track: Track, words: Callable[[], Finding]) -> None:
-        """A step leaves its model: a divergence, unless the job has gone where that model does not go."""
-        if not self.undoing and self.stopped <= {track.step}:
-            raise Diverged(words())
-        self.beyond.setdefault(track.step, words)
+            raise Diverged(refused[track.name]())
 
     def _end_of(self, track: Track) -> None:
         """A step after the last event of its job."""
-        step, rows = track.step, self.rows
-        ledger, effects = rows.of(step, self.undo_keys)
-        track.failed = track.failed or any(row.failed for row in effects)
+        step, beside = track.step, NOTHING_BESIDE
+        if self.records is not None:
+            beside = self._beside(track)
         if track.name in track.refused:
-            self._leaves(track, track.refused[track.name])
-            return
-        try:
-            told = _told(track) if self.records else None
-            stored = StoredJob(self.job_id, (), ledger, effects)
-            beside = records_state(stored, step, told) if told else {}
-        except (NotAJobError, ValueError) as error:
-            self._leaves(track, partial(self._in_the_end, step, "step", str(error)))
-            return
+            raise Diverged(track.refused[track.name]())
         if found := self.positions.rest(track.position, track.name, beside):
-            self._leaves(track, partial(Finding, None, self.job_id, step, "step", found))
-        undo = track.position.living.get(UNDO)
-        if isinstance(undo, ReaderFollower) and (self.undo_asked or track.undone):
-            found = undo.rest(rows.renamed(step) if self.records else None)
-            if found:
+            raise Diverged(Finding(None, self.job_id, step, "step", found))
+        undo = track.position.living.get(UNDO) if self.undo_asked or track.undone else None
+        if undo is not None:
+            assert isinstance(undo, ReaderFollower)
+            if found := undo.rest(self.rows.renamed(step) if self.records else None):
                 raise Diverged(Finding(None, self.job_id, step, "compensation", found))
+
+    def _beside(self, track: Track) -> Mapping[str, str]:
+        """What ledger and effect store say of a step, in the words of its model. Raises Diverged."""
+        ledger, effects = self.rows.of(track.step, self.undo_keys)
+        track.failed = track.failed or any(row.failed for row in effects)
+        try:
+            return records_state(StoredJob(self.job_id, (), ledger, effects), track.step, _told(track))
+        except (NotAJobError, ValueError) as error:
+            raise Diverged(self._in_the_end(track.step, "step", str(error))) from error
 
     # Beside the steps.
 
@@ -343,14 +341,14 @@ class _Rows:
     """The records of a job, by step."""
 
     def __init__(self, records: Records | None) -> None:
-        self.ledger: dict[str, list[LedgerRow]] = defaultdict(list)
-        self.effects: dict[str, list[EffectRow]] = defaultdict(list)
+        self.ledger: dict[str, list[LedgerRow]] = {}
+        self.effects: dict[str, list[EffectRow]] = {}
         self.undoing: set[str] = set()
         for held in records.ledger if records else ():
-            self.ledger[held.step].append(held)
+            self.ledger.setdefault(held.step, []).append(held)
             self.undoing.add(compensation_key(held.key))
         for effect in records.effects if records else ():
-            self.effects[effect.step].append(effect)
+            self.effects.setdefault(effect.step, []).append(effect)
 
     def first_effects(self) -> list[EffectRow]:
         """The effects of the steps, without those of their compensations."""
@@ -358,10 +356,13 @@ class _Rows:
 
     def of(self, step: str, undo_keys: set[Json]) -> tuple[tuple[LedgerRow, ...], tuple[EffectRow, ...]]:
         """The records of a step, without those of its compensation, whose keys its events name."""
-        ledger = tuple(row for row in self.ledger[step] if row.key not in undo_keys)
-        return ledger, tuple(row for row in self.effects[step] if row.key not in undo_keys)
+        ledger = tuple(row for row in self.ledger.get(step, ()) if row.key not in undo_keys)
+        return ledger, tuple(row for row in self.effects.get(step, ()) if row.key not in undo_keys)
 
     def renamed(self, step: str) -> Beside:
         """All records of a step, as those of the stand-in that the remembered reader speaks of."""
-        ledger = tuple((STEP, row.key, row.status) for row in self.ledger[step])
-        return Beside(ledger, tuple((STEP, row.key, "tool", row.output) for row in self.effects[step]), ())
+        ledger = tuple((STEP, row.key, row.status) for row in self.ledger.get(step, ()))
+        return Beside(ledger, tuple((STEP, row.key, "tool", row.output) for row in self.effects.get(step, ())), ())
+
+
+NO_ROWS: Final = _Rows(None)

@@ -5,6 +5,7 @@ work, and once is enough until it hears again: so that the cost of an event does
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .abstraction import StoredEvent
@@ -53,21 +54,25 @@ class Readers:
         if told and recorded_input(event):
             self._input(event.data["command_id"])
         hears = self.every if of_the_job or nameless else self._hearing(event, told)
-        others = [each for each in self.idle if each not in hears] if event.epoch is not None else []
-        queued = queues(event, after)
-        for follower in (*hears, *others):
+        others: Sequence[ReaderFollower] = ()
+        if event.epoch is not None:
+            self.worked = True
+            if self.idle:
+                others = [each for each in self.idle if each not in hears]
+                self.idle.clear()
+        queued = after is not None and queues(event, after)
+        for follower in (*hears, *others) if others else hears:
             if found := follower.take(event.version - 1, event, queued):
                 return Refused(follower.reader.policy.partition("-")[0], follower.reader.about, found)
-        for follower in others:
-            del self.idle[follower]
-        self.idle.update(dict.fromkeys(hears))
-        self.worked = self.worked or event.epoch is not None
+        if hears:
+            self.idle.update(dict.fromkeys(hears))
         return None
 
-    def _hearing(self, event: StoredEvent, told: bool) -> list[ReaderFollower]:
+    def _hearing(self, event: StoredEvent, told: bool) -> Sequence[ReaderFollower]:
         """Who reads an event of a node: by the node, or by the command that it records."""
-        names = {event.step, event.data["command_id"]} if told else {event.step}
-        return list(dict.fromkeys(each for name in names for each in self.hearing.get(str(name), ())))
+        by_node = self.hearing.get(str(event.step), ())
+        by_command = self.hearing.get(str(event.data["command_id"]), ()) if told else ()
+        return list(dict.fromkeys((*by_node, *by_command))) if by_command else by_node
 
     def _input(self, command: str) -> None:
         """A value that a tool is told: at its first record, before which nothing was said of it, and workers were at work."""

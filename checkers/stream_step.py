@@ -9,7 +9,7 @@ is the answer for every event with that symbol. Results are in it as `same` or `
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final
 
-from ..model.step import build
+from ..model.surroundings import build_around
 from .abstraction import COMPENSATES, Json, StoredEvent
 from .automaton import Divergence, Refusal
 from .monitor import BEGINNING, Follower, Monitor
@@ -22,15 +22,15 @@ PLACES: Final = {"its": STEP, "another": "another step", "none": None}
 SAME, ANOTHER, MEANINGLESS = "same", "another", "meaningless"
 ABSENT: Final = "absent from the data"
 PICKED: Final[Mapping[str, tuple[str, ...]]] = {
-    "node_started": (),
-    "state_changed": (),
-    "state_checkpointed": (),
     "tool_invocation_started": ("attempt",),
     "tool_invocation_finished": ("attempt", "outcome"),
     "command_committed": ("kind",),
+    "invocation_resolved": ("answer",),
+    "compensation_failed": ("outcome",),
+    "node_finished": ("result_type", "reason"),
 }
-"""The data that a symbol holds, by type of event, beside the result; of every other type ALL of these."""
-ALL: Final = ("attempt", "outcome", "answer", "result_type", "reason", "kind")
+"""The data that a symbol holds, by type of event, beside the result: all that any follower reads (tests/test_check_trace.py)."""
+NOTHING: Final = (ABSENT,) * 2
 BEHIND: Final = ("state_changed", "job_requeued", "job_cancelled")
 """Events that are read together with the one before them, ..."""
 AHEAD: Final = ("node_started", *SAID)
@@ -54,22 +54,22 @@ def symbol_of(
     step_id: str, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None, result: str
 ) -> Symbol:
     """An event, between those beside it, as the followers of a step are shown it. result: what its result is, or ABSENT."""
-    kind, data = event.type, event.data
-    whose = place(event.step, step_id)
-    behind = (before.type, place(before.step, step_id)) if before is not None and kind in BEHIND else None
-    ahead = None
-    if after is not None and kind in AHEAD:
+    _, _, kind, step, epoch, data = event
+    whose = "none" if step is None else "its" if step == step_id else "another"
+    behind = ahead = None
+    if kind in BEHIND:
+        behind = (before.type, place(before.step, step_id)) if before is not None else None
+    elif after is not None and kind in AHEAD:
         ahead = after.type, place(after.step, step_id), after.epoch is not None
     named = place(data["step"], step_id) if "step" in data else ABSENT
-    head = kind, whose, event.epoch is not None, behind, ahead, COMPENSATES in data, named, result
-    names = PICKED.get(kind, ALL)
-    return (*head, *[data.get(name, ABSENT) for name in names]) if names else head
+    head = kind, whose, epoch is not None, behind, ahead, COMPENSATES in data, named, result
+    return head + tuple(map(data.get, PICKED[kind], NOTHING)) if kind in PICKED else head
 
 
 def stand_ins(symbol: Symbol) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:
     """The event that a symbol stands for, between stand-ins of those beside it."""
     kind, whose, worker, before, after, undoes, named, result, *picked = symbol
-    names = PICKED.get(str(kind), ALL)
+    names = PICKED.get(str(kind), ())
     data: dict[str, Json] = {name: value for name, value in zip(names, picked, strict=True) if value is not ABSENT}
     data |= {COMPENSATES: True} if undoes else {}
     data |= {"step": PLACES[str(named)]} if named is not ABSENT else {}
@@ -100,10 +100,10 @@ def judge_of(hypothesis: str) -> Callable[[Json], str]:
 class Position:
     """Where a step can be. living: a follower for each hypothesis, and for the compensation, that has not been refused yet."""
 
-    __slots__ = ("ends", "living", "moves")
+    __slots__ = ("ends", "living", "moves", "size")
 
     def __init__(self, living: Mapping[str, Follower | ReaderFollower]) -> None:
-        self.living = living
+        self.living, self.size = living, len(living)
         self.moves: dict[Symbol, Position] = {}
         self.ends: dict[Hashable, Divergence | None] = {}
 
@@ -112,7 +112,7 @@ class Positions:
     """Every position met so far. Keep it for as many jobs as there are."""
 
     def __init__(self) -> None:
-        self.monitor, self.semantics = Monitor(build()), SemanticsMonitor()
+        self.monitor, self.semantics = Monitor(build_around()), SemanticsMonitor()
         self.known: dict[Hashable, Position] = {}
         self.starts: dict[Hashable, Position] = {}
 

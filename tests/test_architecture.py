@@ -78,8 +78,9 @@ LIBRARIES = (
             "runtime/tools*",
             "runtime/verifiers/sql_row.py",
             *RAW_READERS,
+            "checkers/enumerate_sqlite.py",
         ),
-        "stores, tools, a verifier of rows, readers of raw files",
+        "stores, tools, a verifier of rows, readers of raw files, who keeps snapshots of a store",
     ),
     Library(
         "psycopg",
@@ -87,6 +88,7 @@ LIBRARIES = (
         ("runtime/postgres*", "runtime/contracts/postgres*", "checkers/chaos_site.py", "checkers/stream_store.py"),
         "the PostgreSQL store, which no other command loads; and who reads its tables from outside",
     ),
+    Library("msgspec", "msgspec", ("checkers/stream_lines.py",), "recorded streams are long: their lines are parsed by it"),
     Library(
         "httpx",
         "httpx",

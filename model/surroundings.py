@@ -1,0 +1,82 @@
+"""What the rest of a job may do to one of its steps, beside what the step's own machine lets it do.
+
+The machine of a step (`step.build`) lets other steps stop the job before this one begins and after it has ended. A job does more.
+A step whose result is on record stops it again, while a later step is open: the world does not agree with that record, or its
+compensation came to nothing. And a person has an effect undone in a job that waits. Before a job is stopped so, what is known of
+each later step is put on record (B7', U1 to U4): the rows below let go of this step only then.
+
+They are for the trace monitor. What is proved of a step is proved without them. With them all of it holds but two sentences of P6
+about a job at rest, which mean the step that it rests at: here a job may fail with an attempt open that was settled as UNKNOWN,
+and park beside a step that was settled as NO_EFFECT.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from .machine import Actor, Guard, Machine, Rule, guard
+from .policy import HARDENED, Policy
+from .step import LETS_GO, SET, build
+
+NO_RECORD: Final = {"effect": "none", "finished": "none", "committed": "none", "resolved": "none", "node": "none",
+                    "requeue": "none"}  # fmt: skip
+"""Nothing says that the step has had its effect, and its node has not ended."""
+
+
+def build_around(policy: Policy = HARDENED) -> Machine:
+    """The machine of one tool step, in a job of which other steps stop, or are undone, while it is open."""
+    alone = build(policy)
+    return replace(alone, name=f"{alone.name}, others around it", rules=(*alone.rules, *surroundings()))
+
+
+def surroundings() -> list[Rule]:
+    """The rows that the step's own machine does not have."""
+    return [*_settles(), *_stops(), *_people()]
+
+
+def _settles() -> list[Rule]:
+    """B7' of a step that comes later in the plan, by one that is about to stop the job; of an open one its own machine has it."""
+    sees = guard(at="recover", landed="no", **NO_RECORD, open="0", ledger="inflight|unknown")
+    return [
+        Rule("elsewhere: settles what is closed", Actor.WORKER, sees, writes={"ledger": "no_effect"},
+             boundary="ledger_no_effect", source="T-ORDER B7'"),
+    ]  # fmt: skip
+
+
+def _stops() -> list[Rule]:
+    """An earlier step stops the job: its record is not confirmed, or its compensation came to nothing. This one is settled."""
+    here = {"at": "recover", "landed": "no", "job": "open", **NO_RECORD}
+    settled: dict[str, Guard] = {
+        "an attempt is open": guard(**here, open="1|2", ledger="unknown"),
+        "nothing is open": guard(**here, open="0", ledger="no_effect"),
+        "the result is recorded": guard(at="confirm", landed="no", job="open", fresh="no"),
+        "it is undone": guard(at="append_failed", landed="no", job="open", undone="yes"),
+    }
+    # A cancel is honoured by a worker that has read of it, and waits for the outcome of every step.
+    told: dict[str, Guard] = {
+        "nothing is open": guard(told="yes"),
+        "the result is recorded": guard(told="yes"),
+        "it is undone": guard(told="yes", finished=SET),
+    }
+    return [
+        *(_stop(f"parks, {how}", sees, "parked", "job_parked") for how, sees in settled.items()),
+        *(_stop(f"fails, {how}", sees, "failed", "job_failed") for how, sees in settled.items()),
+        *(_stop(f"cancels, {how}", {**settled[how], **sees}, "cancelled", "job_cancelled") for how, sees in told.items()),
+    ]  # fmt: skip
+
+
+def _stop(name: str, sees: Guard, status: str, event: str) -> Rule:
+    writes = {**LETS_GO, "job": status}
+    return Rule(f"elsewhere: {name}", Actor.WORKER, sees, writes=writes, emits=(event,), source="T-CONFIRM, T-COMP")
+
+
+def _people() -> list[Rule]:
+    """What a person says of another step, or of the compensation of this one."""
+
+    def queued(name: str, **sees: str) -> Rule:
+        emits = ("job_requeued",)
+        return Rule(name, Actor.PERSON, guard(at="idle", **sees), writes={"job": "open"}, emits=emits, source="T-COMP")
+
+    return [
+        queued("elsewhere: resolved, whatever is left here", job="parked"),
+        queued("person: has it compensated while the job waits", job="waiting", finished=SET, undone="no"),
+    ]

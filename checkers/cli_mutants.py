@@ -39,11 +39,17 @@ def mutants(args: argparse.Namespace) -> int:
             soft_wrap=True,
         )
         raise
+    code = _said(found, console)
     if args.json:
-        print(json.dumps([row.model_dump() for row in found], indent=1, ensure_ascii=False))
+        print(json.dumps([row.model_dump() for row in survivors_first(found)], indent=1, ensure_ascii=False))
     else:
         console.print(matrix(summed(found)))
-    return _said(found, console)
+    return code
+
+
+def survivors_first(found: Sequence[MutantCells]) -> list[MutantCells]:
+    """The rows: gaps, then what is proved harmless, then what is killed; each in the order in which they came."""
+    return sorted(found, key=lambda row: (not row.gap, row.killed))
 
 
 def _all(profile: str, kept: Kept, console: Console) -> list[MutantCells]:
@@ -90,21 +96,22 @@ def matrix(rows: Sequence[KillRow]) -> Table:
 
 
 def _said(found: Sequence[MutantCells], console: Console) -> int:
-    """The sum, and each gap with the command that shows it again."""
+    """Each gap, with the command that shows it again, and then the sum."""
     left = list(gaps(found))
-    cheapest = Counter(row.killers[0].checker for row in found if row.killed)
-    first = ", ".join(f"{name} {count}" for name, count in cheapest.most_common())
-    harmless = sum(bool(row.equivalent) for row in found)
-    console.print(
-        f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}), {harmless} proved harmless,"
-        f" {len(left)} gaps",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
     for row in left:
         why = GAPS.get(row.name, "not looked into")
         console.print(
             f"GAP {row.name}: {why}\n  {row.command}", style="bold red", markup=False, highlight=False, soft_wrap=True
         )
+    cheapest = Counter(row.killers[0].checker for row in found if row.killed)
+    first = ", ".join(f"{name} {count}" for name, count in cheapest.most_common())
+    harmless = sum(bool(row.equivalent) for row in found)
+    unanswered = sum(cell.outcome == "not run" and bool(cell.words) for row in found for cell in row.cells)
+    console.print(
+        f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}), {harmless} proved harmless,"
+        f" {len(left)} gaps; {unanswered} times a checker gave no answer",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
     return 1 if left else 0
 
 

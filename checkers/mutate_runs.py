@@ -1,10 +1,11 @@
-"""The checkers that enumerate, walk, or let the power fail, before a bug of the step: up to the first thing that is wrong."""
+"""The checkers that enumerate, walk, or let the power fail, before a bug: each up to the first thing that is wrong."""
 
 from typing import Final
 
 from ..model.step import build
 from .conform_follow import Model
 from .conform_workers import walk_workers
+from .contract_coverage import each_attempt
 from .enumerate_stage import product
 from .power import sweep
 from .power_stage import QUICK as POWER_QUICK
@@ -58,3 +59,14 @@ def power_failed() -> str:
     except Exception as error:
         return f"{case}: the runtime ends with {type(error).__name__}: {error}"
     return f"{findings[0].key}: {findings[0].verdict.problems[0]}" if findings else ""
+
+
+def contracts_covered() -> str:
+    """The first move of a contract that the store takes and should refuse, or the other way round."""
+    try:
+        for tried in each_attempt():
+            if tried.wrong:
+                return tried.wrong[0]
+    except Exception as error:
+        return f"the runtime ends with {type(error).__name__}: {error}"
+    return ""

@@ -3,6 +3,7 @@
 A check runs in a process of its own, so that a bug that never ends is cut off, and nothing of it is left.
 """
 
+import logging
 import multiprocessing
 import time
 from collections.abc import Callable, Mapping
@@ -33,7 +34,8 @@ from .monitor import Monitor
 from .mutate_bugs import BUGS, Bug
 from .mutate_left import diverged_in_check_trace, refused_by_verify_job
 from .mutate_programs import parted
-from .mutate_runs import enumerated, paths_walked, power_failed, workers_walked
+from .mutate_runs import contracts_covered, enumerated, paths_walked, power_failed, workers_walked
+from .mutate_woken import went_on
 from .prove import prove
 from .prove_encode import Encoding
 from .prove_obligations import strengthen
@@ -43,13 +45,13 @@ from .semantics_monitor import SemanticsMonitor
 from .substitute import Patch, Plant, planted
 
 CHECKERS: Final = (
-    "keys", "crash", "program", "monitor", "check-trace", "verify-job", "interleave", "enumerate", "paths", "walk",
-    "workers", "power",
+    "keys", "woken", "crash", "program", "monitor", "check-trace", "verify-job", "coverage", "interleave", "enumerate", "paths",
+    "walk", "workers", "power",
 )  # fmt: skip
-"""The checkers that run the code: keys of steps that look alike; a sweep of crash snapshots; directed programs of model and code
-in lockstep; the traces that the sweep leaves, in the model; its stores, as event streams, and as jobs to be verified; every
-interleaving of two workers; the enumeration beside the model; the kept test paths; random walks, of one worker and of several;
-power loss."""
+"""The checkers that run the code: keys of steps that look alike; a worker that is overtaken in its sleep; a sweep of crash
+snapshots; directed programs of model and code in lockstep; the traces that the sweep leaves, in the model; its stores, as event
+streams, and as jobs to be verified; every move of contracts; every interleaving of two workers; the enumeration beside the
+model; the kept test paths; random walks, of one worker and of several; power loss."""
 UNPLANTED: Final = ("check-trace", "verify-job")
 """Those who judge what the bug has left without it: they plant it themselves."""
 KIND: Final = "hand-written"
@@ -127,6 +129,8 @@ def _checks(bug: Bug) -> dict[str, Check]:
     every: dict[str, Check] = {}
     if bug.plant is bugs_decide.key_without_node:
         every["keys"] = lambda: _refuted(keys_differ())
+    if bug.part == "step":
+        every["woken"] = went_on
     every["crash"] = lambda: swept(bug.cases)
     if bug.part == "step":
         every["program"] = parted
@@ -142,6 +146,7 @@ def _checks(bug: Bug) -> dict[str, Check]:
         every["workers"] = workers_walked
         every["power"] = power_failed
     elif bug.part == "contract":
+        every["coverage"] = contracts_covered
         every["walk"] = contracts_walked
     return every
 
@@ -254,6 +259,7 @@ def _run(answer: Connection, plant: Plant, check: Check) -> None:
         plant(patch)
         patch.setattr(conform, "SHRINKS", 0)  # the first program that shows it is as good as the shortest
 
+    logging.disable()  # what a runtime with a bug says of itself is nobody's business
     with planted(quick):
         answer.send(check())
     answer.close()

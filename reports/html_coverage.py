@@ -107,7 +107,7 @@ def _kills(matrix: list[KillRow]) -> Html | None:
             [*kills.cells(k), tag("strong", "; ".join(k.gaps), class_="alarm") if k.gaps else NONE],
             "differs" if k.gaps else None,
         )
-        for k in matrix
+        for k in kills.survivors_first(matrix)
     ]
     return table(kills.caption(matrix), [*heads], rows, "stack") if matrix else None
 

@@ -10,18 +10,21 @@ HEADS: Final = (
     "Subject", "Class of mutants", "Mutants", "Killed", "By, of those asked", "Cheapest killer", "The same", "Safe, proved",
     "Gaps",
 )  # fmt: skip
-"""The columns. *The same*: no reachable state tells the mutant from the original. *Safe, proved*: it keeps the invariant, so
-what differs breaks no property."""
+"""The columns. *The same*: no reachable state tells the mutant from the original, or none of the invariant does. *Safe,
+proved*: it keeps the invariant, so what differs breaks no property."""
 
 
 def caption(kills: Sequence[KillRow]) -> str:
     """The matrix in a line."""
     killed, mutants = sum(k.killed for k in kills), sum(k.mutants for k in kills)
     same, safe, gaps = sum(k.same for k in kills), sum(k.safe for k in kills), sum(len(k.gaps) for k in kills)
-    said = (
-        f"{number(killed)} of {number(mutants)} mutants killed; {number(same)} the same as the original, by exhaustion"
-    )
+    said = f"{number(killed)} of {number(mutants)} mutants killed; {number(same)} the same as the original, exhausted or proved"
     return f"{said}; {number(safe)} safe, by proof; {number(gaps)} gaps"
+
+
+def survivors_first(kills: Sequence[KillRow]) -> list[KillRow]:
+    """The rows, those with a gap before all others."""
+    return sorted(kills, key=lambda kill: not kill.gaps)
 
 
 def cells(kill: KillRow) -> list[str]:

@@ -311,7 +311,10 @@ def _coverage(view: View) -> list[str]:
     mutants = (
         (escape(m.name), escape(m.killed_by) if m.killed_by else "**SURVIVED**", escape(m.words)) for m in run.mutants
     )
-    rows = ((*map(escape, kills.cells(k)), f"**{escape('; '.join(k.gaps))}**" if k.gaps else "none") for k in run.kills)
+    rows = (
+        (*map(escape, kills.cells(k)), f"**{escape('; '.join(k.gaps))}**" if k.gaps else "none")
+        for k in kills.survivors_first(run.kills)
+    )
     matrix = [kills.caption(run.kills), "", *table(kills.HEADS, rows)] if run.kills else []
     machines = (
         (

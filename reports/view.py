@@ -312,7 +312,10 @@ def _run_problems(evidence: RunEvidence) -> Iterator[str]:
         if not mutant.killed_by:
             yield f"mutant {mutant.name}: no checker said no"
     for row in evidence.kills:
-        yield from (f"mutant {name}: no checker said no, and nothing is proved of it" for name in row.gaps)
+        yield from (
+            f"mutant {name}: no checker said no, and nothing is proved of it: crashwindow mutants --only '{name}'"
+            for name in row.gaps
+        )
     for coverage in evidence.contracts:
         yield from (f"contracts on {coverage.store}: {edge} was never taken" for edge in coverage.untaken)
         yield from (f"contracts on {coverage.store}: {words}" for words in coverage.wrong)

@@ -1,0 +1,56 @@
+"""Every stage of `crashwindow verify` as columns of the kill matrix, or why it is none (a test holds this to the stages)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "search": ("explore",),
+    "proof": ("prove",),
+    "table": ("windows",),
+    "keys": ("keys",),
+    "walk": ("lockstep", "program", "walk"),
+    "test_paths": ("paths",),
+    "workers_walk": ("workers",),
+    "contract_search": ("explore",),
+    "contract_proof": ("prove",),
+    "contract_refinement": ("refine",),
+    "contract_walk": ("lockstep", "walk"),
+    "contract_coverage": ("coverage",),
+    "verify_job": ("verify-job",),
+    "semantics_search": ("explore",),
+    "semantics_proof": ("prove",),
+    "fleet_proof": ("prove",),
+    "fleet_search": ("explore",),
+    "invariants": ("found", "count"),
+    "liveness": ("liveness",),
+    "interleavings": ("interleave",),
+    "enumeration": ("enumerate",),
+    "power": ("power",),
+    "crashes": ("crash", "monitor"),
+    "semantics_crashes": ("crash", "monitor"),
+    "contract_crashes": ("crash",),
+}
+"""The columns that speak for a stage; of a model's mutants those of `mutate_model`, of a fleet's `mutate_fleet`, of the runtime's
+`mutate_runtime`."""
+
+BESIDE: Final[Mapping[str, str]] = {
+    "check-trace": "the command of that name",
+    "woken": "what the tests of the heartbeat ask of a worker that wakes, as a check",
+}
+"""Columns that are no stage, and what they are."""
+
+NO_COLUMN: Final[Mapping[str, str]] = {
+    "mutants": "it is the matrix",
+    "canaries": "it plants a fixed few in every run; each has to be found by search and by proof",
+    "contract_canaries": "the same of contracts",
+    "semantics_canaries": "the same of gates, compensations and recorded values",
+    "fleet_canaries": "the same of fences",
+    "health": "it asks whether a proof says something, of the original; a mutant that says nothing more is no better proved",
+    "second": "it puts the questions that `prove` has answered to another solver; what it can find is a wrong answer of Z3",
+    "necessity": "each mechanism that it takes out of the model is a mutant, and its matrix says which property falls",
+    "contract_text": "it reads sentences of the seeds against tables, and runs nothing that a mutant changes",
+    "seed_text": "it tries what the seeds say; its own planted defects, sentence by sentence, are in tests/seed_mutants.py",
+    "scenarios": "saved schedules of the crash campaign and the search, which are columns as a whole",
+    "contract_scenarios": "the same of contracts",
+}
+"""Stages that are no column, and why."""

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +15,12 @@ from rich.table import Column, Table
 from ..runtime.errors import CommandError
 from ..scenarios.paths import keep
 from ..scenarios.schema import FOLDER, Scenario, Walk, load, shipped
+from .conform_follow import EdgeClass
 from .evidence import Item, Verdict
 from .walk_programs import PREFIX, Program, of_key
 
 if TYPE_CHECKING:
+    from .enumerate_sets import Sets
     from .walk_profiles import ProfileName
 
 REGRESSIONS = FOLDER / "regressions.yaml"
@@ -38,34 +41,57 @@ def replay_walk(key: str) -> int:
 
 
 def walks(args: argparse.Namespace) -> int:
-    """The test paths, with what they do not take first; 1 where model and code part."""
+    """The test paths, with what nobody takes first; 1 where model and code part."""
     from .conform import walked
     from .walks import cover, kept, plan
 
     console = Console(stderr=args.json)
     with console.status("") as status:
         if args.plan:
-            keep([each.program.lines for each in plan(status.update)])
+            keep([program.lines for program in plan(status.update)])
         status.update("a random walk, for what it adds")
-        beside = walked("quick", args.seed).model.classes_taken
+        beside = {f"a random walk (seed {args.seed})": walked("quick", args.seed).model.classes_taken}
+        beside["the enumeration"] = enumerated_classes(status.update)
         found = cover(kept(), beside, status.update)
     if args.json:
-        gaps = [{"rule": rule, "why": why, "classes": count} for (rule, why), count in found.gaps.items()]
-        print(json.dumps({**asdict(found), "gaps": gaps, "open": found.open}, indent=2))
+        print(json.dumps({**asdict(found), "gaps": _rows(found.gaps), "elsewhere": _rows(found.elsewhere)}, indent=2))
         return 1 if found.parted else 0
-    table = Table("not taken", Column("classes", justify="right"), "why", box=None)
-    for (rule, why), count in found.gaps.items():
-        table.add_row(escape(rule), str(count), why)
-    console.print(table)
+    for title, table in (("taken by nobody", found.gaps), ("not taken by a path", found.elsewhere)):
+        _show(console, title, table)
+    nodes, edges = found.quotient
+    others = ", ".join(f"{name} takes {number} of these" for name, number in found.beside.items())
     for line in (
-        f"{found.open} of {found.classes} classes of edges are not taken by any path; of these a random walk (seed {args.seed})"
-        f" came to {found.beyond}",
-        f"{found.taken} were taken, for certain, by {found.paths} paths of {found.moves} moves; {found.states} states",
+        f"{found.open} of {found.classes} classes of edges are taken by nobody",
+        f"{found.classes - found.taken} are not taken by any path; {found.behind} of them lie behind others; {others}",
+        f"{found.taken} were taken, for certain, by {found.paths} paths of {found.moves} moves; {found.states} states, whose"
+        f" quotient has {nodes} nodes and {edges} edges",
         f"{len(found.dead)} of {found.rules} rules fire in no reachable state: {', '.join(found.dead)}",
         *found.parted,
     ):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return 1 if found.parted else 0
+
+
+def enumerated_classes(tell: Callable[[str], None]) -> set[EdgeClass]:
+    """What the enumeration takes of the machine of one worker: every case of it (decision 030)."""
+    from .enumerate_case import ALONE, WIDE
+    from .enumerate_stage import enumerated
+
+    kept: dict[int, Sets] = {}
+    for run in enumerated([*ALONE, *WIDE], kept):
+        tell(f"the enumeration, for what it adds: {run.case.name}")
+    return {EdgeClass(*edge) for edge in kept[1].taken}
+
+
+def _rows(gaps: Mapping[tuple[str, str], int]) -> list[dict[str, str | int]]:
+    return [{"rule": rule, "why": why, "classes": count} for (rule, why), count in gaps.items()]
+
+
+def _show(console: Console, title: str, gaps: Mapping[tuple[str, str], int]) -> None:
+    table = Table(title, Column("classes", justify="right"), "why", box=None)
+    for (rule, why), count in gaps.items():
+        table.add_row(escape(rule), str(count), why)
+    console.print(table)
 
 
 def walk(args: argparse.Namespace) -> int:

@@ -84,7 +84,7 @@ class People:
         match why:
             case "confirmation":
                 self._confirm(parked)
-            case "compensation failed":
+            case "compensation failed" if not history.step(step).in_doubt:
                 return self._undo(parked, step)
             case "compensation outcome":
                 self._tell_undone(parked, serve_late)

@@ -9,25 +9,26 @@ model follows the code, and says what was taken.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from ..model.machine import Actor, Rule
 from ..runtime.commands import Command, Execute, Ports, Verify
 from .conform_follow import ELSEWHERE, LOST, PLACE, Follower, Model, decides
-from .conform_rig import Rig, Strike
+from .conform_rig import Strike
 from .conform_world import Behaviour, Directed, Seen, StepPlan
+from .walk_memory import MemoryRig
 from .walk_programs import written
 
 LOOKED: Final[dict[str, Seen]] = {"confirm: match": "match", "confirm: not determined": "undetermined"}
 CANCELS: Final = "client: cancels"
 
 
-class Director(Rig):
+class Director(MemoryRig):
     """A rig whose faults come from a plan: the rules that are still to be taken, one job at a time."""
 
-    def __init__(self, folder: Path, model: Model) -> None:
-        super().__init__(folder, model)
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.steps: list[StepPlan] = []
         self.rules = model.machine.rules
         self.plan: deque[Rule] = deque()
         self.lines: list[str] = []
@@ -45,12 +46,7 @@ class Director(Rig):
     def program(self) -> tuple[str, ...]:
         """What was done, from the beginning; what the verifier found is in the first line."""
         found = tuple(self.seen) or ("match",)
-        steps = [
-            replace(step, looks=replace(step.looks, answers=found))
-            if isinstance(step, StepPlan) and step.looks
-            else step
-            for step in self.steps
-        ]
+        steps = [replace(step, looks=step.looks and replace(step.looks, answers=found)) for step in self.steps]
         return written("submit", (steps,)), *self.lines
 
     def follow_plan(self, rules: Sequence[int]) -> None:

@@ -1,8 +1,8 @@
 """The quotient of a state graph by classes of edges, in networkx: small, where the graph itself is not (decision 032).
 
 States that enable the same classes of edges are one node of the quotient. Of its line graph the nodes are the classes, with an
-arc where one can follow another at once. Every run of the machine is a path of it; not every path of it is a run: it forgets so much
-that one path covers all of it, and is none. So it says where a gap begins, and the search for paths to it goes on in the graph itself.
+arc where one can follow another at once. Every run of the machine is a path of it; not every path of it is a run: it forgets so
+much that one path covers all of it, and is none. So it says where a gap begins; the search for a path to it goes on elsewhere.
 """
 
 from collections.abc import Collection
@@ -28,12 +28,12 @@ class Quotient:
             for state in space.parents
         }
         node = {state: numbers.setdefault(frozenset(edges), len(numbers)) for state, edges in leaving.items()}
-        quotient = nx.MultiDiGraph()
+        quotient: nx.MultiDiGraph[int] = nx.MultiDiGraph()
         for state in space.parents:
             for (delta, _), edge in zip(engine.steps(state), leaving[state], strict=True):
                 quotient.add_edge(node[state], node[state ^ delta], edge)
-        for state in space.machine.initial_states():
-            quotient.add_edge(-1, node[space.packing.pack(state)], START)
+        for initial in space.machine.initial_states():
+            quotient.add_edge(-1, node[space.packing.pack(initial)], START)
         self.nodes, self.edges = len(numbers), quotient.number_of_edges()
         self.lines: nx.DiGraph[EdgeClass] = nx.DiGraph()
         for place in quotient:
@@ -44,6 +44,6 @@ class Quotient:
             )
 
     def next_to(self, taken: Collection[EdgeClass], gap: EdgeClass) -> set[EdgeClass]:
-        """The classes that were taken, or the start, that a gap can follow at once. Where there is none it lies behind other gaps."""
+        """The classes that were taken, or the start, which a gap can follow at once; none, where it lies behind other gaps."""
         before = set(self.lines.predecessors(gap))
         return {edge for edge in before if edge in taken or edge == START}

@@ -1,5 +1,9 @@
-"""The rig over the store in memory: where many paths are tried of which few are kept (`walks.plan`). What is kept runs on SQLite."""
+"""The rig over the store in memory, where many paths are tried of which few are kept (`walks.plan`).
 
+What is kept runs on SQLite.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..runtime.memory_store import MemoryStore
@@ -7,7 +11,8 @@ from ..runtime.store import Store
 from .abstraction import StoredJob, of_records
 from .conform_follow import Model
 from .conform_people import Reads
-from .conform_rig import Rig
+from .conform_rig import Rig, Strike
+from .conform_world import Behaviour, Directed
 
 
 class Held:
@@ -26,10 +31,18 @@ class Held:
 
 
 class MemoryRig(Rig):
-    """A rig whose store is memory: a worker that is gone leaves it as it is."""
+    """A rig whose store is memory: a worker that is gone leaves it as it is. lengths: how many boundaries each turn came to."""
 
     def __init__(self, model: Model) -> None:
+        self.lengths: list[int] = []
         super().__init__(Path(), model)
+
+    def work(self, behaviours: Sequence[Behaviour | Directed] = (), strikes: dict[int, Strike] | None = None) -> str:
+        """A turn, whose length is noted."""
+        try:
+            return super().work(behaviours, strikes)
+        finally:
+            self.lengths.append(self.performed)
 
     def _open(self) -> None:
         self.store = MemoryStore(lambda: self.clock)

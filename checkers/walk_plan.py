@@ -5,22 +5,20 @@ quotient; a path has to take one of each. The plan is greedy: from where a job s
 and on from there. Where the code goes another way, since a choice is not the rig's to make, it is planned anew.
 """
 
-import tempfile
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Final, get_args
 
 from ..model.machine import Actor, Rule, guard
 from ..model.step import normal
 from ..runtime.verifier import Mode
-from .abstraction import RAM
 from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Disagreement, EdgeClass, Model
 from .conform_world import CONTRACTS, Contract, Looks, StepPlan, declared
 from .explore import Space
 from .walk_direct import CANCELS, Director
 from .walk_programs import Program
+from .walk_seek import Walked
 
 LONGEST: Final = 45
 """Rules of one plan: behind that it goes to where no worker has the job."""
@@ -30,7 +28,7 @@ NEVER: Final = (
     "elsewhere: waits", "elsewhere: in doubt", "person: has it compensated", "compensation was requested",
     "a partial effect, compensatable", "confirm: one look of several",
 )  # fmt: skip
-"""How the rules begin that no plan contains: `walk_gaps` says why."""
+"""How the rules begin that no plan contains: variations come to them (`walk_seek`)."""
 MODES: Final[dict[str, Mode]] = {
     "confirm: mismatch, first": "strict",
     "confirm: mismatch, again": "strict",
@@ -168,39 +166,29 @@ class Planner:
         return rule.name != CANCELS or self.idle(state) or self.interrupted(state)
 
 
-@dataclass
-class Walked:
-    """A job that was led along plans. taken: the classes that it took for certain."""
-
-    program: Program
-    taken: set[EdgeClass]
-
-
 def lead(model: Model, setting: Setting, wanted: set[EdgeClass], blocked: set[EdgeClass]) -> Walked | None:
     """Lead one job through as many wanted classes as it comes to; None where no plan is left.
 
     blocked: what was planned under this setting and not taken by the code; it grows. Raises Disagreement with the program.
     """
-    planner = Planner(model, setting)
-    with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
-        rig = Director(Path(folder), model)
-        try:
-            other = setting.other
-            follower = rig.begin(setting.step(), other.step() if other else None, other is not None and other.before)
-            planned = False
-            for _ in range(SEGMENTS):
-                taken = model.classes_of(follower.sure)
-                at_rest = sorted(state for state in follower.states if planner.idle(state))
-                run = planner.plan(at_rest[0], wanted - blocked - taken) if at_rest else []
-                if not run:
-                    break
-                planned = True
-                rig.follow_plan([index for index, _ in run])
-                blocked |= {edge for _, edge in run} & wanted - model.classes_of(follower.sure)
-            if not planned:
-                return None
-            return Walked(Program("step", model.machine.name, rig.program()), model.classes_of(follower.sure))
-        except Disagreement as error:
-            raise Disagreement(f"{error}\n{Program('step', model.machine.name, rig.program()).key}") from error
-        finally:
-            rig.close()
+    planner, rig = Planner(model, setting), Director(model)
+    try:
+        other = setting.other
+        follower = rig.begin(setting.step(), other.step() if other else None, other is not None and other.before)
+        planned = False
+        for _ in range(SEGMENTS):
+            taken = model.classes_of(follower.sure)
+            at_rest = sorted(state for state in follower.states if planner.idle(state))
+            run = planner.plan(at_rest[0], wanted - blocked - taken) if at_rest else []
+            if not run:
+                break
+            planned = True
+            rig.follow_plan([index for index, _ in run])
+            blocked |= {edge for _, edge in run} & wanted - model.classes_of(follower.sure)
+        if not planned:
+            return None
+        return Walked(Program("step", model.machine.name, rig.program()), frozenset(model.classes_of(follower.sure)))
+    except Disagreement as error:
+        raise Disagreement(f"{error}\n{Program('step', model.machine.name, rig.program()).key}") from error
+    finally:
+        rig.close()

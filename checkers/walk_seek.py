@@ -1,6 +1,6 @@
 """The search for test paths to what no plan came to: variations of programs, steered by the quotient of the state graph.
 
-A gap follows some class at once that was taken (`walk_graph`); the shortest program that took it is varied (`walk_vary`). One that
+A gap follows some class at once that was taken (`walk_graph`); the shortest program that took it is varied (`walk_vary`). What
 takes for certain what no program took is kept. Programs run over the store in memory here; what is kept runs on SQLite.
 """
 
@@ -12,15 +12,16 @@ from .conform_follow import Disagreement, EdgeClass, Model
 from .walk_graph import START, Quotient
 from .walk_memory import MemoryRig
 from .walk_programs import Program, parsed
-from .walk_vary import varied
+from .walk_vary import swept, varied
 
 
 @dataclass(frozen=True)
 class Walked:
-    """A program, and the classes that it took for certain."""
+    """A program, and the classes that it took for certain. lengths: how many boundaries each of its turns came to."""
 
     program: Program
     taken: frozenset[EdgeClass]
+    lengths: tuple[int, ...] = ()
 
     @property
     def length(self) -> int:
@@ -39,7 +40,7 @@ def tried(program: Program, model: Model) -> Walked:
         raise Disagreement(f"{error}\n{program.key}") from error
     finally:
         rig.close()
-    return Walked(program, frozenset(model.classes_taken))
+    return Walked(program, frozenset(model.classes_taken), tuple(rig.lengths))
 
 
 class Seeker:
@@ -61,6 +62,13 @@ class Seeker:
             known = self.shortest.get(edge)
             if known is None or walked.length < known.length:
                 self.shortest[edge] = walked
+
+    def sweep(self, walked: Walked) -> None:
+        """A program with a strike at every boundary of its last turns. Raises Disagreement."""
+        for each in swept(walked.program, walked.lengths):
+            if not self.left:
+                return
+            self.note(tried(each, self.model))
 
     def seek(self, tries: int, seed: int, tell: Callable[[str], None]) -> None:
         """So many variations. Raises Disagreement where model and code part."""

@@ -32,7 +32,7 @@ def paths_walked(context: Context) -> Found:
     else:
         found = cover(chosen, tell=context.tell)
         parted, taken = found.parted, found.taken
-        left = {why: sum(n for (_, reason), n in found.gaps.items() if reason == why) for _, why in found.gaps}
+        left = found.left_out
     figures: dict[str, int | float | str] = {
         "never taken": sum(left.values()),
         "classes of edges": CLASSES,
@@ -59,7 +59,7 @@ def paths_walked(context: Context) -> Found:
 
 
 def on_a_server(context: Context, programs: list[Program]) -> list[Item]:
-    """The same on PostgreSQL: some of the paths, and several workers. Nothing, where no server can be had."""
+    """The same on PostgreSQL: every path with a process for each turn, and several workers. Nothing, where there is no server."""
     from .embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
     from .walk_postgres import perform, walked
 
@@ -69,18 +69,23 @@ def on_a_server(context: Context, programs: list[Program]) -> list[Item]:
         context.tell(f"walks: nothing was run on PostgreSQL: {error}")
         return []
     with server:
-        number, wrong = perform(server.url, programs, context.seed, context.tell)
+        done = perform(server.url, programs, context.tell)
         record = walked(server.url, context.seed)
-    if record.failure is not None:
-        wrong.append(str(record.failure.error))
+    wrong = done.wrong if record.failure is None else [*done.wrong, str(record.failure.error)]
     figures: dict[str, int | float | str] = {
-        "paths": number,
+        "paths": done.paths,
+        "taken": done.taken,
+        "processes": done.processes,
+        "killed": done.killed,
         "steps of several workers": record.steps,
         "judged": record.judged,
         "seed": context.seed,
     }
-    said = f"on PostgreSQL {number} test paths and {record.steps} steps of several workers ran as the model runs"
-    verdict = Verdict.REFUTED if wrong else Verdict.TESTED if record.judged else Verdict.ERROR
+    said = (
+        f"on PostgreSQL {done.paths} test paths ran as the model runs, each turn a process of its own ({done.processes}, of which"
+        f" {done.killed} were ended by SIGKILL), and so did {record.steps} steps of several workers"
+    )
+    verdict = Verdict.REFUTED if wrong else Verdict.TESTED if record.judged and done.killed else Verdict.ERROR
     words = f"on PostgreSQL: {wrong[0]}" if wrong else said
     return [Item(checker="walk", verdict=verdict, statement=words, figures=figures, command="crashwindow verify")]
 

@@ -5,8 +5,9 @@ move. Which variation is of use says the model that follows (`walks.plan`): one 
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, Final, get_args
 
 from ..runtime.verifier import Mode
@@ -22,6 +23,12 @@ POSITIONS: Final = 22
 """Boundaries of a turn at which it is struck."""
 MOST_NODES: Final = 3
 MOST_MOVES: Final = 9
+WORK: Final[Move] = ("work", ([], {}))
+SWEEP: Final[tuple[tuple[Strike, Strike | None], ...]] = (
+    ("crash before", None), ("lost", "crash before"), ("cancel", None), ("signal", None),
+)  # fmt: skip
+"""What a sweep does before each boundary, and before the next: the second time it is the one whose answer was lost."""
+TAILS: Final[tuple[list[Move], ...]] = ([WORK], [("cancel", ()), WORK])
 CHANGES: Final = 3
 """Of one variation, at most."""
 
@@ -32,8 +39,30 @@ def varied(program: Program, choice: random.Random) -> Program:
     for _ in range(choice.randint(1, CHANGES)):
         choice.choice(WAYS)(moves, choice)
     if moves[-1][0] != "work":
-        moves.append(("work", ([], {})))
-    return replace(program, lines=tuple(written(name, arguments) for name, arguments in moves[:MOST_MOVES]))
+        moves.append(WORK)
+    return _of(program, moves[:MOST_MOVES])
+
+
+def _of(program: Program, moves: Sequence[Move]) -> Program:
+    return replace(program, lines=tuple(written(name, arguments) for name, arguments in moves))
+
+
+def _given(turn: Move) -> tuple[list[Any], dict[int, Any]]:
+    """What a turn is given: behaviours and strikes."""
+    behaviours, strikes = (*turn[1], [], {})[:2] if len(turn[1]) != 1 else (turn[1][0], {})
+    return list(behaviours), dict(strikes)
+
+
+def swept(program: Program, lengths: Sequence[int]) -> Iterator[Program]:
+    """The program with every strike of `SWEEP` at every boundary of its last two turns; lengths: of its turns."""
+    moves = [parsed(line, "step") for line in program.lines]
+    turns = [place for place, (name, _) in enumerate(moves) if name == "work"]
+    for place, length in list(zip(turns, lengths, strict=True))[-2:]:
+        behaviours, strikes = _given(moves[place])
+        for at, (first, second), tail in product(range(1, length), SWEEP, TAILS):
+            struck = {**strikes, at: first, **({at + 1: second} if second else {})}
+            turn: Move = ("work", (behaviours, dict(sorted(struck.items()))))
+            yield _of(program, [*moves[:place], turn, *tail])
 
 
 def _struck(moves: list[Move], choice: random.Random) -> None:
@@ -118,8 +147,7 @@ def _turn(moves: list[Move], choice: random.Random) -> tuple[int, tuple[list[Any
     if not any(name == "work" for name, _ in moves):
         moves.append(("work", ([], {})))
     place = choice.choice([number for number, (name, _) in enumerate(moves) if name == "work"])
-    behaviours, strikes = (*moves[place][1], [], {})[:2] if len(moves[place][1]) < 2 else moves[place][1]
-    return place, (behaviours, strikes)
+    return place, _given(moves[place])
 
 
 WAYS: Final[tuple[Callable[[list[Move], random.Random], None], ...]] = (

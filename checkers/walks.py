@@ -6,28 +6,37 @@ seed, and the deep profile all. What they take is counted by classes of edges (`
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..model.machine import Rule
 from ..model.policy import HARDENED
 from ..model.step import build
 from ..scenarios.paths import paths
 from .conform_follow import EdgeClass, Model
 from .explore import explore
-from .walk_gaps import reasons
-from .walk_plan import Walked, classes, lead, settings
+from .walk_firsts import FIRSTS
+from .walk_gaps import LEFT, reasons
+from .walk_graph import Quotient
+from .walk_plan import classes, lead, settings
 from .walk_programs import Program
+from .walk_seek import Seeker, Walked, shortened, tried
 
 SAMPLE: Final = 40
 """How many paths a quick run takes."""
+VARIATIONS: Final = 12_000
+"""How many variations of programs a plan tries."""
+SEED: Final = 7
+"""What they are drawn with: a plan of the same machine is the same plan."""
 
 
 @dataclass
 class Coverage:
     """What some paths have taken. gaps: (rule, reason) and how many classes of it nobody took; the first to be read.
 
-    beyond: what of the gaps a random walk came to. parted: where model and code part, each with the key that shows it.
+    elsewhere: the same of what others took; beside: by whom, how many. behind: the gaps that only other gaps lead to.
+    quotient: its nodes and edges. parted: where model and code part, each with the key that shows it.
     """
 
     states: int
@@ -37,14 +46,26 @@ class Coverage:
     paths: int = 0
     moves: int = 0
     taken: int = 0
-    beyond: int = 0
+    behind: int = 0
+    quotient: tuple[int, int] = (0, 0)
     gaps: dict[tuple[str, str], int] = field(default_factory=dict)
+    elsewhere: dict[tuple[str, str], int] = field(default_factory=dict)
+    beside: dict[str, int] = field(default_factory=dict)
     parted: list[str] = field(default_factory=list)
 
     @property
     def open(self) -> int:
-        """How many classes were not taken."""
+        """How many classes nobody has taken."""
         return sum(self.gaps.values())
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many classes the paths do not take, by reason."""
+        found = Counter[str]()
+        for table in (self.gaps, self.elsewhere):
+            for (_, why), number in table.items():
+                found[why] += number
+        return dict(found)
 
 
 def kept() -> list[Program]:
@@ -68,15 +89,18 @@ def perform(programs: Sequence[Program], model: Model, tell: Callable[[str], Non
 
 
 def cover(
-    programs: Sequence[Program], beside: set[EdgeClass] | None = None, tell: Callable[[str], None] = lambda words: None
+    programs: Sequence[Program],
+    beside: Mapping[str, Collection[EdgeClass]] | None = None,
+    tell: Callable[[str], None] = lambda words: None,
 ) -> Coverage:
-    """Run paths, and say what no path takes, and why. beside: what a random walk took of the same machine."""
+    """Run paths, and say what no path takes, and why. beside: what others took of the same machine, by their names."""
     space = explore(build(HARDENED))
     every, model = classes(space), Model(space.machine)
     parted = perform(programs, model, tell)
     taken = model.classes_taken & every
     open_ = every - taken
-    why = reasons(space, open_)
+    by_nobody = open_.difference(*(beside or {}).values())
+    why, quotient = reasons(space, open_), Quotient(space)
     rules = space.machine.rules
     return Coverage(
         states=len(space),
@@ -86,35 +110,52 @@ def cover(
         paths=len(programs),
         moves=sum(len(program.lines) for program in programs),
         taken=len(taken),
-        beyond=len(open_ & (beside or set())),
-        gaps=dict(sorted(Counter((rules[edge.rule].name, why[edge]) for edge in open_).items())),
+        gaps=counted(rules, why, by_nobody),
+        elsewhere=counted(rules, why, open_ - by_nobody),
+        behind=sum(not quotient.next_to(taken, edge) for edge in open_),
+        beside={name: len(open_.intersection(found)) for name, found in (beside or {}).items()},
+        quotient=(quotient.nodes, quotient.edges),
         parted=parted,
     )
 
 
-def plan(tell: Callable[[str], None] = lambda words: None) -> list[Walked]:
-    """Plan all paths anew: jobs led through what nobody took yet, then as few of them as take the same.
+def counted(
+    rules: Sequence[Rule], why: Mapping[EdgeClass, str], gaps: Collection[EdgeClass]
+) -> dict[tuple[str, str], int]:
+    """Gaps by rule and reason: first those without one."""
+    found = Counter((rules[edge.rule].name, why[edge]) for edge in gaps)
+    return dict(sorted(found.items(), key=lambda each: (each[0][1] != LEFT, each[0])))
 
-    Raises Disagreement where model and code part on the way.
+
+def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
+    """All paths anew: jobs led through what nobody took yet; variations, for what no plan comes to; then few that take the same.
+
+    What is kept serves as a beginning. Raises Disagreement where model and code part on the way.
     """
     space = explore(build(HARDENED))
-    model, left, walked = Model(space.machine), classes(space), list[Walked]()
+    every, model = classes(space), Model(space.machine)
+    wanted = {edge for edge, why in reasons(space, every).items() if why == LEFT}
+    seeker = Seeker(model, Quotient(space), wanted, [tried(program, model) for program in kept()])
     for setting in settings():
         blocked: set[EdgeClass] = set()
-        while (found := lead(model, setting, left, blocked)) is not None:
-            if found.taken & left:
-                walked.append(found)
-                left -= found.taken
-        tell(f"{len(walked)} paths, {len(left)} classes left: {setting}")
-    return fewest(walked)
+        while (found := lead(model, setting, seeker.left, blocked)) is not None:
+            seeker.note(found)
+        tell(f"{len(seeker.found)} paths, {len(seeker.left)} classes left: {setting}")
+    for number, first in enumerate(FIRSTS, 1):
+        tell(f"sweep {number} of {len(FIRSTS)}, {len(seeker.left)} classes left")
+        seeker.note(begun := tried(first, model))
+        seeker.sweep(begun)
+    seeker.seek(VARIATIONS, SEED, tell)
+    return few(seeker.found, model)
 
 
-def fewest(walked: Sequence[Walked]) -> list[Walked]:
-    """Few paths that take what all do: each time the one that adds most."""
-    left = set[EdgeClass]().union(*(each.taken for each in walked))
-    chosen: list[Walked] = []
+def few(walked: Sequence[Walked], model: Model) -> list[Program]:
+    """Few paths that take what all do: each time the one that adds most; each without the moves that nothing needs."""
+    left = frozenset[EdgeClass]().union(*(each.taken for each in walked))
+    chosen: list[Program] = []
     while left:
-        best = max(walked, key=lambda each: (len(each.taken & left), -len(each.program.lines)))
-        chosen.append(best)
-        left -= best.taken
+        best = max(walked, key=lambda each: (len(each.taken & left), -each.length))
+        short = shortened(best, best.taken & left, model)
+        chosen.append(short.program)
+        left -= short.taken
     return chosen

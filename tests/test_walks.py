@@ -1,6 +1,9 @@
 """Test paths over the step's state graph: they take what they are said to take, and a planted bug parts them from the model."""
 
+import random
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,21 +11,29 @@ from crashwindow.checkers import walk_stage, walks
 from crashwindow.checkers.bugs_decide import lookup_after_barrier
 from crashwindow.checkers.bugs_step import swapped_writes
 from crashwindow.checkers.conform_follow import Follower, Model
-from crashwindow.checkers.conform_world import declared
+from crashwindow.checkers.conform_world import Gate, declared
+from crashwindow.checkers.edge_reasons import UNSEEN
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.checkers.explore import explore
+from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context
-from crashwindow.checkers.walk_gaps import CLASSES, LEFT, PINNED, UNSEEN, reasons
+from crashwindow.checkers.walk_firsts import FINISHED, STEP, UNDONE, looked_at, program, work
+from crashwindow.checkers.walk_gaps import CLASSES, LEFT, PINNED, reasons
+from crashwindow.checkers.walk_graph import START, Quotient
 from crashwindow.checkers.walk_plan import Planner, Setting, classes, lead
+from crashwindow.checkers.walk_programs import of_key
+from crashwindow.checkers.walk_seek import Seeker, shortened, tried
+from crashwindow.checkers.walk_vary import swept, varied
 from crashwindow.model.machine import Actor
 from crashwindow.model.step import build
 from crashwindow.tests.spaces import narrowed, space_of
 
 FEW = 6
 PATHS, TAKEN = 125, 438
-PARKS = Setting((False, "park", "none"), "strict", 0, 0)
+SETTING = Setting((False, "park", "none"), "strict", 0, 0)
+MODEL = Model(build())
+RULES = [rule.name for rule in MODEL.machine.rules]
 
 
 def test_verify_walks_the_paths_and_the_workers() -> None:
@@ -42,8 +53,8 @@ def test_kept_paths_agree_and_take_something() -> None:
     """Paths that are kept agree with the model, and together they take much: none is an empty program."""
     model = Model(build())
     taken = [0]
-    for program in walks.sample(walks.kept(), 3)[:FEW]:
-        assert not program.run(model=model)
+    for each in walks.sample(walks.kept(), 3)[:FEW]:
+        assert not each.run(model=model)
         taken.append(len(model.classes_taken))
     assert taken == sorted(taken)
     assert taken[-1] > 40
@@ -63,7 +74,7 @@ def test_a_job_is_led_to_what_nobody_took() -> None:
         edge for edge in classes(space_of())
         if rules[edge.rule] in ("append completed (answer lost)", "append completed (found)", "crash before B2 is written")
     }  # fmt: skip
-    found = lead(model, PARKS, wanted, set())
+    found = lead(model, SETTING, wanted, set())
     assert found is not None
     assert {rules[edge.rule] for edge in found.taken & wanted} == {rules[edge.rule] for edge in wanted}
     assert not found.program.run(model=(again := Model(model.machine)))
@@ -73,7 +84,7 @@ def test_a_job_is_led_to_what_nobody_took() -> None:
 def test_what_only_may_have_been_taken_is_not_counted() -> None:
     """A worker dies before it has performed anything behind its fences: which decision it took nobody knows."""
     model = Model(build())
-    follower = Follower(model, declared(PARKS.contract), "step")
+    follower = Follower(model, declared(SETTING.contract), "step")
     for boundary in ("claim", "fence_events", "fence_ledger", "fence_effects"):
         follower.perform(boundary)
     follower.crash()
@@ -99,15 +110,131 @@ def test_a_crash_between_two_commands_is_said_to_be_unseen() -> None:
 def test_a_planner_keeps_to_what_the_rig_can_do() -> None:
     """Late requests and time come between turns, and what a setting does not allow is in no plan."""
     model = Model(space_of().machine)
-    planner = Planner(model, PARKS)
+    planner = Planner(model, SETTING)
     rules = model.machine.rules
     late = {edge for edge in classes(space_of()) if rules[edge.rule].name == "world: late request"}
-    (start, *_) = model.start(declared(PARKS.contract))
+    (start, *_) = model.start(declared(SETTING.contract))
     run = [rules[index].name for index, _ in planner.plan(start, late)]
     assert run.index("world: late request") > max(run.index(name) for name in run if name.startswith("crash"))
     assert not planner.plan(
         start, {edge for edge in classes(space_of()) if rules[edge.rule].name.startswith("elsewhere")}
     )
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    """Of the machine for tools with one contract: a tenth of the whole one's."""
+    return explore(narrowed(build(), idempotent="no", on_unknown="park", look="none"))
+
+
+@pytest.fixture(scope="module")
+def quotient(space: Space) -> Quotient:
+    """Its quotient."""
+    return Quotient(space)
+
+
+def test_the_quotient_says_what_a_gap_follows(space: Space, quotient: Quotient) -> None:
+    """It is small; every class of edges is a node; what nothing that was taken leads to lies behind other gaps."""
+    runs = [tried(program([STEP], work()), MODEL), tried(program([STEP], work(at7="lost", at8="crash before")), MODEL)]
+    taken = frozenset().union(*(run.taken for run in runs))
+    assert taken <= set(quotient.lines)
+    claims = [edge for edge in quotient.lines if RULES[edge.rule] == "claim"]
+    assert START in set.union(*(quotient.next_to([], edge) for edge in claims))
+    (parks, *_) = (edge for edge in quotient.lines if RULES[edge.rule] == "person: accepts the record")
+    assert not quotient.next_to(taken, parks)
+    assert quotient.next_to(quotient.lines, parks)
+    assert quotient.nodes * 10 < len(space)
+
+
+def test_what_nobody_can_tell_is_taken_by_no_path(space: Space) -> None:
+    """The reasons that are worked out and what the code is seen to do have nothing in common: else one of the two is wrong."""
+    told = {edge for edge, why in reasons(space, classes(space)).items() if why != LEFT}
+    swept_through = program([UNDONE], work("partial", "ok"))
+    begun = tried(swept_through, MODEL)
+    taken = frozenset().union(*(tried(each, MODEL).taken for each in [*swept(swept_through, begun.lengths)][:40]))
+    assert len(told) > 50
+    assert len(taken) > 40
+    assert not told & taken
+
+
+@pytest.mark.parametrize(
+    ("nodes", "moves", "rules"),
+    [
+        ([UNDONE], [work("partial", "no effect"), ("answer", False), work()],
+         {"append node failed, compensatable", "compensation failed", "park", "person: has it compensated", "compensate",
+          "0: compensated after a failure"}),
+        ([UNDONE, STEP], [FINISHED, ("undo",), work("ok", "lost answer"), ("answer", False), work()],
+         {"compensation was requested", "0: compensated", "elsewhere: parks, after", "elsewhere: resolved, undone"}),
+        ([STEP, Gate()], [work(at8="signal"), work()], {"append completed", "hears what clients said, append completed"}),
+        ([Gate(), STEP], [work(), ("signal",), work()], {"elsewhere: waits, before", "elsewhere: signalled"}),
+        ([Gate(), STEP], [work(), ("cancel",)], {"client: cancels a waiting job"}),
+        ([STEP], [work("lost answer"), ("cancel",), ("cancel",)], {"client: cancels"}),
+        ([looked_at("strict", "match", "mismatch", changes=2)], [FINISHED, work()],
+         {"confirm: one look of several", "confirm: mismatch, first"}),
+        ([looked_at("warn", "mismatch", "mismatch")], [FINISHED, work(at9="crash before"), ("configure", "strict"), work()],
+         {"append warned", "confirm: mismatch, again"}),
+    ],
+)  # fmt: skip
+def test_the_rig_does_what_may_befall_a_step(
+    nodes: list[Any], moves: list[Any], rules: set[str], tmp_path: Path
+) -> None:
+    """On SQLite as in memory, and each of the model's rules for it is taken for certain."""
+    done = program(nodes, *moves)
+    model = Model(MODEL.machine)
+    assert not done.run(model=model)
+    assert rules <= {RULES[edge.rule] for edge in model.classes_taken}
+    assert tried(done, MODEL).taken == model.classes_taken
+
+
+def test_time_passes_while_a_worker_is_about_to_look(tmp_path: Path) -> None:
+    """An absence that was not final yet is final: the step is executed again instead of being parked."""
+    asks = replace(STEP, contract=(False, "query", "quiet"), max_retries=1)
+    taken = [
+        {
+            RULES[edge.rule]
+            for edge in tried(program([asks], work("dies on the wire"), ("late", False), turn), MODEL).taken
+        }
+        for turn in (work(at5="time"), work())
+    ]
+    assert "query: absent, quiet" in taken[0] - taken[1]
+    assert "query: not yet known" in taken[1] - taken[0]
+
+
+def test_a_search_comes_to_what_is_left(quotient: Quotient) -> None:
+    """A sweep strikes at every boundary; what is kept of it is short."""
+    begun = tried(program([STEP], work()), MODEL)
+    lost = {edge for edge in quotient.lines if RULES[edge.rule] == "checkpoint (answer lost)"}
+    seeker = Seeker(MODEL, quotient, lost, [begun])
+    seeker.sweep(begun)
+    assert not seeker.left
+    (found,) = seeker.found
+    needless = replace(found.program, lines=(*found.program.lines, "rig.signal()"))
+    assert shortened(tried(needless, MODEL), frozenset(lost), MODEL).program == replace(
+        found.program, lines=found.program.lines[:2]
+    )
+
+
+def test_a_search_is_steered_by_what_gaps_follow(quotient: Quotient) -> None:
+    """Variations of a program that took what a gap follows come to it; a search for nothing tries nothing."""
+    begun = [
+        tried(program([STEP], work(at7="crash before")), MODEL),
+        tried(program([STEP], work("lost answer")), MODEL),
+    ]
+    cancel = {edge for edge in quotient.lines if RULES[edge.rule] == "fence events"} - begun[0].taken
+    seeker = Seeker(MODEL, quotient, cancel, begun)
+    seeker.seek(300, 1, lambda words: None)
+    assert not seeker.left
+    seeker.seek(10**9, 1, lambda words: None)
+
+
+def test_variations_are_programs_and_repeat() -> None:
+    """Each differs from what it is made of, is read as a program, and is the same for the same seed."""
+    first = program([STEP], work(at7="lost"), work())
+    made = [[varied(first, random.Random(seed)) for seed in range(40)] for _ in range(2)]
+    assert made[0] == made[1]
+    assert len(set(made[0])) > 30
+    for each in made[0]:
+        assert of_key(each.key) == each
 
 
 @pytest.mark.parametrize("bug", [swapped_writes, lookup_after_barrier])
@@ -126,7 +253,7 @@ def test_the_stage_says_what_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert quick.verdict is Verdict.TESTED
     assert quick.figures["paths"] == 2
     assert int(quick.figures["taken"]) > 20
-    other = walks.Coverage(364_304, CLASSES, 210, (), 125, 688, 437, gaps={("crash", LEFT): 260})
+    other = walks.Coverage(1, CLASSES, 1, (), 1, 1, 1, gaps={("crash", LEFT): CLASSES - 1})
     monkeypatch.setattr(walks, "cover", lambda programs, tell: other)
     monkeypatch.setattr(walk_stage, "on_a_server", lambda context, programs: [])
     deep = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"][0]

@@ -7,7 +7,7 @@ what a rule means, and `tests/test_explore.py` compares the two on every state. 
 crashes: the space is finite because nothing in it counts them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
@@ -36,6 +36,10 @@ class Packing:
         return sum(
             self.codes[f.name][value] << self.shift[f.name] for f, value in zip(self.machine.fields, state, strict=True)
         )
+
+    def some(self, fields: Mapping[str, str]) -> int:
+        """Some fields alone, by name."""
+        return sum(self.codes[name][value] << self.shift[name] for name, value in fields.items())
 
     def unpack(self, packed: int) -> State:
         """The state that an integer stands for."""
@@ -74,9 +78,13 @@ class Engine:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.packing = Packing(machine)
-        self.single: list[Single] = [(self.packing.mask(touched(rule)), {}) for rule in machine.rules]
+        touches = [touched(rule) for rule in machine.rules]
+        self.single: list[Single] = [(self.packing.mask(names), {}) for names in touches]
         fields = machine.by_name
         self.asked = [[fields[name] for name in {*r.guards, *(n for g in r.unless for n in g)}] for r in machine.rules]
+        # A rule leaves all other fields as they are: it is asked what becomes of these alone.
+        parts = [tuple(f for f in machine.fields if f.name in names) for names in touches]
+        self.parts = [replace(machine, fields=part, rules=()) for part in parts]
         self._place()
 
     def _place(self) -> None:
@@ -92,15 +100,18 @@ class Engine:
 
     def _remembered(self, place: Field) -> int:
         """How much there may be to remember if this field is the place: the states of what each group touches."""
-        rules = self.machine.rules
-        groups = [[rule for rule in rules if place.name not in rule.sees]]
-        groups += [[rule for rule in rules if value in rule.sees.get(place.name, ())] for value in place.values]
-        domains = {f.name: len(f.values) for f in self.machine.fields}
-        touches: list[set[str]] = [set().union(*map(touched, group)) - {place.name} for group in groups]
-        return sum(prod(domains[name] for name in names) for names in touches)
+        seen = [rule.sees.get(place.name) for rule in self.machine.rules]
+        groups = [[i for i, values in enumerate(seen) if values is None]]
+        groups += [[i for i, values in enumerate(seen) if values and value in values] for value in place.values]
+        domains = [(self.packing.mask([f.name]), len(f.values)) for f in self.machine.fields if f != place]
+        masks = [self._group(group)[0] for group in groups]
+        return sum(prod(values for field, values in domains if field & mask) for mask in masks)
 
     def _group(self, indices: list[int]) -> Group:
-        return self.packing.mask(n for i in indices for n in touched(self.machine.rules[i])), indices, {}
+        mask = 0
+        for index in indices:
+            mask |= self.single[index][0]
+        return mask, indices, {}
 
     def steps(self, packed: int) -> Iterator[Delta]:
         """Every step from a state, memoised: (delta, index of the rule)."""
@@ -135,8 +146,10 @@ class Engine:
         rule = self.machine.rules[index]
         if not enabled({f.name: f.values[self.packing.code(packed, f.name)] for f in self.asked[index]}, rule):
             return ()
-        after = apply(self.machine, self.machine.view(self.packing.unpack(packed)), rule)
-        return tuple((self.packing.pack(state) ^ packed, index) for state in after)
+        part, mask = self.parts[index], self.single[index][0]
+        view = {f.name: f.values[self.packing.code(packed, f.name)] for f in part.fields}
+        after = (part.view(state) for state in apply(part, view, rule))
+        return tuple(((packed & mask) ^ self.packing.some(fields), index) for fields in after)
 
 
 def touched(rule: Rule) -> set[str]:

@@ -26,6 +26,7 @@ from .traces import PREFIX
 
 Kind = tuple[str, str, str]
 """A kind of tool: idempotent, on_unknown, look."""
+DECLARED: Final = ("idempotent", "on_unknown", "look")
 
 QUICK: Final[tuple[Kind, ...]] = (
     ("no", "fail", "none"), ("no", "query", "quiet"), ("yes", "reexecute", "none"), ("no", "reexecute", "none"),
@@ -49,10 +50,14 @@ class Break:
 
 def narrowed(machine: Machine, kinds: Iterable[Kind]) -> Machine:
     """The machine with some kinds of tools only."""
-    fields = [machine.by_name[name] for name in ("idempotent", "on_unknown", "look")]
-    others = set(product(*(f.values for f in fields))) - set(kinds)
-    ruled_out = tuple(guard(**{f.name: v for f, v in zip(fields, kind, strict=True)}) for kind in sorted(others))
-    return replace(machine, impossible=(*machine.impossible, *ruled_out))
+    idempotent, on_unknown, look = (machine.by_name[name].values for name in DECLARED)
+    others = set(product(idempotent, on_unknown, look)) - set(kinds)
+    return replace(machine, impossible=(*machine.impossible, *map(declared, sorted(others))))
+
+
+def declared(kind: Kind) -> Guard:
+    """The tools of a kind."""
+    return guard(**dict(zip(DECLARED, kind, strict=True)))
 
 
 def broken(space: Space, prop: Property, machine: Machine) -> Break | None:
@@ -78,11 +83,18 @@ def broken(space: Space, prop: Property, machine: Machine) -> Break | None:
 def first(space: Space, guards: Sequence[Guard]) -> tuple[int, Guard] | None:
     """The state nearest to the start in which one of some guards holds, and which one; states that look alike are asked once."""
     mask = space.packing.mask(name for each in guards for name in each)
-    seen: dict[int, int] = {}
-    for state in space.parents:  # breadth first: the nearest come first
-        seen.setdefault(state & mask, state)
     matchers = [(space.packing.matcher(each), each) for each in guards]
-    return next(((state, each) for part, state in seen.items() for match, each in matchers if match(part)), None)
+    broken_by = {
+        part: each
+        for part in {state & mask for state in space.parents}
+        for match, each in reversed(matchers)
+        if match(part)
+    }
+    if not broken_by:
+        return None
+    return next(
+        (state, broken_by[state & mask]) for state in space.parents if state & mask in broken_by
+    )  # breadth first
 
 
 def keyed(machine: Machine, run: list[tuple[str, State]]) -> tuple[str, int]:
@@ -134,8 +146,11 @@ def inapplicable(prop: str, mechanism: str, why: str) -> Need:
 
 def _rests(mechanism: str, machine: Machine, space: Space, profile: str) -> Need:
     """P15: whether every weakly fair run still comes to rest."""
-    if profile == "quick":
-        space = explore(narrowed(machine, ASKED))
+    if profile == "quick":  # what a tool declares is fixed for a run: no step leads out of this part
+        match = space.packing.matcher(declared(ASKED[0]))
+        space = replace(
+            space, machine=narrowed(machine, ASKED), parents={s: p for s, p in space.parents.items() if match(s)}
+        )
     rests = [rest for _, rest in RESTS["hardened"]]
     looked = look(space.parents, moves_of(space.engine, LIVENESS.assumptions), resting(space.packing, rests))
     found = None

@@ -5,7 +5,7 @@ the counts that it saturates at "two or more" are the prover's business.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from ..model.claim_types import PROPERTY_BY_ID, Claim
@@ -18,7 +18,7 @@ from ..model.step import FIELDS
 from ..model.windows import AMBIGUOUS
 from ..scenarios.fleet_policies import FLEET_POLICIES
 from .evidence import Item, Trace, Verdict
-from .explore import Engine, Space, explore, predecessors, reaching, touched
+from .explore import Space, explore, predecessors, reaching, touched
 from .fleet_search import nearest
 from .machines import machine_of
 from .traces import trace_to
@@ -67,25 +67,27 @@ def _check_steps(space: Space, prop: Property) -> Violation | None:
     Only rules that write what is to stay can break it, and what they do depends on the fields that they touch: of the states
     that agree in those the nearest one speaks for all.
     """
-    packing, fields = space.packing, space.machine.by_name
+    packing, fields, rules = space.packing, space.machine.by_name, space.machine.rules
     durable = [f.name for f in space.machine.fields if f.scope is Scope.DURABLE]
     kept = {*prop.grows, *(durable if prop.absorbing else ())}
-    machine = replace(space.machine, rules=tuple(rule for rule in space.machine.rules if kept & rule.writes.keys()))
-    looked_at = {*kept, *(name for g in prop.absorbing for name in g), *(n for r in machine.rules for n in touched(r))}
+    writes = [bool(kept & rule.writes.keys()) for rule in rules]
+    writing = (rule for rule, it in zip(rules, writes, strict=True) if it)
+    looked_at = {*kept, *(name for g in prop.absorbing for name in g), *(n for r in writing for n in touched(r))}
     looked_at_mask, durable_mask = packing.mask(looked_at), packing.mask(durable)
     growing = [(name, packing.mask([name]), fields[name].count) for name in prop.grows]
     ended = [packing.matcher(g) for g in prop.absorbing]
-    engine = Engine(machine)
     first: dict[int, int] = {}
     for state in space.parents:
         first.setdefault(state & looked_at_mask, state)
     for state in first.values():
         over = any(match(state) for match in ended)
-        for delta, index in engine.steps(state):
-            part = f"written after the end, by {machine.rules[index].name!r}" if over and delta & durable_mask else None
+        for delta, index in space.engine.steps(state):
+            if not writes[index]:
+                continue
+            part = f"written after the end, by {rules[index].name!r}" if over and delta & durable_mask else None
             for name, mask, count in growing:
                 if delta & mask and (state & mask) and (not count or (state ^ delta) & mask < state & mask):
-                    part = f"{name} changed, by {machine.rules[index].name!r}"
+                    part = f"{name} changed, by {rules[index].name!r}"
             if part:
                 return Violation(prop.id, part, trace_to(space, state))
     return None

@@ -83,8 +83,9 @@ class _Rows:
         guards = {**named(row.guards, names), **more, **({ORDER: frozenset({order})} if order else {})}
         unless = [named(g, names) for g in row.unless]
         unless += [named(g, {OWN[0]: y}) for g in row.nobody for y in self.workers]
+        apart = f"{order}{self.numbered(more)}".strip()
         what = "".join((f"{x}: " if x else "", row.name, f" ({names[LED[0]]})" if names[LED[0]] else "",
-                        f" [{order}{self.numbered(more)}]" if order else ""))  # fmt: skip
+                        f" [{apart}]" if apart else ""))  # fmt: skip
         scopes = {f.name: f.scope for f in self.fleet.shared}
         met = {n for n in guards if scopes.get(n) in (Scope.WORLD, Scope.GHOST)}
         return Rule(what, row.actor, {n: v for n, v in guards.items() if n not in met}, {n: guards[n] for n in met}, writes,

@@ -23,6 +23,8 @@ TYPES: Final = frozenset({
     "job_requeued", "job_completed", "job_failed", "job_cancelled",
 })  # fmt: skip
 """Every type of event (T-EVENT)."""
+KINDS: Final = {kind: kind for kind in TYPES}
+"""The same, to have one text for each: dictionaries find equal texts sooner where they are one."""
 
 
 NO_DATA: Final[dict[str, Json]] = {}
@@ -87,7 +89,7 @@ _quick: Final = msgspec.json.Decoder(Quick).decode
 
 def lines(raw: Iterable[bytes]) -> Iterator[Line]:
     """The lines of a stream, blank ones left out. Raises StreamError at the first that is none."""
-    known, new = TYPES, tuple.__new__
+    known, new = KINDS.get, tuple.__new__
     for number, line in enumerate(raw, 1):
         try:
             said = _quick(line)
@@ -95,8 +97,8 @@ def lines(raw: Iterable[bytes]) -> Iterator[Line]:
             if line.strip():
                 yield line_of(number, parsed(number, line))
             continue
-        kind = said.type
-        if kind not in known or said.version < 1:
+        kind = known(said.type)
+        if kind is None or said.version < 1:
             yield line_of(number, parsed(number, line))
             continue
         event = new(StoredEvent, (said.version, "", kind, said.step, said.epoch, said.data))
@@ -123,7 +125,7 @@ def line_of(number: int, value: Json) -> Line:
     kind = value.get("type")
     if kind is None and "records" in value:
         return Line(number, job_id, records_of(number, value["records"]))
-    if kind not in TYPES:
+    if type(kind) is not str or kind not in TYPES:
         known = ", ".join(sorted(TYPES))
         raise StreamError(
             number, f"there is no event type {kind!r}", f"use the release that wrote it, or one of {known}"

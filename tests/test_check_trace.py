@@ -1,8 +1,9 @@
 """Recorded streams: what real runs leave conforms, what one alteration makes of it is judged as the monitors judge it."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from crashwindow.checkers.semantics_records import UNDO, Durable, Row
 from crashwindow.checkers.semantics_trace import Beside, readers, subject_of
 from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.stream_job import Job, Track
-from crashwindow.checkers.stream_lines import TYPES, Records, StreamError, lines, written
+from crashwindow.checkers.stream_lines import TYPES, Line, Records, StreamError, line_of, lines, written
 from crashwindow.checkers.stream_step import Position, Positions, Symbol
 from crashwindow.runtime.sqlite_store import SqliteStore
 
@@ -80,8 +81,13 @@ def encoded(stream: list[Raw]) -> list[bytes]:
 
 def verdict(stream: list[Raw]) -> list[str]:
     """The divergences that a checker finds in a stream."""
+    return findings(lines(encoded(stream)))
+
+
+def findings(parsed: Iterable[Line]) -> list[str]:
+    """The same, of lines that are parsed already."""
     checker = StreamChecker(positions=POSITIONS)
-    found = [str(each) for each in checker.check(lines(encoded(stream)))]
+    found = [str(each) for each in checker.check(parsed)]
     assert not checker.live
     return found
 
@@ -212,7 +218,7 @@ def disagreements(case: str, other: str) -> Iterator[str]:
 def judged(records: Raw | None, forged: list[Raw]) -> tuple[list[str], bool]:
     """What a stream's checker finds in a job, and whether the monitors refuse it."""
     try:
-        found = verdict([*([records] if records else []), *forged])
+        found = findings(map(line_of, count(1), [*([records] if records else []), *forged]))
     except StreamError:
         found = ["no stream"]
     return found, refused(records, forged)
@@ -377,6 +383,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "two values": (b"{} {}\n", "line 2: "),
     "no UTF-8": (b'{"job_id":"\xff"}\n', "line 2: it is not UTF-8"),
     "no object": (b"[1]\n", "line 2: it is no object"),
+    "an odd type": (b'{"job_id":"j","version":2,"type":[]}\n', "line 2: there is no event type \\[\\]"),
     "an unknown type": (b'{"job_id":"j","version":2,"type":"dreamt"}\n', "line 2: there is no event type 'dreamt'"),
     "a gap": (b'{"job_id":"j","version":4,"type":"job_failed"}\n', "line 2: event 4 .* 2 are missing: export"),
     "twice": (GOOD, "line 2: event 1 of job 'j' is there twice"),

@@ -5,6 +5,9 @@ above it, since the worker has raised that fence itself (`raised`). From these t
 it follows at all; both ways at once cannot be, and then the two are not there at the same time.
 
 A worker that was met before is a number: what is asked of it is answered once.
+
+Of a worker that was overtaken and can do nothing more but write to the registry (`model/fleet_semantics.py`) is kept what the row
+that writes reads; it stands before that row at once, if not yet. Where it is in truth it can do no more, and later.
 """
 
 from typing import Final
@@ -41,6 +44,7 @@ class Workers:
         self._sends = [self.asks(g) for g in sending(fleet)]
         self._leads = [self.asks(g) for g in leading(fleet)]
         self._noticed = [*self._sends, *(self.asks(g) for g in (*asking(fleet), *unstopped(fleet)))]
+        self._before, self._kept = before_writing(fleet)
         self.states: list[Values] = []
         self.busy: list[bool] = []
         self.sends: list[bool] = []
@@ -56,12 +60,17 @@ class Workers:
         return tuple((self.place[n], v) for n, v in literals.items() if n.startswith(OWN))
 
     def number(self, worker: Values) -> int:
-        """The number of a state.
+        """The number of a state, of which is forgotten what nobody will notice.
 
         busy: at work and not overtaken. sends: overtaken, and may still change the world. gone: as good as idle, being idle or
         overtaken with nothing left to do that a store or the world would notice (not said where two workers may have the same
         epoch).
         """
+        known = self._numbers.get(worker)
+        return self._numbered(worker) if known is None else known
+
+    def _numbered(self, worker: Values) -> int:
+        whole, worker = worker, self._forgotten(worker)
         found = self._numbers.get(worker)
         if found is None:
             found = self._numbers[worker] = len(self.states)
@@ -73,7 +82,21 @@ class Workers:
             overtaken = worker[self.place[stands("effects")]] == "no"
             inert = overtaken and not any(like(worker, way) for way in self._noticed)
             self.gone.append(found > 0 and self.distinct and (away or inert))
+        self._numbers[whole] = found
         return found
+
+    def _forgotten(self, worker: Values) -> Values:
+        """The worker, or the one that stands before its write to the registry, with what is read there."""
+        if worker[self.place[stands("effects")]] == ALWAYS or worker[self.place[f"{OWN}at"]] not in self._before:
+            return worker
+        values = [f.values[0] for f in self.fleet.own] + [
+            *worker[len(self.fleet.own) : -len(STORES)],
+            *("no" for _ in STORES),
+        ]
+        for name in self._kept:
+            values[self.place[name]] = worker[self.place[name]]
+        values[self.place[f"{OWN}at"]] = self._before[worker[self.place[f"{OWN}at"]]]
+        return tuple(values)
 
     def counted(self, worker: int) -> bool:
         """Whether it matters how many such workers there are: of those who work and were not overtaken, and of those who may
@@ -108,3 +131,19 @@ class Workers:
         for name, value in values.items():
             state[self.place[f"{OWN}{name}"]] = value
         return self.number(tuple(state))
+
+
+def before_writing(fleet: Fleet) -> tuple[dict[str, str], frozenset[str]]:
+    """For each place from which an overtaken worker may still come to write to the registry, and do nothing else, the place of
+    that row; and the worker's own fields that the row reads, which stay as they are until then. Empty where it is less simple."""
+    registry, at = fleet.shape.registry, f"{OWN}at"
+    if registry is None or fleet.shape.request or unstopped(fleet) or any(rule.nobody for rule in fleet.rules):
+        return {}, frozenset()
+    places = asking(fleet)[0][at]
+    rows = [rule for rule in fleet.rules if places & rule.guards.get(at, frozenset())]
+    writing = [rule for rule in rows if registry.record in rule.writes]
+    targets = frozenset().union(*(rule.guards[at] for rule in writing))
+    kept = frozenset(name for rule in writing for name in rule.guards if name.startswith(OWN)) - {at}
+    # Who leaves these places does not come back: it stands in no store.
+    steady = all(rule.writes.get(at, at) not in {at, *places} for rule in rows if kept & rule.writes.keys())
+    return (dict.fromkeys(places, *targets), kept) if len(targets) == 1 and steady else ({}, frozenset())

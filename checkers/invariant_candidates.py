@@ -37,17 +37,13 @@ class Reached:
         """The states of a space."""
         return cls.of(space.machine.fields, map(space.packing.unpack, space.parents))
 
-    def including(self, view: Mapping[str, str]) -> "Reached":
-        """These states, and one more."""
-        here = 1 << self.states
+    def __or__(self, more: "Reached") -> "Reached":
+        """These states, and others, of the same fields."""
         having = {
-            name: {value: found | here if value == view[name] else found for value, found in columns.items()}
+            name: {value: found | more.having[name][value] << self.states for value, found in columns.items()}
             for name, columns in self.having.items()
         }
-        return Reached(self.fields, having, self.states + 1)
-
-    def __contains__(self, view: Mapping[str, str]) -> bool:
-        return bool(self.like({name: frozenset({view[name]}) for name in self.having}))
+        return Reached(self.fields, having, self.states + more.states)
 
     def like(self, literals: Guard) -> int:
         """The states in which a guard holds."""

@@ -4,7 +4,8 @@ They are read through the projection (`model/fleet_properties.py`), as the writt
 is true of one worker is true of the one that leads among many: it finds what an overtaken worker has left. Where a row leads from
 what is known to what is not, the solver's state is looked at as one worker would see it. If nothing that is known is like the
 state *before*, a clause excludes it (`invariant_candidates.py`). If something is, the state *after* becomes known too, and the
-clauses that forbid it are dropped. So what is known grows by what many workers add to one, step by step, and no more.
+clauses that forbid it are dropped, with whatever one worker reaches from there. So what is known grows by what many workers add
+to one, and no more.
 
 It begins with what one worker reaches, and ends: what is known only grows, and within the strongest written invariant, if
 there is one that is inductive; else with a property that fails in what is known. That refutes nothing, since what is
@@ -19,6 +20,7 @@ from ..model.fleet import Fleet
 from ..model.invariant import Clause
 from ..model.machine import holds, show
 from ..model.properties import Property
+from .explore import Space
 from .invariant_candidates import Reached
 from .invariant_search import ROUNDS
 from .invariant_view import Failing, View, failing
@@ -34,7 +36,7 @@ STEPS: Final = ("rule", "initial")
 class Lifting:
     """What came of some clauses: those that hold of whoever leads any number of workers, and the proof over them.
 
-    kept: of the clauses that were given; dropped: the others, each with the row that leads to a state that it forbids ("" where
+    kept: of the clauses that were given; dropped: the others, each with the row after which what it forbids is reached ("" where
     one worker reaches it); added: clauses that took their place. learned: how many states of one worker many workers add;
     rounds: of questions. stuck: why there is no proof ("" where there is one).
     """
@@ -54,15 +56,15 @@ class Lifting:
 
 
 def lift_found(
-    fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause], reached: Reached, budget: int = BUDGET
+    fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause], space: Space, budget: int = BUDGET
 ) -> Lifting:
-    """Clauses that hold for any number of workers, and the proof over them; reached: what one worker reaches."""
-    learning = Learning(fleet, properties, clauses, reached)
+    """Clauses that hold for any number of workers, and the proof over them; space: what one worker reaches."""
+    learning = Learning(fleet, properties, clauses, space)
     rounds = 0
     while not learning.stuck and rounds < ROUNDS:
         rounds += 1
         asked = Obligations(fleet, properties, learning.clauses)
-        if not learning.take(list(failing(asked, reached.fields, budget))):
+        if not learning.take(list(failing(asked, space.machine.fields, budget))):
             break
     proof = prove_asked(Obligations(fleet, properties, learning.clauses), budget=budget)
     given = {c.name for c in clauses}
@@ -70,7 +72,7 @@ def lift_found(
         tuple(c for c in learning.clauses if c.name in given),
         tuple((name, row) for name, row in learning.dropped.items() if name in given),
         tuple(c for c in learning.clauses if c.name not in given),
-        learning.learned,
+        len(learning.more),
         rounds,
         proof,
         learning.stuck,
@@ -80,14 +82,15 @@ def lift_found(
 class Learning:
     """What is known so far of one worker among many: states that it may see, and clauses that forbid none of them."""
 
-    def __init__(
-        self, fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause], reached: Reached
-    ) -> None:
-        self.late, self.properties = fleet.shape.late, properties
-        self.order = [f.name for f in reversed(reached.fields)]
-        self.known = reached
-        self.dropped = {c.name: "" for c in clauses if reached.like(c.never)}
-        self.learned = 0
+    def __init__(self, fleet: Fleet, properties: Sequence[Property], clauses: Sequence[Clause], space: Space) -> None:
+        self.late, self.properties, self.space = fleet.shape.late, properties, space
+        self.fields = space.machine.fields
+        self.order = [f.name for f in reversed(self.fields)]
+        self.known = Reached.of_space(space)
+        self.more = set[int]()
+        registry = fleet.shape.registry
+        self.others = {n for n, r in enumerate(space.machine.rules) if registry and registry.record in r.writes}
+        self.dropped = {c.name: "" for c in clauses if self.known.like(c.never)}
         self.stuck = ""
         self._clauses = {c.name: c for c in clauses if c.name not in self.dropped}
 
@@ -98,11 +101,11 @@ class Learning:
 
     def take(self, found: Sequence[Failing]) -> bool:
         """Learn from questions that fail; whether there were any."""
-        before = self.learned, len(self._clauses)
+        before = len(self.more), len(self._clauses)
         for each in found:
             if not self.stuck:
                 self._learn(each)
-        if found and not self.stuck and before == (self.learned, len(self._clauses)):
+        if found and not self.stuck and before == (len(self.more), len(self._clauses)):
             self.stuck = f"{found[0].asked.name}: fails, and leads from what is known to what is known"
         return bool(found)
 
@@ -121,13 +124,24 @@ class Learning:
             self._admit(after, found.asked.rule)
 
     def _admit(self, view: View, row: str) -> None:
-        """One more state that may be seen, and the same with fewer late requests: clauses say "at least so many" of them."""
-        for each in self._fewer(view):
-            if each not in self.known:
-                self.known, self.learned = self.known.including(each), self.learned + 1
-                forbidding = [c.name for c in self.clauses if holds(each, c.never)]
-                self.dropped |= dict.fromkeys(forbidding, row)
-                self._clauses = {n: c for n, c in self._clauses.items() if n not in forbidding}
+        """One more state that may be seen, and the same with fewer late requests, since clauses say "at least so many" of them;
+        and what one worker reaches from there, but for the registry's record, which many create otherwise than one."""
+        fresh: list[int] = []
+        waiting = list(map(self._packed, self._fewer(view)))
+        while waiting:
+            state = waiting.pop()
+            if state not in self.space.parents and state not in self.more:
+                self.more.add(state)
+                fresh.append(state)
+                waiting += (state ^ delta for delta, rule in self.space.engine.steps(state) if rule not in self.others)
+        if fresh:
+            added = Reached.of(self.fields, map(self.space.packing.unpack, fresh))
+            self.known |= added
+            self.dropped |= {c.name: row for c in self.clauses if added.like(c.never)}
+            self._clauses = {name: c for name, c in self._clauses.items() if name not in self.dropped}
+
+    def _packed(self, view: View) -> int:
+        return self.space.packing.pack(tuple(view[f.name] for f in self.fields))
 
     def _fewer(self, view: View) -> Iterator[View]:
         if not self.late:

@@ -33,7 +33,7 @@ class Search:
     """
 
     clauses: tuple[Clause, ...]
-    reached: Reached
+    space: Space
     rounds: int
     shown: int
     proof: Proof
@@ -42,14 +42,15 @@ class Search:
     @property
     def states(self) -> int:
         """How many states the clauses were found in."""
-        return self.reached.states
+        return len(self.space)
 
 
 def find_invariant(
     machine: Machine, properties: Sequence[Property], space: Space | None = None, budget: int = BUDGET
 ) -> Search:
     """Clauses over which `properties` are proved of a machine, found in its reachable states."""
-    reached = Reached.of_space(space or explore(machine))
+    space = space or explore(machine)
+    reached = Reached.of_space(space)
     # Ghosts and the world are rather done without than what the tool declares and what is stored.
     order = [f.name for f in reversed(machine.fields)]
     clauses: dict[str, Clause] = {}
@@ -68,7 +69,7 @@ def find_invariant(
         if not states:
             break
     found = tuple(clauses.values())
-    return Search(found, reached, rounds, shown, prove(machine, properties, found, budget=budget), stuck)
+    return Search(found, space, rounds, shown, prove(machine, properties, found, budget=budget), stuck)
 
 
 def _failing(

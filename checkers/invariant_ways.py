@@ -69,7 +69,7 @@ def lifted(name: str) -> Lifting:
     """One worker's found clauses, read for any number."""
     machine, fleet, properties = LIFTED[name]
     search = found(machine).search
-    return lift_found(fleet(), properties, search.clauses, search.reached)
+    return lift_found(fleet(), properties, search.clauses, search.space)
 
 
 def found_in_two() -> FleetSearch:
@@ -81,6 +81,7 @@ def found_in_two() -> FleetSearch:
 
 COUNTED: Final[Mapping[str, tuple[Callable[[], Fleet], Sequence[Property]]]] = {
     "fleet-recorded": (recorded_fleet, RECORDED_PROPERTIES),
+    "fleet-gate": (gate_fleet, GATE_PROPERTIES),
     "fleet-compensation": (
         lambda: only(compensation_fleet(), {"harmless": "no", "idempotent": "no"}),
         COMPENSATION_PROPERTIES,

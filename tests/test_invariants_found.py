@@ -7,7 +7,7 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers.counter import LIMIT, Counting, count
-from crashwindow.checkers.counter_workers import Workers
+from crashwindow.checkers.counter_workers import Workers, before_writing
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.fleet_search import forbidden, search
@@ -21,11 +21,13 @@ from crashwindow.checkers.invariant_stage import REFUTED, against, of_count
 from crashwindow.checkers.invariant_ways import STEP_PROPERTIES, counted, found, lifted
 from crashwindow.checkers.prove_fleet import prove_fleet
 from crashwindow.model.fleet import Fleet, stands
+from crashwindow.model.fleet_build import build_fleet
+from crashwindow.model.fleet_semantics import GATE_SHAPE
 from crashwindow.model.gate import GATE_PROPERTIES
 from crashwindow.model.invariant import Clause
 from crashwindow.model.machine import guard, holds
 from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
-from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, gate_fleet, recorded_fleet, searched_fleet
+from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, GATE, gate_fleet, recorded_fleet, searched_fleet
 from crashwindow.scenarios.semantics_policies import SEMANTICS_POLICIES
 
 # One worker.
@@ -121,15 +123,17 @@ def test_a_clause_that_many_break_is_dropped() -> None:
     """Of the clauses read for any number one that is false is dropped, and named with the row that breaks it, if one worker does
     not already; the others prove everything."""
     bold = Clause("nothing ends", guard(job="completed"), "planted")
-    made = lift_found(recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold), search_of().reached)
+    made = lift_found(recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold), search_of().space)
     assert made.dropped == ((bold.name, ""),)
     assert made.kept == search_of().clauses
     assert made.holds
-    space = explore(build_recorded())
-    job = [f.name for f in space.machine.fields].index("job")
-    fewer = [state for state in map(space.packing.unpack, space.parents) if state[job] == "open"]
-    made = lift_found(recorded(), RECORDED_PROPERTIES, (bold,), Reached.of(space.machine.fields, fewer))
-    assert made.dropped == ((bold.name, "append job_completed"),)
+    fewer = {
+        s: parent for s, parent in search_of().space.parents.items() if search_of().space.packing.code(s, "job") == 0
+    }
+    made = lift_found(
+        recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold), replace(search_of().space, parents=fewer)
+    )
+    assert dict(made.dropped)[bold.name] == "append job_completed"
     assert made.holds
 
 
@@ -138,7 +142,7 @@ def test_what_many_workers_add_to_one_is_learned() -> None:
     for any number, in one call, with nothing written but the coupling."""
     made = lifted("fleet-gate")
     assert made.holds
-    assert (len(made.kept), len(made.dropped), len(made.added), made.learned) == (36, 4, 4, 9)
+    assert (len(made.kept), len(made.dropped), len(made.added), made.learned) == (36, 4, 4, 73)
     assert "asked ∈ first|other ∧ at = ask" in dict(made.dropped)
     proof = prove_fleet(gate_fleet(), GATE_PROPERTIES, (*made.kept, *made.added))
     assert proof.holds
@@ -205,6 +209,28 @@ def test_the_ways_on_a_planted_defect(name: str) -> None:
     made = count(fleet, RECORDED_PROPERTIES, limit=60 if late else LIMIT)
     assert not made.safe
     assert bool(made.broken) is not late
+
+
+def test_an_overtaken_worker_before_the_registry_is_two_states() -> None:
+    """Of one that may still ask for an approval is kept for which action, wherever it is; of others, and without a fence, all."""
+    fleet = gate_fleet()
+    workers = Workers(fleet)
+    late = {stands("effects").removeprefix("w."): "no", "loaded": "first"}
+    asked = {workers.changed(0, at=at, **late) for at in ("replay", "gate", "ask", "append_waiting")}
+    asked |= {workers.changed(0, at="gate", known_cancel="yes", current="no", **late)}
+    assert len(asked) == 1
+    assert workers.changed(0, at="gate", **{**late, "loaded": "other"}) not in asked
+    assert workers.gone[workers.changed(0, at="start", **late)]
+    assert before_writing(fleet)[1] == {"w.loaded"}
+    unfenced = replace(fleet, policy=replace(fleet.policy, on=fleet.policy.on - {"fence-events"}))
+    assert before_writing(unfenced) == before_writing(recorded()) == ({}, frozenset())
+
+
+def test_counting_finds_what_is_planted_in_a_gate() -> None:
+    """Where a job begins to wait though its cancel is requested, counting comes to the forbidden state."""
+    make, policy = SEMANTICS_POLICIES["gate-without-G-CANCEL"]
+    made = count(build_fleet(make(policy), GATE_SHAPE, GATE), GATE_PROPERTIES)
+    assert made.broken == "P9-WAITING"
 
 
 def test_counting_that_does_not_end_is_no_answer() -> None:

@@ -276,7 +276,7 @@ def asked(tmp_path: Path, **more: Any) -> argparse.Namespace:
 def test_a_gap_is_the_exit_code(
     outcome: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """0 only if every mutant is killed or proved harmless; a gap is named, with the command that shows it again."""
+    """0 only if every mutant is killed or proved harmless; a gap comes first, with the command that shows it again."""
 
     def found(*_: object) -> Iterator[MutantCells]:
         yield from (cells("a"), cells("b", outcome))
@@ -284,7 +284,7 @@ def test_a_gap_is_the_exit_code(
     monkeypatch.setattr(cli_mutants, "every", found)
     assert cli_mutants.mutants(asked(tmp_path)) == code
     said = capsys.readouterr()
-    assert [row["name"] for row in json.loads(said.out)] == ["a", "b"]
+    assert [row["name"] for row in json.loads(said.out)] == (["b", "a"] if code else ["a", "b"])
     assert ("GAP b" in said.err and "show b" in said.err) is bool(code)
 
 
@@ -301,11 +301,12 @@ def test_one_mutant_meets_every_checker(
 
 
 def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some mutants of each machine, before proof and search; what is found are rows of the evidence."""
+    """Some mutants of each machine, and of the smallest fleet; what is found are rows of the evidence."""
     monkeypatch.setattr(mutate_stage, "SUBJECTS", {"recorded-hardened": None, "gate-hardened": None})
+    monkeypatch.setattr(mutate_stage, "SAMPLE_OF_FLEET", 2)
     found = mutate_stage.mutants(Context("quick", 1, tmp_path, lambda _: None))
-    assert {row.subject for row in found.kills} == {"recorded-hardened", "gate-hardened"}
-    assert 40 < sum(row.mutants for row in found.kills) <= 2 * mutate_stage.SAMPLE
+    assert {row.subject for row in found.kills} == {"recorded-hardened", "gate-hardened", "fleet-recorded"}
+    assert 40 < sum(row.mutants for row in found.kills) <= 2 * mutate_stage.SAMPLE + 2
     assert sum(row.killed for row in found.kills) > 10
     assert not any(row.gaps for row in found.kills)
     assert "mutants killed" in found.summary()
@@ -333,9 +334,9 @@ def test_a_canary_that_survives_fails_the_run(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_run_tells_its_gaps() -> None:
-    """The command's last words name what was killed, what is harmless, and each gap."""
+    """Each gap is named before the sum says what was killed, and what is harmless."""
     console = Console(file=StringIO(), width=200)
     assert cli_mutants._said([cells("a"), cells("d", "survived")], console) == 1
     said = console.file.getvalue()  # type: ignore[attr-defined]
     assert "2 mutants: 1 killed (cheapest: explore 1), 0 proved harmless, 1 gaps" in said
-    assert "GAP d: not looked into" in said
+    assert said.index("GAP d: not looked into") < said.index("show d") < said.index("2 mutants")

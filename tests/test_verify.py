@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crashwindow.checkers import fleet_stages
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict, strongest, weakest
 from crashwindow.checkers.machines import machine_sha256
 from crashwindow.checkers.observed import durable_fields
@@ -52,6 +53,18 @@ def test_one_other_verdict_fails_the_run(tmp_path: Path, verdict: Verdict) -> No
     found = {c.id: [item(verdict if c.id == "P1" else Verdict(c.expected))] for c in CLAIMS}
     stage = Stage("all", "all", lambda _: Found(items=found), tuple(found), "explore")
     assert not evidence_of(tmp_path, stage).passed
+
+
+@pytest.mark.parametrize("harmless", [False, True])
+def test_a_canary_that_survives_fails_the_run(harmless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every claim comes out as expected, and a planted defect that nobody finds fails the run all the same."""
+    (stage,) = (each for each in fleet_stages.FLEET_STAGES if each.name == "fleet_canaries")
+    if harmless:
+        monkeypatch.setattr(fleet_stages, "CANARIES", {"nothing is changed": ("claim", {})})
+    evidence = evidence_of(tmp_path, passing(), stage)
+    assert bool(evidence.mutants)
+    assert [mutant.killed_by for mutant in evidence.mutants if not mutant.killed_by] == [None] * harmless
+    assert evidence.passed is not harmless
 
 
 def test_a_claim_without_evidence_fails_the_run(tmp_path: Path) -> None:

@@ -130,13 +130,15 @@ def _key(content: Content) -> Any:
     ]
     states = [state.model_dump_json() for state in content.states.values()]
     pending = sorted(name for name in content.written if name[0] == "r" and name[1].isdigit())
-    return tuple(contracts), content.answers, tuple(states), content.reopened, tuple(pending)
+    answers = sorted(content.answers, key=lambda it: (it.execution_id, it.version))
+    return tuple(contracts), tuple(answers), tuple(states), content.reopened, tuple(pending)
 
 
 class Bench:
-    """The stores of a case, its tool, and what was performed."""
+    """The stores of a case, its tool, and what was performed. exact: no two contents of the steps' records are one."""
 
-    def __init__(self, case: ContractCase, shelf: Shelf | None = None) -> None:
+    def __init__(self, case: ContractCase, shelf: Shelf | None = None, exact: bool = False) -> None:
+        self._exact = exact
         self.case, self.site, self.shelf = case, Site(case), shelf or MemoryShelf()
         self.time = 0.0
         self._steps = MemoryStore(now=lambda: self.time)
@@ -252,11 +254,13 @@ class Bench:
                 None if effects is None else Effects(effects.fence, tuple(effects.records.values())),
                 store._leases.get(job),
             )
-        key = tuple(
+        key: Any = tuple(
             (job, s.status, s.fence, tuple(map(timeless, s.events)), repr(rest))
             for job, (s, *rest) in seen.items()
             if s is not None
         )
+        if self._exact:
+            key = (repr(seen),)
         if key not in self._numbers:
             self._numbers[key] = len(self._seen)
             self._seen.append(seen)

@@ -38,12 +38,12 @@ STOPS: Final = ("submit", "claim", "append_started", "execute", "load_step", "lo
 
 
 class ContractFloor:
-    """One case's runners, people, stores and world."""
+    """One case's runners, people, stores and world. exact: nothing is taken for one that only looks alike."""
 
-    def __init__(self, case: ContractCase, shelf: Shelf | None = None) -> None:
+    def __init__(self, case: ContractCase, shelf: Shelf | None = None, exact: bool = False) -> None:
         self.case = case
-        self.bench = Bench(case, shelf)
-        self.turns = Turns(self.bench.site, case.wish)
+        self.bench = Bench(case, shelf, exact)
+        self.turns = Turns(self.bench.site, case.wish, not exact)
         self.clients = Clients(self.bench)
         self._went: dict[tuple[int, str, Place, float], Went] = {}
         self._open()

@@ -130,10 +130,10 @@ class _Given:
 
 
 class Turns:
-    """Every turn that was reached, by number."""
+    """Every turn that was reached, by number. forgets: False keeps apart what a round's beginning makes one."""
 
-    def __init__(self, site: Site, wish: Wish) -> None:
-        self._site, self._wish = site, wish
+    def __init__(self, site: Site, wish: Wish, forgets: bool = True) -> None:
+        self._site, self._wish, self._forgets = site, wish, forgets
         self._reached: dict[tuple[object, ...], int] = {}
         self._rounds: dict[tuple[object, ...], int] = {}
         self._turns: list[Turn] = []
@@ -187,7 +187,7 @@ class Turns:
         return self._reached[key]
 
     def _numbered(self, turn: Turn) -> int:
-        if turn.round:
+        if turn.round and self._forgets:
             same = (turn.owner, turn.entry, turn.session, turn.knows)
             if same in self._rounds:
                 return self._rounds[same]

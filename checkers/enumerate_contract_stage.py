@@ -1,0 +1,179 @@
+"""The stage of `crashwindow verify` that enumerates the contract engine beside its machine: both directions, planted bugs."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from ..model.contract_machine import build_contract
+from ..model.contract_policy import HARDENED_CONTRACT
+from . import bugs_contract
+from .abstraction import RAM
+from .contract_walk_stage import WALKED
+from .enumerate_contract import ContractEnumeration, ContractProduct
+from .enumerate_contract_cases import CONTRACTS
+from .enumerate_contract_sets import ContractSets
+from .enumerate_contract_sqlite import SqliteShelf
+from .enumerate_cover import by_rule, reachable
+from .evidence import Item, MutantResult, Verdict
+from .search import complete
+from .substitute import Plant
+from .substitute import planted as planting
+from .verify import Context, Found, Stage
+
+COMMAND: Final = "crashwindow conform"
+QUICK: Final = (
+    "contract-gated", "contract-free", "contract-changed", "contract-2-begin", "contract-2-resume", "contract-2-denied",
+)  # fmt: skip
+ON_SQLITE: Final = {
+    "quick": ("contract-2-begin",),
+    "deep": ("contract-2-begin", "contract-2-resume", "contract-changed"),
+}
+"""The cases that are gone through again over the SQLite store."""
+COUNTS: Final[dict[str, tuple[int, int, int]]] = {
+    "contract-gated": (3991, 8152, 4111),
+    "contract-consent": (2315, 4241, 2375),
+    "contract-free": (1974, 4771, 1987),
+    "contract-fails": (2463, 5840, 2471),
+    "contract-asks": (4137, 9686, 4156),
+    "contract-repeats": (9447, 20331, 9459),
+    "contract-changed": (952, 1583, 976),
+    "contract-gated-changed": (1889, 3227, 1943),
+    "contract-declared-late": (348, 640, 351),
+    "contract-retried": (530, 818, 533),
+    "contract-fine": (2775, 5191, 2775),
+    "contract-reopened": (1234, 2512, 1330),
+    "contract-one-key": (1632, 2916, 1684),
+    "contract-2-begin": (964, 3356, 964),
+    "contract-2-resume": (4380, 14497, 4400),
+    "contract-2-gated": (10420, 36666, 10511),
+    "contract-2-denied": (46, 112, 46),
+    "contract-2-denied-itself": (46, 112, 46),
+    "contract-2-answered": (2821, 9217, 2874),
+    "contract-2-slowly": (16926, 66610, 17244),
+    "contract-2-expired": (24369, 89255, 24445),
+    "contract-3-resume": (45134, 224804, 45404),
+    "contract-direct": (6565, 14571, 6617),
+    "contract-2-direct": (3973, 12762, 4076),
+    "contract-direct-itself": (1720, 3205, 1768),
+    "contract-direct-changed": (7148, 13353, 7541),
+    "contract-small": (115, 175, 118),
+    "contract-small-denied": (8, 9, 8),
+}
+"""States, transitions, pairs of each case. An enumeration that finds others has enumerated something else."""
+LEFT: Final[dict[str, int]] = {}
+"""Of each rule of the machine, how many of its edges no case takes: none."""
+KILLS: Final[dict[Plant, str]] = {
+    bugs_contract.no_compare_and_set: "contract-2-denied-itself",
+    bugs_contract.consent_kept: "contract-small",
+    bugs_contract.release_in_two: "contract-small",
+    bugs_contract.executor_runs_ahead: "contract-small",
+    bugs_contract.request_ends_alone: "contract-small-denied",
+    bugs_contract.supersede_in_two: "contract-changed",
+    bugs_contract.timeout_cancels: "contract-free",
+    bugs_contract.doubt_is_failure: "contract-free",
+    bugs_contract.orphan_again: "contract-2-expired",
+}
+"""Bugs of the engine, and the case in which a step is then not the machine's."""
+
+
+def contract_sets() -> ContractSets:
+    """The sets of the hardened machine; they may be shared between cases."""
+    return ContractSets(build_contract())
+
+
+def enumerated(names: Iterable[str], sets: ContractSets) -> Iterator[ContractEnumeration]:
+    """Cases, one after the other, over the store in memory."""
+    for name in names:
+        yield ContractProduct(CONTRACTS[name], sets).run()
+
+
+def over_sqlite(names: Iterable[str], sets: ContractSets) -> Iterator[ContractEnumeration]:
+    """The same over the SQLite store, which is put back to each content by a snapshot."""
+    for name in names:
+        with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
+            shelf = SqliteShelf(Path(folder))
+            try:
+                yield ContractProduct(CONTRACTS[name], sets, shelf).run()
+            finally:
+                shelf.close()
+
+
+def contract_enumeration(context: Context) -> Found:
+    """Every case of the profile, in memory and on SQLite; the edges that were taken; planted bugs."""
+    found, sets = Found(), contract_sets()
+    runs = []
+    for run in enumerated(QUICK if context.profile == "quick" else CONTRACTS, sets):
+        runs.append(run)
+        context.tell(f"contracts: enumeration: {run.case.name}, {run.states} states")
+    again = list(over_sqlite(ON_SQLITE[context.profile], sets))
+    items = [refined(runs), refined(again, "SQLite")]
+    if context.profile == "deep":
+        items.append(converse(sets, context))
+    for claim in WALKED:
+        found.add(claim, *items)
+    found.mutants += [planted(plant) for plant in KILLS]
+    return found
+
+
+def refined(runs: list[ContractEnumeration], store: str = "memory") -> Item:
+    """Whether each step of the engine is a step of the machine, and as much was enumerated as is pinned."""
+    figures: dict[str, int | float | str] = {
+        "store": store,
+        "states": sum(run.states for run in runs),
+        "transitions": sum(run.transitions for run in runs),
+        "pairs": sum(run.pairs for run in runs),
+        "cases": len(runs),
+        "seconds": round(sum(run.seconds for run in runs), 1),
+    }
+    names = ", ".join(run.case.name for run in runs)
+    wrong = [(run.case.name, parted) for run in runs for parted in run.parted]
+    verdict, command = Verdict.EXHAUSTED, COMMAND
+    said = (
+        f"each of {figures['transitions']} steps of the shipped contract engine over {store}, nodes, runner, people, clock and"
+        f" store, is a step of the contract's machine, write by write: all orders within the bounds of {names}"
+    )
+    if wrong:
+        name, parted = min(wrong, key=lambda each: len(each[1].schedule))
+        verdict, said = Verdict.REFUTED, f"contract engine and machine part: {parted}"
+        command = f"{COMMAND} --case {name} --schedule '{';'.join(parted.schedule)}'"
+    elif strayed := [run.case.name for run in runs if COUNTS.get(run.case.name) != run.counts] or (
+        not runs and ["nothing"]
+    ):
+        verdict = Verdict.ERROR
+        said = f"what was enumerated is not what is pinned: the counts of {', '.join(strayed)} differ"
+    return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command=command)
+
+
+def converse(sets: ContractSets, context: Context) -> Item:
+    """Whether the engine takes every edge of the machine, but for those that are listed."""
+    space = complete(HARDENED_CONTRACT.name, context.spaces)
+    edges = reachable(space)
+    left = by_rule(space.machine, edges - sets.taken)
+    figures: dict[str, int | float | str] = {"edges": len(edges), "taken": len(edges & sets.taken)}
+    verdict = Verdict.EXHAUSTED
+    said = f"the shipped contract engine takes each of the {len(edges)} edges of the contract's machine"
+    if left != LEFT or not sets.taken <= edges:
+        verdict, said = Verdict.REFUTED, f"not taken by the contract engine: {left}"
+    return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command=COMMAND)
+
+
+def planted(plant: Plant) -> MutantResult:
+    """A bug: the enumeration alone has to see a step that is not the machine's."""
+    with planting(plant):
+        run = ContractProduct(CONTRACTS[KILLS[plant]], contract_sets()).run()
+    words = " ".join((plant.__doc__ or "").split())
+    title = f"contracts: enumeration: {words}"
+    if not run.parted:
+        return MutantResult(name=title, killed_by=None, words=f"every step of {run.states} states is the machine's")
+    parted = min(run.parted, key=lambda each: len(each.schedule))
+    return MutantResult(name=title, killed_by="enumerate", words=f"{parted}, after {len(parted.schedule)} words")
+
+
+CONTRACT_ENUMERATION: Final = Stage(
+    "contract_enumeration",
+    "the contract engine, step by step beside its machine",
+    contract_enumeration,
+    WALKED,
+    "enumerate",
+)

@@ -66,7 +66,7 @@ def _health(names: Sequence[str]) -> int:
             f" {len(told.silent):2} rows that cannot fire, {told.seeds} seeds: {least:,} to {most:,} units ({units:,} as it is)"
         )
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-        for each in told.unused:
+        for each in told.reported:
             console.print(f"  unused: {each}", markup=False, highlight=False, soft_wrap=True)
         for each in told.problems:
             console.print(f"  {each}", style="bold red", markup=False, highlight=False, soft_wrap=True)

@@ -26,9 +26,9 @@ class Health:
 
     unmet: obligations without the answer that is needed; vacuous: those of them that say that the proof speaks of nothing.
     silent: rows that cannot fire; odd: those of them that nobody has said so of, and those that can though it is said that they
-    cannot. unused: clauses that no answer used; idle: those of them that nobody has said so of. unstable: obligations that
-    another seed answers otherwise. units: what all answers cost together, of the proof as it is, and the least and the most of
-    the seeds.
+    cannot. unused: clauses that no answer used; idle: those of them that nobody has said so of, and those that are used though
+    it is said that they are not. unstable: obligations that another seed answers otherwise. units: what all answers cost
+    together, of the proof as it is, and the least and the most of the seeds.
     """
 
     name: str
@@ -45,13 +45,19 @@ class Health:
     units: tuple[int, int, int]
 
     @property
+    def reported(self) -> list[str]:
+        """The clauses that no answer used, a line each, with the reason why they stand there, if anybody has given one."""
+        reasons = UNUSED.get(self.name, {})
+        return [f"{each} ({reasons.get(each, 'nobody says why')})" for each in self.unused]
+
+    @property
     def problems(self) -> list[str]:
         """What is wrong, a sentence each; none of a healthy proof."""
         return [
             *(f"the proof speaks of nothing: {each}" for each in self.vacuous),
             *(f"not as needed: {each}" for each in self.unmet if each not in self.vacuous),
             *(f"whether this row can fire is not as stated: {each}" for each in self.odd),
-            *(f"this clause is used by no answer: {each}" for each in self.idle),
+            *(f"whether this clause is used by any answer is not as stated: {each}" for each in self.idle),
             *(f"another seed answers otherwise: {each}" for each in self.unstable),
         ]
 
@@ -86,7 +92,7 @@ def examine(
         tuple(sorted(silent)),
         tuple(sorted(silent ^ CANNOT_FIRE.get(asked.name, {}).keys())),
         tuple(sorted(unused)),
-        tuple(sorted(unused - UNUSED.get(asked.name, {}).keys())),
+        tuple(sorted(unused ^ UNUSED.get(asked.name, {}).keys())),
         len(costs),
         tuple(unstable),
         (total, min(costs, default=total), max(costs, default=total)),

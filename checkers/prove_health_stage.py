@@ -48,7 +48,8 @@ def to_item(told: "Health") -> Item:
         return Item(checker="prove", verdict=Verdict.ERROR, statement=said, figures=figures, command=COMMAND)
     said = (
         f"the proof {told.name} says something: what it assumes can hold, what it speaks of can occur, each of its rows can fire"
-        f" but {len(told.silent)} of which it is said why, each of its clauses is used but {len(told.unused)} likewise;"
+        f" but {len(told.silent)} of which it is said why, each of its clauses is used but {len(told.unused)}"
+        f"{': ' if told.unused else ''}{'; '.join(told.reported)};"
         f" {told.seeds} other seeds, with other names and in another order, change no answer"
     )
     return Item(checker="prove", verdict=Verdict.TESTED, statement=said, figures=figures, command=COMMAND)

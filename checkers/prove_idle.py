@@ -2,7 +2,8 @@
 
 Rows that cannot fire are the second line of a defence, or speak of what a policy leaves out; any other is an error. Clauses
 that no answer used may be dropped as assumptions; in an invariant that is shared by several proofs that is a fact about one of
-them. Which clauses a solver uses is its choice where it has one, so of these a list says no more than that they may be idle.
+them. Both lists are exact: what is missing in them, and what is too much, is an error, and what is in them is reported. Which
+clauses a solver uses is its choice where it has one: another version of Z3 may have the second list say otherwise.
 """
 
 from collections.abc import Mapping
@@ -83,4 +84,4 @@ UNUSED: Final[Mapping[str, Mapping[str, str]]] = {
     "fleet-without-conditional": {**_LAST, **_TOLD},
     "fleet-gate": {"what is completed was answered": "the shape says it of what each worker has read"},
 }
-"""Clauses that a proof may do without."""
+"""The clauses that no answer used, by proof."""

@@ -87,6 +87,20 @@ def test_a_clause_that_nothing_uses_is_reported() -> None:
     assert not told.unmet
 
 
+def test_a_clause_that_is_used_though_it_is_said_not_to_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of unused clauses is exact in both directions, and what stands in it is told, with its reason."""
+    idle = Clause("idle", guard(effects="2", asked="0"), "planted")
+    used = small().clauses[0].name
+    monkeypatch.setitem(UNUSED, SMALL, {used: "planted", idle.name: "it says nothing"})
+    told = health(small()._replace(clauses=(*small().clauses, idle)))
+    assert told.idle == (used,)
+    assert told.reported == ["idle (it says nothing)"]
+    monkeypatch.setitem(UNUSED, SMALL, {idle.name: "it says nothing"})
+    told = health(small()._replace(clauses=(*small().clauses, idle)))
+    assert told.problems == []
+    assert "idle (it says nothing)" in to_item(told).statement
+
+
 def test_no_answer_is_not_healthy() -> None:
     """Within a budget of one unit there are no answers: each obligation is named, of whatever kind."""
     told = examine(asked(), (), budget=1)

@@ -19,6 +19,7 @@ from .contract_stages import CONTRACT_STAGES
 from .contract_text import CONTRACT_TEXT
 from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
+from .enumerate_contract_stage import CONTRACT_ENUMERATION
 from .enumerate_stage import ENUMERATION
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
 from .explore import explore
@@ -332,6 +333,7 @@ STAGES = (
     NECESSITY,
     INTERLEAVINGS,
     ENUMERATION,
+    CONTRACT_ENUMERATION,
     POWER,
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     SEMANTICS_CRASHES,

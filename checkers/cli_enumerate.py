@@ -6,6 +6,8 @@ import json
 from rich.console import Console
 
 from ..runtime.errors import CommandError
+from .cli_enumerate_contract import NAMES as CONTRACT_CASES
+from .cli_enumerate_contract import conform_contracts
 from .enumerate import Enumeration
 from .enumerate_cover import by_rule, reachable, step_sets
 from .enumerate_sets import Sets
@@ -14,9 +16,19 @@ from .explore import explore
 
 
 def conform(args: argparse.Namespace) -> int:
+    """The step's core, and the contract engine; or a case of either."""
+    if args.case in CONTRACT_CASES:
+        return conform_contracts(args)
+    code = conform_steps(args)
+    if args.case is None and args.workers is None and not args.json and vars(args).get("over", "memory") == "memory":
+        code = max(code, conform_contracts(args))
+    return code
+
+
+def conform_steps(args: argparse.Namespace) -> int:
     """Enumerate cases, say what was enumerated and which edges of the model were not taken; 1 where code and model part."""
     if args.case is not None and args.case not in every():
-        raise CommandError(f"there is no case {args.case!r}; there are {', '.join(every())}")
+        raise CommandError(f"there is no case {args.case!r}; there are {', '.join((*every(), *CONTRACT_CASES))}")
     if args.schedule is not None:
         return _follow(args.case, args.schedule)
     names = [args.case] if args.case else [name for name in QUICK if args.workers in (None, SEVERAL.get(name, 1))]

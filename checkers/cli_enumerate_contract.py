@@ -1,0 +1,73 @@
+"""`crashwindow conform` of the contract engine: its cases beside the contract's machine; or one schedule, word by word."""
+
+import argparse
+import json
+from typing import Final
+
+from rich.console import Console
+
+from ..model.contract_machine import build_contract
+from ..runtime.errors import CommandError
+from .enumerate_contract import ContractEnumeration, ContractProduct
+from .enumerate_contract_cases import CONTRACTS
+from .enumerate_contract_sets import ContractSets
+from .enumerate_contract_stage import COUNTS, QUICK, contract_sets, enumerated, over_sqlite
+from .enumerate_cover import by_rule, reachable
+from .explore import explore
+
+ALL: Final = "contracts"
+"""As a case: every case of the engine. Together they take every edge of the machine."""
+NAMES: Final = (ALL, *CONTRACTS)
+
+
+def conform_contracts(args: argparse.Namespace) -> int:
+    """Enumerate the quick cases, one, or all; say what was enumerated and which edges were not taken; 1 where they part."""
+    if args.schedule is not None:
+        return _follow(args.case, args.schedule)
+    names = QUICK if args.case is None else tuple(CONTRACTS) if args.case == ALL else (args.case,)
+    sets, console, runs = contract_sets(), Console(), []
+    for run in (over_sqlite if vars(args).get("over") == "sqlite" else enumerated)(names, sets):
+        runs.append(run)
+        if not args.json:
+            _show(console, run)
+    left = _left(sets)
+    if args.json:
+        print(json.dumps({"cases": [_told(run) for run in runs], "not taken": left}, indent=2, ensure_ascii=False))
+    elif left:
+        words = ", ".join(f"{rule} ({count})" for rule, count in left.items())
+        said = f"edges of the contract's machine that these cases do not take: {words}"
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+    return 1 if any(run.parted for run in runs) else 0
+
+
+def _left(sets: ContractSets) -> dict[str, int]:
+    """The edges of the machine that these cases have not taken, by rule."""
+    space = explore(build_contract())
+    return by_rule(space.machine, reachable(space) - sets.taken)
+
+
+def _told(run: ContractEnumeration) -> dict[str, object]:
+    parted = [{"schedule": list(each.schedule), "words": str(each)} for each in run.parted]
+    counts = dict(zip(("states", "transitions", "pairs"), run.counts, strict=True))
+    return {"case": run.case.name, **counts, "parted": parted}
+
+
+def _show(console: Console, run: ContractEnumeration) -> None:
+    pinned = "" if COUNTS[run.case.name] == run.counts else ", which is not what is pinned"
+    said = f"{run.case.name}: {run.states} states, {run.transitions} steps, {run.pairs} pairs with the machine{pinned}"
+    console.print(said, highlight=False, soft_wrap=True)
+    for each in run.parted:
+        text = f"{each}\n  {';'.join(each.schedule)}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True, style="red")
+
+
+def _follow(case: str | None, schedule: str) -> int:
+    """Each word with what was done in it."""
+    if case not in CONTRACTS:
+        raise CommandError("a schedule is one of a case: give --case NAME too")
+    try:
+        for word, read in ContractProduct(CONTRACTS[case], contract_sets()).follow(schedule.split(";")):
+            print(f"{word}: {read}")
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    return 0

@@ -87,7 +87,8 @@ def _lines(source: str, job_id: str | None) -> "Iterator[Iterator[Line]]":
         yield (each.line for each in stored(source, job_id))
         return
     with _opened(source) as file:
-        yield (line for line in lines(file) if job_id in (None, line.job_id))
+        every = lines(file)
+        yield every if job_id is None else (line for line in every if line.job_id == job_id)
 
 
 @contextmanager

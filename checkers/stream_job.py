@@ -122,6 +122,9 @@ def meaningful(shown: str) -> bool:
 class Job:
     """A live job."""
 
+    __slots__ = ("before", "contract", "idle", "job_id", "pending", "positions", "readers", "records", "rows", "status",
+                 "tracks", "undo_asked", "undo_keys", "version")  # fmt: skip
+
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
         self.version, self.status = 0, "open"

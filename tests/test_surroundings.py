@@ -1,0 +1,94 @@
+"""What the rest of a job does to a step: real jobs need each row, and what is proved of a step holds with them, but for P6."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from crashwindow.checkers.abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob
+from crashwindow.checkers.crash_run import Trace
+from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
+from crashwindow.checkers.explore import explore
+from crashwindow.checkers.monitor import Monitor
+from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
+from crashwindow.checkers.semantics_records import Durable
+from crashwindow.model.machine import show
+from crashwindow.model.properties import PROPERTIES
+from crashwindow.model.step import build
+from crashwindow.model.surroundings import build_around, surroundings
+
+from .spaces import space_of
+
+OWED = SEMANTICS_CASES["semantics-undo-owed"]
+CASES = (
+    OWED,
+    replace(OWED, mode="human_in_loop"),
+    replace(OWED, mode="human_in_loop", words={"confirmation": "cancel"}),
+    SEMANTICS_CASES["semantics-undo-waiting"],
+)
+"""An earlier step is not confirmed: the job fails, parks and goes on, is cancelled. And one that waits has a step undone."""
+PARKS: Mapping[str, str] = {"idempotent": "no", "on_unknown": "park"}
+"""What the tools of all these declare."""
+
+
+@cache
+def needing() -> list[StoredJob]:
+    """The real jobs, crashed at every boundary, that are no runs of the step's own machine."""
+    left: dict[str, Trace] = {}
+    for number, case in enumerate(CASES):
+        mine: dict[str, Trace] = {}
+        list(sweep_case(case, Breadth(1, answers=()), traces=mine))
+        left |= {f"{number} {key}": trace for key, trace in mine.items()}
+    alone = Monitor(build())
+    return [job for trace in left.values() for job in [stored(trace.durable)] if not conforms(alone, job)]
+
+
+def stored(durable: Durable) -> StoredJob:
+    """What a run left."""
+    return StoredJob(
+        "job",
+        tuple(StoredEvent(row.version, row.id, row.type, row.step, row.epoch, row.said) for row in durable.events),
+        tuple(LedgerRow(step, status, json.loads(result), key) for step, key, status, result in durable.ledger),
+        tuple(EffectRow(step, json.loads(output), key=key) for step, key, _, output, _ in durable.effects),
+        JobLine(durable.status, durable.version),
+    )
+
+
+def conforms(monitor: Monitor, job: StoredJob) -> bool:
+    """Whether every step of a job is a run of a machine."""
+    steps = [node["id"] for node in job.events[1].data["plan"]["nodes"] if "tool" in node]
+    return all(monitor.check(job, step, declared=PARKS).ok for step in steps)
+
+
+def test_with_all_rows_real_jobs_conform() -> None:
+    """What other steps do to a step that is open, or undone, in the jobs that real crashes leave, is in the rows."""
+    around = Monitor(build_around())
+    assert len(needing()) > 20
+    assert [job.events[-1] for job in needing() if not conforms(around, job)] == []
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in surroundings()])
+def test_real_jobs_need_each_row(name: str) -> None:
+    """The mutant without one of them refuses a job that really was."""
+    whole = build_around()
+    without = Monitor(replace(whole, rules=tuple(rule for rule in whole.rules if rule.name != name)))
+    assert not all(conforms(without, job) for job in needing())
+
+
+def test_what_is_proved_of_a_step_holds_around_it_but_for_two_sentences() -> None:
+    """In every state that the rows add no property is broken, but P6 where it speaks of the step that a job rests at."""
+    around, alone = explore(build_around()), space_of()
+    added = around.parents.keys() - alone.parents.keys()
+    assert {rule.name for rule in surroundings()} <= around.fired
+    broken = {
+        (each.id, show(literals))
+        for each in PROPERTIES
+        for literals in each.never
+        if any(map(around.packing.matcher(literals), added))
+    }
+    assert broken == {
+        ("P6", "job = parked ∧ ledger ∈ inflight|no_effect"),
+        ("P6", "job ∈ failed|waiting ∧ open ∈ 1|2 ∧ node = none ∧ undone = no"),
+    }

@@ -123,7 +123,13 @@ EVIDENCE_FILE = argument(
 )
 A_PART = argument("part", metavar="PROPERTY|MECHANISM", nargs="?", help="such as P1 or quiet; else everything")
 WORKERS_AT_ONCE = argument(
-    "--workers", type=int, choices=(1, 2), help="every case of so many workers; without it the quick profile's cases"
+    "--workers", type=int, choices=(1, 2, 3), help="every case of so many workers; without it the quick profile's cases"
+)
+OVER = argument(
+    "--over",
+    choices=("memory", "sqlite"),
+    default="memory",
+    help="the store: memory, beside the model; or SQLite snapshots, of one case of several workers, beside the memory store",
 )
 A_CASE = argument("--case", metavar="NAME", help="one case, by name")
 WORDS = argument("--schedule", metavar="WORD;WORD", help="one schedule of the case alone, word by word")
@@ -413,7 +419,7 @@ COMMANDS = (
         "conform",
         ".checkers.cli_enumerate",
         "enumerate the shipped core beside the model, every step in every order; exit 1 where they part",
-        (WORKERS_AT_ONCE, A_CASE, WORDS, JSON),
+        (WORKERS_AT_ONCE, A_CASE, OVER, WORDS, JSON),
     ),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),

@@ -2,15 +2,19 @@
 
 import argparse
 import json
+from collections import Counter
 
 from rich.console import Console
 
 from ..runtime.errors import CommandError
 from .cli_enumerate_contract import NAMES as CONTRACT_CASES
 from .cli_enumerate_contract import conform_contracts
+from .conform_follow import EdgeClass
+from .edge_reasons import reasons
 from .enumerate import Enumeration
 from .enumerate_cover import by_rule, reachable, step_sets
 from .enumerate_sets import Sets
+from .enumerate_sqlite import compared
 from .enumerate_stage import COUNTS, QUICK, SEVERAL, enumerated, every, product
 from .explore import explore
 
@@ -31,6 +35,8 @@ def conform_steps(args: argparse.Namespace) -> int:
         raise CommandError(f"there is no case {args.case!r}; there are {', '.join((*every(), *CONTRACT_CASES))}")
     if args.schedule is not None:
         return _follow(args.case, args.schedule)
+    if args.over == "sqlite":
+        return _over_sqlite(args.case)
     names = [args.case] if args.case else [name for name in QUICK if args.workers in (None, SEVERAL.get(name, 1))]
     if args.workers is not None and not args.case:
         names = [name for name in every() if SEVERAL.get(name, 1) == args.workers]
@@ -40,18 +46,37 @@ def conform_steps(args: argparse.Namespace) -> int:
         runs.append(run)
         if not args.json:
             _show(console, run)
-    left = _left(kept[1]) if 1 in kept else {}
+    left, reasoned = _left(kept[1]) if 1 in kept else ({}, {})
     if args.json:
-        print(json.dumps({"cases": [_told(run) for run in runs], "not taken": left}, indent=2, ensure_ascii=False))
-    elif left:
-        words = ", ".join(f"{rule} ({count})" for rule, count in left.items())
-        console.print(f"edges of the step machine not taken: {words}", markup=False, highlight=False, soft_wrap=True)
+        told = {"cases": [_told(run) for run in runs], "not taken": left, "not taken, with a reason": reasoned}
+        print(json.dumps(told, indent=2, ensure_ascii=False))
+        return 1 if any(run.parted for run in runs) else 0
+    for what, counted in (("not taken", left), ("not taken, for a reason", reasoned)):
+        if counted:
+            words = ", ".join(f"{rule} ({count})" for rule, count in counted.items())
+            console.print(f"edges of the step machine {what}: {words}", markup=False, highlight=False, soft_wrap=True)
     return 1 if any(run.parted for run in runs) else 0
 
 
-def _left(sets: Sets) -> dict[str, int]:
-    """The edges of the step machine that these cases have not taken, by rule."""
-    return by_rule(sets.machine, reachable(explore(step_sets().machine)) - sets.taken)
+def _left(sets: Sets) -> tuple[dict[str, int], dict[str, int]]:
+    """The edges of the step machine that these cases have not taken, by rule; and those that they need not, by reason."""
+    space = explore(step_sets().machine)
+    left = {EdgeClass(*edge) for edge in reachable(space) - sets.taken}
+    why = reasons(space, left)
+    return by_rule(sets.machine, {edge for edge in left if edge not in why}), dict(Counter(why.values()))
+
+
+def _over_sqlite(case: str | None) -> int:
+    """A case of several workers over the SQLite store, beside the memory store; 1 where they differ."""
+    name = case or "fail-2"
+    if name not in SEVERAL:
+        raise CommandError(f"over SQLite there are the cases of several workers: {', '.join(SEVERAL)}")
+    found = compared(name)
+    print(
+        f"{name} over SQLite: {found.states} states, {found.transitions} steps"
+        + (f": {found.different}" if found.different else "")
+    )
+    return 1 if found.different else 0
 
 
 def _told(run: Enumeration) -> dict[str, object]:

@@ -6,7 +6,6 @@ what stores and world hold after a step is compared with it. A step that no mode
 """
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -22,6 +21,8 @@ from .interleave_turn import Turn
 
 MOST: Final = 3
 """Partings after which an enumeration ends: the first ones say what there is to say."""
+SAMPLE: Final = 10_000
+"""Pairs after which a sampled one goes no deeper."""
 
 
 class Node(NamedTuple):
@@ -49,7 +50,7 @@ class Parted(NamedTuple):
 class Enumeration:
     """What was enumerated. states, transitions: the code's; pairs: of a state and a set of model states; seconds of time.
 
-    parted: where code and model part; known: how often they do where it is known and stated.
+    parted: where code and model part.
     """
 
     case: Case
@@ -58,7 +59,6 @@ class Enumeration:
     pairs: int = 0
     seconds: float = 0.0
     parted: list[Parted] = field(default_factory=list)
-    known: Counter[str] = field(default_factory=Counter)
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -76,20 +76,38 @@ class Product:
     def __init__(self, floor: Floor, sets: Sets, letters: tuple[str, ...] = ("",), sampled: bool = False) -> None:
         self.floor, self.sets, self.sampled = floor, sets, sampled
         self.reader = Reader(floor, letters)
-        self.first = Node(floor.first, (), sets.start(declared(floor.case)))
         self._states: dict[State, list[tuple[str, State]]] = {}
         self._moves: dict[tuple[State, Letters], list[tuple[str, State, Seen, int]]] = {}
+        self._durable: dict[tuple[int, int, int, bool], int] = {}
+        self._worlds: dict[tuple[object, ...], int] = {}
         self._alike: set[tuple[object, ...]] = set()
+        self.first = Node(floor.first, (), sets.start(declared(floor.case)))
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
+        self._behind = 0
+        if isinstance(floor.case, WideCase) and floor.case.lead:
+            self._lead(floor.case.lead.split(";"))
+
+    def _lead(self, words: list[str]) -> None:
+        """Begin behind a schedule, which is not counted."""
+        for word in words:
+            _, state, seen, code = next(move for move in self.moves(self.first) if move[0] == word)
+            number = self.sets.move(self.first.set, seen.reading, code)
+            assert number is not None
+            after = Node(state, seen.letters, number)
+            self._parents[after] = (self.first, word)
+            self.first = after
+        self._states.clear()
+        self._moves.clear()
+        self._behind = len(words)
 
     def run(self) -> Enumeration:
         """Every pair, breadth first, so that a parting's schedule is a shortest; up to a few partings."""
         clock = time.perf_counter()
         found = Enumeration(self.floor.case)
         layer = [self.first]
-        while layer and len(found.parted) < MOST:
+        while layer and len(found.parted) < MOST and not (self.sampled and len(self._parents) > SAMPLE):
             layer = [after for node in layer for after in self._next(node, found)]
-        found.states, found.pairs = len(self._states), len(self._parents)
+        found.states, found.pairs = len(self._states), len(self._parents) - self._behind
         found.transitions = sum(map(len, self._states.values()))
         found.seconds = time.perf_counter() - clock
         return found
@@ -99,11 +117,7 @@ class Product:
         for word, state, seen, code in self.moves(node):
             number = self.sets.move(node.set, seen.reading, code)
             if number is None:
-                why = known(self.floor.case, word, seen)
-                if why:
-                    found.known[why] += 1
-                else:
-                    found.parted.append(self._parted(node, word, state, seen))
+                found.parted.append(self._parted(node, word, state, seen))
                 continue
             after = Node(state, seen.letters, number)
             if after not in self._parents and not (self.sampled and self._known(after)):
@@ -124,24 +138,39 @@ class Product:
         return self._moves[key]
 
     def _code(self, state: State, letters: Letters) -> int:
-        try:
-            return self.sets.code({**self.reader.records.durable(state), **self.reader.world(state, letters)})
-        except NotAJobError:
+        """What stores and world hold, packed: each once."""
+        stores = (*state.stores[:3], bool(self.floor.worlds[state.world].effects))
+        if stores not in self._durable:
+            try:
+                self._durable[stores] = self.sets.code(self.reader.records.durable(state))
+            except NotAJobError:
+                self._durable[stores] = -1
+        durable = self._durable[stores]
+        if durable < 0:
             return -1
+        world = (state.world, letters, tuple(actor for actor in state.actors if actor[1] == "sent"))
+        if world not in self._worlds:
+            self._worlds[world] = self.sets.code(self.reader.world(state, letters))
+        return durable | self._worlds[world]
 
     def _known(self, node: Node) -> bool:
         """Whether a pair like this one was met: the same set, the same command next, the same lease, as many attempts."""
-        events = self.floor.acts.stream(node.state.stores).events
+        case, events = self.floor.case, self.floor.acts.stream(node.state.stores).events
+        assert isinstance(case, WideCase)
         tried = sum(event.type == "tool_invocation_started" and event.step == STEP for event in events)
-        beside = isinstance(self.floor.case, WideCase) and self.floor.case.other
-        others = tuple(event.type for event in events if event.step != STEP) if beside else ()
-        turns = ((self.floor.turns[number], phase) for number, phase in node.state.actors if number >= 0)
+        others = tuple(event.type for event in events if event.step != STEP) if case.other else ()
+        turns = [(self.floor.turns[number], phase) for number, phase in node.state.actors if number >= 0]
         at = tuple(
             (turn.command.boundary if turn.command else "", phase, self._overtaken(turn)) for turn, phase in turns
         )
         lease = self.floor.acts.lease(node.state.stores)
-        over = bool(beside) and not at and (lease is None or lease.expires_at <= node.state.at)
-        alike = (node.set, at, over, min(tried, 3), others)
+        over = not at and (lease is None or lease.expires_at <= node.state.at), self.floor.quiet(node.state)
+        modes = len(case.confirmed) or 1
+        decides = tuple(turn.owner % modes for turn, _ in turns) if turns or lease is None else lease.epoch % modes
+        partial = self.floor.worlds[node.state.world].partial
+        asked = any(event.type == "compensation_requested" for event in events)
+        before = others[-1:], "node_finished" in others
+        alike = (node.set, at, over, min(tried, case.retries + 2), before, decides, partial, asked)
         known = alike in self._alike
         self._alike.add(alike)
         return known
@@ -185,23 +214,6 @@ class Product:
                 return
             yield word, " then ".join(seen.reading.ops)
             node = Node(state, seen.letters, number)
-
-
-IN_DOUBT: Final = (
-    "a harmless compensation is granted for a step whose outcome nobody knows; the model's row asks for a result"
-)
-OWED_FIRST: Final = "another step's end on record is owed first; in the model the worker goes through this step before"
-
-
-def known(case: Case, word: str, seen: Seen) -> str:
-    """Why a step is not the model's where that is known (docs/decisions/030); "" for every other."""
-    if not isinstance(case, WideCase):
-        return ""
-    if word == "person:undo" and case.undoes == "harmless":
-        return IN_DOUBT
-    if case.place == "after" and seen.reading.ops in (("emits:job_requeued",), ("emits:job_failed",)):
-        return OWED_FIRST
-    return ""
 
 
 def declared(case: Case) -> dict[str, str]:

@@ -16,20 +16,24 @@ CHANGE: Final = {"resource_type": "thing", "resource_id": "one", "operation": "w
 
 @dataclass(frozen=True)
 class WideCase(Case):
-    """A case with more. confirmed: who decides on a mismatch; "": nobody looks. partial: the tool can fail after its effect.
+    """A case with more. confirmed: who decides on a mismatch, one worker after the other; nobody looks where it is empty.
 
-    undoes: it says how it is compensated. requeues: how often its job goes back to the queue. other, place: another step of
-    the job, a tool's or one that waits, before this one or after it. requeued: how often its tool sends the
-    job back to the queue. retries: executions beyond the first.
+    partial: the tool can fail after its effect. undoes: it says how it is compensated. requeues: how often its job goes back to
+    the queue. other, place: another step of the job, a tool's or one that waits, before this one or after it. requeued: how often
+    its tool sends the job back to the queue. looked: its record is verified as well. retries: executions beyond the first. sure:
+    a living worker's request is served and answered. lead: the schedule behind which the search begins.
     """
 
-    confirmed: Mode | Literal[""] = ""
+    confirmed: tuple[Mode, ...] = ()
     partial: bool = False
     undoes: Literal["", "works", "harmless"] = ""
     requeues: int = 0
     other: Literal["", "tool", "wait"] = ""
     place: Literal["before", "after"] = "before"
     requeued: int = 1
+    looked: bool = False
+    sure: bool = False
+    lead: str = ""
     retries: int = 1
 
 
@@ -43,7 +47,7 @@ def begun(case: WideCase) -> list[NewEvent]:
         "tool": OTHER_TOOL,
         "args": {},
         "max_retries": 0,
-        "max_requeues": 1,
+        "max_requeues": case.requeued,
         "depends_on": [],
     }
     other = [] if not case.other else [tool if case.other == "tool" else wait]
@@ -59,8 +63,10 @@ CRASH: Final = Bounds(workers=1, claims=2, expiries=1)
 """A crash anywhere."""
 FAULT: Final = Bounds(workers=1, claims=2, expiries=1, faults=1)
 """The same, and an answer of a store that is lost anywhere."""
-TWICE: Final = Bounds(workers=1, claims=3, expiries=2, faults=1, cancels=1)
-CALM: Final = Bounds(workers=1, claims=3, expiries=2, cancels=1)
+LONG: Final = Bounds(workers=1, claims=9, expiries=8, faults=2, cancels=2)
+"""More lives than a sample uses up."""
+CALM: Final = Bounds(workers=1, claims=9, expiries=8, cancels=2)
+"""The same without a store's faults: what another step does is not followed through these."""
 
 ALONE: Final = {
     case.name: case
@@ -72,20 +78,67 @@ ALONE: Final = {
     )
 }
 """One worker at a time, each contract of a tool, to their end."""
+CRASH_ALONE: Final = Bounds(workers=1, claims=9, expiries=8)
+CRASHES: Final = Bounds(workers=1, claims=9, expiries=8, faults=1)
+"""Many lives, and nobody who cancels."""
+MODES: Final[tuple[Mode, ...]] = ("warn", "strict", "human_in_loop")
+PERSON: Final[tuple[Mode, ...]] = ("human_in_loop",)
+SENT: Final = (
+    "worker-1:claim;worker-1:fence_events;worker-1:fence_ledger;worker-1:fence_effects;worker-1:acquire;worker-1:append_started;"
+    "worker-1:execute"
+)
+"""A first request is on the wire."""
+ASKED: Final = "worker-1:crash;person:cancel;clock:expire"
+"""Its worker is gone, and a client has asked for the job's end."""
+UNSURE: Final = (
+    "worker-1:timeout;worker-1:append_unknown;worker-1:ledger_unknown;worker-1:park;worker-1:release;clock:quiet;"
+    "person:undo"
+)
+"""Nobody knows of it, and a person has it undone all the same."""
+HALF: Final = (
+    "world:part:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;worker-1:commit;"
+    "worker-1:append_node_failed;worker-1:acquire;worker-1:append_compensation_started;worker-1:compensate:none;"
+    "worker-1:append_compensation_failed;worker-1:ledger_no_effect"
+)
+"""The step failed after its effect, and could not be undone."""
+UNDONE: Final = (
+    f"{SENT};world:serve:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;"
+    "worker-1:commit;worker-1:crash;clock:expire;worker-2:claim;worker-2:fence_events;worker-2:fence_ledger;"
+    "worker-2:fence_effects;worker-2:confirm:mismatch;worker-2:park;worker-2:release;person:undo"
+)
+"""The record was not confirmed, and a person has the effect undone."""
 WIDE: Final = {
     case.name: case
     for case in (
-        WideCase("warned", Bounds(1, 3, 2, faults=1), "park", confirmed="warn"),
-        WideCase("whole", TWICE, "park", confirmed="strict", partial=True, undoes="works", requeues=1),
-        WideCase("asked", TWICE, "park", confirmed="human_in_loop", partial=True),
-        WideCase("before-fails", CALM, "park", other="tool", requeued=0),
-        WideCase("before-wait", CALM, "park", other="wait"),
-        WideCase("after-wait", CALM, "park", other="wait", place="after"),
-        WideCase("quiet", TWICE, "query", "quiet"),
-        WideCase("again", TWICE, "reexecute", idempotent=True, partial=True),
-        WideCase("failed", TWICE, "fail"),
-        WideCase("harmless", TWICE, "park", partial=True, undoes="harmless"),
-        WideCase("repeatable", TWICE, "park", idempotent=True, partial=True),
+        WideCase("warned", Bounds(1, 3, 2, faults=1), "park", confirmed=("warn",)),
+        WideCase("modes", LONG, "park", confirmed=MODES),
+        WideCase("whole", LONG, "park", confirmed=("strict",), partial=True, undoes="works", requeues=1),
+        WideCase("asked", LONG, "park", confirmed=PERSON, partial=True, undoes="works"),
+        WideCase("harmless", LONG, "park", partial=True, undoes="harmless"),
+        WideCase("quiet", LONG, "query", "quiet"),
+        WideCase("fenced", LONG, "query", "fence"),
+        WideCase("again", LONG, "reexecute", idempotent=True, partial=True, undoes="works", retries=4),
+        WideCase("spent", CRASHES, "reexecute", idempotent=True, undoes="harmless"),
+        WideCase("spent-3", CRASH_ALONE, "reexecute", idempotent=True, retries=2),
+        WideCase("spent-4", CRASH_ALONE, "reexecute", idempotent=True, retries=3),
+        WideCase("told", LONG, "reexecute", idempotent=True, partial=True, undoes="works", lead=f"{SENT};{ASKED}"),
+        WideCase("told-for-good", LONG, "reexecute", idempotent=True, partial=True, lead=f"{SENT};{ASKED}"),
+        WideCase("retold", LONG, "park", undoes="harmless", lead=f"{SENT};{UNSURE}"),
+        WideCase("half-undone", LONG, "park", partial=True, undoes="works", lead=f"{SENT};{HALF}"),
+        WideCase("failed", LONG, "fail"),
+        WideCase("repeatable", LONG, "park", idempotent=True, partial=True),
+        WideCase("before-tool", CALM, "park", other="tool", confirmed=PERSON, looked=True, sure=True),
+        WideCase("before-fails", CALM, "park", other="tool", requeued=0, sure=True),
+        WideCase("before-wait", CALM, "park", other="wait", sure=True),
+        WideCase("after-tool", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", sure=True),
+        WideCase("after-fails", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", requeued=0,
+                 sure=True),
+        WideCase("after-wait", CALM, "park", confirmed=PERSON, partial=True, undoes="works", other="wait", place="after",
+                 sure=True),
+        WideCase("hears", CALM, "query", "quiet", other="wait", place="after"),
+        WideCase("owed", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", sure=True, lead=UNDONE),
+        WideCase("owed-fails", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", requeued=0,
+                 sure=True, lead=UNDONE),
     )
-}
+}  # fmt: skip
 """One worker at a time, with what stands beside a step's own execution. Sampled: so that what the model has is met."""

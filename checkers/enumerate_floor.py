@@ -26,6 +26,7 @@ from ..runtime.tool import (
     Compensation,
     Happened,
     NoEffectError,
+    OnUnknown,
     PartialEffectError,
     Tool,
     ToolContext,
@@ -35,12 +36,13 @@ from ..runtime.turn import Worker
 from ..runtime.verifier import Answer as Seen
 from ..runtime.verifier import Confirmation, Match, Mismatch, StateChange, Undetermined, VerifyContext
 from .enumerate_case import CHANGE, OTHER_TOOL, SIGNAL, WideCase, begun
+from .enumerate_records import whose
 from .interleave_acts import Acts
 from .interleave_case import JOB, STEP, TOOL, TTL
 from .interleave_floor import Floor, Move, State
 from .interleave_mutants import SHIPPED, Mutant
 from .interleave_steps import Actor, Step, Steps
-from .interleave_store import Numbers, Shelf
+from .interleave_store import Ledger, Numbers, Shelf
 from .interleave_turn import Answer, Turn, Turns, answered
 from .interleave_world import Request, Site, World
 
@@ -60,13 +62,16 @@ class WideSite(Site):
         self.called = "done"
         self.seen: Seen = Match()
         self._changes: tuple[Json, ...] = (CHANGE,) if case.confirmed else ()
+        self._others: tuple[Json, ...] = (CHANGE,) if case.looked else ()
         undoes = Compensation(
             lambda args, context: self._at_once(), harmless=case.undoes == "harmless", quiet_seconds=0.0
         )
         self.tool = Tool(**{**vars(self.tool), "compensation": undoes if case.undoes else None})
-        self.other = Tool(OTHER_TOOL, lambda args, context: self._at_once(), "another tool", quiet_seconds=0.0)
+        unknown: OnUnknown = "park" if case.requeued else "fail"
+        self.other = Tool(OTHER_TOOL, self._call_other, "another tool", on_unknown=unknown, quiet_seconds=0.0)
         verifiers = {str(CHANGE["resource_type"]): self} if case.confirmed else {}
-        self.confirmation = Confirmation(verifiers, case.confirmed or "strict", retries=1)
+        modes = case.confirmed or ("strict",)
+        self.confirmations = [Confirmation(verifiers, mode, retries=1) for mode in modes]
 
     def verify(self, change: StateChange, context: VerifyContext) -> Seen:
         """The answer that is set."""
@@ -75,6 +80,9 @@ class WideSite(Site):
     def _query(self, args: Json, context: ToolContext) -> Happened | Absent:
         told = super()._query(args, context)
         return Happened(told.output, told.external_id, self._changes) if isinstance(told, Happened) else told
+
+    def _call_other(self, args: Json, context: ToolContext) -> ToolResult:
+        return ToolResult(self._at_once(), None, self._others)
 
     def _at_once(self) -> Json:
         if self.called == "none":
@@ -101,18 +109,27 @@ class WideTurns(Turns):
     def worker(self, owner: int) -> Worker:
         """Who works."""
         tools = {TOOL: self._site.tool, OTHER_TOOL: self._site.other}
-        return Worker(f"worker-{owner}", tools, TTL, confirmation=self._site.confirmation)
+        confirmations = self._site.confirmations
+        return Worker(f"worker-{owner}", tools, TTL, confirmation=confirmations[owner % len(confirmations)])
 
 
 class WideActs(Acts):
     """The acts of a wide case."""
 
+    case: WideCase
     site: WideSite
 
     def __init__(self, case: WideCase, mutant: Mutant) -> None:
         super().__init__(case, mutant)
+        self.sure = case.sure
         self.site, self.shelf = WideSite(case), Shelf(begun(case))
         self.ports = Ports(self.shelf.store, lambda seconds: None)
+
+    def begun(self, stores: Numbers) -> bool:
+        """Whether there is a record of the step in the ledger."""
+        ledger = self.shelf.contents["ledger"][stores[1]]
+        assert isinstance(ledger, Ledger)
+        return any(record.step_id == STEP for record in ledger.records)
 
     def asked(self, turn: Turn, how: str) -> Answer:
         """What a tool that answers at once, or a verifier, says in one of its ways."""
@@ -205,11 +222,15 @@ class WideSteps(Steps):
         """A verifier, or a tool that answers at once, is asked in every way."""
         turn = self.turns[actor[0]]
         if turn.command is not None and (hows := ways(turn.command)):
-            for how in hows:
+            # Once this step has begun, one before it rests no more: the model does not follow what is then settled of this one.
+            settled = self.acts.case.place == "before" and whose(turn.command) == "other" and self.acts.begun(stores)
+            for how in hows[:1] if settled else hows:
                 told = self._told(actor[0], self.acts.asked(turn, how), stores, world, at)
                 yield Step(f"worker-{turn.owner}:{turn.command.boundary}:{how}", (told, ""), stores, world)
         else:
-            yield from super()._next(actor, stores, world, at)
+            for step in super()._next(actor, stores, world, at):
+                if not (self.acts.sure and step.word.endswith(":timeout")):
+                    yield step
 
 
 def ways(command: Command) -> tuple[str, ...]:
@@ -238,40 +259,42 @@ class WideFloor(Floor):
     def _environment(self, state: State) -> Iterator[Move]:
         """What nobody's turn has to do with. Of a job at rest people are heard where no worker is: then the model hears them."""
         at_work = any(number >= 0 and self.turns[number].command is not None for number, _ in state.actors)
-        at_rest = self.acts.stream(state.stores).status == "parked"
+        status = self.acts.stream(state.stores).status
         for move in super()._environment(state):
-            if not (move.word.startswith("person:") and at_work and at_rest):
+            if not (move.word.startswith("person:") and at_work and status == "parked"):
                 yield move
         for request in self.worlds[state.world].pending:
             if not request.effect and request.until:
                 yield from self._otherwise(state, request)
-        if not at_work:
-            yield from self._people(state)
+        if status == "open" or not at_work:
+            yield from self._people(state, status)
 
     def _otherwise(self, state: State, request: Request) -> Iterator[Move]:
         """What else can become of a request: it is refused, or has its effect and says that the step failed."""
         name = f"{request.epoch}.{request.attempt}"
-        after = self.acts.turned(state.world, "refuse", name, into=lambda world: refused(world, request))
-        yield Move(f"world:refuse:{name}", state._replace(world=after))
+        if not (self.case.sure and request.awaited):
+            after = self.acts.turned(state.world, "refuse", name, into=lambda world: refused(world, request))
+            yield Move(f"world:refuse:{name}", state._replace(world=after))
         if self.case.partial and not self.worlds[state.world].effects and request.awaited:
             served = self.acts.serve(state.world, request.epoch, request.attempt)
             after = self.acts.turned(served, "part", into=lambda world: world._replace(partial=len(world.effects)))
             yield Move(f"world:part:{name}", state._replace(world=after))
 
-    def _people(self, state: State) -> Iterator[Move]:
-        stores, at, status = state.stores, state.at, self.acts.stream(state.stores).status
+    def _people(self, state: State, status: str) -> Iterator[Move]:
+        """What people and clients say of a job in this state."""
+        stores, at, told = state.stores, state.at, dict[str, Numbers | None]()
         if status == "parked":
-            told = [("person:accept", self.acts.client("accept", stores, at))]
-            told += [(f"person:other:{word}", self.acts.tell(stores, at, word == "yes")) for word in ("yes", "no")]
-            if self.case.undoes:
-                told.append(("person:undo", self.acts.client("undo", stores, at)))
-        elif status == "waiting":
-            told = [("person:signal", self.acts.client("signal", stores, at))]
-        else:
-            told = []
-        for word, after in told:
+            told["person:accept"] = self.acts.client("accept", stores, at)
+            told |= {f"person:other:{word}": self.acts.tell(stores, at, word == "yes") for word in ("yes", "no")}
+        if self.case.undoes and status in ("open", "parked", "waiting"):
+            told["person:undo"] = self.acts.client("undo", stores, at)
+        if self.case.other == "wait" and status in ("open", "waiting"):
+            told["person:signal"] = self.acts.client("signal", stores, at)
+        for word, after in told.items():
             if after is not None and after != stores:
                 yield Move(word, state._replace(stores=after))
+        if status == "waiting" and state.cancels and (after := self.acts.cancel(stores, at)):
+            yield Move("person:cancel", state._replace(stores=after, cancels=state.cancels - 1))
 
 
 def refused(world: World, request: Request) -> World:

@@ -13,6 +13,7 @@ from .enumerate_records import Records, whose
 from .enumerate_sets import Reading
 from .interleave_case import QUIET
 from .interleave_floor import Floor, State
+from .interleave_steps import Actor
 from .interleave_turn import Answer, Turn
 from .interleave_world import Request, World
 
@@ -43,6 +44,7 @@ UNSEEN: Final = ("release", "look", "heartbeat", "pause")
 """What the model has no row for: its workers have no leases, and time passes by itself."""
 LET_GO: Final = (("crash",), ("name:refused by",))
 """What ends a worker's turn by itself."""
+NO_ONE: Final[Actor] = (-1, "")
 NOBODY: Final = "-"
 """Whose rules those of the world, of people and of late requests are, where workers have letters."""
 
@@ -64,14 +66,16 @@ class Reader:
         self.floor, self.letters = floor, letters
         self.records = Records(floor)
         self.named = letters != ("",)
+        self._words: dict[str, tuple[int, str]] = {}
+        self._readings: dict[tuple[object, ...], Reading] = {}
         self.nobody = NOBODY if self.named else ""
 
     def read(self, state: State, names: Letters, word: str, after: State) -> Seen:
         """What a word can have been in the model."""
-        who, _, what = word.partition(":")
         unverified = self.records.unverified(after)
-        if who.startswith("worker-"):
+        if word.startswith("worker-"):
             return self._worker(state, names, word, after, unverified)
+        who, _, what = word.partition(":")
         kept = self._kept(names, after)
         if who == "world":
             ops, letter = self._served(state, names, what)
@@ -79,8 +83,8 @@ class Reader:
             gone = ("gone",) * len(self.floor.worlds[state.world].pending)
             ops, letter = (*(self._of("crash", x) for x in self._left(state, names, after)), *gone, "time"), ""
         else:
-            ops, letter = (*self._quiet(state), f"name:{SAID[what.partition(':')[0]]}"), self.nobody
-        end = "any" if self.named else self._end(after, 0)
+            ops, letter = self._said(state, what.partition(":")[0]), self.nobody
+        end = "any" if self.named else self._end(after)
         return Seen(Reading(ops, end, unverified, letter), kept)
 
     def _of(self, op: str, letter: str) -> str:
@@ -90,29 +94,63 @@ class Reader:
     # Workers.
 
     def _worker(self, state: State, names: Letters, word: str, after: State, unverified: bool) -> Seen:
-        who, _, what = word.partition(":")
-        owner = int(who.removeprefix("worker-"))
-        free = (x for x in self.letters if not x or x not in dict(names).values())
-        letter = dict(names)[owner] if owner in dict(names) else next(free)
-        before, then = self._turn(state, owner), self._turn(after, owner) or self._ended(state, word, owner)
-        ops = self._ops(what, before, then)
+        """A worker's word: once for each turn that it was said in, and each that it led to."""
+        owner, what = self._parted(word)
+        letter = next((x for number, x in names if number == owner), None)
+        known = names
+        if letter is None:
+            taken = [x for _, x in names]
+            letter = next(x for x in self.letters if not x or x not in taken)
+            known = (*names, (owner, letter))
+        was, now = self._actor(state, owner), self._actor(after, owner)
+        then = now[0] if now[0] >= 0 else self._ended(state, word, owner)
+        barred = what == "timeout" and self._barred(state, names, letter)
+        quiet = self._quiet(state) if what.startswith("query") else ()
+        key = (word, letter, was, now, then, unverified, barred, quiet)
+        if key not in self._readings:
+            self._readings[key] = self._read(what, letter, was[0], then, now, unverified, barred, quiet)
+        return Seen(self._readings[key], self._kept(known, after))
+
+    def _read(
+        self,
+        what: str,
+        letter: str,
+        was: int,
+        then: int,
+        now: Actor,
+        unverified: bool,
+        barred: bool,
+        quiet: tuple[str, ...],
+    ) -> Reading:
+        before, follows = self._turn(was), self._turn(then)
+        ops = self._ops(what, before, follows)
         if before is not None and self._void(before):
             ops = ("stay",)
-        if ops == HEARD["timeout"] and self._barred(state, names, letter):
+        if barred:
             ops = ("name:world: refuses", *ops)
         if ops == ("do:query",):
-            ops = (*self._quiet(state), *ops)
+            ops = (*quiet, *ops)
         idle = before is None or isinstance(before.command, (Claim, type(None))) or self._void(before)
-        if not idle and then is not None and then.stopped and ops not in LET_GO:
+        if not idle and follows is not None and follows.stopped and ops not in LET_GO:
             ops = (*ops, "crash")
-        kept = self._kept((*names, (owner, letter)) if owner not in dict(names) else names, after)
-        return Seen(Reading(ops, self._end(after, owner), unverified, letter), kept)
+        return Reading(ops, self._place(now), unverified, letter)
 
-    def _turn(self, state: State, owner: int) -> Turn | None:
-        for number, _ in state.actors:
-            if number >= 0 and (turn := self.floor.turns[number]).owner == owner:
-                return turn
-        return None
+    def _parted(self, word: str) -> tuple[int, str]:
+        """A worker's number, and what it does."""
+        if word not in self._words:
+            who, _, what = word.partition(":")
+            self._words[word] = int(who.removeprefix("worker-")), what
+        return self._words[word]
+
+    def _actor(self, state: State, owner: int) -> Actor:
+        """A worker at work, or nobody."""
+        for actor in state.actors:
+            if actor[0] >= 0 and self.floor.turns[actor[0]].owner == owner:
+                return actor
+        return NO_ONE
+
+    def _turn(self, number: int) -> Turn | None:
+        return self.floor.turns[number] if number >= 0 else None
 
     def _void(self, turn: Turn) -> bool:
         """Whether a worker has read that the job is not open: it reads on, and ends. In the model it ends at once."""
@@ -123,14 +161,13 @@ class Reader:
         events = turn.answer.value if turn.answer is not None else None
         return isinstance(events, list) and History(events).status != "open"
 
-    def _ended(self, state: State, word: str, owner: int) -> Turn | None:
+    def _ended(self, state: State, word: str, owner: int) -> int:
         """The turn that a word ended, where nothing is left to release: it is nobody's any more, and is looked up."""
-        turns = self.floor.turns
-        for actor in state.actors:
-            if actor[0] >= 0 and turns[actor[0]].owner == owner:
-                steps = self.floor.steps.unrested(actor, state.stores, state.world, state.at)
-                return next((turns[s.actor[0]] for s in steps if s.word == word and s.actor[0] >= 0), None)
-        return None
+        actor = self._actor(state, owner)
+        if actor == NO_ONE:
+            return -1
+        steps = self.floor.steps.unrested(actor, state.stores, state.world, state.at)
+        return next((s.actor[0] for s in steps if s.word == word and s.actor[0] >= 0), -1)
 
     def _ops(self, what: str, before: Turn | None, then: Turn | None) -> tuple[str, ...]:
         boundary, _, fault = what.partition(":")
@@ -170,27 +207,40 @@ class Reader:
             return (f"emits:{ELSEWHERE[boundary]}",) if changes else ("stay",)
         return (f"do:{boundary}",)
 
-    def _end(self, state: State, owner: int) -> str:
-        """Where a worker is; 0: the only one."""
-        at_work = [(n, phase) for n, phase in state.actors if n >= 0 and owner in (0, self.floor.turns[n].owner)]
-        number, phase = at_work[0] if at_work else (-1, "")
-        command = self.floor.turns[number].command if number >= 0 else None
-        if isinstance(command, Claim | None) or self._void(self.floor.turns[number]):
+    def _end(self, state: State) -> str:
+        """Where the only worker is."""
+        return self._place(next((actor for actor in state.actors if actor[0] >= 0), NO_ONE))
+
+    def _place(self, actor: Actor) -> str:
+        """Where a worker is."""
+        turn = self._turn(actor[0])
+        if turn is None or isinstance(turn.command, Claim | None) or self._void(turn):
             return "at:idle"
-        if phase == "sent":
+        if actor[1] == "sent":
             return "at:await_reply"
-        kind = whose(command)
+        kind = whose(turn.command)
         if kind == "undo":
             return "at:compensate"
-        return "any" if kind == "other" or isinstance(command, Pause | Renew) else f"next:{command.boundary}"
+        return "any" if kind == "other" or isinstance(turn.command, Pause | Renew) else f"next:{turn.command.boundary}"
+
+    def _said(self, state: State, what: str) -> tuple[str, ...]:
+        """What a person or client has said of the job as it was."""
+        status = self.floor.acts.stream(state.stores).status
+        if status == "open" and what in ("undo", "signal"):
+            return ("stay",)  # it is read by whoever works next, or on
+        if status == "waiting" and what == "undo":
+            what = "signal"
+        return (*self._quiet(state), f"name:{SAID[what]}")
 
     # Letters.
 
     def _kept(self, names: Letters, after: State) -> Letters:
         """The letters of the workers that are still at work."""
+        if not names:
+            return names
         turns = [self.floor.turns[number] for number, _ in after.actors if number >= 0]
         owners = {turn.owner for turn in turns if turn.command is not None}
-        return tuple(sorted((owner, letter) for owner, letter in names if owner in owners))
+        return tuple(sorted(each for each in names if each[0] in owners))
 
     def _left(self, state: State, names: Letters, after: State) -> list[str]:
         """The letters of the workers that the time has overtaken: they are gone."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from ..model.machine import Actor, Machine, Rule
 from .conform_follow import LOST, PLACE, UNVERIFIED, decides
+from .edge_reasons import slack_of
 from .explore import Engine
 
 HEARS: Final = "elsewhere: in doubt"
@@ -47,14 +48,16 @@ class Members(NamedTuple):
 
 
 class Sets:
-    """The sets of a machine, by number. taken: the edges that some reading took and whose end it allows."""
+    """The sets of a machine less its slack, by number. taken: the edges that some reading took and whose end it allows."""
 
     def __init__(self, machine: Machine, compared: Iterable[str], engine: Engine | None = None) -> None:
         self.machine, self.engine = machine, engine or Engine(machine)
         self.packing = self.engine.packing
+        self._slack = slack_of(machine, self.packing)
         self.mask = self.packing.mask(compared)
         self.members: list[Members] = []
         self.taken: set[Edge] = set()
+        self._actors = [actor_of(rule) for rule in machine.rules]
         self._numbers: dict[Members, int] = {}
         self._moves: dict[tuple[int, Reading, int], int | None] = {}
         self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
@@ -72,8 +75,7 @@ class Sets:
 
     def code(self, fields: Mapping[str, str]) -> int:
         """Some fields, packed."""
-        codes, shift = self.packing.codes, self.packing.shift
-        return sum(codes[name][value] << shift[name] for name, value in fields.items())
+        return self.packing.some(fields)
 
     def move(self, number: int, reading: Reading, code: int) -> int | None:
         """The set after a step of the code that leaves this behind; None where the model has no such step."""
@@ -126,9 +128,14 @@ class Sets:
     # Steps.
 
     def steps(self, state: int) -> tuple[tuple[int, int], ...]:
-        """Every step from a state: the rule's number, the state after it."""
+        """Every step from a state that is not slack: the rule's number, the state after it."""
         if state not in self._steps:
-            self._steps[state] = tuple((index, state ^ delta) for delta, index in self.engine.steps(state))
+            slack = self._slack
+            self._steps[state] = tuple(
+                (index, state ^ delta)
+                for delta, index in self.engine.steps(state)
+                if index not in slack or not slack[index](state)
+            )
         return self._steps[state]
 
     def _taken(self, op: str, reading: Reading, states: set[int], number: int | None) -> list[tuple[int, int, int]]:
@@ -183,8 +190,11 @@ class Sets:
         """The rules that an op can be."""
         if (op, who) not in self._fits:
             fits = fitness(op)
-            mine = {i for i, rule in enumerate(self.machine.rules) if not who or actor_of(rule) in (who, "")}
-            self._fits[op, who] = frozenset(i for i in mine if fits(self.machine.rules[i]))
+            self._fits[op, who] = frozenset(
+                index
+                for index, (rule, actor) in enumerate(zip(self.machine.rules, self._actors, strict=True))
+                if (not who or actor in (who, "")) and fits(rule)
+            )
         return self._fits[op, who]
 
     # Words.

@@ -1,14 +1,19 @@
 """The stage of `crashwindow verify` that enumerates the shipped core beside the model: refinement, its converse, planted bugs."""
 
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ..model.policy import HARDENED
+from .conform_follow import EdgeClass
+from .edge_reasons import reasons
 from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, WIDE, WideCase
 from .enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from .enumerate_floor import WideFloor
 from .enumerate_sets import Sets
+from .enumerate_sqlite import compared
 from .evidence import Item, MutantResult, Verdict
 from .interleave import CASES
 from .interleave_case import Case
@@ -20,7 +25,7 @@ from .verify import Context, Found, Stage
 COMMAND: Final = "crashwindow conform"
 LETTERS: Final = ("a", "b", "c")
 SEVERAL: Final = {
-    "fail-2": 2, "park-2": 2, "query-fence-2": 2, "reexecute-2": 2, "query-quiet-2": 2,
+    "fail-2": 2, "park-2": 2, "query-fence-2": 2, "reexecute-2": 2, "query-quiet-2": 2, "fail-3": 3,
 }  # fmt: skip
 """The cases of several workers, with how many."""
 QUICK: Final = ("park-1", "warned", "fail-2")
@@ -49,68 +54,20 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
 """States, transitions, pairs of each case. An enumeration that finds others has enumerated something else."""
 CLAIMED: Final = ("P1", "P2", "P3", "P6", "P7")
 """The claims of which the model's proof is the code's, as the code's steps are the model's."""
-LEFT: Final[dict[str, int]] = {
-    "0: compensated": 2,
-    "0: compensated after a failure": 2,
-    "0: node failed": 1,
-    "5: open attempt": 4,
-    "acquire": 2,
-    "acquire (answer lost)": 2,
-    "an older attempt is open": 1,
-    "append no effect": 2,
-    "append no effect (answer lost)": 2,
-    "append started": 1,
-    "append started (answer lost)": 1,
-    "append warned": 1,
-    "append warned (answer lost)": 1,
-    "client: cancels": 2,
-    "client: cancels a parked job, nothing in doubt": 2,
-    "client: cancels a parked job, nothing open": 2,
-    "client: cancels a waiting job": 2,
-    "compensate": 2,
-    "compensate (found)": 2,
-    "confirm: a person has accepted it": 1,
-    "confirm: match": 1,
-    "confirm: mismatch, again": 1,
-    "confirm: mismatch, first": 1,
-    "confirm: mismatch, for a person": 1,
-    "confirm: mismatch, warned of": 1,
-    "confirm: not determined": 1,
-    "confirm: one look of several": 1,
-    "crash": 23,
-    "crash, request on the wire": 2,
-    "elsewhere: cancels, after": 2,
-    "elsewhere: fails, after": 8,
-    "elsewhere: in doubt": 2,
-    "elsewhere: parks, after": 8,
-    "elsewhere: requeues, after": 8,
-    "elsewhere: resolved, after": 1,
-    "elsewhere: resolved, undone": 1,
-    "elsewhere: waits, after": 6,
-    "elsewhere: waits, before": 1,
-    "hears what clients said, append completed": 2,
-    "hears what clients said, ledger no effect": 1,
-    "hears what clients said, park": 4,
-    "ledger no effect": 1,
-    "ledger no effect (answer lost)": 1,
-    "no reply, still on the wire": 1,
-    "park": 1,
-    "park (found)": 1,
-    "park, an attempt is open (found)": 1,
-    "person: accepts the record": 2,
-    "person: did not happen": 6,
-    "person: has it compensated": 1,
-    "query: absent, fenced": 2,
-    "resolve: not happened": 1,
-    "resolve: not happened (answer lost)": 3,
-    "world: recognises the key, of a partial effect": 1,
-}
-"""Of each rule, how many of its edges no case takes."""
+LEFT: Final[dict[str, int]] = {}
+"""Of each rule, how many of its edges no case takes for no reason that is worked out: none."""
+REASONED: Final[dict[str, int]] = {}
+"""How many edges each worked out reason accounts for."""
+ON_SQLITE: Final = {"quick": ("fail-2",), "deep": ("fail-2", "park-2")}
+"""What is gone through again over the SQLite store, by profile."""
 KILLS: Final = {
     "events-unfenced": "fail-2", "ledger-unfenced": "fail-2", "effects-unfenced": "fail-2", "acquire-not-atomic": "fail-2",
     "started-unchecked": "fail-2", "unlooked": "fail-2", "ledger-unowned": "fail-2", "condition-alone": "fail-2",
 }  # fmt: skip
 """Protections taken away from the store, and in which case a step is then not the model's."""
+
+
+QUICK_KILLS: Final = ("events-unfenced", "ledger-unfenced")
 
 
 def every() -> dict[str, Case]:
@@ -143,12 +100,12 @@ def enumeration(context: Context) -> Found:
     for run in enumerated(QUICK if context.profile == "quick" else every(), kept):
         runs.append(run)
         context.tell(f"enumeration: {run.case.name}, {run.states} states")
-    items = [refined(runs)]
+    items = [refined(runs), *(over_sqlite(name, context) for name in ON_SQLITE[context.profile])]
     if context.profile == "deep":
         items.append(converse(kept[1], context))
     for claim in CLAIMED:
         found.add(claim, *items)
-    found.mutants += [planted(name) for name in (list(KILLS)[:2] if context.profile == "quick" else KILLS)]
+    found.mutants += [planted(name) for name in (QUICK_KILLS if context.profile == "quick" else KILLS)]
     return found
 
 
@@ -161,19 +118,15 @@ def refined(runs: list[Enumeration]) -> Item:
         "cases": len(runs),
         "seconds": round(sum(run.seconds for run in runs), 1),
     }
-    for run in runs:
-        for why, times in run.known.items():
-            figures[f"known, {run.case.name}: {why}"] = times
     wrong = [(run.case.name, parted) for run in runs for parted in run.parted]
     if wrong:
         name, parted = min(wrong, key=lambda each: len(each[1].schedule))
         command = f"{COMMAND} --case {name} --schedule '{';'.join(parted.schedule)}'"
-        return Item(checker="enumerate", verdict=Verdict.REFUTED, statement=f"code and model part: {parted}", figures=figures,
-                    command=command)  # fmt: skip
+        return _item(Verdict.REFUTED, f"code and model part: {parted}", figures, command)
     strayed = [run.case.name for run in runs if COUNTS[run.case.name] != run.counts]
     if strayed or not runs:
         said = f"what was enumerated is not what is pinned: the counts of {', '.join(strayed) or 'nothing'} differ"
-        return Item(checker="enumerate", verdict=Verdict.ERROR, statement=said, figures=figures, command=COMMAND)
+        return _item(Verdict.ERROR, said, figures)
     whole = [run.case.name for run in runs if run.case.name not in WIDE]
     said = (
         f"each of {figures['transitions']} steps of the shipped driver, protocol core and memory store is a step of the model,"
@@ -181,24 +134,51 @@ def refined(runs: list[Enumeration]) -> Item:
     )
     if sampled := [run.case.name for run in runs if run.case.name in WIDE]:
         said += f"; and samples of {', '.join(sampled)}"
-    if known := dict.fromkeys(why for run in runs for why in run.known):
-        said += f"; but for what is known: {'; '.join(known)}"
-    return Item(checker="enumerate", verdict=Verdict.EXHAUSTED, statement=said, figures=figures, command=COMMAND)
+    return _item(Verdict.EXHAUSTED, said, figures)
+
+
+def over_sqlite(name: str, context: Context) -> Item:
+    """Whether a case has the same graph over the SQLite store: the same states, steps and records."""
+    clock = time.perf_counter()
+    found = compared(name)
+    context.tell(f"enumeration: {name} over SQLite, {found.states} states")
+    figures: dict[str, int | float | str] = {
+        "states": found.states, "transitions": found.transitions, "seconds": round(time.perf_counter() - clock, 1)
+    }  # fmt: skip
+    if found.different:
+        return _item(Verdict.REFUTED, f"{name}: the SQLite store's graph is another: {found.different}", figures)
+    if (found.states, found.transitions) != COUNTS[name][:2]:
+        return _item(Verdict.ERROR, f"{name} over SQLite: what was gone through is not what is pinned", figures)
+    said = (
+        f"{name}: over the SQLite store, with a snapshot of its file for each state, the code has the same {found.states} states"
+        f" and {found.transitions} steps as over the memory store, with the same records in each"
+    )
+    return _item(Verdict.EXHAUSTED, said, figures)
 
 
 def converse(sets: Sets, context: Context) -> Item:
-    """Whether the code takes every edge of the step machine, but for those that are listed."""
+    """Whether the code takes every edge of the step machine but those that it need not, for a reason that is worked out."""
     space = complete(HARDENED.name, context.spaces)
     edges = reachable(space)
-    left = by_rule(space.machine, edges - sets.taken)
-    figures: dict[str, int | float | str] = {"edges": len(edges), "taken": len(edges & sets.taken)}
+    why = reasons(space, [EdgeClass(*edge) for edge in edges - sets.taken])
+    left = by_rule(space.machine, {edge for edge in edges - sets.taken if edge not in why})
+    reasoned = dict(sorted(Counter(why.values()).items()))
+    figures: dict[str, int | float | str] = {"edges": len(edges), "taken": len(edges & sets.taken), **reasoned}
     for rule, count in left.items():
         figures[f"not taken: {rule}"] = count
-    if left != LEFT or not sets.taken <= edges:
-        said = f"the edges that the code takes are not those that are stated: not taken are {left}"
-        return Item(checker="enumerate", verdict=Verdict.REFUTED, statement=said, figures=figures, command=COMMAND)
-    said = f"the shipped code takes {figures['taken']} of the {len(edges)} edges of the step machine; the others are listed"
-    return Item(checker="enumerate", verdict=Verdict.EXHAUSTED, statement=said, figures=figures, command=COMMAND)
+    if left != LEFT or reasoned != REASONED or not sets.taken <= edges:
+        said = f"the edges that the code takes are not those that are stated: not taken are {left}, with a reason {reasoned}"
+        return _item(Verdict.REFUTED, said, figures)
+    said = (
+        f"the shipped code takes {figures['taken']} of the {len(edges)} edges of the step machine; for each of the other"
+        f" {len(why)} a reason is worked out, and none is left without:"
+        f" {'; '.join(f'{n} × {each}' for each, n in reasoned.items())}"
+    )
+    return _item(Verdict.EXHAUSTED, said, figures)
+
+
+def _item(verdict: Verdict, statement: str, figures: dict[str, int | float | str], command: str = COMMAND) -> Item:
+    return Item(checker="enumerate", verdict=verdict, statement=statement, figures=figures, command=command)
 
 
 def planted(name: str) -> MutantResult:

@@ -127,7 +127,7 @@ class Floor:
         if status == "parked" and (told := self.acts.resolve(stores, world, at)):
             yield Move("person:resolve", state._replace(stores=told))
         if state.cancels and status in ("open", "parked") and (told := self.acts.cancel(stores, at)):
-            yield Move("person:cancel", state._replace(stores=told, cancels=0))
+            yield Move("person:cancel", state._replace(stores=told, cancels=cancels - 1))
 
     def _tick(self, state: State) -> Iterator[Move]:
         """Time passes until something is decided otherwise than before."""
@@ -182,6 +182,10 @@ class Floor:
     def _sending(self, actor: Actor) -> bool:
         """Whether a worker has looked at its lease, and not sent its request yet."""
         return actor[0] >= 0 and actor[1] == "" and isinstance(self.turns[actor[0]].command, Execute)
+
+    def quiet(self, state: State) -> bool:
+        """Whether a person may say of a parked step that it did not happen."""
+        return state.at >= self._quiet_until(state)
 
     def _quiet_until(self, state: State) -> float:
         """When a person may say that a parked step did not happen; 0 where none waits."""

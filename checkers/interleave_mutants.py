@@ -68,6 +68,8 @@ SHIPPED: Final = Mutant()
 
 def _lowered(shelf: Shelf, names: tuple[Name, ...]) -> list[tuple[Any, int]]:
     """The parts of the store whose fence is down now, with the fence that they had."""
+    if not names:
+        return []
     store = shelf.store
     parts: dict[Name, list[Any]] = {
         "stream": [*store._streams.values()], "ledger": [*store._ledgers.values()], "effects": [*store._effects.values()]

@@ -19,7 +19,7 @@ def reasons(space: Space, gaps: Collection[EdgeClass]) -> dict[EdgeClass, str]:
     return {edge: worked_out.get(edge, LEFT) for edge in gaps}
 
 
-CLASSES: Final = 702
+CLASSES: Final = 699
 """How many classes the edges of the hardened machine's state graph fall into; each is taken or a gap."""
 PINNED: Final[dict[str, int]] = {}
 """How many gaps each reason accounts for: the deep profile compares."""

@@ -449,7 +449,7 @@ def _cancel() -> list[Rule]:
     return [
         *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees="landed:no", writes="told:=cancel",
                 boundary="fence_events", source="T-WORKER") for place in ("recover", "ledger_no_effect", "acquire", "append_completed")),
-        _work("hears what clients said, park", "park", "park", sees=f"landed:no finished:{SET}", writes="told:=cancel",
+        _work("hears what clients said, park", "park", "park", sees="landed:no", writes="told:=cancel",
               boundary="fence_events", source="T-WORKER"),
         _work("park: cancelled", "park", "append_cancelled", sees=f"told:yes landed:no finished:{SET}", source="T-WORKER"),
         _work("append cancelled", "append_cancelled", "idle", writes="job:cancelled", emits="job_cancelled",
@@ -471,6 +471,10 @@ def _people() -> list[Rule]:
              source="T-CONFIRM; assumption A-PERSON"),
         Rule("person: has it compensated", Actor.PERSON, guard(job="parked", at="idle", finished=SET, undone="no"),
              writes={"job": "open"}, emits=("job_requeued",), source="T-COMP"),
+        # Unresolved, where that is declared harmless: not before a late request can act no more.
+        Rule("person: has it compensated, unresolved", Actor.PERSON,
+             guard(job="parked", open="1|2", quiet="yes", at="idle", node="none", finished="none", undone="no"),
+             writes={"job": "open"}, emits=("job_requeued",), source="T-COMP; T-QUIET"),
     ]  # fmt: skip
 
 
@@ -501,11 +505,22 @@ def _elsewhere() -> list[Rule]:
             ("parks", "parked", "job_parked"), ("fails", "failed", "job_failed"), ("waits", "waiting", "job_waiting"),
             ("cancels", "cancelled", "job_cancelled"), ("requeues", "open", "job_requeued"),
         ):  # fmt: skip
-            # A cancel is honoured by a worker that has read of it.
-            told = guard(told="yes") if does == "cancels" else {}
+            # A cancel is honoured by a worker that has read of it: it neither waits nor tries a step behind this one again.
+            ends = does == "waits" or (does, when) == ("requeues", "after")
+            told = guard(told="yes") if does == "cancels" else guard(told="no") if ends else {}
             rules.append(
                 Rule(f"elsewhere: {does}, {when}", Actor.WORKER, {**sees, **told}, writes={**UNSEEN, "job": status, "at": "idle", "told": "no"},
                      emits=(event,))
+            )  # fmt: skip
+    # What another step's end on record leads to is owed before anything else (T-RECOVER 0): this one was over by then.
+    for does, status, event in (("fails", "failed", "job_failed"), ("requeues", "open", "job_requeued")):
+        for over, literals in (
+            ("", guard(checkpoint="yes")),
+            (", undone", guard(undone="yes", finished="first|other", checkpoint="no")),
+        ):
+            rules.append(
+                Rule(f"elsewhere: {does}, owed{over}", Actor.WORKER, {**guard(at="recover", job="open"), **literals},
+                     writes={**UNSEEN, "job": status, "at": "idle", "told": "no"}, emits=(event,), source="another step's T-RECOVER 0")
             )  # fmt: skip
     # A cancel waits for the outcome of every step.
     rules.append(

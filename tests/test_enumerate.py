@@ -2,23 +2,30 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.checkers.enumerate import IN_DOUBT, OWED_FIRST, Enumeration, Product
+from crashwindow.checkers.conform_follow import EdgeClass
+from crashwindow.checkers.edge_reasons import SLACK, reasons
+from crashwindow.checkers.enumerate import Enumeration, Product
 from crashwindow.checkers.enumerate_case import WideCase
 from crashwindow.checkers.enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_sets import Sets
-from crashwindow.checkers.enumerate_stage import COUNTS, every, planted, product, refined
+from crashwindow.checkers.enumerate_sqlite import SqliteFloor, alike, compared
+from crashwindow.checkers.enumerate_stage import COUNTS, KILLS, every, planted, product, refined
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.interleave_case import Bounds
+from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.model.machine import Actor, Machine, Rule, guard
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
 from crashwindow.scenarios.fleet_policies import STEP_ALONE
+
+from .spaces import space_of
 
 SMALL = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
 
@@ -59,7 +66,7 @@ def test_a_worker_alone_refines_the_step_machine() -> None:
     assert sets.taken <= reachable(explore(sets.machine))
 
 
-@pytest.mark.parametrize("name", ["events-unfenced", "ledger-unfenced", "acquire-not-atomic", "unlooked"])
+@pytest.mark.parametrize("name", KILLS)
 def test_a_protection_taken_away_is_a_step_that_is_not_the_models(name: str) -> None:
     """The enumeration alone sees it: no property is asked."""
     assert planted(name).killed_by == "enumerate"
@@ -86,14 +93,37 @@ def test_a_rule_too_much_is_an_edge_that_is_never_taken() -> None:
     assert "append started" not in left or left["append started"] < 4
 
 
-def test_what_is_known_to_part_is_found() -> None:
-    """Two disagreements stand, and are counted: once the model has the rows, this fails, and they are to be taken out."""
-    harmless = WideCase("harmless", Bounds(workers=1, claims=2, expiries=1), "park", undoes="harmless")
-    after = WideCase("after", harmless.bounds, "fail", other="tool", place="after", confirmed="strict")
-    for case, why in ((harmless, IN_DOUBT), (after, OWED_FIRST)):
-        run = Product(WideFloor(case), step_sets(), sampled=True).run()
-        assert not run.parted
-        assert set(run.known) == {why}
+@pytest.mark.parametrize(
+    "row", ["person: has it compensated, unresolved", "elsewhere: requeues, owed", "elsewhere: fails, owed"]
+)
+def test_what_once_parted_is_a_row(row: str) -> None:
+    """Without its row the step is found: a harmless undoing of what nobody knows; another step's end that is owed first."""
+    bounds = Bounds(workers=1, claims=3, expiries=2)
+    if row.startswith("person"):
+        case = WideCase("undone", bounds, "park", undoes="harmless")
+    else:
+        case = WideCase("owed", bounds, "park", confirmed=("strict",), other="tool", place="after",
+                        requeued="requeues" in row, sure=True)  # fmt: skip
+    machine = build(HARDENED)
+    assert not Product(WideFloor(case), step_sets(machine), sampled=True).run().parted
+    fewer = replace(machine, rules=tuple(r for r in machine.rules if not r.name.startswith(row)))
+    assert len(fewer.rules) < len(machine.rules)
+    (first, *_) = Product(WideFloor(case), step_sets(fewer), sampled=True).run().parted
+    assert first.schedule[-1].rpartition(":")[2] in ("undo", "requeue", "append_failed")
+
+
+def test_what_is_slack_is_stated_and_what_follows_is_worked_out() -> None:
+    """Each entry cuts an edge of its own at least; a crash that a command tells from others has no reason."""
+    space = space_of("hardened")
+    rules = space.machine.rules
+    stated = {slack.rule for slack in SLACK}
+    asked = {
+        EdgeClass(*edge) for edge in reachable(space) if rules[edge[0]].name in {*stated, "crash before the request"}
+    }
+    why = reasons(space, asked)
+    slack = {rules[edge.rule].name for edge, reason in why.items() if reason.startswith("slack: ")}
+    assert slack == stated
+    assert "crash before the request" not in {rules[edge.rule].name for edge in why}
 
 
 def test_fewer_steps_than_pinned_are_an_error() -> None:
@@ -101,6 +131,24 @@ def test_fewer_steps_than_pinned_are_an_error() -> None:
     less = Enumeration(every()["fail-1"], states=1, transitions=1, pairs=1)
     assert refined([less]).verdict is Verdict.ERROR
     assert refined([]).verdict is Verdict.ERROR
+
+
+def test_the_graph_over_sqlite_is_the_same() -> None:
+    """Snapshots of a real file: the same states and steps as in memory, with the same records."""
+    found = compared("fail-2")
+    assert not found.different
+    assert (found.states, found.transitions) == COUNTS["fail-2"][:2]
+
+
+def test_a_store_that_writes_otherwise_is_another_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison has teeth: a SQLite store that forgets a fence is found."""
+    case = every()["fail-2"]
+    floor = SqliteFloor(case, tmp_path)
+    monkeypatch.setattr(floor.acts.ports.store, "fence_ledger", lambda job, epoch: floor.acts.ports.store.ledger(job))
+    try:
+        assert alike(Floor(case), floor).different
+    finally:
+        floor.close()
 
 
 def test_every_case_is_pinned() -> None:
@@ -118,8 +166,9 @@ def test_a_schedule_is_followed_word_by_word(capsys: pytest.CaptureFixture[str])
 
 
 def test_conform_says_what_it_enumerated(capsys: pytest.CaptureFixture[str]) -> None:
-    """One case as JSON: its numbers, and the edges of the step machine that it leaves."""
-    assert main(["conform", "--case", "warned", "--json"]) == 0
+    """One case as JSON, with its numbers; over SQLite in words."""
+    assert main(["conform", "--case", "fail-2", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [(c["states"], c["transitions"], c["pairs"]) for c in told["cases"]] == [COUNTS["warned"]]
-    assert "claim" not in told["not taken"]
+    assert [(c["states"], c["transitions"], c["pairs"]) for c in told["cases"]] == [COUNTS["fail-2"]]
+    assert main(["conform", "--case", "park-1", "--over", "sqlite"]) != 0
+    assert "cases of several workers" in capsys.readouterr().err

@@ -11,8 +11,8 @@ from crashwindow.model.step import build
 from .spaces import space_of
 
 PINNED = {
-    "hardened": (364304, 1363614),
-    "s0-order-full-recovery": (364304, 1363614),
+    "hardened": (364304, 1378038),
+    "s0-order-full-recovery": (364304, 1378038),
     "s4-reexecute-stable-key": (66552, 211993),
 }
 """States and transitions of the whole space. A change of the model changes them; nothing else may."""

@@ -28,11 +28,11 @@ from .test_explore import PINNED
 
 GOLDEN = Path(__file__).parent / "golden"
 TLC = {
-    "hardened": (1363623, 364304),
+    "hardened": (1378047, 364304),
     "recorded-hardened": (326, 166),
     "recorded-without-L-RECORD": (850, 370),
     "recorded-without-L-CATCHUP": (344, 172),
-    "contract-hardened": (1173, 357),
+    "contract-hardened": (1132, 357),
     "contract-without-C-HISTORY": (1914, 543),
     "contract-without-C-ONCE": (24669, 3510),
     "contract-without-C-RETRY": (17962, 3325),

@@ -1,0 +1,207 @@
+"""The same graph of the code over the SQLite store: its own class, on a real file in WAL mode, one snapshot for each content.
+
+Over the memory store a command is performed on the one part that it touches. Here nothing is taken apart: before a command the
+whole file is what it was in that state (SQLite's backup puts its pages back through the store's own connection), and after it all
+that the file holds is read. So the two graphs are found in two ways, and are compared step by step: the same words, the same
+records.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..runtime.commands import Ports
+from ..runtime.records import Lease
+from ..runtime.sqlite_store import SqliteStore
+from .crash_run import memory_directory
+from .interleave import CASES
+from .interleave_acts import Acts, Done, stores_of
+from .interleave_case import BEGINNING, JOB, Case, submission
+from .interleave_floor import Floor, State
+from .interleave_mutants import SHIPPED, Phase
+from .interleave_steps import Steps
+from .interleave_store import NAMES, Content, Effects, Ledger, Name, Numbers, Shelf, Stream, timeless
+from .interleave_turn import Turn
+from .interleave_world import World
+
+
+class SqliteShelf(Shelf):
+    """A SQLite store in a new file, and a snapshot of it for every content that was met."""
+
+    def __init__(self, directory: Path) -> None:
+        self.time = BEGINNING
+        self.store: Any = SqliteStore(directory / "enumerated.db", now=lambda: self.time)
+        self.store.submit(JOB, submission())
+        self.store.fence_ledger(JOB, 0)
+        self.store.fence_effects(JOB, 0)
+        self._numbers: dict[Any, int] = {}
+        self.contents: dict[Name, list[Content]] = {name: [] for name in NAMES}
+        self.first = self._there()
+        self._snapshots = {self.first: self._snapshot()}
+        self._now: Numbers | None = self.first
+
+    def within(
+        self, names: tuple[Name, ...], numbers: Numbers, now: float, act: Callable[[], Any]
+    ) -> tuple[Any, Numbers]:
+        """Do something with the whole store; its answer, and what it holds then. AssertionError when it touches another part."""
+        self.time = now
+        if self._now != numbers:
+            with self.store.session as raw:
+                self._snapshots[numbers].backup(raw)
+        answer = act()
+        after = self._there()
+        if after not in self._snapshots:
+            self._snapshots[after] = self._snapshot()
+        if strayed := [name for name, a, b in zip(NAMES, numbers, after, strict=True) if a != b and name not in names]:
+            raise AssertionError(f"a command on {', '.join(names)} has written to {', '.join(strayed)}")
+        self._now = after
+        return answer, after
+
+    def _there(self) -> Numbers:
+        stream, ledger, effects, lease = (self.number(name) for name in NAMES)
+        return stream, ledger, effects, lease
+
+    def _snapshot(self) -> sqlite3.Connection:
+        kept = sqlite3.connect(":memory:")
+        with self.store.session as raw:
+            raw.backup(kept)
+        return kept
+
+    def _content(self, name: Name) -> Content:
+        match name:
+            case "stream":
+                status, fence = self._row("SELECT status, fence FROM jobs WHERE job_id = ?")
+                return Stream(status, fence, tuple(self.store.chain(JOB)))
+            case "ledger":
+                (fence,) = self._row("SELECT epoch FROM ledger_fences WHERE job_id = ?")
+                return Ledger(fence, tuple(self.store.ledger(JOB).values()))
+            case "effects":
+                (fence,) = self._row("SELECT epoch FROM effect_fences WHERE job_id = ?")
+                return Effects(fence, tuple(self.store.effects(JOB).values()))
+            case _:
+                row = self._row("SELECT job_id, owner, epoch, expires_at, previous_expiry FROM leases WHERE job_id = ?")
+                return Lease(*row) if row else None
+
+    def _row(self, query: str) -> Any:
+        with self.store.session as raw:
+            return raw.execute(query, (JOB,)).fetchone()
+
+
+class SqliteActs(Acts):
+    """What is remembered is remembered of the whole store."""
+
+    def __init__(self, case: Case, shelf: SqliteShelf) -> None:
+        super().__init__(case, SHIPPED)
+        self.shelf = shelf
+        self.ports = Ports(shelf.store, lambda seconds: None)
+
+    def perform(self, turn: Turn, phase: Phase, stores: Numbers, world: int, at: float) -> Done:
+        """A turn's command, performed on all that the stores hold at this time."""
+        assert turn.command is not None
+        names = stores_of(turn.command)
+        if not names:
+            return super().perform(turn, phase, stores, world, at)
+        key = (turn.asks, phase, at, stores)
+        if key not in self._done:
+            self._done[key] = self._perform_once(turn.command, names, phase, stores, world, at)
+        return self._done[key]._replace(world=world)
+
+    def release(self, lease: Lease, stores: Numbers, at: float) -> Numbers:
+        """The stores once this lease is released."""
+        key = ("release", lease, stores, at)
+        if key not in self._written:
+            _, self._written[key] = self.shelf.within(("lease",), stores, at, lambda: self.shelf.store.release(lease))
+        after: Numbers = self._written[key]
+        return after
+
+    def _said(self, key: Any, stores: Numbers, at: float, act: Callable[[], bool]) -> Numbers | None:
+        whole = (key, stores)
+        if whole not in self._written:
+            said, after = self.shelf.within(("stream",), stores, at, act)
+            self._written[whole] = after if said else None
+        told: Numbers | None = self._written[whole]
+        return told
+
+
+class WholeSteps(Steps):
+    """What a worker can do next, found out for the whole store each time."""
+
+    def _store_of(self, number: int) -> int | None:
+        return None
+
+
+class SqliteFloor(Floor):
+    """A case's workers over a SQLite store."""
+
+    def __init__(self, case: Case, directory: Path) -> None:
+        super().__init__(case)
+        self.acts = SqliteActs(case, SqliteShelf(directory))
+        self.shelf, self.worlds = self.acts.shelf, self.acts.worlds
+        self.steps = WholeSteps(self.acts)
+        self.turns = self.steps.turns
+        self.first = self.first._replace(stores=self.shelf.first, world=self.acts.world(World()))
+
+    def close(self) -> None:
+        """Close the file."""
+        self.acts.ports.store.close()
+
+
+class Alike(NamedTuple):
+    """Two floors of one case, gone through side by side. different: the first of which they say different things."""
+
+    states: int
+    transitions: int
+    different: str = ""
+
+
+def compared(name: str) -> Alike:
+    """A case of the interleavings over SQLite, in a file in memory, beside the memory store."""
+    directory = memory_directory()
+    try:
+        floor = SqliteFloor(CASES[name], Path(directory))
+        found = alike(Floor(CASES[name]), floor)
+        floor.close()
+    finally:
+        shutil.rmtree(directory)
+    return found
+
+
+def alike(one: Floor, other: Floor) -> Alike:
+    """Go through two floors of one case to their end, word by word, and compare what is there after each."""
+    pairs, transitions = {(one.first, other.first)}, 0
+    layer = [(one.first, other.first)]
+    while layer:
+        following = []
+        for mine, yours in layer:
+            told, said = dict(_moves(one, mine)), dict(_moves(other, yours))
+            if told.keys() != said.keys():
+                return Alike(len(pairs), transitions, f"one can {sorted(told)}, the other {sorted(said)}")
+            for word, after in told.items():
+                transitions += 1
+                pair = (after, said[word])
+                if pair not in pairs:
+                    pairs.add(pair)
+                    following.append(pair)
+                    if (held := records(one, after)) != (there := records(other, said[word])):
+                        return Alike(len(pairs), transitions, f"after {word} one holds {held}, the other {there}")
+        layer = following
+    return Alike(len(pairs), transitions)
+
+
+def _moves(floor: Floor, state: State) -> list[tuple[str, State]]:
+    return [(word, after) for word, after, _ in floor.moves(state)]
+
+
+def records(floor: Floor, state: State) -> tuple[object, ...]:
+    """What the stores hold in a state, in full; of an event's times only those that are read."""
+    held: list[object] = []
+    for name, number in zip(NAMES, state.stores, strict=True):
+        content = floor.shelf.contents[name][number]
+        match content:
+            case Stream(status, fence, events):
+                held.append((status, fence, tuple(map(timeless, events))))
+            case _:
+                held.append(content)
+    return tuple(held)

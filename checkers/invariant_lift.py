@@ -7,9 +7,9 @@ state *before*, a clause excludes it (`invariant_candidates.py`). If something i
 clauses that forbid it are dropped, with whatever one worker reaches from there. So what is known grows by what many workers add
 to one, and no more.
 
-It begins with what one worker reaches, and ends: what is known only grows, and within the strongest written invariant, if
-there is one that is inductive; else with a property that fails in what is known. That refutes nothing, since what is
-known need not be reachable. Whether the clauses prove anything is asked anew at the end, in one call of the prover.
+It begins with what one worker reaches, and ends: what is known only grows, and there are only so many states. It ends in a proof,
+or where a property fails in what is known. That refutes nothing, since what is known need not be reachable. Whether the clauses
+prove anything is asked anew at the end, in one call of the prover.
 """
 
 from collections.abc import Iterator, Sequence

@@ -52,8 +52,9 @@ def quick(line: bytes) -> Line | None:
 def oddities() -> list[bytes]:
     """Lines with one value that parsers differ about; and of a good one each field made another thing, or not there."""
     odd = [HEAD + value + b"}}\n" for value in VALUES]
+    others: tuple[Any, ...] = (None, 0, -1, 1.0, True, "", [], {}, "dreamt")
     for name in LINE:
-        odd += [json.dumps({**LINE, name: value}).encode() for value in (None, 0, -1, 1.0, True, "", [], {}, "dreamt")]
+        odd += [json.dumps({**LINE, name: other}).encode() for other in others]
         odd.append(json.dumps({key: value for key, value in LINE.items() if key != name}).encode())
     twice = WHOLE.replace(b'"version"', b'"version": 7, "version"')
     return [

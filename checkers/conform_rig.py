@@ -48,6 +48,8 @@ EVENTS: Final = {
     "requeue": "job_requeued",
 }
 """What the job's other steps hear of, by the boundary that says it."""
+EVERYBODYS: Final = ("fence_events", "fence_ledger", "fence_effects", "append_completed")
+"""Boundaries that every step of a job comes to."""
 LEAST_TRUSTED: Final = (Undetermined, Mismatch, Match)
 """Of several looks the first of these that was met decides."""
 LEADS: Final[dict[tuple[type, Mode], tuple[str, ...]]] = {
@@ -262,7 +264,7 @@ class Rig(People):
             return
         job, boundary = self.jobs[self.job_id], command.boundary
         step = job.step_of(command)
-        if boundary.startswith("fence_") or boundary == "append_completed":
+        if boundary in EVERYBODYS:
             self._all(boundary, lost)
             self.landed = lost
             return
@@ -339,7 +341,9 @@ class Rig(People):
         job = self.jobs[self.job_id]
         step = job.step_of(command) if command is not None else None
         for name, follower in job.followers.items():
-            if command is None or name != step:
+            if command is not None and command.boundary in EVERYBODYS:
+                follower.crash(command.boundary)
+            elif command is None or name != step:
                 follower.crash()
             elif job.undoing(command):
                 follower.undoing()

@@ -80,9 +80,9 @@ class Looks:
 
 @dataclass(frozen=True)
 class StepPlan:
-    """A step to submit. looks: it records changes, which a verifier looks at; in a job of one step alone.
+    """A step to submit. looks: it records changes, which a verifier looks at; beside other steps it finds them as they are.
 
-    What follows from the record of a step that a later one has used already is for two models, not for one.
+    What follows where the record of a step differs that a later one has used already is for two models, not for one.
     undoes: what its tool says of undoing its effect.
     """
 

@@ -4,6 +4,7 @@ They are the jobs that no plan submits: several nodes, gates, steps that are und
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from .conform_world import Contract, Gate, Looks, StepPlan
@@ -14,6 +15,8 @@ AGAIN: Final[Contract] = (True, "reexecute", "none")
 FAILS: Final[Contract] = (False, "fail", "none")
 STEP: Final = StepPlan(PARKS, 0, None, "r")
 UNDONE: Final = StepPlan(PARKS, 0, None, "r", undoes="works")
+SEEN: Final = StepPlan(PARKS, 0, None, "r", Looks("strict", ()))
+"""Its record is looked at, and is always as the world is: so whether it was gone over can be told."""
 HARMLESS: Final = StepPlan(PARKS, 9, None, "r", undoes="harmless")
 OTHER: Final = StepPlan(PARKS, 0, None, "o", max_requeues=9)
 FAILING: Final = StepPlan(FAILS, 0, None, "o")
@@ -76,6 +79,17 @@ FIRSTS: Final = (
       for other in (OTHER, FAILING) for nodes in ([STEP, other], [other, STEP]) for last in ("no effect", "lost answer")),
     *(program([STEP, other], OVER, work(last), work(), *CANCELLED, work())
       for other in (OTHER, FAILING) for last in ("no effect", "dies on the wire")),
+    *(program([SEEN, other], work("ok", last), *after) for other in (OTHER, FAILING) for last in ("no effect", "dies on the wire")
+      for after in ((), (*CANCELLED, work()))),
+    *(program([replace(SEEN, undoes="works"), other], FINISHED, ("undo",), work("ok", last), *after, work())
+      for other in (OTHER, FAILING) for last in ("no effect", "dies on the wire") for after in ((), CANCELLED)),
+    *(program([UNDONE], work("partial", at9="crash before"), *after, work(undoing))
+      for undoing in ("ok", "no effect") for after in ((), CANCELLED)),
+    *(program([UNDONE, *nodes], FINISHED, ("undo",), *CANCELLED, work(undoing))
+      for nodes in ([], [STEP]) for undoing in ("ok", "no effect")),
+    *(program([UNDONE, other], FINISHED, ("undo",), work("ok", "no effect"), work()) for other in (OTHER, FAILING)),
+    program([OTHER, STEP], work("no effect")),
+    program([StepPlan(PARKS, 0, None, "r", max_requeues=9)], work("no effect"), work()),
     # Gates.
     program([STEP, Gate()], work(), ("signal",), work()),
     program([Gate(), STEP, Gate()], work(), ("signal",), work(), ("signal",), work()),

@@ -24,11 +24,15 @@ POSITIONS: Final = 22
 MOST_NODES: Final = 3
 MOST_MOVES: Final = 9
 WORK: Final[Move] = ("work", ([], {}))
-SWEEP: Final[tuple[tuple[Strike, Strike | None], ...]] = (
-    ("crash before", None), ("lost", "crash before"), ("cancel", None), ("signal", None),
-)  # fmt: skip
-"""What a sweep does before each boundary, and before the next: the second time it is the one whose answer was lost."""
-TAILS: Final[tuple[list[Move], ...]] = ([WORK], [("cancel", ()), WORK])
+CANCEL: Final[Move] = ("cancel", ())
+SWEEP: Final[tuple[tuple[Strike, Strike | None, list[Move]], ...]] = (
+    ("crash before", None, [WORK]),
+    ("crash before", None, [CANCEL, WORK]),
+    ("lost", "crash before", [WORK]),
+    ("cancel", None, [WORK]),
+    ("signal", None, [WORK]),
+)
+"""What a sweep does before a boundary, before the next (the same, where the answer was lost), and behind the turn."""
 CHANGES: Final = 3
 """Of one variation, at most."""
 
@@ -59,7 +63,7 @@ def swept(program: Program, lengths: Sequence[int]) -> Iterator[Program]:
     turns = [place for place, (name, _) in enumerate(moves) if name == "work"]
     for place, length in list(zip(turns, lengths, strict=True))[-2:]:
         behaviours, strikes = _given(moves[place])
-        for at, (first, second), tail in product(range(1, length), SWEEP, TAILS):
+        for at, (first, second, tail) in product(range(1, length), SWEEP):
             struck = {**strikes, at: first, **({at + 1: second} if second else {})}
             turn: Move = ("work", (behaviours, dict(sorted(struck.items()))))
             yield _of(program, [*moves[:place], turn, *tail])

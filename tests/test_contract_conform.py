@@ -68,9 +68,10 @@ def rig(tmp_path: Path) -> Any:
 def test_a_walk_that_comes_to_little_is_no_evidence(few: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stage says how far it came, and is in error where that is not far enough: a walk is never vacuous."""
     record = contract_conform.ContractRecord()
-    record.steps, record.ends = 501, Counter({"crash": 21, "refused": 101})
-    record.model.states_met.update(range(21))
-    record.model.rules_taken.update(range(31))
+    least = contract_walk_stage.LEAST
+    record.steps, record.ends = least["steps"] + 1, Counter(crash=least["crashes"] + 1, refused=least["refusals"] + 1)
+    record.model.states_met.update(range(least["durable states"] + 1))
+    record.model.rules_taken.update(range(least["rules taken"] + 1))
     if few == "steps":
         record.steps -= 1
     elif few in ("crashes", "refusals"):

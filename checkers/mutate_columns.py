@@ -25,6 +25,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "liveness": ("liveness",),
     "interleavings": ("interleave",),
     "enumeration": ("enumerate",),
+    "contract_enumeration": ("enumerate",),
     "power": ("power",),
     "crashes": ("crash", "monitor"),
     "semantics_crashes": ("crash", "monitor"),

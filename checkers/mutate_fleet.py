@@ -27,7 +27,7 @@ from .prove_fleet_obligations import Obligations
 
 CHECKERS: Final = ("prove", "explore", "count", "found")
 """The ways, in the order in which they are asked."""
-COUNT_LIMIT: Final = 2_000
+COUNT_LIMIT: Final = 1_000
 """States after which counting gives up on a mutant; the original has 406."""
 Way = Literal["safe", "refuted", "not safe", "no answer"]
 """What a way says. Not safe: the proof fails, or a state that may be none of a run is forbidden."""

@@ -6,6 +6,7 @@ from ..model.step import build
 from .conform_follow import Model
 from .conform_workers import walk_workers
 from .contract_coverage import each_attempt
+from .enumerate_contract_stage import contract_sets, over_sqlite
 from .enumerate_stage import product
 from .power import sweep
 from .power_stage import QUICK as POWER_QUICK
@@ -14,6 +15,10 @@ from .walks import kept
 
 ENUMERATED: Final = ("fail-2", "warned")
 """The cases of the enumeration that a bug meets: two workers, and one whose record is confirmed."""
+CONTRACTS: Final = (
+    "contract-small", "contract-small-denied", "contract-2-denied-itself", "contract-changed", "contract-2-begin",
+)  # fmt: skip
+"""The same of contracts, the smallest first; over SQLite, whose rows some of the bugs are in."""
 SEEDS: Final = (1, 2)
 
 
@@ -26,6 +31,17 @@ def enumerated() -> str:
             return f"{name}: the runtime ends with {type(error).__name__}: {error}"
         if run.parted:
             return f"{name}: {min(run.parted, key=lambda each: len(each.schedule))}"
+    return ""
+
+
+def contracts_enumerated() -> str:
+    """The same of the contract engine."""
+    try:
+        for run in over_sqlite(CONTRACTS, contract_sets()):
+            if run.parted:
+                return f"{run.case.name}: {min(run.parted, key=lambda each: len(each.schedule))}"
+    except Exception as error:
+        return f"the runtime ends with {type(error).__name__}: {error}"
     return ""
 
 

@@ -31,10 +31,10 @@ from .interleave_stage import KILLS
 from .interleave_stage import planted as interleaved
 from .keys import check as keys_differ
 from .monitor import Monitor
-from .mutate_bugs import BUGS, Bug
+from .mutate_bugs import BUGS, PARTS, Bug
 from .mutate_left import diverged_in_check_trace, refused_by_verify_job
 from .mutate_programs import parted
-from .mutate_runs import contracts_covered, enumerated, paths_walked, power_failed, workers_walked
+from .mutate_runs import contracts_covered, contracts_enumerated, enumerated, paths_walked, power_failed, workers_walked
 from .mutate_woken import went_on
 from .prove import prove
 from .prove_encode import Encoding
@@ -79,11 +79,12 @@ def judge(name: str, whole: bool) -> MutantCells:
         return _protection(name.removeprefix("interleavings: "))
     bug = {bug.name: bug for bug in BUGS}[name]
     cells: list[Cell] = []
-    for checker, check in _checks(bug).items():
+    every = _checks(bug.part, bug.plant, bug.cases)
+    for checker, check in every.items():
         if cells and cells[-1].outcome == "killed" and not whole:
             break
         cells.append(apart(checker, bug, check))
-    every, asked = _checks(bug), {cell.checker for cell in cells}
+    asked = {cell.checker for cell in cells}
     for checker in CHECKERS:
         if checker not in asked:
             cells.append(_unmet(checker, checker in every))
@@ -124,29 +125,31 @@ def _protection(name: str) -> MutantCells:
     )
 
 
-def _checks(bug: Bug) -> dict[str, Check]:
-    """The checkers that can meet a bug, the cheapest first."""
+def _checks(part: str, plant: Plant, cases: tuple[str, ...]) -> dict[str, Check]:
+    """The checkers that can meet a bug of a part, which shows in some cases, the cheapest first."""
     every: dict[str, Check] = {}
-    if bug.plant is bugs_decide.key_without_node:
+    subjects = [SUBJECTS[name] for name in cases]
+    if plant in (bugs_decide.key_without_node, nothing):
         every["keys"] = lambda: _refuted(keys_differ())
-    if bug.part == "step":
+    if part == "step":
         every["woken"] = went_on
-    every["crash"] = lambda: swept(bug.cases)
-    if bug.part == "step":
+    every["crash"] = lambda: swept(cases)
+    if part == "step":
         every["program"] = parted
-    if bug.part != "contract":
-        every["monitor"] = lambda: monitored(bug.cases)
-        every["check-trace"] = lambda: diverged_in_check_trace(bug.plant, [SUBJECTS[name] for name in bug.cases])
-        every["verify-job"] = lambda: refused_by_verify_job(bug.plant, [SUBJECTS[name] for name in bug.cases])
-    if bug.part == "step":
+    if part != "contract":
+        every["monitor"] = lambda: monitored(cases)
+        every["check-trace"] = lambda: diverged_in_check_trace(plant, subjects)
+        every["verify-job"] = lambda: refused_by_verify_job(plant, subjects)
+    if part == "step":
         every["interleave"] = interleavings
         every["enumerate"] = enumerated
         every["paths"] = paths_walked
         every["walk"] = walked
         every["workers"] = workers_walked
         every["power"] = power_failed
-    elif bug.part == "contract":
+    elif part == "contract":
         every["coverage"] = contracts_covered
+        every["enumerate"] = contracts_enumerated
         every["walk"] = contracts_walked
     return every
 
@@ -235,6 +238,16 @@ def apart(checker: str, bug: Bug, check: Check) -> Cell:
         words = f"no answer: cut off after {seconds:.0f} s"
         return Cell(checker=checker, outcome="not run", words=words, seconds=seconds)
     return met(checker, said[:MOST_WORDS], bool(said), seconds)
+
+
+def sound() -> None:
+    """Ask every checker about the code as it ships. Raises AssertionError where one says no: it would kill every mutant."""
+    for part in dict.fromkeys(PARTS.values()):
+        cases = tuple(dict.fromkeys(case for bug in BUGS if bug.part == part for case in bug.cases))
+        for checker, check in _checks(part, nothing, cases).items():
+            cell = apart(checker, Bug(nothing, "", ""), check)
+            if cell.outcome != "survived":
+                raise AssertionError(f"{part}, {checker}: the code as it ships does not pass: {cell.words}")
 
 
 def nothing(patch: Patch) -> None:

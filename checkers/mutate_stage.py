@@ -12,7 +12,7 @@ from .mutate_fleet_rows import FleetMutant
 from .mutate_matrix import Kept, summed
 from .mutate_model import STEP, SUBJECTS, Bench, Until
 from .mutate_rows import Rows
-from .mutate_runtime import judge, rows
+from .mutate_runtime import judge, rows, sound
 from .verify import Context, Found, Profile, Stage, code_sha256
 
 SAMPLE: Final = 40
@@ -72,6 +72,9 @@ def _rows(
 
 def _runtime(kept: Kept, tell: Tell) -> Iterator[MutantCells]:
     names = rows()
+    if any(name not in kept.rows for name in names):
+        tell("runtime", 0, len(names))
+        sound()
     for number, name in enumerate(names, 1):
         if name not in kept.rows:
             kept.add(judge(name, whole=True))

@@ -14,7 +14,7 @@ from crashwindow.checkers.mutate_bugs import BUGS, PARTS
 from crashwindow.checkers.mutate_columns import BESIDE, COLUMNS, NO_COLUMN
 from crashwindow.checkers.mutate_left import diverged_in_check_trace, refused_by_verify_job
 from crashwindow.checkers.mutate_runs import contracts_covered, paths_walked, power_failed
-from crashwindow.checkers.mutate_runtime import SUBJECTS, nothing
+from crashwindow.checkers.mutate_runtime import SUBJECTS, nothing, sound
 from crashwindow.checkers.mutate_woken import went_on
 from crashwindow.checkers.power_images import Bounds
 from crashwindow.checkers.power_stage import Part
@@ -82,3 +82,13 @@ def test_each_runner_says_no(
 def test_a_woken_worker_that_ships_stops() -> None:
     """Nothing is planted, and nothing is said."""
     assert went_on() == ""
+
+
+def test_a_checker_that_says_no_to_what_ships_kills_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before any bug is planted each checker is asked about the shipped code; one that says no ends the run."""
+    every: dict[str, Callable[[], str]] = {"walk": str, "power": str}
+    monkeypatch.setattr(mutate_runtime, "_checks", lambda part, plant, cases: every)
+    sound()
+    every["power"] = lambda: "something is wrong"
+    with pytest.raises(AssertionError, match="step, power: the code as it ships does not pass: something is wrong"):
+        sound()

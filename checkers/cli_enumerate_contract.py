@@ -33,9 +33,11 @@ def conform_contracts(args: argparse.Namespace) -> int:
     left = _left(sets)
     if args.json:
         print(json.dumps({"cases": [_told(run) for run in runs], "not taken": left}, indent=2, ensure_ascii=False))
-    elif left:
-        words = ", ".join(f"{rule} ({count})" for rule, count in left.items())
-        said = f"edges of the contract's machine that these cases do not take: {words}"
+    else:
+        several = (
+            f": {', '.join(f'{rule} ({count})' for rule, count in left.items())}" if args.case == ALL and left else ""
+        )
+        said = f"edges of the contract's machine that these cases do not take: {sum(left.values())}{several}"
         console.print(said, markup=False, highlight=False, soft_wrap=True)
     return 1 if any(run.parted for run in runs) else 0
 

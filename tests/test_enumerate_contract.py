@@ -1,0 +1,225 @@
+"""The contract engine beside its machine: every step is the machine's; planted bugs are seen; what is taken for one is one."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.checkers import bugs_contract, enumerate_contract_bench
+from crashwindow.checkers.enumerate_contract import ContractEnumeration, ContractProduct
+from crashwindow.checkers.enumerate_contract_case import ContractCase, Outcome
+from crashwindow.checkers.enumerate_contract_cases import APPROVED, ASKING, CONTRACTS, DENIED
+from crashwindow.checkers.enumerate_contract_sets import ContractSets
+from crashwindow.checkers.enumerate_contract_stage import (
+    COUNTS,
+    KILLS,
+    LEFT,
+    contract_sets,
+    enumerated,
+    over_sqlite,
+    planted,
+    refined,
+)
+from crashwindow.checkers.enumerate_contract_whole import differences
+from crashwindow.checkers.enumerate_cover import by_rule, reachable
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.explore import explore
+from crashwindow.checkers.substitute import Plant
+from crashwindow.checkers.substitute import planted as planting
+from crashwindow.model.contract_machine import build_contract
+from crashwindow.model.machine import Actor, Machine, Rule, guard
+from crashwindow.runtime.contracts import operations
+from crashwindow.runtime.contracts.store import Conflict
+
+OK: tuple[Outcome, ...] = ("ok",)
+SMALL = "contract-small"
+BEGUN = [
+    "runner-1:advance:s1",
+    "runner-1:graph_checkpoint",
+    "runner-1:load",
+    "runner-1:create_contracts",
+    "runner-1:crash",
+]
+
+
+@pytest.fixture(scope="module")
+def sets() -> ContractSets:
+    """The sets of the shipped machine; what several enumerations come to grows in them."""
+    return contract_sets()
+
+
+def small(machine: Machine) -> tuple[ContractEnumeration, ContractSets]:
+    """One runner that takes an approval, beside some machine."""
+    beside = ContractSets(machine)
+    return ContractProduct(CONTRACTS[SMALL], beside).run(), beside
+
+
+def altered(name: str, **writes: str) -> Machine:
+    """The contract's machine with one row's writes changed."""
+    machine = build_contract()
+    rules = tuple(replace(r, writes={**r.writes, **writes}) if r.name == name else r for r in machine.rules)
+    assert rules != machine.rules
+    return replace(machine, rules=rules)
+
+
+def read(case: ContractCase, words: list[str], beside: ContractSets) -> str:
+    """How a schedule's last word is read."""
+    return list(ContractProduct(case, beside).follow(words))[-1][1]
+
+
+@pytest.mark.parametrize("name", ["contract-2-begin", "contract-2-denied", "contract-changed", SMALL])
+def test_each_step_of_the_engine_is_a_step_of_the_machine(name: str, sets: ContractSets) -> None:
+    """All orders of runners, crashes, people: nothing that the machine cannot do; the numbers are pinned."""
+    (run,) = enumerated([name], sets)
+    assert not run.parted
+    assert run.counts == COUNTS[name]
+    assert sets.taken <= reachable(explore(sets.machine))
+
+
+def test_the_same_is_enumerated_over_sqlite(sets: ContractSets) -> None:
+    """Put back to each content by a snapshot, the SQLite store leads to as many states, transitions and pairs."""
+    for run in over_sqlite([SMALL, "contract-2-denied"], sets):
+        assert not run.parted
+        assert run.counts == COUNTS[run.case.name]
+
+
+@pytest.mark.parametrize("plant", KILLS, ids=lambda plant: plant.__name__)
+def test_a_bug_is_a_step_that_is_not_the_machines(plant: Plant) -> None:
+    """The enumeration alone sees it: no property is asked."""
+    assert planted(plant).killed_by == "enumerate"
+
+
+def test_a_bug_of_the_sqlite_store_is_seen_there(sets: ContractSets) -> None:
+    """A denial that releases the key is written by the SQLite store's own rows."""
+    with planting(bugs_contract.denial_frees):
+        (run,) = over_sqlite(["contract-small-denied"], sets)
+    assert "holder: free≠this" in run.parted[0].difference
+
+
+@pytest.mark.parametrize(
+    ("row", "writes"),
+    [
+        ("start, with consent", {"approval": "fresh"}),
+        ("succeed", {"tool": "failed"}),
+        ("caller: approved, releases", {"approval": "none"}),
+        ("step: begins, consent before", {"step": "ok"}),
+    ],
+)
+def test_a_row_written_otherwise_is_seen(row: str, writes: dict[str, str]) -> None:
+    """A machine whose row writes something else is not what the engine does."""
+    run, _ = small(altered(row, **writes))
+    assert run.parted
+    assert run.parted[0].possible
+
+
+def test_a_rule_too_much_is_an_edge_that_is_never_taken() -> None:
+    """The converse has teeth: what the machine has more than the engine is left over."""
+    more = Rule(
+        "completes unseen", Actor.WORKER, guard(tool="running"), writes={"tool": "completed"}, boundary="unseen"
+    )
+    machine = build_contract()
+    _, beside = small(replace(machine, rules=(*machine.rules, more)))
+    left = by_rule(beside.machine, reachable(explore(beside.machine)) - beside.taken)
+    assert "completes unseen" in left
+    assert "start, with consent" not in left
+    assert not LEFT
+
+
+def test_a_request_about_to_be_asked_is_not_ended_by_a_change(sets: ContractSets, monkeypatch: Any) -> None:
+    """Of a running request nobody knows how it ended: who changes the arguments then would leave it unknown, and is refused."""
+    case = ContractCase("", "before", turns=1, direct=1, words=1, people=("supersede",), outcomes=OK)
+    words = [*BEGUN, "direct:request:pending:start:ecs_node"]
+    assert "supersede:s1" not in [move.word for move in moves_after(case, words, sets)]
+    monkeypatch.setattr(operations, "_check_asked", lambda contract: None)
+    assert "request: unknown" in read(case, [*words, "supersede:s1"], sets)
+
+
+def test_what_has_ended_is_not_released(sets: ContractSets) -> None:
+    """A call that somebody cancelled alone, after the approval: the question still ends by its answer, and releases nothing."""
+    case = ContractCase("", "before", turns=1, direct=1, outcomes=OK, before=APPROVED)
+    words = ["direct:tool:pending:cancel:graph_runner", "runner-1:resume:s1", "runner-1:release"]
+    assert read(case, words, sets) == "release s1:exec-002:waiting:resume s1:exec-002:running:succeed (writes)"
+
+
+def test_an_unknown_request_that_was_asked_takes_along_what_it_defers(sets: ContractSets) -> None:
+    """It approves nothing: what it defers is cancelled in the same write (C-DEFER)."""
+    case = ContractCase("", "before", turns=1, direct=3, outcomes=OK)
+    moves = ("pending:start:ecs_node", "running:lose:graph_runner", "unknown:happened:graph_runner")
+    last = read(case, [*BEGUN, *(f"direct:request:{move}" for move in moves)], sets)
+    assert last == "move s1:exec-002:unknown:happened s1:exec-001:pending:cancel"
+
+
+def test_who_speaks_too_late_is_refused(sets: ContractSets) -> None:
+    """Two people read the same question, and the second one's answer changes nothing."""
+    case = ContractCase("", "before", words=2, people=("approve", "deny"), slow=True, before=ASKING)
+    words = ["approve:s1:reads", "deny:s1:reads", "approve:s1:writes", "deny:s1:writes"]
+    assert [told for _, told in ContractProduct(case, sets).follow(words)][2:] == ["answer", "nothing that is kept"]
+
+
+def test_a_refusal_that_changes_something_is_found(sets: ContractSets, monkeypatch: Any) -> None:
+    """Who refuses has written nothing, by whatever way."""
+    original = operations.cancel
+
+    def careless(ports: Any, execution_id: str, by: str, perform: Any) -> None:
+        original(ports, execution_id, by)
+        raise Conflict("too late")
+
+    monkeypatch.setattr(operations, "cancel", careless)
+    with pytest.raises(AssertionError, match="has changed something"):
+        ContractProduct(ContractCase("", "before", words=1, people=("cancel",), before=ASKING), sets).run()
+
+
+@pytest.mark.parametrize("name", ["contract-2-expired", "contract-gated", "contract-one-key", "contract-direct"])
+def test_what_is_taken_for_one_is_one(name: str) -> None:
+    """With runners that forget nothing, and every content of SQLite kept apart, the same is possible, and comes of it."""
+    assert not list(differences(CONTRACTS[name], seed=5, schedules=3))
+
+
+def test_what_is_not_one_is_found(monkeypatch: Any) -> None:
+    """Contents that differ in an answer are not one: drawn schedules show it."""
+    key = enumerate_contract_bench._key
+    monkeypatch.setattr(enumerate_contract_bench, "_key", lambda content: key(replace(content, answers=())))
+    assert list(differences(CONTRACTS["contract-2-answered"], seed=5, schedules=5))
+
+
+def test_fewer_steps_than_pinned_are_an_error() -> None:
+    """An enumeration of something else is no pass; nor is one of nothing."""
+    less = ContractEnumeration(CONTRACTS[SMALL], states=1, transitions=1, pairs=1)
+    assert refined([less]).verdict is Verdict.ERROR
+    assert refined([]).verdict is Verdict.ERROR
+    assert set(COUNTS) == set(CONTRACTS)
+
+
+def test_a_parting_is_told_with_its_schedule(capsys: pytest.CaptureFixture[str]) -> None:
+    """The evidence's command follows it; the last word says how engine and machine part."""
+    with planting(bugs_contract.release_in_two):
+        (run,) = enumerated([SMALL], contract_sets())
+        item = refined([run])
+        assert item.verdict is Verdict.REFUTED
+        schedule = item.command.partition("--schedule ")[2].strip("'")
+        assert main(["conform", "--case", SMALL, "--schedule", schedule]) == 0
+    assert "engine and machine part" in item.statement
+    assert "cannot" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_conform_says_what_it_enumerated(capsys: pytest.CaptureFixture[str]) -> None:
+    """One case as JSON: its numbers, and the edges of the machine that it leaves; a word that is impossible is refused."""
+    assert main(["conform", "--case", SMALL, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(c["states"], c["transitions"], c["pairs"]) for c in told["cases"]] == [COUNTS[SMALL]]
+    assert "start, with consent" not in told["not taken"]
+    assert main(["conform", "--case", "contract-small-denied", "--schedule", "clock"]) != 0
+    assert "possible are" in capsys.readouterr().err
+    assert CONTRACTS["contract-small-denied"].before == DENIED
+
+
+def moves_after(case: ContractCase, words: list[str], beside: ContractSets) -> Iterator[Any]:
+    """What the engine can do after a schedule."""
+    floor = ContractProduct(case, beside).floor
+    state = floor.first
+    for word in words:
+        state = next(move.state for move in floor.moves(state) if move.word == word)
+    return floor.moves(state)

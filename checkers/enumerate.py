@@ -90,7 +90,10 @@ class Product:
     def _lead(self, words: list[str]) -> None:
         """Begin behind a schedule, which is not counted."""
         for word in words:
-            _, state, seen, code = next(move for move in self.moves(self.first) if move[0] == word)
+            possible = {move[0]: move for move in self.moves(self.first)}
+            if word not in possible:
+                raise ValueError(f"{word!r} is not possible here; possible are {', '.join(possible)}")
+            _, state, seen, code = possible[word]
             number = self.sets.move(self.first.set, seen.reading, code)
             assert number is not None
             after = Node(state, seen.letters, number)

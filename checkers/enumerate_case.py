@@ -95,6 +95,11 @@ UNSURE: Final = (
     "person:undo"
 )
 """Nobody knows of it, and a person has it undone all the same."""
+REFUSED: Final = (
+    "worker-1:refused;worker-1:append_no_effect;worker-1:ledger_no_effect;worker-1:schedule_retry;worker-1:acquire;"
+    "worker-1:append_started;worker-1:execute;worker-1:refused;worker-1:append_no_effect"
+)
+"""It had no effect, and nor had the second."""
 HALF: Final = (
     "world:part:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;worker-1:commit;"
     "worker-1:append_node_failed;worker-1:acquire;worker-1:append_compensation_started;worker-1:compensate:none;"
@@ -121,6 +126,7 @@ WIDE: Final = {
         WideCase("spent", CRASHES, "reexecute", idempotent=True, undoes="harmless"),
         WideCase("spent-3", CRASH_ALONE, "reexecute", idempotent=True, retries=2),
         WideCase("spent-4", CRASH_ALONE, "reexecute", idempotent=True, retries=3),
+        WideCase("refused", CRASHES, "reexecute", idempotent=True, retries=3, lead=f"{SENT};{REFUSED}"),
         WideCase("told", LONG, "reexecute", idempotent=True, partial=True, undoes="works", lead=f"{SENT};{ASKED}"),
         WideCase("told-for-good", LONG, "reexecute", idempotent=True, partial=True, lead=f"{SENT};{ASKED}"),
         WideCase("retold", LONG, "park", undoes="harmless", lead=f"{SENT};{UNSURE}"),

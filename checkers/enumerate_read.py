@@ -44,6 +44,8 @@ UNSEEN: Final = ("release", "look", "heartbeat", "pause")
 """What the model has no row for: its workers have no leases, and time passes by itself."""
 LET_GO: Final = (("crash",), ("name:refused by",))
 """What ends a worker's turn by itself."""
+READ_ON: Final = ("fence_ledger", "fence_effects")
+"""What is read after F1."""
 NO_ONE: Final[Actor] = (-1, "")
 NOBODY: Final = "-"
 """Whose rules those of the world, of people and of late requests are, where workers have letters."""
@@ -154,12 +156,15 @@ class Reader:
 
     def _void(self, turn: Turn) -> bool:
         """Whether a worker has read that the job is not open: it reads on, and ends. In the model it ends at once."""
-        if turn.command is None or turn.command.boundary not in ("fence_ledger", "fence_effects"):
+        if turn.command is None or not (turn.command.boundary in READ_ON or isinstance(turn.command, Renew)):
             return False
-        if turn.command.boundary == "fence_effects":
-            turn = self.floor.turns[turn.before]
-        events = turn.answer.value if turn.answer is not None else None
-        return isinstance(events, list) and History(events).status != "open"
+        while turn.answer is not None:
+            events, turn = turn.answer.value, self.floor.turns[turn.before]
+            if turn.command is None or turn.command.boundary == "fence_events":
+                return isinstance(events, list) and History(events).status != "open"
+            if turn.command.boundary not in READ_ON and not isinstance(turn.command, Renew):
+                return False
+        return False
 
     def _ended(self, state: State, word: str, owner: int) -> int:
         """The turn that a word ended, where nothing is left to release: it is nobody's any more, and is looked up."""

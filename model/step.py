@@ -103,7 +103,7 @@ FIELDS = (
 BEYOND: Final = (
     "client:", "world: serves in part", "confirm: one look", "confirm: not determined", "confirm: mismatch",
     "retries used up, requeued", "person: accepts", "person: has it compensated", "elsewhere: waits", "elsewhere: cancels",
-    "elsewhere: requeues",
+    "elsewhere: requeues", "elsewhere: fails, owed",
 )  # fmt: skip
 """How the rules begin with which everything starts that is not the step's own execution: without them nothing of it is reached."""
 

@@ -25,7 +25,7 @@ from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
 from crashwindow.scenarios.fleet_policies import STEP_ALONE
 
-from .spaces import space_of
+from .spaces import narrowed
 
 SMALL = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
 
@@ -63,7 +63,7 @@ def test_a_worker_alone_refines_the_step_machine() -> None:
     run, sets = small(build(HARDENED))
     assert not run.parted
     assert sets.taken
-    assert sets.taken <= reachable(explore(sets.machine))
+    assert sets.taken <= reachable(explore(narrowed(sets.machine, on_unknown="fail")))
 
 
 @pytest.mark.parametrize("name", KILLS)
@@ -114,7 +114,7 @@ def test_what_once_parted_is_a_row(row: str) -> None:
 
 def test_what_is_slack_is_stated_and_what_follows_is_worked_out() -> None:
     """Each entry cuts edges, its own or what follows; a crash that a command tells from others has no reason."""
-    space = space_of("hardened")
+    space = explore(narrowed(build(HARDENED), idempotent="yes", on_unknown="reexecute"))
     rules = space.machine.rules
     stated = {slack.rule for slack in SLACK}
     asked = {*stated, "ledger no effect", "crash before the request"}

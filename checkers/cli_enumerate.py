@@ -92,7 +92,8 @@ def _told(run: Enumeration) -> dict[str, object]:
 
 def _show(console: Console, run: Enumeration) -> None:
     pinned = "" if COUNTS.get(run.case.name) in (None, run.counts) else ", which is not what is pinned"
-    said = f"{run.case.name}: {run.states} states, {run.transitions} steps, {run.pairs} pairs with the model, {run.seconds:.1f} s{pinned}"
+    counted = f"{run.states} states, {run.transitions} steps, {run.pairs} pairs with the model"
+    said = f"{run.case.name}: {counted}, {run.seconds:.1f} s{pinned}"
     console.print(said, highlight=False)
     for each in run.parted:
         console.print(

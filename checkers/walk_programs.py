@@ -98,10 +98,12 @@ def shortest(program: Program) -> Program:
     words = parting(program)
     if not words:
         return program
-    for place in range(len(program.lines) - 1, -1, -1):
+    place = len(program.lines)
+    while place:
+        place -= 1
         fewer = replace(program, lines=program.lines[:place] + program.lines[place + 1 :])
         if fewer.lines and parting(fewer) == words:
-            program = fewer
+            program, place = fewer, len(fewer.lines)  # what was needed may be needed no more
     return program
 
 

@@ -11,7 +11,7 @@ from crashwindow.checkers.bugs_decide import ignored_effect
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_world import Looks, StepPlan
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.checkers.walk_programs import Program, of_key, parsed
+from crashwindow.checkers.walk_programs import Program, of_key, parsed, shortest
 from crashwindow.scenarios.schema import ScenarioError, load
 
 PARKS = StepPlan((False, "park", "none"), 0, {"a": [-1, 0.5, None]}, "é", Looks("strict", ("match",)))
@@ -142,3 +142,12 @@ def test_a_program_that_is_none_is_no_pass(tmp_path: Path, capsys: pytest.Captur
     file.write_text(f"- {{name: x, title: t, list: regression, source: s, expect: holds, walk: {entry}}}\n")
     assert main(["scenario", "run", str(file)]) == 1
     assert "no program" in capsys.readouterr().out
+
+
+def test_a_program_that_parts_is_made_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it does not take is gone, also what only the rest of it needed; one that does not part stays as it is."""
+    needless = Program("step", "hardened", (*PROGRAM.lines[:1], "rig.work([], {})", PROGRAM.lines[0], "rig.work([], {7: 'crash after'})",
+                                            "rig.signal()", "rig.work([], {})", "rig.work([], {})"))  # fmt: skip
+    assert shortest(needless) == needless
+    ignored_effect(monkeypatch)
+    assert shortest(needless).lines == (PROGRAM.lines[0], "rig.work([], {7: 'crash after'})", "rig.work([], {})")

@@ -34,7 +34,15 @@ from .monitor import Monitor
 from .mutate_bugs import BUGS, PARTS, Bug
 from .mutate_left import diverged_in_check_trace, refused_by_verify_job
 from .mutate_programs import parted
-from .mutate_runs import contracts_covered, contracts_enumerated, enumerated, paths_walked, power_failed, workers_walked
+from .mutate_runs import (
+    CannotMeetError,
+    contracts_covered,
+    contracts_enumerated,
+    enumerated,
+    paths_walked,
+    power_failed,
+    workers_walked,
+)
 from .mutate_woken import went_on
 from .prove import prove
 from .prove_encode import Encoding
@@ -226,16 +234,16 @@ def apart(checker: str, bug: Bug, check: Check) -> Cell:
     process.start()
     theirs.close()
     try:
-        said = ours.recv() if ours.poll(LONGEST) else None
+        said, why = ours.recv() if ours.poll(LONGEST) else (None, "cut off")
     except EOFError:
-        said = None
+        said, why = None, "its process died"
     finally:
         process.kill()
         process.join()
         ours.close()
     seconds = round(time.perf_counter() - started, 3)
     if said is None:
-        words = f"no answer: cut off after {seconds:.0f} s"
+        words = f"no answer: {why}, after {seconds:.0f} s"
         return Cell(checker=checker, outcome="not run", words=words, seconds=seconds)
     return met(checker, said[:MOST_WORDS], bool(said), seconds)
 
@@ -274,5 +282,8 @@ def _run(answer: Connection, plant: Plant, check: Check) -> None:
 
     logging.disable()  # what a runtime with a bug says of itself is nobody's business
     with planted(quick):
-        answer.send(check())
+        try:
+            answer.send((check(), ""))
+        except CannotMeetError as error:
+            answer.send((None, str(error)[:MOST_WORDS]))
     answer.close()

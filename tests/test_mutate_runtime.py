@@ -10,11 +10,11 @@ from crashwindow.checkers.bugs_contract import timeout_cancels
 from crashwindow.checkers.bugs_decide import dropped_unknown
 from crashwindow.checkers.bugs_step import effect_not_stored, skipped_committed, swapped_writes
 from crashwindow.checkers.bugs_workers import lease_not_looked_at, lost_lease_not_heard
-from crashwindow.checkers.mutate_bugs import BUGS, PARTS
+from crashwindow.checkers.mutate_bugs import BUGS, PARTS, Bug
 from crashwindow.checkers.mutate_columns import BESIDE, COLUMNS, NO_COLUMN
 from crashwindow.checkers.mutate_left import diverged_in_check_trace, refused_by_verify_job
-from crashwindow.checkers.mutate_runs import contracts_covered, paths_walked, power_failed
-from crashwindow.checkers.mutate_runtime import SUBJECTS, nothing, sound
+from crashwindow.checkers.mutate_runs import CannotMeetError, contracts_covered, paths_walked, power_failed
+from crashwindow.checkers.mutate_runtime import SUBJECTS, apart, nothing, sound
 from crashwindow.checkers.mutate_woken import went_on
 from crashwindow.checkers.power_images import Bounds
 from crashwindow.checkers.power_stage import Part
@@ -92,3 +92,14 @@ def test_a_checker_that_says_no_to_what_ships_kills_nobody(monkeypatch: pytest.M
     every["power"] = lambda: "something is wrong"
     with pytest.raises(AssertionError, match="step, power: the code as it ships does not pass: something is wrong"):
         sound()
+
+
+def test_an_enumeration_that_cannot_meet_a_bug_kills_nothing() -> None:
+    """Where its stores lack what the bug asks for, the cell says so, and is neither yes nor no."""
+
+    def unable() -> str:
+        raise CannotMeetError("there is no such method")
+
+    cell = apart("enumerate", Bug(nothing, "", ""), unable)
+    assert cell.outcome == "not run"
+    assert "there is no such method" in cell.words

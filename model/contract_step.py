@@ -21,7 +21,7 @@ INTERFACE: Final = (
     InterfaceStep("step: acts while started", ("started",), ("none",), "started", "done"),
     InterfaceStep("step: acts while unknown", ("unknown",), ("none",), "unknown", "done"),
     InterfaceStep("step: ok", ("started", "unknown"), ("done",), "ok", "done"),
-    InterfaceStep("step: no effect", ("started",), ("none",), "no_effect", "none"),
+    InterfaceStep("step: no effect", ("started", "unknown"), ("none",), "no_effect", "none"),
     InterfaceStep("step: unknown, nothing happened yet", ("started",), ("none",), "unknown", "none"),
     InterfaceStep("step: unknown, it happened", ("started",), ("done",), "unknown", "done"),
     InterfaceStep("step: tried again", ("unknown",), ("none",), "started", "none"),

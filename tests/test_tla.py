@@ -32,7 +32,7 @@ TLC = {
     "recorded-hardened": (326, 166),
     "recorded-without-L-RECORD": (850, 370),
     "recorded-without-L-CATCHUP": (344, 172),
-    "contract-hardened": (1132, 357),
+    "contract-hardened": (1152, 357),
     "contract-without-C-HISTORY": (1914, 543),
     "contract-without-C-ONCE": (24669, 3510),
     "contract-without-C-RETRY": (17962, 3325),

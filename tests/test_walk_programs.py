@@ -146,8 +146,9 @@ def test_a_program_that_is_none_is_no_pass(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_program_that_parts_is_made_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it does not take is gone, also what only the rest of it needed; one that does not part stays as it is."""
-    needless = Program("step", "hardened", (*PROGRAM.lines[:1], "rig.work([], {})", PROGRAM.lines[0], "rig.work([], {7: 'crash after'})",
-                                            "rig.signal()", "rig.work([], {})", "rig.work([], {})"))  # fmt: skip
+    crash = "rig.work([], {7: 'crash after'})"
+    moves = ("rig.work([], {})", PROGRAM.lines[0], crash, "rig.signal()", "rig.work([], {})", "rig.work([], {})")
+    needless = Program("step", "hardened", (PROGRAM.lines[0], *moves))
     assert shortest(needless) == needless
     ignored_effect(monkeypatch)
-    assert shortest(needless).lines == (PROGRAM.lines[0], "rig.work([], {7: 'crash after'})", "rig.work([], {})")
+    assert shortest(needless).lines == (PROGRAM.lines[0], crash, "rig.work([], {})")

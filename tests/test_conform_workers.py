@@ -10,8 +10,8 @@ from crashwindow.checkers.bugs_decide import ignored_effect
 from crashwindow.checkers.bugs_step import skipped_committed
 from crashwindow.checkers.conform import chosen
 from crashwindow.checkers.conform_follow import Disagreement
-from crashwindow.checkers.conform_world import StepPlan
 from crashwindow.checkers.conform_workers import LEAST, WorkersRecord, item_of, walk_workers
+from crashwindow.checkers.conform_world import StepPlan
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.monitor import Monitor
 from crashwindow.checkers.walk_profiles import PROFILES, Bounds, WalkProfile

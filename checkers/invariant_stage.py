@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 COMMAND: Final = "crashwindow invariants"
 QUICK: Final = ("recorded-hardened", "compensation-hardened", "gate-hardened", "contract-hardened")
 LIFTED_QUICK: Final = ("fleet-recorded", "fleet-gate")
-LIFTED_DEEP: Final = (*LIFTED_QUICK, "fleet-compensation")
-"""Of the tool step it is not known whether what is found for one worker can be mended in time (decision 033)."""
 COUNTED_QUICK: Final = ("fleet-recorded",)
 REFUTED: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES and c.kind == "refuted")
 ABOUT: Final = {
@@ -36,7 +34,7 @@ ABOUT: Final = {
 
 def ways(context: Context) -> StageFound:
     """Found invariants and counted workers, beside the claims that the written invariants prove."""
-    from .invariant_ways import COUNTED, MACHINES, counted, found, found_in_two, lifted
+    from .invariant_ways import COUNTED, LIFTED, MACHINES, counted, found, found_in_two, lifted
 
     told = StageFound()
     deep = context.profile == "deep"
@@ -44,7 +42,7 @@ def ways(context: Context) -> StageFound:
         context.tell(f"invariant: {name}")
         for claim in (c for c in CLAIMS if _proved(c, name)):
             told.add(claim.id, of_machine(found(name)))
-    for name in LIFTED_DEEP if deep else LIFTED_QUICK:
+    for name in LIFTED if deep else LIFTED_QUICK:
         context.tell(f"invariant: {name}")
         for claim_id in ABOUT[name]:
             told.add(claim_id, of_lifting(name, lifted(name)))

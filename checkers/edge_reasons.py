@@ -36,7 +36,6 @@ SLACK: Final = (
           "a step that is executed again, after its undoing had failed, is not undone without another request"),
     Slack("person: accepts the record", guard(finished="partial"),
           "a record of a step that failed is not injected: nobody accepts it"),
-    Slack("elsewhere: in doubt", guard(finished="partial"), "a step that failed ends its job: none behind it has begun"),
     Slack("compensation was requested", guard(memory="first", fresh="yes", told="yes"),
           "where a cancel is known, a step whose undoing had failed is not executed again"),
     Slack("client: cancels a waiting job", guard(cancel="yes"), "a job that is asked to end does not wait: it is heard first"),
@@ -44,10 +43,6 @@ SLACK: Final = (
           "a job that is asked to end is not parked with nothing open: it is heard first"),
     Slack("client: cancels a parked job, nothing in doubt", guard(finished="partial", cancel="yes"),
           "a job that is asked to end is not parked with nothing in doubt: it is heard first"),
-    Slack("elsewhere: parks, after", guard(fresh="yes", told="yes"),
-          "where a cancel is known, nothing behind a step that was executed in this turn begins"),
-    Slack("elsewhere: fails, after", guard(fresh="yes", told="yes"),
-          "where a cancel is known, nothing behind a step that was executed in this turn begins"),
 )  # fmt: skip
 """Of the hardened machine."""
 

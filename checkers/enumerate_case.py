@@ -20,7 +20,8 @@ class WideCase(Case):
 
     partial: the tool can fail after its effect. undoes: it says how it is compensated. requeues: how often its job goes back to
     the queue. other, place: another step of the job, a tool's or one that waits, before this one or after it. requeued: how often
-    its tool sends the job back to the queue. looked: its record is verified as well. retries: executions beyond the first. sure:
+    its tool sends the job back to the queue. repeats: how often its tool, which knows its key then and can fail after its effect, is
+    executed again while nobody knows what became of it. looked: its record is verified as well. retries: executions beyond the first. sure:
     a living worker's request is served and answered. lead: the schedule behind which the search begins.
     """
 
@@ -31,6 +32,7 @@ class WideCase(Case):
     other: Literal["", "tool", "wait"] = ""
     place: Literal["before", "after"] = "before"
     requeued: int = 1
+    repeats: int = 0
     looked: bool = False
     sure: bool = False
     lead: str = ""
@@ -46,7 +48,7 @@ def begun(case: WideCase) -> list[NewEvent]:
         "id": OTHER,
         "tool": OTHER_TOOL,
         "args": {},
-        "max_retries": 0,
+        "max_retries": case.repeats,
         "max_requeues": case.requeued,
         "depends_on": [],
     }
@@ -106,6 +108,19 @@ HALF: Final = (
     "worker-1:append_compensation_failed;worker-1:ledger_no_effect"
 )
 """The step failed after its effect, and could not be undone."""
+UNSURE_HALF: Final = (
+    "world:part:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;worker-1:commit;"
+    "worker-1:append_node_failed;worker-1:acquire;worker-1:append_compensation_started;worker-1:compensate:lost-answer;"
+    "worker-1:append_compensation_failed"
+)
+"""The step failed after its effect, and nobody knows whether it was undone."""
+TOLD_BEHIND: Final = (
+    "world:serve:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;worker-1:commit;"
+    "worker-1:append_node_finished;worker-1:checkpoint;worker-1:acquire;worker-1:append_started;worker-1:execute:lost-answer;"
+    "person:cancel;worker-1:append_unknown;worker-1:append_unknown;worker-1:ledger_unknown;worker-1:schedule_retry;"
+    "worker-1:fence_events"
+)
+"""In one turn it is done, nobody knows what became of the step behind it, and the worker hears of a cancel before it repeats that."""
 UNDONE: Final = (
     f"{SENT};world:serve:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;"
     "worker-1:commit;worker-1:crash;clock:expire;worker-2:claim;worker-2:fence_events;worker-2:fence_ledger;"
@@ -131,6 +146,7 @@ WIDE: Final = {
         WideCase("told-for-good", LONG, "reexecute", idempotent=True, partial=True, lead=f"{SENT};{ASKED}"),
         WideCase("retold", LONG, "park", undoes="harmless", lead=f"{SENT};{UNSURE}"),
         WideCase("half-undone", LONG, "park", partial=True, undoes="works", lead=f"{SENT};{HALF}"),
+        WideCase("half-undone-unsure", LONG, "park", partial=True, undoes="works", lead=f"{SENT};{UNSURE_HALF}"),
         WideCase("failed", LONG, "fail"),
         WideCase("repeatable", LONG, "park", idempotent=True, partial=True),
         WideCase("before-tool", CALM, "park", other="tool", confirmed=PERSON, looked=True, sure=True),
@@ -139,6 +155,7 @@ WIDE: Final = {
         WideCase("after-tool", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", sure=True),
         WideCase("after-fails", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", requeued=0,
                  sure=True),
+        WideCase("after-told", CALM, "park", other="tool", place="after", repeats=1, sure=True, lead=f"{SENT};{TOLD_BEHIND}"),
         WideCase("after-wait", CALM, "park", confirmed=PERSON, partial=True, undoes="works", other="wait", place="after",
                  sure=True),
         WideCase("hears", CALM, "query", "quiet", other="wait", place="after"),

@@ -4,10 +4,12 @@
 | ------------------------------------------- | ----------------------------------------------------------------------- |
 | worker-N:confirm:match, :mismatch, :unseen  | a verifier answers                                                      |
 | worker-N:BOUNDARY:done, :none, :lost-answer | another tool, or the one that undoes, is called, and answers            |
+| worker-N:execute:part                       | another tool fails after its effect                                     |
 | world:refuse:E.A                            | a request is refused without effect, or lost on the wire                |
 | world:part:E.A                              | it has its effect, and says that the step failed nonetheless            |
 | person:accept, person:undo                  | a record is accepted as it stands; the step is to be undone             |
 | person:other, person:signal                 | another step's outcome is told; what another step waits for has come    |
+| person:undone                               | whether what was to undo the step has done so is told                   |
 
 What other tools do is not on the wire: it is done when it is asked.
 """
@@ -52,6 +54,9 @@ LOOKS: Final[dict[str, Seen]] = {
     "unseen": Undetermined("no answer"),
 }
 CALLS: Final = ("done", "none", "lost-answer")
+PART: Final = "part"
+UNDOING: Final = "undoing"
+"""What a person is asked about: what was to undo the step, rather than a step."""
 
 
 class WideSite(Site):
@@ -67,8 +72,9 @@ class WideSite(Site):
             lambda args, context: self._at_once(), harmless=case.undoes == "harmless", quiet_seconds=0.0
         )
         self.tool = Tool(**{**vars(self.tool), "compensation": undoes if case.undoes else None})
-        unknown: OnUnknown = "park" if case.requeued else "fail"
-        self.other = Tool(OTHER_TOOL, self._call_other, "another tool", on_unknown=unknown, quiet_seconds=0.0)
+        unknown: OnUnknown = "reexecute" if case.repeats else "park" if case.requeued else "fail"
+        self.other = Tool(OTHER_TOOL, self._call_other, "another tool", on_unknown=unknown, quiet_seconds=0.0,
+                          idempotent=case.repeats > 0)  # fmt: skip
         verifiers = {str(CHANGE["resource_type"]): self} if case.confirmed else {}
         modes = case.confirmed or ("strict",)
         self.confirmations = [Confirmation(verifiers, mode, retries=1) for mode in modes]
@@ -89,6 +95,8 @@ class WideSite(Site):
             raise NoEffectError("refused")
         if self.called == "lost-answer":
             raise ConnectionError("no answer")
+        if self.called == PART:
+            raise PartialEffectError("half done", {"done": True})
         return {"done": True}
 
     def _call(self, args: Json, context: ToolContext) -> ToolResult:
@@ -160,9 +168,10 @@ class WideActs(Acts):
 
     def resolve(self, stores: Numbers, world: int, at: float) -> Numbers | None:
         """About this step alone."""
-        return super().resolve(stores, world, at) if self._in_doubt(stores) == STEP else None
+        return super().resolve(stores, world, at) if self.in_doubt(stores) == STEP else None
 
-    def _in_doubt(self, stores: Numbers) -> str | None:
+    def in_doubt(self, stores: Numbers) -> str | None:
+        """What a person may be asked about: a step, or UNDOING; None where nothing is in doubt of a parked job."""
         key = ("in doubt", stores[0])
         if key not in self._written:
 
@@ -171,7 +180,7 @@ class WideActs(Acts):
                     asked = question(JOB, self.shelf.store.events(JOB))
                 except ResolveError:
                     return None
-                return "undo" if "compensates" in asked.identity else asked.step
+                return UNDOING if "compensates" in asked.identity else asked.step
 
             self._written[key], _ = self.shelf.within(("stream",), stores, 0.0, act)
         name: str | None = self._written[key]
@@ -179,7 +188,7 @@ class WideActs(Acts):
 
     def tell(self, stores: Numbers, at: float, happened: bool) -> Numbers | None:
         """A person says what became of another step, or of what should have undone this one."""
-        if self._in_doubt(stores) in (None, STEP):
+        if self.in_doubt(stores) in (None, STEP):
             return None
 
         def act() -> bool:
@@ -221,7 +230,7 @@ class WideSteps(Steps):
     def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
         """A verifier, or a tool that answers at once, is asked in every way."""
         turn = self.turns[actor[0]]
-        if turn.command is not None and (hows := ways(turn.command)):
+        if turn.command is not None and (hows := ways(turn.command, self.acts.case)):
             # Once this step has begun, one before it rests no more: the model does not follow what is then settled of this one.
             settled = self.acts.case.place == "before" and whose(turn.command) == "other" and self.acts.begun(stores)
             for how in hows[:1] if settled else hows:
@@ -233,12 +242,12 @@ class WideSteps(Steps):
                     yield step
 
 
-def ways(command: Command) -> tuple[str, ...]:
+def ways(command: Command, case: WideCase) -> tuple[str, ...]:
     """How a command is answered that neither stores nor the case's world answer; () for every other."""
     if isinstance(command, Verify):
         return tuple(LOOKS)
     if isinstance(command, Execute) and (command.boundary != "execute" or command.context.step_id != STEP):
-        return CALLS
+        return (*CALLS, PART) if case.repeats and command.boundary == "execute" else CALLS
     return ()
 
 
@@ -285,7 +294,8 @@ class WideFloor(Floor):
         stores, at, told = state.stores, state.at, dict[str, Numbers | None]()
         if status == "parked":
             told["person:accept"] = self.acts.client("accept", stores, at)
-            told |= {f"person:other:{word}": self.acts.tell(stores, at, word == "yes") for word in ("yes", "no")}
+            asked = "undone" if self.acts.in_doubt(stores) == UNDOING else "other"
+            told |= {f"person:{asked}:{word}": self.acts.tell(stores, at, word == "yes") for word in ("yes", "no")}
         if self.case.undoes and status in ("open", "parked", "waiting"):
             told["person:undo"] = self.acts.client("undo", stores, at)
         if self.case.other == "wait" and status in ("open", "waiting"):

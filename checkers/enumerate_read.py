@@ -30,6 +30,7 @@ SAID: Final = {
     "undo": "person: has it compensated",
     "signal": "elsewhere: signalled",
     "other": "elsewhere: resolved",
+    "undone": "person: has it compensated",
 }
 """What people and clients do, likewise."""
 ELSEWHERE: Final = {

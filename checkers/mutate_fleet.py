@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 from ..model.fleet import Fleet
+from ..model.machine import ModelError
 from ..model.properties import Property
 from ..scenarios.fleet_policies import only, searched_fleet
 from .counter import count
@@ -134,7 +135,10 @@ class FleetBench:
             return "no answer", "its row is none of the fleet that is searched"
         fleet = _suspected(fleet) if _unguarded(mutant, self.fleet) else fleet
         guards = [(p.id, g) for p in place.properties for g in forbidden(fleet, p)]
-        space = search(fleet, reduced=place.reduced, stop=[g for _, g in guards])
+        try:
+            space = search(fleet, reduced=place.reduced, stop=[g for _, g in guards])
+        except ModelError as error:
+            return "no answer", f"two workers can have no such row: {error}"
         broken = next(((name, at) for name, g in guards if (at := space.find(g)) is not None), None)
         if broken is None:
             return "safe", ""

@@ -33,6 +33,9 @@ READ = (*EVIDENCE, "ledger", "node", "undone", "job", "open", "closed", "effects
 """The fields of the step machine of which `seen` is a function."""
 
 BEGIN: Move = (("none", "none"), ("started", "none"))
+UNDO: Move = (("unknown", "done"), ("started", "done"))
+ASKED = "person: has it compensated, unresolved"
+"""The one rule of the step machine that may take an unknown outcome back where something happened: somebody wants it undone."""
 
 
 def seen(step: Mapping[str, str]) -> View:
@@ -94,7 +97,12 @@ def refine_step(space: Space, view: Callable[[Mapping[str, str]], View] = seen) 
 
     starts = (space.machine.view(state) for state in space.machine.initial_states())
     misfits = [Misfit("start", f"begins as {view(start)}", "") for start in starts if view(start) != BEGIN[0]]
-    return _compare(space, look, misfits, lambda rule, before, after: None)
+
+    def unasked(rule: Rule, before: int, after: int) -> str | None:
+        move = look(before), look(after)
+        return f"{move[0]} becomes {move[1]}, and nobody asked for it" if move == UNDO and rule.name != ASKED else None
+
+    return _compare(space, look, misfits, unasked)
 
 
 def refine_contract(space: Space) -> Refinement:

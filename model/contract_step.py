@@ -25,6 +25,8 @@ INTERFACE: Final = (
     InterfaceStep("step: unknown, nothing happened yet", ("started",), ("none",), "unknown", "none"),
     InterfaceStep("step: unknown, it happened", ("started",), ("done",), "unknown", "done"),
     InterfaceStep("step: tried again", ("unknown",), ("none",), "started", "none"),
+    # A worker goes on with it because somebody wants it undone, whether it happened or not (T-COMP).
+    InterfaceStep("step: to be undone", ("unknown",), ("done",), "started", "done"),
     # The last one is the contract's own: once its contract is unknown, a step that never began is closed, by a person or by an
     # executor that finds it so, and nothing begins it any more.
     InterfaceStep("contract: closed before it began", ("none",), ("none",), "no_effect", "none"),

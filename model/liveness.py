@@ -55,6 +55,7 @@ FINITE: Final = (
     Supposed(LOOKS, (Actor.WORKER,), ("*confirm: one look of several*",), "a verifier is asked a configured number of times"),
     Supposed(LOOKS, (Actor.WORKER,), ("*hears what clients said*",), "the stream is read again after a client's event"),
     Supposed(REQUESTS, (Actor.PERSON,), ("person: asks for the compensation",), "each is a durable event that somebody makes"),
+    Supposed(REQUESTS, (Actor.WORKER,), ("step: to be undone",), "the same, as others see it"),
 )  # fmt: skip
 """What happens finitely often: the rules of faults, and of choices that a plan's policy bounds. Of a fleet, beside them: a claim
 while another worker has the right to go on (`A-RECLAIMS-FINITE`); whether one has is seen in the state, not in the rule."""

@@ -124,7 +124,7 @@ def test_without_an_answer_nobody_is_killed(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_row_that_no_machine_can_have_is_not_searched() -> None:
     """It takes one from a count that may be none: the search has no answer, and the run goes on."""
     step = FleetBench("fleet")
-    mutant = next(m for m in step.mutants if m.what == "append no effect: does not look at w.known_open")
+    mutant = next(m for m in step.mutants if m.what == "append no effect: does not write w.known_open")
     verdict, words = step.searched(mutant)
     assert verdict == "no answer"
     assert "which may be 0" in words

@@ -66,10 +66,11 @@ def walks(args: argparse.Namespace) -> int:
         f"{found.taken} were taken, for certain, by {found.paths} paths of {found.moves} moves; {found.states} states, whose"
         f" quotient has {nodes} nodes and {edges} edges",
         f"{len(found.dead)} of {found.rules} rules fire in no reachable state: {', '.join(found.dead)}",
+        *(f"taken although a reason says that it is not: {rule}: {why}" for rule, why in found.against),
         *found.parted,
     ):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    return 1 if found.parted else 0
+    return 1 if found.parted or found.against else 0
 
 
 def enumerated_classes(tell: Callable[[str], None]) -> set[EdgeClass]:

@@ -1,17 +1,17 @@
 """Why an edge of the step machine need not be taken by the code, as far as that is worked out: no list of excuses.
 
 An edge is a class (`conform_follow.EdgeClass`). Two reasons follow from the graph alone: a crash where no command lies, and
-twins. The third is slack: a few rules are wider than the code, each said here with what it is that the code does not do. What
-only such a step leads to is computed. That the code does without them is shown: the enumeration follows it in the machine less
-its slack.
+twins. The third is slack: a few rules are wider than the code, each said here with what in the code makes it so. What only such
+a step leads to is computed. That the code does without them is tried: the enumeration follows it in the machine less its slack,
+and so do the kept test paths.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
 from ..model.machine import Actor, Guard, Machine, Rule, guard
-from .conform_follow import EdgeClass
-from .explore import Packing, Space
+from .conform_follow import EdgeClass, Model
+from .explore import Delta, Engine, Packing, Space
 
 UNSEEN: Final = (
     "no command lies here: the worker only decides, and a crash leaves what one before its next command leaves"
@@ -30,21 +30,28 @@ class Slack(NamedTuple):
     why: str
 
 
+HEARD_BEFORE_PARK: Final = (
+    "whoever parks with nothing in doubt (`Compensation.give_up`, `Step.confirm`) has just heard of no cancel, `park` is never"
+    " rebased (`AT_REST`), and what settles the last doubt releases the job in the same batch (`Resolve`)"
+)
+
 SLACK: Final = (
-    Slack("acquire: cancelled", guard(ledger="none"), "where there is no ledger record a cancel writes none (T-ORDER)"),
+    Slack("acquire: cancelled", guard(ledger="none"),
+          "`Step.cancel` settles nothing where the ledger has no record (`settle_no_effect`)"),
     Slack("compensate", guard(memory="first", fresh="yes"),
-          "a step that is executed again, after its undoing had failed, is not undone without another request"),
+          "a step executes with its undoing on record only after that had failed, and no other is granted by then: until a result"
+          " is recorded `check_undoable` refuses the request, and one after that makes the turn read again (`VersionConflict`)"),
     Slack("person: accepts the record", guard(finished="partial"),
-          "a record of a step that failed is not injected: nobody accepts it"),
+          "`Step.conclude` does not come to `confirm` after a failure; a park of its undoing is no confirmation (`why_parked`)"),
     Slack("compensation was requested", guard(memory="first", fresh="yes", told="yes"),
-          "where a cancel is known, a step whose undoing had failed is not executed again"),
-    Slack("client: cancels a waiting job", guard(cancel="yes"), "a job that is asked to end does not wait: it is heard first"),
-    Slack("client: cancels a parked job, nothing open", guard(cancel="yes"),
-          "a job that is asked to end is not parked with nothing open: it is heard first"),
-    Slack("client: cancels a parked job, nothing in doubt", guard(finished="partial", cancel="yes"),
-          "a job that is asked to end is not parked with nothing in doubt: it is heard first"),
+          "a step with its undoing on record is executed only once all attempts are closed (`ambiguous` undoes it), and then"
+          " `run_or_recover` ends the job for a known cancel, as nothing else is in doubt"),
+    Slack("client: cancels a waiting job", guard(cancel="yes"),
+          "`Gate.run_or_recover` hears first, nothing is in doubt there, and `append_waiting` is never rebased (`AT_REST`)"),
+    Slack("client: cancels a parked job, nothing open", guard(cancel="yes"), HEARD_BEFORE_PARK),
+    Slack("client: cancels a parked job, nothing in doubt", guard(finished="partial", cancel="yes"), HEARD_BEFORE_PARK),
 )  # fmt: skip
-"""Of the hardened machine."""
+"""Of the hardened machine: each with the functions of `runtime` that make it impossible."""
 
 
 def slack_of(machine: Machine, packing: Packing) -> dict[int, Callable[[int], bool]]:
@@ -56,6 +63,28 @@ def slack_of(machine: Machine, packing: Packing) -> dict[int, Callable[[int], bo
             if name in numbers:
                 found[numbers[name]] = packing.matcher(where)
     return found
+
+
+class TightEngine(Engine):
+    """The steps of a machine less its slack."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self._slack = slack_of(machine, self.packing)
+
+    def steps(self, packed: int) -> Iterator[Delta]:
+        """Every step from a state that is not slack."""
+        for delta, index in super().steps(packed):
+            if index not in self._slack or not self._slack[index](packed):
+                yield delta, index
+
+
+class TightModel(Model):
+    """A machine less its slack, to be followed: code that takes what is said to be slack parts from it."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self.engine = TightEngine(machine)
 
 
 def without_slack(space: Space) -> set[EdgeClass]:

@@ -20,9 +20,9 @@ class WideCase(Case):
 
     partial: the tool can fail after its effect. undoes: it says how it is compensated. requeues: how often its job goes back to
     the queue. other, place: another step of the job, a tool's or one that waits, before this one or after it. requeued: how often
-    its tool sends the job back to the queue. repeats: how often its tool, which knows its key then and can fail after its effect, is
-    executed again while nobody knows what became of it. looked: its record is verified as well. retries: executions beyond the first. sure:
-    a living worker's request is served and answered. lead: the schedule behind which the search begins.
+    its tool sends the job back to the queue. repeats: how often its tool, which can then fail after its effect, is executed again
+    while nobody knows what became of it. looked: its record is verified as well. retries: executions beyond the first. sure: a
+    living worker's request is served and answered. lead: the schedule behind which the search begins.
     """
 
     confirmed: tuple[Mode, ...] = ()
@@ -120,7 +120,7 @@ TOLD_BEHIND: Final = (
     "person:cancel;worker-1:append_unknown;worker-1:append_unknown;worker-1:ledger_unknown;worker-1:schedule_retry;"
     "worker-1:fence_events"
 )
-"""In one turn it is done, nobody knows what became of the step behind it, and the worker hears of a cancel before it repeats that."""
+"""In one turn it is done, the step behind it is in doubt, and the worker hears of a cancel before it repeats that one."""
 UNDONE: Final = (
     f"{SENT};world:serve:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;"
     "worker-1:commit;worker-1:crash;clock:expire;worker-2:claim;worker-2:fence_events;worker-2:fence_ledger;"

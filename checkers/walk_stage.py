@@ -27,11 +27,11 @@ def paths_walked(context: Context) -> Found:
     verdict = Verdict.TESTED
     if quick:
         model = Model(build(HARDENED))
-        parted, left = perform(chosen, model, context.tell), PINNED
+        parted, left, against = perform(chosen, model, context.tell), PINNED, {}
         taken = len(model.classes_taken)
     else:
         found = cover(chosen, tell=context.tell)
-        parted, taken = found.parted, found.taken
+        parted, taken, against = found.parted, found.taken, found.against
         left = kinds(found.left_out)
     figures: dict[str, int | float | str] = {
         "never taken": sum(left.values()),
@@ -50,6 +50,8 @@ def paths_walked(context: Context) -> Found:
         verdict, said = Verdict.ERROR, "no test path took anything"
     if left != PINNED:
         verdict, said = Verdict.ERROR, f"the paths leave out other classes than pinned: {left}, not {PINNED}"
+    if against:
+        verdict, said = Verdict.REFUTED, f"the paths take what is said not to be taken: {against}"
     if parted:
         verdict, said = Verdict.REFUTED, f"model and SQLite runtime part: {parted[0]}"
     items = [Item(checker="walk", verdict=verdict, statement=said, figures=figures, command="crashwindow walks")]

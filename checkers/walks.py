@@ -36,6 +36,7 @@ class Coverage:
     """What some paths have taken. gaps: (rule, reason) and how many classes of it nobody took; the first to be read.
 
     elsewhere: the same of what others took; beside: by whom, how many. behind: the gaps that only other gaps lead to.
+    against: what was taken although a reason says that it need not be: the reason is wrong.
     quotient: its nodes and edges. parted: where model and code part, each with the key that shows it.
     """
 
@@ -51,6 +52,7 @@ class Coverage:
     gaps: dict[tuple[str, str], int] = field(default_factory=dict)
     elsewhere: dict[tuple[str, str], int] = field(default_factory=dict)
     beside: dict[str, int] = field(default_factory=dict)
+    against: dict[tuple[str, str], int] = field(default_factory=dict)
     parted: list[str] = field(default_factory=list)
 
     @property
@@ -100,7 +102,7 @@ def cover(
     taken = model.classes_taken & every
     open_ = every - taken
     by_nobody = open_.difference(*(beside or {}).values())
-    why, quotient = reasons(space, open_), Quotient(space)
+    why, quotient = reasons(space, every), Quotient(space)
     rules = space.machine.rules
     return Coverage(
         states=len(space),
@@ -112,6 +114,7 @@ def cover(
         taken=len(taken),
         gaps=counted(rules, why, by_nobody),
         elsewhere=counted(rules, why, open_ - by_nobody),
+        against=counted(rules, why, {edge for edge in taken if why[edge] != LEFT}),
         behind=sum(not quotient.next_to(taken, edge) for edge in open_),
         beside={name: len(open_.intersection(found)) for name, found in (beside or {}).items()},
         quotient=(quotient.nodes, quotient.edges),

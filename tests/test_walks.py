@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from crashwindow.checkers import walk_stage, walks
+from crashwindow.checkers import edge_reasons, walk_stage, walks
 from crashwindow.checkers.bugs_decide import lookup_after_barrier
 from crashwindow.checkers.bugs_step import swapped_writes
-from crashwindow.checkers.conform_follow import Follower, Model
+from crashwindow.checkers.conform_follow import Disagreement, EdgeClass, Follower, Model
 from crashwindow.checkers.conform_world import Gate, declared
-from crashwindow.checkers.edge_reasons import UNSEEN
+from crashwindow.checkers.edge_reasons import UNSEEN, Slack, TightModel
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.stages import STAGES
@@ -23,14 +23,14 @@ from crashwindow.checkers.walk_gaps import CLASSES, LEFT, PINNED, reasons
 from crashwindow.checkers.walk_graph import START, Quotient
 from crashwindow.checkers.walk_plan import Planner, Setting, classes, lead
 from crashwindow.checkers.walk_programs import of_key
-from crashwindow.checkers.walk_seek import Seeker, shortened, tried
+from crashwindow.checkers.walk_seek import Seeker, Walked, shortened, tried
 from crashwindow.checkers.walk_vary import swept, varied
-from crashwindow.model.machine import Actor
+from crashwindow.model.machine import Actor, guard
 from crashwindow.model.step import build
 from crashwindow.tests.spaces import narrowed, space_of
 
 FEW = 6
-PATHS, TAKEN = 228, 597
+PATHS, TAKEN = 230, 599
 SETTING = Setting((False, "park", "none"), "strict", 0, 0)
 MODEL = Model(build())
 RULES = [rule.name for rule in MODEL.machine.rules]
@@ -58,6 +58,58 @@ def test_kept_paths_agree_and_take_something() -> None:
         taken.append(len(model.classes_taken))
     assert taken == sorted(taken)
     assert taken[-1] > 40
+
+
+@pytest.fixture(scope="module")
+def walked() -> list[Walked]:
+    """Every kept path, run in memory."""
+    return [tried(each, MODEL) for each in walks.kept()]
+
+
+def test_no_kept_path_takes_what_is_said_not_to_be_taken(walked: list[Walked]) -> None:
+    """Each path runs in the machine less its slack: no rule that is said to be wider than the code is on any of them."""
+    assert len(frozenset[EdgeClass]().union(*(each.taken for each in walked))) == TAKEN
+    tight = TightModel(MODEL.machine)
+    for each in walked:
+        tried(each.program, tight)
+
+
+@pytest.mark.parametrize(
+    "false",
+    [
+        Slack("elsewhere: in doubt", guard(finished="partial"), "a step that failed ends its job"),
+        Slack("elsewhere: parks, after", guard(fresh="yes", told="yes"), "nothing behind it begins"),
+        Slack("elsewhere: fails, after", guard(fresh="yes", told="yes"), "nothing behind it begins"),
+    ],
+    ids=lambda slack: str(slack.rule),
+)
+def test_a_false_excuse_is_contradicted_by_a_kept_path(
+    false: Slack, walked: list[Walked], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of these was believed once: a path takes what it excuses, and parts from the machine less its slack."""
+    monkeypatch.setattr(edge_reasons, "SLACK", (*edge_reasons.SLACK, false))
+    taking = [each for each in walked if any(_is(false, edge) for edge in each.taken)]
+    assert taking
+    tight = TightModel(MODEL.machine)
+    with pytest.raises(Disagreement):
+        tried(taking[0].program, tight)
+
+
+def _is(slack: Slack, edge: EdgeClass) -> bool:
+    """Whether a class is one of a rule that is said to be slack."""
+    return RULES[edge.rule] == slack.rule and MODEL.packing.matcher(slack.where)(edge.seen)
+
+
+def test_a_reason_that_a_path_contradicts_refutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deep stage: a class that is taken, and has a reason why it need not be, makes the reason wrong."""
+    wrong = walks.Coverage(
+        1, CLASSES, 1, (), 1, 1, 1, gaps={(UNSEEN, UNSEEN): CLASSES - 1}, against={("crash", UNSEEN): 1}
+    )
+    monkeypatch.setattr(walks, "cover", lambda programs, tell: wrong)
+    monkeypatch.setattr(walk_stage, "on_a_server", lambda context, programs: [])
+    deep = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"][0]
+    assert deep.verdict is Verdict.REFUTED
+    assert "take what is said not to be taken" in deep.statement
 
 
 def test_a_sample_rotates_by_its_seed() -> None:

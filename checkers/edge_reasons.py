@@ -40,7 +40,8 @@ SLACK: Final = (
           "`Step.cancel` settles nothing where the ledger has no record (`settle_no_effect`)"),
     Slack("compensate", guard(memory="first", fresh="yes"),
           "a step executes with its undoing on record only after that had failed, and no other is granted by then: until a result"
-          " is recorded `check_undoable` refuses the request, and one after that makes the turn read again (`VersionConflict`)"),
+          " is recorded `check_undoable` refuses the request, and one after that makes the turn read again (`VersionConflict`);"
+          " a request can wait that long only where an earlier step rests meanwhile, which is not modelled (decision 030)"),
     Slack("person: accepts the record", guard(finished="partial"),
           "`Step.conclude` does not come to `confirm` after a failure; a park of its undoing is no confirmation (`why_parked`)"),
     Slack("compensation was requested", guard(memory="first", fresh="yes", told="yes"),

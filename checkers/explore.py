@@ -65,8 +65,6 @@ class Packing:
 
 
 Single = tuple[int, dict[int, tuple[int, ...]]]  # mask of the fields that one rule touches, memo
-Remembered = dict[tuple[object, ...], dict[int, tuple[int, ...]]]
-"""What single rules do, by all that it depends on: for machines that are explored one after the other, and differ in few rules."""
 Group = tuple[int, list[int], dict[int, tuple[Delta, ...]]]  # mask of the fields touched, rules, memo
 
 
@@ -74,21 +72,15 @@ class Engine:
     """The successor function of a machine on packed states, memoised per group of rules.
 
     Rules that see one field, the place, form a group per value of it; all others form one more. What a single rule does is
-    remembered as well, by the fields that it touches: there the interpreter is asked. remembered: where that is kept for other
-    machines that have the same rules.
+    remembered as well, by the fields that it touches: there the interpreter is asked.
     """
 
-    def __init__(self, machine: Machine, remembered: Remembered | None = None) -> None:
+    def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.packing = Packing(machine)
-        known: Remembered = {} if remembered is None else remembered
         touches = [touched(rule) for rule in machine.rules]
+        self.single: list[Single] = [(self.packing.mask(names), {}) for names in touches]
         fields = machine.by_name
-        keys = [(*_says(r), *((fields[n].values, fields[n].count, self.packing.shift[n]) for n in sorted(names)))
-                for r, names in zip(machine.rules, touches, strict=True)]  # fmt: skip
-        self.single: list[Single] = [
-            (self.packing.mask(names), known.setdefault(key, {})) for names, key in zip(touches, keys, strict=True)
-        ]
         self.asked = [[fields[name] for name in {*r.guards, *(n for g in r.unless for n in g)}] for r in machine.rules]
         # A rule leaves all other fields as they are: it is asked what becomes of these alone.
         parts = [tuple(f for f in machine.fields if f.name in names) for names in touches]
@@ -158,12 +150,6 @@ class Engine:
         view = {f.name: f.values[self.packing.code(packed, f.name)] for f in part.fields}
         after = (part.view(state) for state in apply(part, view, rule))
         return tuple((packed & mask) ^ self.packing.some(fields) for fields in after)
-
-
-def _says(rule: Rule) -> tuple[object, ...]:
-    """All that a rule says of states, whatever it is called."""
-    parts = (rule.sees, rule.meets, *rule.unless)
-    return (frozenset(rule.writes.items()), *(frozenset(each.items()) for each in parts))
 
 
 def touched(rule: Rule) -> set[str]:
@@ -242,12 +228,12 @@ def follow(machine: Machine, key: str) -> list[tuple[str, State]]:
     return run
 
 
-def explore(machine: Machine, *stop: Guard, remembered: Remembered | None = None) -> Space:
+def explore(machine: Machine, *stop: Guard) -> Space:
     """Search breadth first from every initial state; with guards to `stop` at, end where the first of them holds.
 
     Complete: when it returns without having met `stop`, `parents` holds every reachable state.
     """
-    engine = Engine(machine, remembered)
+    engine = Engine(machine)
     packing = engine.packing
     shift, place_mask, placed, anywhere = engine.shift, engine.mask, engine.placed, engine.anywhere
     stops = [packing.matcher(each) for each in stop]

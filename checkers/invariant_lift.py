@@ -23,10 +23,10 @@ from ..model.properties import Property
 from .explore import Space
 from .invariant_candidates import Reached
 from .invariant_search import ROUNDS
-from .invariant_view import Failing, View, failing
 from .proof_cache import BUDGET
 from .prove_fleet import FleetProof, prove_asked
 from .prove_fleet_obligations import Obligations
+from .prove_fleet_view import Failing, View, failing
 
 STEPS: Final = ("rule", "initial")
 """Kinds of questions that ask where a step, or a start, leads; of any other a known state is an answer."""

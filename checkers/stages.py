@@ -53,7 +53,8 @@ STEP_CLAIMS = tuple(
     claim for claim in CLAIMS if claim.policy in POLICIES and not claim.id.endswith("-ANY") and claim.kind != "live"
 )
 """The claims about the tool step; those about contracts have stages of their own."""
-SEARCHED = tuple(claim for claim in STEP_CLAIMS if "explore" in claim.methods)
+SEARCHED = tuple(c for c in STEP_CLAIMS if "explore" in c.methods and c.kind not in ("matrix", "exactly"))
+"""Those that explicit search of the whole machine answers; what is needed for what is a stage of its own."""
 
 
 def search(context: Context) -> Found:

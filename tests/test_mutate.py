@@ -39,8 +39,8 @@ from crashwindow.runtime.protocol import Step
 COUNTS = {
     "recorded-hardened": (287, 0),
     "gate-hardened": (453, 0),
-    "compensation-hardened": (475, 4),
-    "contract-hardened": (1214, 2),
+    "compensation-hardened": (487, 4),
+    "contract-hardened": (1223, 2),
     "hardened": (1913, 6),
 }
 """For each machine its distinct mutants, and the stillborn ones."""

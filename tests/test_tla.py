@@ -32,15 +32,15 @@ TLC = {
     "recorded-hardened": (326, 166),
     "recorded-without-L-RECORD": (850, 370),
     "recorded-without-L-CATCHUP": (344, 172),
-    "contract-hardened": (1152, 357),
-    "contract-without-C-HISTORY": (1914, 543),
-    "contract-without-C-ONCE": (24669, 3510),
-    "contract-without-C-RETRY": (17962, 3325),
-    "contract-as-written": (563664, 70857),
+    "contract-hardened": (1172, 357),
+    "contract-without-C-HISTORY": (1906, 543),
+    "contract-without-C-ONCE": (24654, 3510),
+    "contract-without-C-RETRY": (17865, 3325),
+    "contract-as-written": (571164, 70857),
     "gate-hardened": (10616, 2838),
     "gate-as-written": (36376, 9020),
-    "compensation-hardened": (15336, 5368),
-    "compensation-as-written": (66159, 13056),
+    "compensation-hardened": (15376, 5368),
+    "compensation-as-written": (66551, 13056),
 }
 """States generated and distinct states, as TLC of github.com/tlaplus/tlaplus at cc6b616 (2026-04-29) gave them on 2026-11-22.
 

@@ -8,6 +8,7 @@ executed again.
 from collections.abc import Generator
 from typing import Any, ClassVar, Final
 
+from .canonical import digest
 from .commands import Command
 from .history import StepHistory, Stored
 from .keys import compensation_key
@@ -97,9 +98,18 @@ class Compensation(Step):
     def __init__(self, step: Step) -> None:
         self.original = step
         step.past.undo = step.past.undo or StepHistory()
-        done = step.stored
-        told: dict[str, Json] = {"result": done.result, "external_id": done.external_id} if done else {"result": None}
-        super().__init__(step.run, ToolNode(step.node.id, undoing_tool(step.tool), {"args": step.node.args, **told}))
+        super().__init__(step.run, ToolNode(step.node.id, undoing_tool(step.tool), self.told))
+
+    @property
+    def told(self) -> dict[str, Json]:
+        """What the callback is given. Its key stands for one call (T-KEY): first begun unresolved, it never gets a result."""
+        step, done = self.original, self.original.stored
+        held = step.run.ledger.get(self.own_key())  # before the barrier, the ledger alone says how it was begun
+        begun = self.own_past().args_hash or (held and held.args_hash)
+        unresolved = {"args": step.node.args, "result": None}
+        if done is None or begun == digest(unresolved):
+            return unresolved
+        return {"args": step.node.args, "result": done.result, "external_id": done.external_id}
 
     def own_key(self) -> str:
         """One key, whatever the step's result was."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from .canonical import digest
 from .event_chain import event_of
 from .gate import shown
 from .history import INPUT_KINDS, History, undoing
@@ -143,11 +144,19 @@ def _step(
     owed = any(e.data.get("result_type") == StepResult.COMPENSATABLE_FAILURE for e in mine)
     if not undone and not owed:
         return step
-    told = step.told[0].data if step.told else {"result": None}
-    if undoes and undoes["happened"]:
-        told = undoes
-    done = {name: told[name] for name in ("result", "external_id") if name in told}
-    return replace(step, undo=Step(node, "compensation", {"args": args, **done}, compensation_key(key), undone))
+    return replace(step, undo=Step(node, "compensation", _undoing(step, undone), compensation_key(key), undone))
+
+
+def _undoing(step: Step, undone: Sequence[Event]) -> Json:
+    """What a compensation was given: the step's result, but for one that was asked for and first begun unresolved."""
+    unresolved, undoes = {"args": step.given, "result": None}, step.node.get("undoes")
+    told = step.told[0] if step.told else None
+    done = told.data if told else undoes if undoes and undoes["happened"] else None
+    first = next((event.data.get("args_hash") for event in undone if event.type == "compensation_started"), None)
+    asked_before = told is not None and bool(undone) and undone[0].version < told.version
+    if done is None or (asked_before and first == digest(unresolved)):
+        return unresolved
+    return {"args": step.given, **{name: done[name] for name in ("result", "external_id") if name in done}}
 
 
 def _asked(job_id: str, plan: dict[str, Json], node: dict[str, Json], results: dict[str, Json]) -> Json:

@@ -132,7 +132,8 @@ class Compensation:
 
     call: called with {"args", "result", "external_id"} of the step that it undoes. query, look, quiet_seconds: as for a tool,
     for a compensation whose own outcome was lost. harmless: nothing happens when there is nothing to undo, so that an effect of
-    which nobody knows whether it happened may be compensated unresolved.
+    which nobody knows whether it happened may be compensated unresolved: with a result of None and no external id, and so again
+    where it was refused and is asked for once the result is known.
     """
 
     call: Call

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers.crash_faults import Fault, Striker, crashes_of, parse_fault
-from crashwindow.runtime import drive
+from crashwindow.runtime import compensation, drive
 from crashwindow.runtime.clients import Client, ClientError, undo_job
 from crashwindow.runtime.commands import Ports
 from crashwindow.runtime.history import History
@@ -32,6 +32,7 @@ class Bank:
         folder.mkdir(exist_ok=True)
         self.stage = Stage(folder, [node("pay", "pay", **ARGS), *nodes])
         self.undone: list[tuple[str, Any]] = []
+        self.told: list[tuple[str, Any]] = []  # of every call, also of one that did nothing
         self.script: list[BaseException] = []
 
         def pay(args: Any, context: Any) -> Any:
@@ -41,6 +42,7 @@ class Bank:
             return ToolResult({"paid": 1}, "pay-1")
 
         def undo(args: Any, context: Any) -> Any:
+            self.told.append((context.external_key, args))
             if self.script:
                 error = self.script.pop(0)
                 if not isinstance(error, NoEffectError):
@@ -362,6 +364,92 @@ def test_an_unknown_effect_is_resolved_first(tmp_path: Path, harmless: bool) -> 
     assert bank.live().status == "failed"
     ((_, told),) = bank.undone
     assert told == {"args": ARGS, "result": None}
+
+
+UNRESOLVED = {"args": ARGS, "result": None}
+
+
+def refused_unresolved(folder: Path, happened: bool) -> Bank:
+    """Nobody knows whether it was paid, its undoing is refused, somebody finds out, and asks again for it to be undone."""
+    bank = Bank(folder, harmless=True)
+    assert bank.life(parse_fault("execute:after" if happened else "execute:before")) is None
+    assert bank.live().status == "parked"
+    bank.compensate()
+    bank.script = [NoEffectError("closed today")]
+    assert bank.live().status == "parked"
+    asked = question(JOB, bank.stage.store.events(JOB))
+    assert asked.tool == "pay"
+    resolve(bank.stage.store, asked, Answer(happened, "Ann", "looked", {"paid": 1} if happened else None))
+    assert bank.live().status == "parked"
+    assert bank.compensate() == JOB
+    return bank
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_an_undoing_that_was_begun_unresolved_stays_the_same_call(tmp_path: Path, happened: bool) -> None:
+    """One key is one call (T-KEY): what was refused is called again with the same arguments, though the result is known by now,
+    because a person gave it or the step was executed again; at most once over a crash anywhere, and verifiable.
+    """
+
+    def story(folder: Path, fault: Fault | None) -> tuple[list[str], list[str]]:
+        bank = refused_unresolved(folder, happened)
+        end = bank.life(fault)
+        performed = bank.stage.performed
+        end = end or bank.live()
+        if end.status == "parked":
+            bank.say(bool(bank.undone))
+            end = bank.live()
+        if end.status == "parked":  # it has failed before: whoever says that it did not happen has to ask once more
+            bank.compensate()
+            bank.live()
+        status = History(bank.stage.events()).status
+        wrong = [] if (status, len(bank.undone)) == ("completed", 1) else [f"{status}, {bank.undone}"]
+        if [told for _, told in bank.told] != [UNRESOLVED, UNRESOLVED] or len({key for key, _ in bank.told}) != 1:
+            wrong.append(f"told {bank.told}")
+        if found := verify(read(bank.stage.store, JOB)).violated:
+            wrong.append(f"not verifiable: {found}")
+        bank.stage.store.close()
+        return [f"{fault}: {each}" for each in wrong], performed
+
+    problems, performed = story(tmp_path / "quiet", None)
+    for number, fault in enumerate(fault for fault in crashes_of(performed) if fault.when != "torn"):
+        problems += story(tmp_path / str(number), fault)[0]
+    assert problems == []
+    assert {"append_compensation_started", "compensate", "append_compensated"} <= set(performed)
+
+
+def test_an_undoing_that_was_acquired_unresolved_stays_the_same_call(tmp_path: Path) -> None:
+    """The ledger alone says how it was begun: its worker died before the barrier, and then another step stopped the job."""
+    bank = Bank(tmp_path, node("late", "pay", "pay", to="bob"), harmless=True)
+    assert bank.life(parse_fault("execute#2:after")) is None
+    assert bank.live().status == "parked"
+    bank.compensate(step="late")
+    assert bank.life(parse_fault("append_compensation_started:before")) is None
+    bank.compensate()
+    bank.script = [NoEffectError("closed today")]
+    assert bank.live().status == "parked"
+    asked = question(JOB, bank.stage.store.events(JOB))
+    assert (asked.step, asked.tool) == ("late", "pay")
+    resolve(bank.stage.store, asked, Answer(True, "Ann", "looked", {"paid": 1}))
+    assert bank.live().status == "parked"
+    bank.compensate()
+    assert bank.live().status == "completed"
+    assert [told["result"] for _, told in bank.undone] == [{"paid": 1}, None]
+    assert verify(read(bank.stage.store, JOB)).violated is None
+
+
+def test_what_was_known_when_it_was_asked_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """verify-job refuses an undoing that was told nothing of a result that was on record before anybody asked."""
+    forgets = property(lambda step: {"args": step.original.node.args, "result": None})
+    monkeypatch.setattr(compensation.Compensation, "told", forgets)
+    bank = Bank(tmp_path, {"id": "w", "wait": "go", "depends_on": ["pay"]})
+    bank.live()
+    bank.compensate()
+    assert bank.live().status == "waiting"
+    assert [told for _, told in bank.told] == [UNRESOLVED]
+    found = verify(read(bank.stage.store, JOB)).violated
+    assert found is not None
+    assert "is not that of" in str(found.fault)
 
 
 def test_two_requests_at_once_are_one(tmp_path: Path) -> None:

@@ -104,10 +104,9 @@ class Compensation(Step):
     def told(self) -> dict[str, Json]:
         """What the callback is given. Its key stands for one call (T-KEY): first begun unresolved, it never gets a result."""
         step, done = self.original, self.original.stored
-        held = step.run.ledger.get(self.own_key())  # before the barrier, the ledger alone says how it was begun
-        begun = self.own_past().args_hash or (held and held.args_hash)
+        held = step.run.ledger.get(self.own_key())  # written before the barrier, it says how every undoing was begun
         unresolved = {"args": step.node.args, "result": None}
-        if done is None or begun == digest(unresolved):
+        if done is None or (held is not None and held.args_hash == digest(unresolved)):
             return unresolved
         return {"args": step.node.args, "result": done.result, "external_id": done.external_id}
 

@@ -49,7 +49,6 @@ class StepHistory:
     model: str | None = None  # which language model answered
     open: set[int] = field(default_factory=set)
     closed: set[int] = field(default_factory=set)
-    args_hash: str | None = None  # of the first started event: what went in
     last_epoch: int = 0  # of the latest started event: under whose lease a request may have been sent last
     doubted: set[int] = field(default_factory=set)  # finished(unknown): the tool did not say
     forgiven: int = 0  # executions beyond the retry policy, for attempts that no tool has failed
@@ -115,7 +114,6 @@ class StepHistory:
         match event.type:
             case "tool_invocation_started" | "compensation_started":
                 self.open.add(data["attempt"])
-                self.args_hash = self.args_hash or data.get("args_hash")
                 self.last_epoch = event.epoch or 0
                 self.retry_scheduled = False
             case "tool_invocation_finished" | "step_compensated" | "compensation_failed":

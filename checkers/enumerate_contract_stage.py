@@ -63,8 +63,8 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
 """States, transitions, pairs of each case. An enumeration that finds others has enumerated something else."""
 LEFT: Final[dict[str, int]] = {"step: no effect": 1, "step: to be undone": 1}
 """Of each rule of the machine, how many of its edges no case takes. From unknown to no effect the step's own machine has no step:
-a person's no makes of an unknown step one that is tried again. The interface has both in one, so that a step ends (P15). No case's tool says how it
-is undone, so nobody wants a step of unknown outcome undone."""
+a person's no makes of an unknown step one that is tried again. The interface has both in one, so that a step ends (P15). And no
+case's tool says how it is undone, so that nobody wants a step of unknown outcome undone."""
 KILLS: Final[dict[Plant, str]] = {
     bugs_contract.no_compare_and_set: "contract-2-denied-itself",
     bugs_contract.consent_kept: "contract-small",

@@ -50,12 +50,17 @@ def conform_steps(args: argparse.Namespace) -> int:
     if args.json:
         told = {"cases": [_told(run) for run in runs], "not taken": left, "not taken, with a reason": reasoned}
         print(json.dumps(told, indent=2, ensure_ascii=False))
-        return 1 if any(run.parted for run in runs) else 0
+        return 1 if any(run.parted or _strayed(run) for run in runs) else 0
     for what, counted in (("not taken", left), ("not taken, for a reason", reasoned)):
         if counted:
             words = ", ".join(f"{rule} ({count})" for rule, count in counted.items())
             console.print(f"edges of the step machine {what}: {words}", markup=False, highlight=False, soft_wrap=True)
-    return 1 if any(run.parted for run in runs) else 0
+    return 1 if any(run.parted or _strayed(run) for run in runs) else 0
+
+
+def _strayed(run: Enumeration) -> bool:
+    """Whether what was enumerated is not what is pinned: something else was gone through, and its agreement says nothing."""
+    return COUNTS.get(run.case.name) not in (None, run.counts)
 
 
 def _left(sets: Sets) -> tuple[dict[str, int], dict[str, int]]:
@@ -86,15 +91,16 @@ def _told(run: Enumeration) -> dict[str, object]:
         "states": run.states,
         "transitions": run.transitions,
         "pairs": run.pairs,
+        "as pinned": not _strayed(run),
         "parted": parted,
     }
 
 
 def _show(console: Console, run: Enumeration) -> None:
-    pinned = "" if COUNTS.get(run.case.name) in (None, run.counts) else ", which is not what is pinned"
+    pinned = ", which is not what is pinned" if _strayed(run) else ""
     counted = f"{run.states} states, {run.transitions} steps, {run.pairs} pairs with the model"
     said = f"{run.case.name}: {counted}, {run.seconds:.1f} s{pinned}"
-    console.print(said, highlight=False)
+    console.print(said, highlight=False, soft_wrap=True)
     for each in run.parted:
         console.print(
             f"{each}\n  {';'.join(each.schedule)}", markup=False, highlight=False, soft_wrap=True, style="red"

@@ -11,7 +11,7 @@ from ..runtime.errors import CommandError
 from .enumerate_contract import ContractEnumeration, ContractProduct
 from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
-from .enumerate_contract_stage import COUNTS, QUICK, contract_sets, enumerated, over_sqlite
+from .enumerate_contract_stage import COUNTS, LEFT, QUICK, contract_sets, enumerated, over_sqlite
 from .enumerate_cover import by_rule, reachable
 from .explore import explore
 
@@ -39,7 +39,12 @@ def conform_contracts(args: argparse.Namespace) -> int:
         )
         said = f"edges of the contract's machine that these cases do not take: {sum(left.values())}{several}"
         console.print(said, markup=False, highlight=False, soft_wrap=True)
-    return 1 if any(run.parted for run in runs) else 0
+    return 1 if any(run.parted or _strayed(run) for run in runs) or (args.case == ALL and left != LEFT) else 0
+
+
+def _strayed(run: ContractEnumeration) -> bool:
+    """Whether what was enumerated is not what is pinned."""
+    return COUNTS[run.case.name] != run.counts
 
 
 def _left(sets: ContractSets) -> dict[str, int]:
@@ -51,11 +56,11 @@ def _left(sets: ContractSets) -> dict[str, int]:
 def _told(run: ContractEnumeration) -> dict[str, object]:
     parted = [{"schedule": list(each.schedule), "words": str(each)} for each in run.parted]
     counts = dict(zip(("states", "transitions", "pairs"), run.counts, strict=True))
-    return {"case": run.case.name, **counts, "parted": parted}
+    return {"case": run.case.name, **counts, "as pinned": not _strayed(run), "parted": parted}
 
 
 def _show(console: Console, run: ContractEnumeration) -> None:
-    pinned = "" if COUNTS[run.case.name] == run.counts else ", which is not what is pinned"
+    pinned = ", which is not what is pinned" if _strayed(run) else ""
     said = f"{run.case.name}: {run.states} states, {run.transitions} steps, {run.pairs} pairs with the machine{pinned}"
     console.print(said, highlight=False, soft_wrap=True)
     for each in run.parted:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -14,7 +15,7 @@ NAMES = (*MACHINES, *dict.fromkeys((*LIFTED, *COUNTED, *FLEET_POLICIES)))
 
 
 def invariants(args: argparse.Namespace) -> int:
-    """The machines that are asked for, each with what was found; 0 where all that was asked came to an answer."""
+    """The machines that are asked for, with what was found; 1 where that does not prove what is proved, or counts otherwise."""
     if args.machine is not None and args.machine not in NAMES:
         raise CommandError(f"there is no machine {args.machine!r}; there are {', '.join(NAMES)}")
     console = Console(stderr=True)
@@ -27,7 +28,14 @@ def invariants(args: argparse.Namespace) -> int:
     else:
         for each in told:
             _print(Console(), each)
-    return 0
+    return 1 if any(map(_contradicts, told)) else 0
+
+
+def _contradicts(told: Mapping[str, Any]) -> bool:
+    """Whether a way comes to another verdict than the claims: a machine is safe, a refuted policy is not."""
+    proved = all(figures.get("proves every property", True) for part, figures in told.items() if part != "machine")
+    safe = told.get("counted", {}).get("safe", told["machine"] in COUNTED)
+    return not proved or safe != (told["machine"] in COUNTED)
 
 
 def _told(name: str) -> dict[str, Any]:

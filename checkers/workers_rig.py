@@ -68,6 +68,8 @@ class JobSeen:
     requests: list[Line] = field(default_factory=list)
     effects: list[Line] = field(default_factory=list)
     fences: list[tuple[int, int]] = field(default_factory=list)
+    refused: dict[str, int] = field(default_factory=dict)
+    """Of each step, up to which attempt the world refuses requests: a look that fences has found nothing."""
 
 
 class Place(NamedTuple):
@@ -124,7 +126,7 @@ class WorkersRig:
         """End the threads, whose turns are killed where they stand, and close the files."""
         for hand in self.hands:
             if hand.command is not None:
-                self._release(hand, "kill")
+                self._let_go(hand, "kill")
         self.reader.close()
         self.site.close()
         self.store.close()
@@ -258,10 +260,13 @@ class WorkersRig:
             raise StoreError("injected: it was written")
         return reply
 
-    def _release(self, hand: Hand, fault: Fault | Literal["kill"]) -> None:
+    def _let_go(self, hand: Hand, fault: Fault | Literal["kill"]) -> None:
         hand.fault = fault
         hand.let_go.release()
         self._wait(hand)
+
+    def _release(self, hand: Hand, fault: Fault | Literal["kill"]) -> None:
+        self._let_go(hand, fault)
         if hand.error is not None:
             error, hand.error = hand.error, None
             raise Disagreement(f"{hand.job}: the worker raised {type(error).__name__}: {error}") from error
@@ -291,6 +296,8 @@ class WorkersRig:
         hand = next(h for h in self.hands if h.thread is threading.current_thread())
         behaviour = next(hand.behaviours, "ok")
         job.requests.append(Line(name, key, context.attempt))
+        if context.attempt <= job.refused.get(name, 0):
+            raise NoEffectError("it was fenced")
         if behaviour in REFUSED:
             if behaviour == "no effect":
                 raise NoEffectError("refused")
@@ -317,6 +324,7 @@ class WorkersRig:
             return Happened(world.first.value)
         if contract[2] == "fence":
             world.wire.clear()
+            self.jobs[context.job_id].refused[context.step_id] = context.attempt
         return Absent()
 
     def _late(self, job_id: str, name: str, arrives: bool) -> None:

@@ -72,6 +72,35 @@ def test_nobody_holds_a_request_back_for_longer_than_the_quiet_time(rig: Workers
     assert rig.clock - before == 31.0
 
 
+def test_what_is_sent_behind_a_fence_has_no_effect(rig: WorkersRig) -> None:
+    """A look that fences was told "absent": the tool refuses the request that an overtaken worker sends only then."""
+    rig.submit([StepPlan((False, "query", "fence"), 1, None, "r")])
+    rig.begin(0)
+    while rig.hands[0].command is not None and rig.hands[0].command.boundary != "execute":
+        rig.go(0, 1)
+    rig.lapse()
+    rig.begin(1)
+    rig.go(1, 40)
+    rig.go(0, 40)
+    assert rig.jobs["job-1"].worlds["step-1"].effects == 1
+    assert rig.ends["completed"] == 1
+
+
+def test_closing_judges_nothing(tmp_path: Path) -> None:
+    """What two effects mean has been said by then: a second objection would hide the first, and the replay's answer."""
+    rig = WorkersRig(in_file(tmp_path), MONITOR)
+    rig.submit(ONE)
+    rig.begin(0)
+    rig.go(0, 4)
+    world = rig.jobs["job-1"].worlds["step-1"]
+    world.serve("one key")
+    world.serve("another key")
+    with pytest.raises(Disagreement, match="P1"):
+        rig.go(0, 1)
+    rig.close()
+    assert rig.hands[0].command is None
+
+
 def test_a_walk_is_given_by_its_seed() -> None:
     """Threads or not, the same seed walks the same way; another walks another."""
     figures = [item_of(walk_workers(SHORT, number), "c", 0).figures for number in (3, 3, 4)]

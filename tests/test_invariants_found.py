@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 from crashwindow.__main__ import main
+from crashwindow.checkers import cli_invariants
 from crashwindow.checkers.counter import LIMIT, Counting, count
 from crashwindow.checkers.counter_workers import Workers, before_writing
 from crashwindow.checkers.evidence import Verdict
@@ -251,3 +252,12 @@ def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["invariants", "fleet-without-checked"]) == 0
     assert "broken P14" in capsys.readouterr().out
     assert main(["invariants", "nothing"]) == 2
+
+
+def test_the_command_fails_where_a_way_contradicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting that calls a refuted policy safe, or a machine unsafe of which all is proved, is no answer to go on from."""
+    refuted = counted("fleet-without-checked")
+    monkeypatch.setattr(cli_invariants, "counted", lambda name: replace(refuted, broken="", complete=True))
+    assert main(["invariants", "fleet-without-checked"]) == 1
+    monkeypatch.setattr(cli_invariants, "counted", lambda name: refuted)
+    assert main(["invariants", "fleet-without-conditional"]) == 1

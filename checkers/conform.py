@@ -134,27 +134,36 @@ class EnoughError(BaseException):
     """Ends a walk: not an `Exception`, which Hypothesis would take for one more failure."""
 
 
-class Walk(RuleBasedStateMachine):
-    """Model and SQLite runtime in lockstep. `record` is set by a subclass, for each walk its own."""
+class WrittenWalk(RuleBasedStateMachine):
+    """A walk that writes down what it has a rig do, in a folder of its own. `record` is set by a subclass, for each walk anew."""
 
-    record: Record
+    record: Progress
 
     def __init__(self) -> None:
         super().__init__()
         self.record.begin()
         self.program: list[str] = []
         self.folder = tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None)
-        self.rig = Rig(Path(self.folder.name), self.record.model, self.record.policy)
 
-    def do(self, call: Callable[..., object], *arguments: object) -> None:
-        """Let the rig do something, and write it down as the line of a program that would do it again."""
+    def do(self, call: Callable[..., object], *arguments: object) -> object:
+        """Let the rig do something, and write it down as the line of a program that would do it again; what it says."""
         self.record.steps += 1
         self.program.append(written(call.__name__, arguments))
         try:
-            call(*arguments)
+            return call(*arguments)
         except Disagreement as error:
             self.record.failed(self.program, error)
             raise
+
+
+class Walk(WrittenWalk):
+    """Model and SQLite runtime in lockstep."""
+
+    record: Record
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rig = Rig(Path(self.folder.name), self.record.model, self.record.policy)
 
     def teardown(self) -> None:
         """Close and remove the files."""

@@ -7,7 +7,6 @@ A longer walk is steered: what it aims at is a history that comes to the windows
 """
 
 import math
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,17 +14,15 @@ from typing import Any, Final, get_args
 
 from hypothesis import seed, target
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from ..model.policy import HARDENED
 from ..model.step import build
-from .abstraction import RAM
-from .conform import BEHAVIOURS, EnoughError, Progress, chosen, steps
-from .conform_follow import Disagreement
+from .conform import BEHAVIOURS, EnoughError, Progress, WrittenWalk, chosen, steps
 from .evidence import Item, Verdict
 from .monitor import Monitor
 from .walk_profiles import WalkProfile
-from .walk_programs import Program, written
+from .walk_programs import Program
 from .workers_rig import WORKERS, Fault, Place, WorkersRig, in_file
 
 MOST_JOBS: Final = 4
@@ -57,28 +54,15 @@ class WorkersRecord(Progress):
         return max((math.log((self.examples + 1) / (self.met[window] + 1)) for window in windows), default=0.0)
 
 
-class WorkersWalk(RuleBasedStateMachine):
-    """Threads over one store. `record` is set by a subclass, for each walk its own."""
+class WorkersWalk(WrittenWalk):
+    """Threads over one store."""
 
     record: WorkersRecord
 
     def __init__(self) -> None:
         super().__init__()
-        self.record.begin()
-        self.program: list[str] = []
-        self.folder = tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None)
         made = self.record.made or in_file(Path(self.folder.name))
         self.rig = WorkersRig(made, self.record.monitor)
-
-    def do(self, call: Callable[..., object], *arguments: object) -> None:
-        """Let the rig do something, and write it down as the line of a program that would do it again."""
-        self.record.steps += 1
-        self.program.append(written(call.__name__, arguments))
-        try:
-            call(*arguments)
-        except Disagreement as error:
-            self.record.failed(self.program, error)
-            raise
 
     def teardown(self) -> None:
         """Say how rare this history was, close and remove the files."""

@@ -5,7 +5,6 @@ or resolves, time passes; each of them can be struck at a boundary. What is comp
 prefers a session in which it can do something; where there is none it is refused, and then nothing may have changed.
 """
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,18 +12,15 @@ from typing import Final, get_args
 
 from hypothesis import seed
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from ..model.contract_machine import build_contract
-from .abstraction import RAM
-from .conform import EnoughError, Profile, Progress, chosen
-from .conform_follow import Disagreement
+from .conform import EnoughError, Profile, Progress, WrittenWalk, chosen
 from .conform_world import CONTRACTS
 from .contract_follow import ContractModel
 from .contract_rig import ContractRig, Edge, Strike
 from .contract_services import Behaviour, Wish
 from .walk_profiles import BY_NAME, PROFILES
-from .walk_programs import written
 
 BOUNDS: Final = {name: PROFILES[of].contract for name, of in BY_NAME.items()}
 MOST_SESSIONS: Final = 4
@@ -69,28 +65,20 @@ class ContractRecord(Progress):
         self.ends: Counter[str] = Counter()
 
 
-class ContractWalk(RuleBasedStateMachine):
-    """Machine and SQLite runtime in lockstep. `record` is set by a subclass, for each walk its own."""
+class ContractWalk(WrittenWalk):
+    """Machine and SQLite runtime in lockstep."""
 
     record: ContractRecord
 
     def __init__(self) -> None:
         super().__init__()
-        self.record.begin()
-        self.program: list[str] = []
-        self.folder = tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None)
         self.rig = ContractRig(Path(self.folder.name), self.record.model)
 
-    def do(self, call: Callable[..., object], *arguments: object) -> None:
-        """Let the rig do something, and write it down as the line of a program that would do it again."""
-        self.record.steps += 1
-        self.program.append(written(call.__name__, arguments))
-        try:
-            end = call(*arguments)
-        except Disagreement as error:
-            self.record.failed(self.program, error)
-            raise
+    def do(self, call: Callable[..., object], *arguments: object) -> object:
+        """The same, and how it ended."""
+        end = super().do(call, *arguments)
         self.record.ends[str(end)] += 1
+        return end
 
     def teardown(self) -> None:
         """Close and remove the files."""

@@ -21,7 +21,6 @@ class Row:
         self.nobody = [self._both(g) for g in rule.nobody]
         self._led = workers.asks({OWN + n.removeprefix(LED): v for n, v in rule.guards.items() if n.startswith(LED)})
         self.paired = [n for n, v in rule.writes.items() if v == "-1" and rule.writes.get(f"{OWN}{known(n)}") == "-1"]
-        self.befalls = bool(rule.appends or rule.bars or rule.raises)
         self.beside = [workers.working] if rule.alone else []
         self._images: dict[tuple[int, int], tuple[int, ...]] = {}
 

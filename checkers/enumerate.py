@@ -8,7 +8,7 @@ what stores and world hold after a step is compared with it. A step that no mode
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from ..runtime.store import VersionConflict
 from .abstraction import NotAJobError
@@ -46,14 +46,17 @@ class Parted(NamedTuple):
         return f"the code performs {self.schedule[-1]} ({self.reading}), the model cannot: {self.difference}. It could: {could}"
 
 
+C = TypeVar("C")
+
+
 @dataclass
-class Enumeration:
-    """What was enumerated. states, transitions: the code's; pairs: of a state and a set of model states; seconds of time.
+class Enumerated(Generic[C]):
+    """What was enumerated of a case. states, transitions: the code's; pairs: of a state and a set of model states; seconds.
 
     parted: where code and model part.
     """
 
-    case: Case
+    case: C
     states: int = 0
     transitions: int = 0
     pairs: int = 0
@@ -64,6 +67,10 @@ class Enumeration:
     def counts(self) -> tuple[int, int, int]:
         """What is pinned."""
         return self.states, self.transitions, self.pairs
+
+
+Enumeration = Enumerated[Case]
+"""What was enumerated of the step's core."""
 
 
 class Product:

@@ -7,14 +7,13 @@ of its machine (`enumerate_contract_sets`). What is done is read write by write.
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ..model.contract import InvalidTransitionError
 from .abstraction import NotAJobError
 from .contract_abstraction import NotAContractError, consent_of
 from .contract_follow import SHARED
-from .enumerate import Parted
+from .enumerate import Enumerated, Parted
 from .enumerate_contract_bench import Place, Shelf
 from .enumerate_contract_case import ContractCase
 from .enumerate_contract_floor import ContractFloor
@@ -36,21 +35,8 @@ class Node(NamedTuple):
     beside: Beside
 
 
-@dataclass
-class ContractEnumeration:
-    """What was enumerated: the engine's states and transitions, pairs of a state and sets, seconds; where they part."""
-
-    case: ContractCase
-    states: int = 0
-    transitions: int = 0
-    pairs: int = 0
-    seconds: float = 0.0
-    parted: list[Parted] = field(default_factory=list)
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """What is pinned."""
-        return self.states, self.transitions, self.pairs
+ContractEnumeration = Enumerated[ContractCase]
+"""What was enumerated of the engine, beside the sets of its machine."""
 
 
 class PartedError(Exception):

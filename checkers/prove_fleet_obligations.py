@@ -105,11 +105,6 @@ class Obligations:
                 terms.append(conj([says, disj(changed)]))
         return disj(terms)
 
-    def breaks_clauses(self, after: After) -> str:
-        """Some clause of one worker does not hold any more, of whoever leads."""
-        now = (after.lifted(c, SOME) for c in self.lifted)
-        return disj(each for each, then in zip(now, self.before[0], strict=True) if each != then)
-
     def fenced(self) -> Iterator[Obligation]:
         """P5: a worker changes a store only where no newer one has read it."""
         for rule in self.fleet.rules:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from crashwindow.__main__ import main
+from crashwindow.checkers import cli_enumerate
 from crashwindow.checkers.conform_follow import EdgeClass
 from crashwindow.checkers.edge_reasons import SLACK, reasons
 from crashwindow.checkers.enumerate import Enumeration, Product
@@ -171,3 +172,11 @@ def test_conform_says_what_it_enumerated(capsys: pytest.CaptureFixture[str]) -> 
     assert [(c["states"], c["transitions"], c["pairs"]) for c in told["cases"]] == [COUNTS["fail-2"]]
     assert main(["conform", "--case", "park-1", "--over", "sqlite"]) != 0
     assert "cases of several workers" in capsys.readouterr().err
+
+
+def test_other_counts_than_the_pinned_ones_fail_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has gone through something else has shown nothing: `conform` exits 1, though nothing parts."""
+    monkeypatch.setattr(cli_enumerate, "_left", lambda sets: ({}, {}))  # which takes the whole space
+    assert main(["conform", "--case", "half-undone"]) == 0
+    monkeypatch.setattr(cli_enumerate, "COUNTS", {"half-undone": (242, 1389, 258)})
+    assert main(["conform", "--case", "half-undone"]) == 1

@@ -30,10 +30,12 @@ CASES_OF: Final = {
     "recorded-hardened": ("model", "inputs"),
 }
 """Of each model beyond the step: the cases whose traces are replayed."""
-MOVES: Final = ("perform", "elsewhere", "person", "outside", "world", "time_passes", "crash", "rest", "observe")
+MOVES: Final = ("perform", "elsewhere", "person", "outside", "world", "time_passes", "crash", "undoing", "rest", "observe")
 
-Told = tuple[str, tuple[Any, ...], tuple[tuple[str, Any], ...], bool]
-"""A move that a follower was told: the method, its arguments, and whether what it follows was verified then."""
+STOOD: Final = ("verified", "asked", "undoes", "among_others")
+"""What a follower of a step knows of it beside its moves (`conform_follow.Follower`)."""
+Told = tuple[str, tuple[Any, ...], tuple[tuple[str, Any], ...], tuple[Any, ...]]
+"""A move that a follower was told: the method, its arguments, and how it stood then (`STOOD`)."""
 Said = str
 """Where a mutant parts from the code, in words; "" where it does not."""
 
@@ -73,7 +75,7 @@ def tape_of_steps() -> list[Run]:
 def _recording(name: str, method: Callable[..., None], runs: Mapping[int, Run]) -> Callable[..., None]:
     def told(self: Follower, *arguments: Any, **named: Any) -> None:
         copied = tuple(dict(a) if isinstance(a, Mapping) else a for a in arguments)
-        runs[id(self)].moves.append((name, copied, tuple(named.items()), self.verified))
+        runs[id(self)].moves.append((name, copied, tuple(named.items()), tuple(getattr(self, each) for each in STOOD)))
         method(self, *arguments, **named)
 
     return told
@@ -89,8 +91,9 @@ def replay_steps(machine: Machine, runs: Sequence[Run]) -> Said:
     model = Model(machine)
     for run in runs:
         follower = Follower(model, *run.given)
-        for name, arguments, named, verified in run.moves:
-            follower.verified = verified
+        for name, arguments, named, stood in run.moves:
+            for each, value in zip(STOOD, stood, strict=True):
+                setattr(follower, each, value)
             try:
                 getattr(follower, name)(*arguments, **dict(named))
             except Disagreement as error:
@@ -111,7 +114,7 @@ def tape_of_contracts() -> list[Run]:
             kept.append(self)
 
         def told(self: ContractFollower, boundary: str, moves: tuple[str, ...], real: Mapping[str, str]) -> None:
-            runs[id(self)].moves.append(("observe", (boundary, moves, dict(real)), (), False))
+            runs[id(self)].moves.append(("observe", (boundary, moves, dict(real)), (), ()))
             observe(self, boundary, moves, real)
 
         patch.setattr(ContractFollower, "__init__", init)

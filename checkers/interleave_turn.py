@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from ..runtime import drive
 from ..runtime.commands import Command, Ports
-from ..runtime.drive import StoppedError
+from ..runtime.drive import Perform, StoppedError
 from ..runtime.hold import Hold
 from ..runtime.records import Lease
 from ..runtime.store import Store, StoreError, VersionConflict
@@ -86,11 +86,16 @@ class _Given:
     """The clock and the answers of a turn, handed to the driver one after the other; then what it comes to, with guessed ones."""
 
     def __init__(
-        self, given: list[tuple[Answer, float]], started: float, looks: bool, reached: Callable[[Command], Answer]
+        self,
+        given: list[tuple[Answer, float]],
+        started: float,
+        looks: bool,
+        reached: Callable[[Command], Answer],
+        hold: Hold,
     ) -> None:
         self._given, self._next, self._time, self._looks, self._reached = given, 0, started, looks, reached
         self.lease: Lease | None = None
-        self.hold = Hold()
+        self.hold = hold
 
     def now(self) -> float:
         """The time at which the driver went on after the last answer."""
@@ -116,7 +121,7 @@ class Turns:
     def __init__(self, tool: Tool, looks: bool = True) -> None:
         self._looks = looks
         self._tools: Final[Mapping[str, Tool]] = {TOOL: tool}
-        self._reached: dict[tuple[int, int, str, tuple[bool, bool]], int] = {}
+        self._reached: dict[tuple[int, int, str, tuple[object, ...]], int] = {}
         self._numbers: dict[tuple[int, int, str, int, bool], int] = {}
         self._turns: list[Turn] = []
         self._looked: dict[tuple[int, float], int] = {}
@@ -131,6 +136,14 @@ class Turns:
     def worker(self, owner: int) -> Worker:
         """Who works."""
         return Worker(f"worker-{owner}", self._tools, TTL)
+
+    def hold(self) -> Hold:
+        """What a turn knows of its lease; alone, it makes every pause."""
+        return Hold()
+
+    def performing(self, given: Perform) -> Perform:
+        """How the driver's commands are performed: each is given its answer."""
+        return given
 
     def begin(self, owner: int, at: float, onward: Onward = unknown) -> int:
         """A worker's turn before its claim."""
@@ -172,7 +185,7 @@ class Turns:
             self._reached[key] = self._numbers[same]
         return self._reached[key]
 
-    def _seen(self, before: int, answer: Answer | None, at: float) -> tuple[bool, bool]:
+    def _seen(self, before: int, answer: Answer | None, at: float) -> tuple[object, ...]:
         """All that a driver can tell from the clock: whether its lease is over, or half over. A test looks with every time."""
         given = answer.value if answer else None
         lease = given if isinstance(given, Lease) else self._turns[before].lease if before >= 0 else None
@@ -201,10 +214,10 @@ class Turns:
                 raise _Reached
             return last
 
-        replay = _Given(given[::-1], started, self._looks, guessed)
+        replay = _Given(given[::-1], started, self._looks, guessed, self.hold())
         ports = Ports(cast("Store", replay), lambda seconds: None)
         try:
-            drive.run(self.worker(owner), ports, JOB, replay.perform, replay.hold)
+            drive.run(self.worker(owner), ports, JOB, self.performing(replay.perform), replay.hold)
             come_to(None)
         except _Reached:
             pass

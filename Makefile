@@ -15,7 +15,7 @@ endef
 
 help:
 	@echo 'make verify   prove and show every claim (quick profile); report in reports/out/'
-	@echo 'make deep     the same with all pairs of crash points'
+	@echo 'make deep     the same with all pairs of crash points, after the tests that make test leaves out'
 	@echo 'make test     format, lint, types, tests, then verify; stops at the first red one'
 	@echo 'make bench    measure search, proof, schedules and one step'
 	@echo 'make format   format the code and mend what the linter can'
@@ -38,6 +38,9 @@ verify: $(READY)
 	@$(BIN)/crashwindow verify
 
 deep: $(READY)
+	$(call say,tests that are marked deep: pytest)
+	@$(BIN)/pytest -m deep -n 2 --benchmark-disable
+	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify --profile deep
 
 test: $(READY)

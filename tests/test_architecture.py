@@ -6,6 +6,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -134,6 +135,23 @@ LIBRARIES = (
 )
 
 
+@cache
+def read(source: str) -> tuple[list[ast.AST], list[str]]:
+    """What may import something in a file's text, and the names that its module binds; each text is parsed once."""
+    tree = ast.parse(source)
+    names = [t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)]
+    names += [n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+    return [node for node in ast.walk(tree) if imports(node)], names
+
+
+def imports(node: ast.AST) -> bool:
+    """Whether a node may import something."""
+    if isinstance(node, ast.Call):
+        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        return called in ("import_module", "__import__")
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
 def imported(file: str, source: str) -> Iterator[tuple[int, str]]:
     """Line and full dotted name of each import in a file, late, typing-only and literal dynamic ones included."""
     package = (PACKAGE, *Path(file).parent.parts)
@@ -141,7 +159,7 @@ def imported(file: str, source: str) -> Iterator[tuple[int, str]]:
     def absolute(name: str, level: int) -> str:
         return ".".join([*package[: len(package) + 1 - level], *filter(None, [name])]) if level else name
 
-    for node in ast.walk(ast.parse(source)):
+    for node in read(source)[0]:
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -289,8 +307,6 @@ def test_no_name_of_a_module_is_bound_twice() -> None:
     for file in sorted(ROOT.rglob("*.py")):
         if ".venv" in file.parts or ".links" in file.parts:
             continue
-        body = ast.parse(file.read_text(encoding="utf-8")).body
-        names = [t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)]
-        names += [n.target.id for n in body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+        _, names = read(file.read_text(encoding="utf-8"))
         twice = {name for name in names if names.count(name) > 1}
         assert not twice, f"{file}: {twice}"

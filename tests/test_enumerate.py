@@ -26,6 +26,7 @@ from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
 from crashwindow.scenarios.fleet_policies import STEP_ALONE
 
+from .sampled import sampled
 from .spaces import narrowed
 
 SMALL = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
@@ -67,7 +68,7 @@ def test_a_worker_alone_refines_the_step_machine() -> None:
     assert sets.taken <= reachable(explore(narrowed(sets.machine, on_unknown="fail")))
 
 
-@pytest.mark.parametrize("name", KILLS)
+@pytest.mark.parametrize("name", sampled(KILLS))
 def test_a_protection_taken_away_is_a_step_that_is_not_the_models(name: str) -> None:
     """The enumeration alone sees it: no property is asked."""
     assert planted(name).killed_by == "enumerate"

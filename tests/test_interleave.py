@@ -21,6 +21,8 @@ from crashwindow.model.boundaries import BY_NAME
 from crashwindow.runtime.errors import CommandError
 from crashwindow.runtime.memory_store import MemoryStore
 
+from .sampled import sampled
+
 ZOMBIE = (
     "worker-1:claim;worker-1:fence_events;worker-1:fence_ledger;worker-1:fence_effects;worker-1:acquire;clock:expire;"
     "worker-2:claim;worker-2:fence_events;worker-2:fence_ledger;worker-1:append_started"
@@ -51,7 +53,9 @@ def test_the_workers_go_where_they_have_to() -> None:
     assert {word for word in found.words if ":" not in word} - other <= BY_NAME.keys()
 
 
-@pytest.mark.parametrize("name", ["events-unfenced", "effects-unfenced", "acquire-not-atomic", "append-unconditional"])
+@pytest.mark.parametrize(
+    "name", sampled(["events-unfenced", "effects-unfenced", "acquire-not-atomic", "append-unconditional"])
+)
 def test_a_protection_taken_away_is_seen(name: str) -> None:
     """A mutant dies by the property that its protection keeps, and its schedule shows the same when it is replayed.
 
@@ -227,10 +231,10 @@ def test_the_stage_speaks_of_each_claim(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(interleave_stage, "KILLS", {"events-unfenced": KILLS["events-unfenced"]})
     found = interleavings(Context("quick", 1, tmp_path, lambda words: None))
     assert found.items.keys() == CLAIMED.keys()
-    for searched, sampled in found.items.values():
+    for searched, drawn in found.items.values():
         assert (searched.verdict, searched.figures["states"]) == (Verdict.EXHAUSTED, 2507)
         assert "2 workers, 2 claims, 1 expiry" in searched.statement
-        assert (sampled.verdict, sampled.figures["SQLite"]) == (Verdict.TESTED, 4)
+        assert (drawn.verdict, drawn.figures["SQLite"]) == (Verdict.TESTED, 4)
     assert [mutant.killed_by for mutant in found.mutants] == ["enumerate"]
 
 

@@ -35,6 +35,8 @@ from crashwindow.model.machine import Actor
 from crashwindow.reports.sequence import diagram
 from crashwindow.scenarios.fleet_policies import recorded_fleet
 
+from .sampled import sampled
+
 SMALL = ("gate-hardened", "compensation-hardened", "recorded-hardened", "contract-hardened")
 HARDENED = {claim.policy: claim for claim in LIVE if claim.variant == "hardened"}
 WRITTEN = [claim for claim in LIVE if claim.variant == "as_written"]
@@ -164,7 +166,7 @@ def test_each_assumption_is_needed_and_belongs_to_a_claim() -> None:
     assert {claim.id for claim in WRITTEN} == {f"NO-{a[2:]}" for a in needed}
 
 
-@pytest.mark.parametrize("policy", SMALL)
+@pytest.mark.parametrize("policy", sampled(SMALL))
 def test_small_machines_come_to_rest(policy: str, context: Context) -> None:
     """P15 of gate, compensation, recorded value and contract; each kind of rest is reached."""
     (subject,) = subjects(HARDENED[policy], context)
@@ -173,6 +175,7 @@ def test_small_machines_come_to_rest(policy: str, context: Context) -> None:
     assert int(item.figures["states outside rest"]) > 100
 
 
+@pytest.mark.deep
 def test_two_workers_come_to_rest(context: Context) -> None:
     """P15 of two workers, and the size of what was searched: no cycle is left at all."""
     (subject,) = subjects(HARDENED["fleet"], context)
@@ -182,7 +185,7 @@ def test_two_workers_come_to_rest(context: Context) -> None:
     assert item.figures["components of several states"] == 0
 
 
-@pytest.mark.parametrize("claim", WRITTEN, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", sampled(WRITTEN), ids=lambda claim: claim.id)
 def test_without_an_assumption_there_is_a_lasso(claim: Claim) -> None:
     """Each assumption is needed: without it a fair run never comes to rest. The run is replayed from its key, and drawn."""
     trace = refuted(claim.id)
@@ -217,13 +220,13 @@ def test_two_workers_can_fence_each_other_for_ever() -> None:
     assert not any(frame.actor == "crash" for frame in trace.frames)
 
 
-@pytest.mark.parametrize("canary", CANARIES, ids=lambda canary: canary.name)
+@pytest.mark.parametrize("canary", sampled(CANARIES), ids=lambda canary: canary.name)
 def test_a_planted_defect_is_a_lasso(canary: Canary) -> None:
     """A recovery rule removed, a job never seen, a loop that leads nowhere: each is found."""
     assert planted(canary).killed_by == "explore"
 
 
-@pytest.mark.parametrize("policy", SMALL)
+@pytest.mark.parametrize("policy", sampled(SMALL))
 def test_the_whole_space_shows_a_planted_defect(policy: str) -> None:
     """The check of a whole space refutes as well, with a run to where it is stuck."""
     (canary,) = (c for c in CANARIES if c.policy == policy)

@@ -26,6 +26,8 @@ from crashwindow.model.recorded import RECORDED_RULES
 from crashwindow.model.semantics_claims import SEMANTICS_CLAIMS
 from crashwindow.scenarios.semantics_policies import SEMANTICS_POLICIES
 
+from .sampled import sampled
+
 SHORT: Mapping[str, Mapping[str, str]] = {
     "gate": GATE_RULES,
     "compensation": COMPENSATION_RULES,
@@ -110,7 +112,7 @@ def test_every_rule_is_needed(short: str, rule: str) -> None:
     assert all(found.verdict(name) is not Verdict.PROVED for name in broken)
 
 
-@pytest.mark.parametrize("claim", SEMANTICS_CLAIMS, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", sampled(SEMANTICS_CLAIMS, 3), ids=lambda claim: claim.id)
 def test_a_claim_comes_out_as_registered(claim: Claim) -> None:
     """Search refutes what is registered as refuted, with a trace that can be replayed, and exhausts what holds."""
     items = examine(claim, {claim.policy: space(claim.policy)})

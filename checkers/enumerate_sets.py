@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ..model.machine import Actor, Machine, Rule
 from .conform_follow import LOST, PLACE, UNVERIFIED, decides
-from .edge_reasons import slack_of
+from .edge_reasons import SLACK, slack_of
 from .explore import Engine
 
 HEARS: Final = "elsewhere: in doubt"
@@ -47,6 +47,13 @@ class Members(NamedTuple):
     chain: frozenset[int]
 
 
+class Effect(NamedTuple):
+    """What a reading makes of a state, as XOR deltas: those to the states that it leaves, and to those passed on the way."""
+
+    core: tuple[int, ...] = ()
+    chain: tuple[int, ...] = ()
+
+
 class Sets:
     """The sets of a machine less its slack, by number. taken: the edges that some reading took and whose end it allows."""
 
@@ -54,14 +61,18 @@ class Sets:
         self.machine, self.engine = machine, engine or Engine(machine)
         self.packing = self.engine.packing
         self._slack = slack_of(machine, self.packing)
+        read_by_slack = {name for slack in SLACK for name in slack.where}
+        self._read_by_slack = self.packing.mask(read_by_slack & machine.by_name.keys())
         self.mask = self.packing.mask(compared)
         self.members: list[Members] = []
         self.taken: set[Edge] = set()
         self._actors = [actor_of(rule) for rule in machine.rules]
         self._numbers: dict[Members, int] = {}
         self._moves: dict[tuple[int, Reading, int], int | None] = {}
-        self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._effects: dict[tuple[Reading, int, int], Effect] = {}
+        self._touches: dict[Reading, int] = {}
         self._fits: dict[tuple[str, str], frozenset[int]] = {}
+        self._narrow: dict[tuple[str, str], Engine] = {}
 
     def __len__(self) -> int:
         return len(self.members)
@@ -85,19 +96,57 @@ class Sets:
         return self._moves[key]
 
     def _move(self, number: int, reading: Reading, code: int) -> int | None:
+        reading = self._heard(number, reading)
+        touched = self._touched(reading)
+        core, chain = set[int](), set[int]()
+        for state in self._begin(number, reading):
+            if code < 0 or (state ^ code) & self.mask & ~touched:
+                continue  # what the reading leaves alone is not what is there
+            key = (reading, state & touched, code & touched)
+            if key not in self._effects:
+                self._effects[key] = self._effect(reading, state, code)
+            effect = self._effects[key]
+            core.update(state ^ delta for delta in effect.core)
+            chain.update(state ^ delta for delta in effect.chain)
+        return self._number(Members(frozenset(core), frozenset(chain))) if core else None
+
+    def _begin(self, number: int, reading: Reading) -> frozenset[int]:
+        """Where a reading starts: a crash strikes at what was passed, too."""
+        members = self.members[number]
+        return members.chain if reading.ops[0].startswith("crash") else members.core
+
+    def _heard(self, number: int, reading: Reading) -> Reading:
+        """The reading; an answer that no state of the set can lose changed nothing."""
+        op = reading.ops[0]
+        if op.startswith("lost:") and not self._of(op, reading.who, self._reached(self.members[number].core, reading)):
+            return reading._replace(ops=("stay", *reading.ops[1:]))
+        return reading
+
+    def _touched(self, reading: Reading) -> int:
+        """The mask of all that a reading depends on or changes: it does the same to states that are equal there."""
+        if reading not in self._touches:
+            kind, _, place = reading.end.partition(":")
+            names = [f"{reading.who}.at" if reading.who else "at"] if kind == "at" else []
+            mask = self.packing.mask(names) | self._read_by_slack
+            silent = "unverified" if reading.unverified else "decides"
+            for op in (*reading.ops, silent, *([f"at:{place}"] if kind == "next" else [])):
+                for index in self.fitting(*worker_of(op, reading)):
+                    mask |= self.engine.single[index][0]
+            self._touches[reading] = mask
+        return self._touches[reading]
+
+    def _effect(self, reading: Reading, state: int, code: int) -> Effect:
         layers: list[list[tuple[int, int, int]]] = []
-        states = set(self.members[number].core)
+        states = {state}
         for place, op in enumerate(reading.ops):
-            steps = self._taken(op, reading, states, number if place == 0 else None)
+            steps = self._taken(op, reading, states, place == 0)
             layers.append(steps)
             states = {after for _, _, after in steps}
-        states = {state for state in states if state & self.mask == code}
+        states = {after for after in states if after & self.mask == code}
         decided = [] if reading.end == "any" else self._closure(states, reading)
-        core = {state for state in {*states, *(step[2] for step in decided)} if self._ends(state, reading)}
-        if not core:
-            return None
-        chain = self._back([*layers, decided], core)
-        return self._number(Members(frozenset(core), frozenset(chain)))
+        core = {after for after in {*states, *(step[2] for step in decided)} if self._ends(after, reading)}
+        chain = self._back([*layers, decided], core) if core else core
+        return Effect(tuple(state ^ after for after in core), tuple(state ^ passed for passed in chain))
 
     def _back(self, layers: list[list[tuple[int, int, int]]], core: set[int]) -> set[int]:
         """What led to the states of a set: the decisions' states; and its edges are taken."""
@@ -127,53 +176,42 @@ class Sets:
 
     # Steps.
 
-    def steps(self, state: int) -> tuple[tuple[int, int], ...]:
-        """Every step from a state that is not slack: the rule's number, the state after it."""
-        if state not in self._steps:
-            slack = self._slack
-            self._steps[state] = tuple(
-                (index, state ^ delta)
-                for delta, index in self.engine.steps(state)
-                if index not in slack or not slack[index](state)
-            )
-        return self._steps[state]
-
-    def _taken(self, op: str, reading: Reading, states: set[int], number: int | None) -> list[tuple[int, int, int]]:
+    def _taken(self, op: str, reading: Reading, states: set[int], first: bool) -> list[tuple[int, int, int]]:
         """The steps that an op can be; where nothing may have happened, a step of no rule."""
-        op, at, named = op.partition("@")
-        who = named if at else reading.who
+        op, who = worker_of(op, reading)
         if op == "stay":
             return [(state, -1, state) for state in states]
         if op in ("gone", "time"):
             return [*((state, -1, state) for state in states), *self._of(op, who, states)]
-        if op == "crash":
-            chain = self.members[number].chain if number is not None else self._reached(states, reading)
-            return self._of(op, who, chain)
-        found = self._of(op, who, self._reached(states, reading))
-        if op.startswith("lost:") and not found:
-            return [(state, -1, state) for state in states]
-        return found
+        # A first crash begins where it can strike.
+        return self._of(op, who, states if first and op == "crash" else self._reached(states, reading))
 
-    def _reached(self, states: set[int], reading: Reading) -> set[int]:
+    def _reached(self, states: Iterable[int], reading: Reading) -> set[int]:
         return {*states, *(after for _, _, after in self._closure(states, reading))}
 
     def _closure(self, states: Iterable[int], reading: Reading) -> list[tuple[int, int, int]]:
         """The decisions from some states."""
-        silent = self.fitting("unverified" if reading.unverified else "decides", reading.who)
+        silent = "unverified" if reading.unverified else "decides"
         found, todo, seen = [], list(states), set(states)
         while todo:
-            state = todo.pop()
-            for index, after in self.steps(state):
-                if index in silent:
-                    found.append((state, index, after))
-                    if after not in seen:
-                        seen.add(after)
-                        todo.append(after)
+            steps = self._of(silent, reading.who, [todo.pop()])
+            found += steps
+            fresh = {after for _, _, after in steps} - seen
+            seen |= fresh
+            todo += fresh
         return found
 
     def _of(self, op: str, who: str, states: Iterable[int]) -> list[tuple[int, int, int]]:
-        fitting = self.fitting(op, who)
-        return [(state, index, after) for state in states for index, after in self.steps(state) if index in fitting]
+        """What the rules that an op can be do to some states, slack apart."""
+        if (op, who) not in self._narrow:
+            self._narrow[op, who] = self.engine.only(self.fitting(op, who))
+        steps, slack = self._narrow[op, who].steps, self._slack
+        return [
+            (state, index, state ^ delta)
+            for state in states
+            for delta, index in steps(state)
+            if index not in slack or not slack[index](state)
+        ]
 
     def _ends(self, state: int, reading: Reading) -> bool:
         """Whether the worker is where the code is."""
@@ -183,8 +221,7 @@ class Sets:
         if kind == "at":
             name = f"{reading.who}.at" if reading.who else "at"
             return self.machine.by_name[name].values[self.packing.code(state, name)] == what
-        fitting = self.fitting(f"at:{what}", reading.who)
-        return any(index in fitting for index, _ in self.steps(state))
+        return bool(self._of(f"at:{what}", reading.who, [state]))
 
     def fitting(self, op: str, who: str) -> frozenset[int]:
         """The rules that an op can be."""
@@ -201,9 +238,10 @@ class Sets:
 
     def difference(self, number: int, reading: Reading, real: Mapping[str, str]) -> str:
         """How what is there differs from the nearest state that the reading leads to; where it leads nowhere, from before."""
-        states = set(self.members[number].core)
+        reading = self._heard(number, reading)
+        states = set(self._begin(number, reading))
         for place, op in enumerate(reading.ops):
-            reached = {after for _, _, after in self._taken(op, reading, states, number if place == 0 else None)}
+            reached = {after for _, _, after in self._taken(op, reading, states, place == 0)}
             if not reached:
                 break
             states = reached
@@ -216,7 +254,10 @@ class Sets:
     def possible(self, number: int, reading: Reading) -> list[str]:
         """What the model could have done instead, by name."""
         reached = self._reached(set(self.members[number].core), reading)
-        names = {self.machine.rules[index].name for state in reached for index, _ in self.steps(state)}
+        rules = self.machine.rules
+        steps = ((state, rules[index].name, index) for state in reached for _, index in self.engine.steps(state))
+        slack = self._slack
+        names = {name for state, name, index in steps if index not in slack or not slack[index](state)}
         return sorted(name for name in names if LOST not in name)
 
 
@@ -229,6 +270,12 @@ def actor_of(rule: Rule) -> str:
     """The worker of a fleet whose rule it is; "" for a rule of nobody, and of a machine of one worker."""
     who = rule.name.partition(": ")[0]
     return who if len(who) == 1 and who.islower() else ""
+
+
+def worker_of(op: str, reading: Reading) -> tuple[str, str]:
+    """An op, and whose it is: of the reading's worker, or of the one that it names."""
+    op, at, named = op.partition("@")
+    return op, named if at else reading.who
 
 
 def fitness(op: str) -> Callable[[Rule], bool]:

@@ -7,10 +7,12 @@ what a rule means, and `tests/test_explore.py` compares the two on every state. 
 crashes: the space is finite because nothing in it counts them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
+from typing import Self
 
 from ..model.machine import Field, Guard, Machine, Rule, State, apply, enabled
 
@@ -112,6 +114,16 @@ class Engine:
         for index in indices:
             mask |= self.single[index][0]
         return mask, indices, {}
+
+    def only(self, rules: Collection[int]) -> Self:
+        """The same with some of the rules alone. What a single rule does is remembered once for both."""
+        narrow = copy(self)
+        narrow.anywhere = self._within(self.anywhere, rules)
+        narrow.placed = [self._within(group, rules) for group in self.placed]
+        return narrow
+
+    def _within(self, group: Group, rules: Collection[int]) -> Group:
+        return self._group([index for index in group[1] if index in rules])
 
     def steps(self, packed: int) -> Iterator[Delta]:
         """Every step from a state, memoised: (delta, index of the rule)."""

@@ -6,11 +6,12 @@ back to idle at once; nothing that it may still do reaches a store or the world.
 name does not matter. That they change no verdict is tested on the fleets that are small enough to be searched without.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from itertools import permutations, product
-from typing import Final
+from typing import Final, Self
 
 from ..model.fleet import OWN, Fleet, FleetRule, stands
 from ..model.fleet_properties import Agree, Lifted, Never, leading, lift, sending
@@ -45,6 +46,15 @@ class FleetEngine(Engine):
             groups = [self._group([i for i, r in numbered if owner[i] == name and v in r.sees[name]]) for v in values]
             self.tables.append((self.packing.shift[name], (1 << self.packing.width[name]) - 1, groups))
         self.rest = self._group([i for i, _ in numbered if not owner[i]])
+
+    def only(self, rules: Collection[int]) -> Self:
+        """The same with some of the rules alone."""
+        narrow = copy(self)
+        narrow.rest = self._within(self.rest, rules)
+        narrow.tables = [
+            (shift, mask, [self._within(group, rules) for group in groups]) for shift, mask, groups in self.tables
+        ]
+        return narrow
 
     def steps(self, packed: int) -> Iterator[Delta]:
         """Every step from a state."""

@@ -2,15 +2,12 @@
 
 import argparse
 import json
-from collections import Counter
 
 from rich.console import Console
 
 from ..runtime.errors import CommandError
 from .cli_enumerate_contract import NAMES as CONTRACT_CASES
 from .cli_enumerate_contract import conform_contracts
-from .conform_follow import EdgeClass
-from .edge_reasons import reasons
 from .enumerate import Enumeration
 from .enumerate_cover import by_rule, reachable, step_sets
 from .enumerate_sets import Sets
@@ -46,15 +43,14 @@ def conform_steps(args: argparse.Namespace) -> int:
         runs.append(run)
         if not args.json:
             _show(console, run)
-    left, reasoned = _left(kept[1]) if 1 in kept else ({}, {})
+    left = _left(kept[1]) if 1 in kept else {}
     if args.json:
-        told = {"cases": [_told(run) for run in runs], "not taken": left, "not taken, with a reason": reasoned}
+        told = {"cases": [_told(run) for run in runs], "not taken": left}
         print(json.dumps(told, indent=2, ensure_ascii=False))
         return 1 if any(run.parted or _strayed(run) for run in runs) else 0
-    for what, counted in (("not taken", left), ("not taken, for a reason", reasoned)):
-        if counted:
-            words = ", ".join(f"{rule} ({count})" for rule, count in counted.items())
-            console.print(f"edges of the step machine {what}: {words}", markup=False, highlight=False, soft_wrap=True)
+    if left:
+        words = ", ".join(f"{rule} ({count})" for rule, count in left.items())
+        console.print(f"edges of the step machine not taken: {words}", markup=False, highlight=False, soft_wrap=True)
     return 1 if any(run.parted or _strayed(run) for run in runs) else 0
 
 
@@ -63,12 +59,9 @@ def _strayed(run: Enumeration) -> bool:
     return COUNTS.get(run.case.name) not in (None, run.counts)
 
 
-def _left(sets: Sets) -> tuple[dict[str, int], dict[str, int]]:
-    """The edges of the step machine that these cases have not taken, by rule; and those that they need not, by reason."""
-    space = explore(step_sets().machine)
-    left = {EdgeClass(*edge) for edge in reachable(space) - sets.taken}
-    why = reasons(space, left)
-    return by_rule(sets.machine, {edge for edge in left if edge not in why}), dict(Counter(why.values()))
+def _left(sets: Sets) -> dict[str, int]:
+    """The edges of the step machine that these cases have not taken, by rule."""
+    return by_rule(sets.machine, reachable(explore(step_sets().machine)) - sets.taken)
 
 
 def _over_sqlite(case: str | None) -> int:

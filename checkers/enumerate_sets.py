@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from ..model.machine import Actor, Machine, Rule
 from .conform_follow import LOST, PLACE, UNVERIFIED, decides
-from .edge_reasons import SLACK, slack_of
 from .explore import Engine
 
 HEARS: Final = "elsewhere: in doubt"
@@ -55,14 +54,11 @@ class Effect(NamedTuple):
 
 
 class Sets:
-    """The sets of a machine less its slack, by number. taken: the edges that some reading took and whose end it allows."""
+    """The sets of a machine, by number. taken: the edges that some reading took and whose end it allows."""
 
     def __init__(self, machine: Machine, compared: Iterable[str], engine: Engine | None = None) -> None:
         self.machine, self.engine = machine, engine or Engine(machine)
         self.packing = self.engine.packing
-        self._slack = slack_of(machine, self.packing)
-        read_by_slack = {name for slack in SLACK for name in slack.where}
-        self._read_by_slack = self.packing.mask(read_by_slack & machine.by_name.keys())
         self.mask = self.packing.mask(compared)
         self.members: list[Members] = []
         self.taken: set[Edge] = set()
@@ -127,7 +123,7 @@ class Sets:
         if reading not in self._touches:
             kind, _, place = reading.end.partition(":")
             names = [f"{reading.who}.at" if reading.who else "at"] if kind == "at" else []
-            mask = self.packing.mask(names) | self._read_by_slack
+            mask = self.packing.mask(names)
             silent = "unverified" if reading.unverified else "decides"
             for op in (*reading.ops, silent, *([f"at:{place}"] if kind == "next" else [])):
                 for index in self.fitting(*worker_of(op, reading)):
@@ -202,16 +198,11 @@ class Sets:
         return found
 
     def _of(self, op: str, who: str, states: Iterable[int]) -> list[tuple[int, int, int]]:
-        """What the rules that an op can be do to some states, slack apart."""
+        """What the rules that an op can be do to some states."""
         if (op, who) not in self._narrow:
             self._narrow[op, who] = self.engine.only(self.fitting(op, who))
-        steps, slack = self._narrow[op, who].steps, self._slack
-        return [
-            (state, index, state ^ delta)
-            for state in states
-            for delta, index in steps(state)
-            if index not in slack or not slack[index](state)
-        ]
+        steps = self._narrow[op, who].steps
+        return [(state, index, state ^ delta) for state in states for delta, index in steps(state)]
 
     def _ends(self, state: int, reading: Reading) -> bool:
         """Whether the worker is where the code is."""
@@ -255,9 +246,7 @@ class Sets:
         """What the model could have done instead, by name."""
         reached = self._reached(set(self.members[number].core), reading)
         rules = self.machine.rules
-        steps = ((state, rules[index].name, index) for state in reached for _, index in self.engine.steps(state))
-        slack = self._slack
-        names = {name for state, name, index in steps if index not in slack or not slack[index](state)}
+        names = {rules[index].name for state in reached for _, index in self.engine.steps(state)}
         return sorted(name for name in names if LOST not in name)
 
 

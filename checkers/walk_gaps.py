@@ -3,8 +3,7 @@
 A gap is a class of edges (`conform_follow.EdgeClass`). What has no such reason is left: the first to be read.
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final
 
 from . import edge_reasons
@@ -14,25 +13,13 @@ from .explore import Space
 LEFT: Final = "nothing says why: it was looked for, and no path takes it for certain"
 
 
-SLACK: Final = "slack"
-"""How the reasons begin by which a rule is wider than the code."""
-
-
-def kinds(left_out: Mapping[str, int]) -> dict[str, int]:
-    """Gaps by reason, those of slack together."""
-    found = Counter[str]()
-    for why, number in left_out.items():
-        found[SLACK if why.startswith(SLACK) else why] += number
-    return dict(found)
-
-
 def reasons(space: Space, gaps: Collection[EdgeClass]) -> dict[EdgeClass, str]:
     """Why each gap is one."""
     worked_out = edge_reasons.reasons(space, gaps)
     return {edge: worked_out.get(edge, LEFT) for edge in gaps}
 
 
-CLASSES: Final = 699
+CLASSES: Final = 682
 """How many classes the edges of the hardened machine's state graph fall into; each is taken or a gap."""
-PINNED: Final[dict[str, int]] = {LEFT: 19, edge_reasons.UNSEEN: 37, edge_reasons.TWIN: 18, SLACK: 26}
+PINNED: Final[dict[str, int]] = {LEFT: 19, edge_reasons.UNSEEN: 37, edge_reasons.TWIN: 18}
 """How many gaps each kind of reason accounts for: the deep profile compares."""

@@ -7,7 +7,7 @@ from ..model.properties import PROPERTIES
 from ..model.step import build
 from .evidence import Item, Verdict
 from .verify import Context, Found, Stage
-from .walk_gaps import CLASSES, PINNED, kinds
+from .walk_gaps import CLASSES, PINNED
 from .walk_profiles import BY_NAME, PROFILES
 from .walk_programs import Program
 
@@ -31,8 +31,7 @@ def paths_walked(context: Context) -> Found:
         taken = len(model.classes_taken)
     else:
         found = cover(chosen, tell=context.tell)
-        parted, taken, against = found.parted, found.taken, found.against
-        left = kinds(found.left_out)
+        parted, taken, against, left = found.parted, found.taken, found.against, found.left_out
     figures: dict[str, int | float | str] = {
         "never taken": sum(left.values()),
         "classes of edges": CLASSES,

@@ -433,9 +433,11 @@ def _compensate() -> list[Rule]:
               emits="node_finished", boundary="append_node_failed", source="T-OUTCOME"),
         _work("append node failed, partial", "append_partial", "append_failed", writes="node:partial",
               emits="node_finished", boundary="append_node_failed", source="T-OUTCOME"),
-        _work("compensation was requested", "confirm", "compensate", sees="undone:no", source="T-COMP"),
+        # Executed with its undoing on record, it had nothing open: a cancel that was known would have ended the job first.
+        replace(_work("compensation was requested", "confirm", "compensate", sees="undone:no", source="T-COMP"),
+                unless=(guard(memory="first|other", fresh="yes", told="yes"),)),
         _work("compensation was requested, harmless", "on_unknown", "compensate", source="T-COMP"),
-        _work("compensate", "compensate", "recover", writes="undone:yes memory:none fresh:no", emits="node_finished",
+        _work("compensate", "compensate", "recover", writes="undone:yes memory:none fresh:no cleared:no", emits="node_finished",
               boundary="append_node_finished", source="T-COMP K3"),
         _work("compensation failed", "compensate", "park", sees="landed:no", source="T-COMP"),
     ]  # fmt: skip
@@ -446,9 +448,16 @@ def _cancel() -> list[Rule]:
 
     Where its record is not confirmed, or its compensation failed, a step has nothing open: instead of parking, the job ends.
     """
+    # A step without a record ends before it acquires one (T-RECOVER 8): it has heard by then.
+    places = {
+        "recover": "",
+        "ledger_no_effect": "",
+        "acquire": " ledger:inflight|no_effect|unknown|committed",
+        "append_completed": "",
+    }
     return [
-        *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees="landed:no", writes="told:=cancel",
-                boundary="fence_events", source="T-WORKER") for place in ("recover", "ledger_no_effect", "acquire", "append_completed")),
+        *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees=f"landed:no{begun}", writes="told:=cancel",
+                boundary="fence_events", source="T-WORKER") for place, begun in places.items()),
         _work("hears what clients said, park", "park", "park", sees="landed:no", writes="told:=cancel",
               boundary="fence_events", source="T-WORKER"),
         _work("park: cancelled", "park", "append_cancelled", sees=f"told:yes landed:no finished:{SET}", source="T-WORKER"),
@@ -466,7 +475,7 @@ def _people() -> list[Rule]:
         Rule("person: did not happen", Actor.PERSON, sees=guard(job="parked", open="1|2", quiet="yes", at="idle", node="none", finished="none"),
              meets=guard(effects="0"), writes={"open": "0", "closed": "+1", "doubt": "no", "job": "open", "excused": "no", "refused": "yes"},
              boundary="resolve", emits=("invocation_resolved", "job_requeued"), source="T-QUIET; assumption A-PERSON"),
-        Rule("person: accepts the record", Actor.PERSON, guard(job="parked", at="idle", finished=SET, waiver="none|warned"),
+        Rule("person: accepts the record", Actor.PERSON, guard(job="parked", at="idle", finished="first|other", waiver="none|warned"),
              writes={"waiver": "accepted", "job": "open"}, boundary="confirm_replay", emits=("replay_confirmed", "job_requeued"),
              source="T-CONFIRM; assumption A-PERSON"),
         Rule("person: has it compensated", Actor.PERSON, guard(job="parked", at="idle", finished=SET, undone="no"),
@@ -479,8 +488,14 @@ def _people() -> list[Rule]:
 
 
 def _clients() -> list[Rule]:
-    """What a client may ask for, at any time before the job has ended; a job at rest with nothing open is run again for it."""
-    rest = {"open": guard(job="parked", at="idle", open="0"), "in doubt": guard(job="parked", at="idle", finished=SET)}
+    """What a client may ask for, at any time before the job has ended; a job at rest with nothing open is run again for it.
+
+    A second cancel of it changes nothing: who parks has heard of the first, and parks because something is in doubt elsewhere.
+    """
+    rest = {
+        "open": guard(job="parked", at="idle", open="0", cancel="no"),
+        "in doubt": guard(job="parked", at="idle", finished=SET, cancel="no"),
+    }
     return [
         Rule("client: cancels", Actor.PERSON, guard(job="open|parked"), writes={"cancel": "yes"}, boundary="cancel",
              emits=("cancel_requested",), source="T-WORKER"),
@@ -505,9 +520,10 @@ def _elsewhere() -> list[Rule]:
             ("parks", "parked", "job_parked"), ("fails", "failed", "job_failed"), ("waits", "waiting", "job_waiting"),
             ("cancels", "cancelled", "job_cancelled"), ("requeues", "open", "job_requeued"),
         ):  # fmt: skip
-            # A cancel is honoured by a worker that has read of it: it neither waits nor tries a step behind this one again.
-            ends = does == "waits" or (does, when) == ("requeues", "after")
-            told = guard(told="yes") if does == "cancels" else guard(told="no") if ends else {}
+            # A cancel is honoured by a worker that has read of it: it does not try a step behind this one again. Nobody waits
+            # with a cancel on record: that write is never rebased.
+            told = {"cancels": guard(told="yes"), "waits": guard(cancel="no")}.get(does, {})
+            told = guard(told="no") if (does, when) == ("requeues", "after") else told
             rules.append(
                 Rule(f"elsewhere: {does}, {when}", Actor.WORKER, {**sees, **told}, writes={**UNSEEN, "job": status, "at": "idle", "told": "no"},
                      emits=(event,))

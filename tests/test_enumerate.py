@@ -8,8 +8,6 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import cli_enumerate
-from crashwindow.checkers.conform_follow import EdgeClass
-from crashwindow.checkers.edge_reasons import SLACK, reasons
 from crashwindow.checkers.enumerate import Enumeration, Product
 from crashwindow.checkers.enumerate_case import WideCase
 from crashwindow.checkers.enumerate_cover import by_rule, fleet_sets, reachable, step_sets
@@ -112,19 +110,6 @@ def test_what_once_parted_is_a_row(row: str) -> None:
     assert len(fewer.rules) < len(machine.rules)
     (first, *_) = Product(WideFloor(case), step_sets(fewer), sampled=True).run().parted
     assert first.schedule[-1].rpartition(":")[2] in ("undo", "requeue", "append_failed")
-
-
-def test_what_is_slack_is_stated_and_what_follows_is_worked_out() -> None:
-    """Each entry cuts edges, its own or what follows; a crash that a command tells from others has no reason."""
-    space = explore(narrowed(build(HARDENED), idempotent="yes", on_unknown="reexecute"))
-    rules = space.machine.rules
-    stated = {slack.rule for slack in SLACK}
-    asked = {*stated, "ledger no effect", "crash before the request"}
-    why = reasons(space, {EdgeClass(*edge) for edge in reachable(space) if rules[edge[0]].name in asked})
-    slack = {rules[edge.rule].name for edge, reason in why.items() if reason.startswith("slack: ")}
-    # These two are told apart by fields that the rule itself does not touch: only what follows is cut.
-    assert slack == stated - {"acquire: cancelled", "compensation was requested"} | {"ledger no effect"}
-    assert "crash before the request" not in {rules[edge.rule].name for edge in why}
 
 
 def test_fewer_steps_than_pinned_are_an_error() -> None:

@@ -13,6 +13,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from ..runtime.store import VersionConflict
 from .abstraction import NotAJobError
 from .enumerate_case import WideCase
+from .enumerate_floor import WideFloor
 from .enumerate_read import Letters, Reader, Seen
 from .enumerate_sets import Sets
 from .interleave_case import STEP, Case
@@ -167,6 +168,7 @@ class Product:
         """Whether a pair like this one was met: the same set, the same command next, the same lease, as many attempts."""
         case, events = self.floor.case, self.floor.acts.stream(node.state.stores).events
         assert isinstance(case, WideCase)
+        assert isinstance(self.floor, WideFloor)
         tried = sum(event.type == "tool_invocation_started" and event.step == STEP for event in events)
         others = tuple(event.type for event in events if event.step != STEP) if case.other else ()
         turns = [(self.floor.turns[number], phase) for number, phase in node.state.actors if number >= 0]
@@ -180,7 +182,8 @@ class Product:
         partial = self.floor.worlds[node.state.world].partial
         asked = any(event.type == "compensation_requested" for event in events)
         before = others[-1:], "node_finished" in others
-        alike = (node.set, at, over, min(tried, case.retries + 2), before, decides, partial, asked)
+        beside = self.floor.beside(node.state)
+        alike = (node.set, at, over, min(tried, case.retries + 2), before, decides, partial, asked, beside)
         known = alike in self._alike
         self._alike.add(alike)
         return known

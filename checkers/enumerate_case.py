@@ -1,5 +1,6 @@
 """What is enumerated beside a tool step's own execution: looks at its record, partial effects, undoing, requeues, other steps."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -10,6 +11,7 @@ from .interleave_case import JOB, STEP, TOOL, Bounds, Case
 
 OTHER: Final = "b"
 OTHER_TOOL: Final = "other"
+PROVIDER: Final = "oracle"
 SIGNAL: Final = "go"
 CHANGE: Final = {"resource_type": "thing", "resource_id": "one", "operation": "write"}
 
@@ -23,13 +25,17 @@ class WideCase(Case):
     its tool sends the job back to the queue. repeats: how often its tool, which can then fail after its effect, is executed again
     while nobody knows what became of it. looked: its record is verified as well. retries: executions beyond the first. sure: a
     living worker's request is served and answered. lead: the schedule behind which the search begins.
+
+    other may be a language model that is asked, or a person who is asked to approve this step. backoff: seconds before a retry,
+    doubled each time; patience: how long a pause a turn makes. retryable: what an error has to say to be tried again, where it
+    is stated. inputs: the tool asks for some before it sends its request, the same in each attempt, or others.
     """
 
     confirmed: tuple[Mode, ...] = ()
     partial: bool = False
     undoes: Literal["", "works", "harmless"] = ""
     requeues: int = 0
-    other: Literal["", "tool", "wait"] = ""
+    other: Literal["", "tool", "wait", "llm", "approve"] = ""
     place: Literal["before", "after"] = "before"
     requeued: int = 1
     repeats: int = 0
@@ -37,28 +43,41 @@ class WideCase(Case):
     sure: bool = False
     lead: str = ""
     retries: int = 1
+    backoff: float = 0.0
+    patience: float = math.inf
+    retryable: tuple[str, ...] | None = None
+    inputs: Literal["", "same", "other"] = ""
 
 
 def begun(case: WideCase) -> list[NewEvent]:
     """J1 of the case's job."""
     mine: dict[str, Json] = {"id": STEP, "tool": TOOL, "args": {"step": STEP}, "max_retries": case.retries,
                              "max_requeues": case.requeues, "depends_on": []}  # fmt: skip
-    wait: dict[str, Json] = {"id": OTHER, "wait": SIGNAL, "depends_on": []}
-    tool: dict[str, Json] = {
-        "id": OTHER,
-        "tool": OTHER_TOOL,
-        "args": {},
-        "max_retries": case.repeats,
-        "max_requeues": case.requeued,
-        "depends_on": [],
-    }
-    other = [] if not case.other else [tool if case.other == "tool" else wait]
+    if case.backoff:
+        mine["backoff_seconds"] = case.backoff
+    if case.retryable is not None:
+        mine["retryable_errors"] = list(case.retryable)
+    other = [another(case)] if case.other else []
     nodes: list[Any] = [*other, mine] if case.place == "before" else [mine, *other]
     plan: dict[str, Json] = {"version": 1, "nodes": nodes}
     return [
         NewEvent("job_created", "job_created", None, {"job_id": JOB}),
         NewEvent("plan_generated", "plan_generated", None, {"plan": plan, "plan_hash": digest(plan)}),
     ]
+
+
+def another(case: WideCase) -> dict[str, Json]:
+    """The job's other node."""
+    retried: dict[str, Json] = {"max_retries": case.repeats, "max_requeues": case.requeued}
+    match case.other:
+        case "wait":
+            return {"id": OTHER, "wait": SIGNAL, "depends_on": []}
+        case "llm":
+            return {"id": OTHER, "llm": PROVIDER, "prompt": "what next?", "model": "one", **retried, "depends_on": []}
+        case "approve":
+            return {"id": OTHER, "approve": STEP, "depends_on": []}
+        case _:
+            return {"id": OTHER, "tool": OTHER_TOOL, "args": {}, **retried, "depends_on": []}
 
 
 CRASH: Final = Bounds(workers=1, claims=2, expiries=1)
@@ -80,6 +99,8 @@ ALONE: Final = {
     )
 }
 """One worker at a time, each contract of a tool, to their end."""
+BRIEF: Final = Bounds(workers=1, claims=2, expiries=1, cancels=1)
+"""Two lives, in which a client may cancel."""
 CRASH_ALONE: Final = Bounds(workers=1, claims=9, expiries=8)
 CRASHES: Final = Bounds(workers=1, claims=9, expiries=8, faults=1)
 """Many lives, and nobody who cancels."""
@@ -159,6 +180,15 @@ WIDE: Final = {
         WideCase("after-wait", CALM, "park", confirmed=PERSON, partial=True, undoes="works", other="wait", place="after",
                  sure=True),
         WideCase("hears", CALM, "query", "quiet", other="wait", place="after"),
+        WideCase("pauses", BRIEF, "reexecute", idempotent=True, backoff=5.0, patience=8.0, retryable=("refused",), sure=True),
+        WideCase("rests", BRIEF, "reexecute", idempotent=True, backoff=20.0, patience=10.0),
+        WideCase("for-good", BRIEF, "park", retryable=("busy",), requeues=1),
+        WideCase("inputs", BRIEF, "reexecute", idempotent=True, inputs="same", sure=True),
+        WideCase("inputs-lost", Bounds(1, 2, 1, faults=1), "reexecute", idempotent=True, inputs="same", sure=True),
+        WideCase("strays", BRIEF, "reexecute", idempotent=True, inputs="other"),
+        WideCase("before-llm", BRIEF, "park", other="llm", repeats=1, backoff=5.0, patience=8.0, sure=True),
+        WideCase("after-llm", BRIEF, "park", other="llm", place="after", repeats=1, sure=True),
+        WideCase("approved", BRIEF, "park", other="approve", sure=True),
         WideCase("owed", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", sure=True, lead=UNDONE),
         WideCase("owed-fails", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", requeued=0,
                  sure=True, lead=UNDONE),

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from ..runtime.commands import Append, Claim, Command, Execute, Pause, Renew
 from ..runtime.history import History
 from ..runtime.store import StaleEpoch, VersionConflict
+from .enumerate_inputs import RECORD
 from .enumerate_records import Records, whose
 from .enumerate_sets import Reading
 from .interleave_case import QUIET
@@ -31,6 +32,7 @@ SAID: Final = {
     "signal": "elsewhere: signalled",
     "other": "elsewhere: resolved",
     "undone": "person: has it compensated",
+    "announce": "elsewhere: signalled",
 }
 """What people and clients do, likewise."""
 ELSEWHERE: Final = {
@@ -47,6 +49,10 @@ LET_GO: Final = (("crash",), ("name:refused by",))
 """What ends a worker's turn by itself."""
 READ_ON: Final = ("fence_ledger", "fence_effects")
 """What is read after F1."""
+UNANNOUNCED: Final = ("approve", "deny", "withdraw", "foreign")
+"""What people say to the contract store alone."""
+STRAYED: Final = ("do:execute", "name:world: refuses", "name:no reply")
+"""A tool that asks otherwise than before has sent no request, and nobody but it knows that."""
 NO_ONE: Final[Actor] = (-1, "")
 NOBODY: Final = "-"
 """Whose rules those of the world, of people and of late requests are, where workers have letters."""
@@ -211,7 +217,9 @@ class Reader:
         if command is not None and (kind := whose(command)) != "own":
             changes = kind == "other" and boundary in ELSEWHERE
             return (f"emits:{ELSEWHERE[boundary]}",) if changes else ("stay",)
-        return (f"do:{boundary}",)
+        done = "stay" if boundary == RECORD else f"do:{boundary}"
+        strayed = then is not None and then.command is not None and then.command.boundary == "append_unknown"
+        return (done, *STRAYED) if strayed and boundary in ("append_started", RECORD) else (done,)
 
     def _end(self, state: State) -> str:
         """Where the only worker is."""
@@ -227,11 +235,16 @@ class Reader:
         kind = whose(turn.command)
         if kind == "undo":
             return "at:compensate"
-        return "any" if kind == "other" or isinstance(turn.command, Pause | Renew) else f"next:{turn.command.boundary}"
+        if kind == "other" or isinstance(turn.command, Pause | Renew):
+            return "any"
+        boundary = turn.command.boundary
+        return f"next:{'execute' if boundary == RECORD else boundary}"
 
     def _said(self, state: State, what: str) -> tuple[str, ...]:
         """What a person or client has said of the job as it was."""
         status = self.floor.acts.stream(state.stores).status
+        if what in UNANNOUNCED:
+            return ("stay",)
         if status == "open" and what in ("undo", "signal"):
             return ("stay",)  # it is read by whoever works next, or on
         if status == "waiting" and what == "undo":

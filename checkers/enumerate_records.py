@@ -7,7 +7,8 @@ nothing else tells that they are another protocol's.
 import json
 from typing import Final
 
-from ..runtime.commands import Acquire, Append, Command, Execute, PutEffect, Query, Settle, Verify
+from ..runtime.commands import Acquire, Append, CallModel, Command, Execute, PutEffect, Query, Settle, Verify
+from ..runtime.contracts.requests import LoadRequest, OpenRequest
 from ..runtime.keys import compensation_key, execution_key
 from .abstraction import EffectRow, JobLine, LedgerRow, Result, StoredEvent, StoredJob, durable_state, says_failed
 from .enumerate_case import OTHER, WideCase
@@ -100,6 +101,8 @@ def whose(command: Command) -> str:
             step, key = record.step_id, record.idempotency_key
         case Settle(key=settled):
             step, key = STEP if settled in (OWN_KEY, UNDO_KEY) else OTHER, settled
+        case CallModel() | LoadRequest() | OpenRequest():
+            step = OTHER
         case Execute(context=context) | Query(context=context) | Verify(context=context):
             step = context.step_id
             if command.boundary == "compensate":

@@ -8,6 +8,7 @@ from ..runtime.clients import Client, ClientError
 from ..runtime.commands import (
     Acquire,
     Append,
+    CallModel,
     Claim,
     Command,
     Execute,
@@ -20,6 +21,7 @@ from ..runtime.commands import (
     Settle,
     Verify,
 )
+from ..runtime.contracts.requests import LoadRequest, OpenRequest
 from ..runtime.records import Lease
 from ..runtime.resolve import Answer as Word
 from ..runtime.resolve import Resolve, ResolveError, question
@@ -32,7 +34,7 @@ from .interleave_world import Site, World, result
 
 STORES: Final[dict[type, tuple[Name, ...]]] = {
     Claim: ("stream", "lease"), Renew: ("lease",), Append: ("stream",), Acquire: ("ledger",), Settle: ("ledger",),
-    PutEffect: ("effects",), Query: (), Pause: (), Verify: (),
+    PutEffect: ("effects",), Query: (), Pause: (), Verify: (), CallModel: (), LoadRequest: (), OpenRequest: (),
 }  # fmt: skip
 FENCED: Final[dict[str, tuple[Name, ...]]] = {
     "fence_events": ("stream",), "fence_ledger": ("ledger",), "fence_effects": ("effects",)

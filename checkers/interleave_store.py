@@ -44,8 +44,9 @@ Numbers = tuple[int, int, int, int]
 
 
 def timeless(event: ChainedEvent) -> tuple[object, ...]:
-    """An event without its time, and so without its link, unless the time is read: when a step was parked."""
-    return (event.id, event.step, event.epoch, event.data, event.at if event.type == "job_parked" else None)
+    """An event without its time, and so without its link, unless the time is read: when a step was parked, or a pause began."""
+    read = event.type == "job_parked" or (event.type == "retry_scheduled" and "backoff_seconds" in event.data)
+    return (event.id, event.step, event.epoch, event.data, event.at if read else None)
 
 
 class Shelf:

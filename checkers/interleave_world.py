@@ -31,6 +31,7 @@ class World(NamedTuple):
 
     fence: the newest epoch and attempt that a fencing look has seen: no request up to it is served any more.
     partial: the number of the effect whose answer says that the step failed nonetheless; 0 for none.
+    desk: the number of what the contract store holds, where people are asked for approvals.
     """
 
     pending: tuple[Request, ...] = ()
@@ -38,6 +39,7 @@ class World(NamedTuple):
     effects: tuple[tuple[str, int], ...] = ()
     fence: tuple[int, int] = (0, 0)
     partial: int = 0
+    desk: int = 0
 
     def find(self, epoch: int, attempt: int) -> Request:
         """A pending request."""

@@ -7,10 +7,11 @@ from ..runtime import drive
 from ..runtime.clients import Client, ClientError
 from ..runtime.commands import CallModel, Execute, Ports, Verify
 from ..runtime.contracts.store import ContractStore
+from ..runtime.history import History
 from ..runtime.resolve import Answer as Word
 from ..runtime.resolve import Resolve, ResolveError, question
 from ..runtime.verifier import Match
-from .enumerate_case import OTHER_TOOL, SIGNAL, WideCase, begun
+from .enumerate_case import OTHER, OTHER_TOOL, SIGNAL, WideCase, begun
 from .enumerate_desk import Desk
 from .enumerate_desk import Word as Desked
 from .enumerate_site import LOOKS, WideSite
@@ -42,6 +43,18 @@ class WideActs(Acts):
         ledger = self.shelf.contents["ledger"][stores[1]]
         assert isinstance(ledger, Ledger)
         return any(record.step_id == STEP for record in ledger.records)
+
+    def lost(self, stores: Numbers) -> bool:
+        """Whether nobody knows what became of the step."""
+        key = ("lost", stores[0])
+        if key not in self._written:
+
+            def act() -> bool:
+                return History(self.shelf.store.events(JOB)).step(STEP).lost
+
+            self._written[key], _ = self.shelf.within(("stream",), stores, 0.0, act)
+        lost: bool = self._written[key]
+        return lost
 
     def asked(self, turn: Turn, how: str) -> Answer:
         """What a tool that answers at once, or a verifier, says in one of its ways."""
@@ -112,7 +125,9 @@ class WideActs(Acts):
 
         return self._said(("tell", happened, stores[0], at), stores, at, act)
 
-    def client(self, what: Literal["accept", "undo", "signal"], stores: Numbers, at: float) -> Numbers | None:
+    def client(
+        self, what: Literal["accept", "undo", "undo-other", "signal"], stores: Numbers, at: float
+    ) -> Numbers | None:
         """What a client asks for; None where it is refused."""
 
         def act() -> bool:
@@ -120,8 +135,9 @@ class WideActs(Acts):
             try:
                 if what == "accept":
                     return client.confirm(JOB, "looked myself") == STEP
-                if what == "undo":
-                    client.compensate({TOOL: self.site.tool, OTHER_TOOL: self.site.other}, JOB, STEP, "not wanted")
+                if what in ("undo", "undo-other"):
+                    tools = {TOOL: self.site.tool, OTHER_TOOL: self.site.other}
+                    client.compensate(tools, JOB, STEP if what == "undo" else OTHER, "not wanted")
                 else:
                     client.signal(JOB, SIGNAL, None, "one")
             except ClientError:

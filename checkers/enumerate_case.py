@@ -148,6 +148,26 @@ UNDONE: Final = (
     "worker-2:fence_effects;worker-2:confirm:mismatch;worker-2:park;worker-2:release;person:undo"
 )
 """The record was not confirmed, and a person has the effect undone."""
+BEGUN: Final = "claim fence_events fence_ledger fence_effects"
+NOTED: Final = "append_committed commit append_node_finished"
+
+
+def said(worker: int, words: str) -> str:
+    """Words of one worker, one after the other."""
+    return ";".join(f"worker-{worker}:{word}" for word in words.split())
+
+
+OUTLIVED: Final = ";".join((
+    said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
+            " execute timeout append_unknown ledger_unknown park release"),
+    "clock:quiet;person:undo;person:undo-other",
+    said(2, f"{BEGUN} acquire append_compensation_started compensate:none append_compensation_failed ledger_no_effect park release"),
+    "clock:quiet;person:resolve;person:undo-other",
+    said(3, f"{BEGUN} pause acquire append_compensation_started compensate:done put_effect append_compensated {NOTED}"
+            " fence_events ledger_no_effect schedule_retry acquire append_started execute"),
+))  # fmt: skip
+"""A request that it be undone, which nobody knows of, outlives a person's word that it did not happen: the job rests meanwhile at
+the step before it, whose undoing fails at first."""
 WIDE: Final = {
     case.name: case
     for case in (
@@ -192,6 +212,7 @@ WIDE: Final = {
         WideCase("owed", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", sure=True, lead=UNDONE),
         WideCase("owed-fails", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", requeued=0,
                  sure=True, lead=UNDONE),
+        WideCase("outlived", Bounds(1, 4, 1, faults=1), "park", undoes="harmless", other="tool", lead=OUTLIVED),
     )
 }  # fmt: skip
 """One worker at a time, with what stands beside a step's own execution. Sampled: so that what the model has is met."""

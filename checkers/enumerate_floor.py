@@ -10,6 +10,7 @@
 | person:accept, person:undo                  | a record is accepted as it stands; the step is to be undone             |
 | person:other, person:signal                 | another step's outcome is told; what another step waits for has come    |
 | person:undone                               | whether what was to undo the step has done so is told                   |
+| person:undo-other                           | a step before this one is to be undone                                  |
 | worker-N:call_model:later                   | a language model says when it can be asked again                        |
 | person:approve, :deny, :withdraw, :foreign  | a request for approval is answered, taken back, made by somebody else   |
 | person:announce                             | the job is told that its request has ended                              |
@@ -48,9 +49,11 @@ class WideSteps(Steps):
         """A verifier, or a tool that answers at once, is asked in every way."""
         turn = self.turns[actor[0]]
         if turn.command is not None and (hows := ways(turn.command, self.acts.case)):
-            # Once this step has begun, one before it rests no more: the model does not follow what is then settled of this one.
+            # Once this step has begun, one before it rests no more, unless this one is in doubt, and the undoing of that one fails:
+            # the model does not follow what is settled of this one elsewhere.
             settled = self.acts.case.place == "before" and whose(turn.command) == "other" and self.acts.begun(stores)
-            for how in hows[:1] if settled else hows:
+            rests = turn.command.boundary == "compensate" and self.acts.lost(stores)
+            for how in hows[: 1 + rests] if settled else hows:
                 told = self._told(actor[0], self.acts.asked(turn, how), stores, world, at)
                 yield Step(f"worker-{turn.owner}:{turn.command.boundary}:{how}", (told, ""), stores, world)
         else:
@@ -135,6 +138,9 @@ class WideFloor(Floor):
             told |= {f"person:{asked}:{word}": self.acts.tell(stores, at, word == "yes") for word in ("yes", "no")}
         if self.case.undoes and status in ("open", "parked", "waiting"):
             told["person:undo"] = self.acts.client("undo", stores, at)
+        before = self.case.other == "tool" and self.case.place == "before"
+        if before and self.case.undoes and status == "open" and self.acts.begun(stores):
+            told["person:undo-other"] = self.acts.client("undo-other", stores, at)
         if self.case.other == "wait" and status in ("open", "waiting"):
             told["person:signal"] = self.acts.client("signal", stores, at)
         if self.case.other == "approve" and status == "waiting":

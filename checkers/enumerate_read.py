@@ -245,7 +245,7 @@ class Reader:
         status = self.floor.acts.stream(state.stores).status
         if what in UNANNOUNCED:
             return ("stay",)
-        if status == "open" and what in ("undo", "signal"):
+        if status == "open" and what in ("undo", "undo-other", "signal"):
             return ("stay",)  # it is read by whoever works next, or on
         if status == "waiting" and what == "undo":
             what = "signal"

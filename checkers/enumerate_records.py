@@ -95,7 +95,7 @@ def whose(command: Command) -> str:
     match command:
         case Append(boundary=boundary, events=(event, *_)):
             step = event.step or event.data.get("step") or STEP
-            if boundary != "park" and "compensates" in event.data:
+            if boundary != "park" and event.data.get("compensates") == OWN_KEY:
                 return "undo"
         case Acquire(record=record) | PutEffect(record=record):
             step, key = record.step_id, record.idempotency_key
@@ -105,7 +105,7 @@ def whose(command: Command) -> str:
             step = OTHER
         case Execute(context=context) | Query(context=context) | Verify(context=context):
             step = context.step_id
-            if command.boundary == "compensate":
+            if command.boundary == "compensate" and step == STEP:
                 return "undo"
         case _:
             pass

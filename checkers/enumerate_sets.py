@@ -281,7 +281,9 @@ def fitness(op: str) -> Callable[[Rule], bool]:
         case "name":
             return lambda rule: bare(rule).startswith(tuple(what.split("|")))
         case "emits":
-            return lambda rule: rule.name.startswith("elsewhere") and what in rule.emits[:1]
+            # A job that parks at another step while this one is in doubt: this one is left as if the job had parked at it.
+            whose = ("elsewhere", "park") if what == "job_parked" else "elsewhere"
+            return lambda rule: rule.name.startswith(whose) and what in rule.emits[:1] and LOST not in rule.name
         case "crash":
             return lambda rule: rule.actor is Actor.CRASH
         case "gone":

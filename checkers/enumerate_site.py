@@ -53,7 +53,7 @@ class WideSite(Site):
         self.tool = Tool(**{**vars(self.tool), "compensation": undoes if case.undoes else None})
         unknown: OnUnknown = "reexecute" if case.repeats else "park" if case.requeued else "fail"
         self.other = Tool(OTHER_TOOL, self._call_other, "another tool", on_unknown=unknown, quiet_seconds=0.0,
-                          idempotent=case.repeats > 0)  # fmt: skip
+                          idempotent=case.repeats > 0, compensation=self.tool.compensation)  # fmt: skip
         verifiers = {str(CHANGE["resource_type"]): self} if case.confirmed else {}
         modes = case.confirmed or ("strict",)
         self.confirmations = [Confirmation(verifiers, mode, retries=1) for mode in modes]

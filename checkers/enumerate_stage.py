@@ -69,6 +69,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "approved": (1860, 3776, 2311),
     "owed": (488, 1836, 490),
     "owed-fails": (279, 1024, 281),
+    "outlived": (1729, 5635, 1881),
     "fail-2": (2507, 4975, 3289),
     "park-2": (7465, 12703, 8745),
     "query-fence-2": (11078, 24597, 15833),

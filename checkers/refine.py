@@ -34,6 +34,8 @@ READ = (*EVIDENCE, "ledger", "node", "undone", "job", "open", "closed", "effects
 
 BEGIN: Move = (("none", "none"), ("started", "none"))
 UNDO: Move = (("unknown", "done"), ("started", "done"))
+SAID = {(("unknown", "none"), ("no_effect", "none")), (("none", "none"), ("no_effect", "none"))}
+"""What no step does by itself: its contract takes a person's word, or closes what never began (`TOLD`, `CLOSED`)."""
 ASKED = "person: has it compensated, unresolved"
 """The one rule of the step machine that may take an unknown outcome back where something happened: somebody wants it undone."""
 
@@ -98,11 +100,14 @@ def refine_step(space: Space, view: Callable[[Mapping[str, str]], View] = seen) 
     starts = (space.machine.view(state) for state in space.machine.initial_states())
     misfits = [Misfit("start", f"begins as {view(start)}", "") for start in starts if view(start) != BEGIN[0]]
 
-    def unasked(rule: Rule, before: int, after: int) -> str | None:
-        move = look(before), look(after)
-        return f"{move[0]} becomes {move[1]}, and nobody asked for it" if move == UNDO and rule.name != ASKED else None
+    return _compare(space, look, misfits, lambda rule, before, after: unasked(rule, look(before), look(after)))
 
-    return _compare(space, look, misfits, unasked)
+
+def unasked(rule: Rule, before: View, after: View) -> str | None:
+    """What a rule of the step's machine does that nobody asked for, or has said; None where it is nothing of that kind."""
+    move = before, after
+    strange = (move == UNDO and rule.name != ASKED) or move in SAID
+    return f"{before} becomes {after}, and nobody asked for it or said so" if strange else None
 
 
 def refine_contract(space: Space) -> Refinement:
@@ -112,7 +117,7 @@ def refine_contract(space: Space) -> Refinement:
     def look(state: int) -> View:
         return views[state]["step"], views[state]["deed"]
 
-    return _compare(space, look, [], lambda rule, before, after: _illegal(rule, views[before], views[after]))
+    return _compare(space, look, [], lambda rule, before, after: illegal(rule, views[before], views[after]))
 
 
 def _compare(
@@ -139,7 +144,7 @@ def _compare(
     return Refinement(len(space), space.transitions, taken, frozenset(moves), tuple(misfits))
 
 
-def _illegal(rule: Rule, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
+def illegal(rule: Rule, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
     """What a rule of the contract's machine does that the contract's table has not; None where it is legal."""
     at = {contract: before[contract] for contract in KINDS}
     for move in rule.emits:
@@ -156,14 +161,14 @@ def _illegal(rule: Rule, before: Mapping[str, str], after: Mapping[str, str]) ->
 
 
 def blocked(contract: Space, moves: frozenset[Move]) -> list[Misfit]:
-    """Where the contract's machine does not allow what a begun step may do."""
+    """Where the contract's machine does not allow what a begun step may do. That it is undone nobody can ask for (`UNDONE`)."""
     first: dict[Move, int] = {}
     for state in contract.parents:
         here = contract.packing.unpack(state)
         view = contract.machine.view(here)
         next_views = [contract.machine.view(later) for _, later in contract.machine.successors(here)]
         allowed = {((view["step"], view["deed"]), (v["step"], v["deed"])) for v in next_views}
-        for move in moves - {BEGIN} - allowed:
+        for move in moves - {BEGIN, UNDO} - allowed:
             if move[0] == (view["step"], view["deed"]):
                 first.setdefault(move, state)
     return [

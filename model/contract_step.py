@@ -16,22 +16,28 @@ class InterfaceStep(NamedTuple):
     effect: str
 
 
-INTERFACE: Final = (
+STEPS: Final = (
     InterfaceStep("step: begins", ("none",), ("none",), "started", "none"),
     InterfaceStep("step: acts while started", ("started",), ("none",), "started", "done"),
     InterfaceStep("step: acts while unknown", ("unknown",), ("none",), "unknown", "done"),
     InterfaceStep("step: ok", ("started", "unknown"), ("done",), "ok", "done"),
-    InterfaceStep("step: no effect", ("started", "unknown"), ("none",), "no_effect", "none"),
+    InterfaceStep("step: no effect", ("started",), ("none",), "no_effect", "none"),
     InterfaceStep("step: unknown, nothing happened yet", ("started",), ("none",), "unknown", "none"),
     InterfaceStep("step: unknown, it happened", ("started",), ("done",), "unknown", "done"),
+    # By a person's no, too: no step goes from unknown to its end without effect at once.
     InterfaceStep("step: tried again", ("unknown",), ("none",), "started", "none"),
-    # A worker goes on with it because somebody wants it undone, whether it happened or not (T-COMP).
-    InterfaceStep("step: to be undone", ("unknown",), ("done",), "started", "done"),
-    # The last one is the contract's own: once its contract is unknown, a step that never began is closed, by a person or by an
-    # executor that finds it so, and nothing begins it any more.
-    InterfaceStep("contract: closed before it began", ("none",), ("none",), "no_effect", "none"),
 )
-"""Everything that a step may do to what its contract can see; whatever else it does leaves both as they are."""
+"""What a contract's step does to what its contract can see."""
+UNDONE: Final = InterfaceStep("step: to be undone", ("unknown",), ("done",), "started", "done")
+"""A worker goes on with a step because somebody wants it undone, whether it happened or not (T-COMP). Of a contract's step nobody
+can want that: `runtime.clients.check_own` refuses it."""
+TOLD: Final = InterfaceStep("step: told that nothing happened", ("unknown",), ("none",), "no_effect", "none")
+"""What a person says of a step whose job has failed as in flight: the contract takes the word, and the step's records stay."""
+CLOSED: Final = InterfaceStep("contract: closed before it began", ("none",), ("none",), "no_effect", "none")
+"""The contract's own: once it is unknown, a step that never began is closed, by a person or by an executor that finds it so, and
+nothing begins it any more."""
+INTERFACE: Final = (*STEPS, UNDONE, TOLD, CLOSED)
+"""Everything that may become of a step in the eyes of who sees it from outside; whatever else it does leaves both as they are."""
 
 
 def execution(rows: Rows) -> None:
@@ -96,18 +102,18 @@ def _step(rows: Rows) -> None:
         "during": "approval:used" if "C-BIND" in rows.on else "answer:approve|deny",
         "none": "",
     }
-    begins, acts, closed = INTERFACE[0], INTERFACE[1:3], INTERFACE[-1]
+    begins, acts = STEPS[0], STEPS[1:3]
     for consent, given in consents.items():
         sees = f"consent:{consent} executor:working step:{'|'.join(begins.before)} {given}"
         rows.row(f"{begins.name}, consent {consent}", Actor.WORKER, sees=sees, writes=f"step:{begins.after}",
                  boundary="execute", source="T-ORDER B2")  # fmt: skip
-    for each in INTERFACE[1:-1]:
+    for each in STEPS[1:]:
         effect = " effects:+1" if each in acts else ""
         rows.row(each.name, Actor.WORLD if each in acts else Actor.WORKER, sees=f"step:{'|'.join(each.before)}",
                  meets=f"deed:{'|'.join(each.deed)}", writes=f"step:{each.after} deed:{each.effect}{effect}",
                  source="T-RECOVER")  # fmt: skip
-    rows.row("step: closed before it began", Actor.WORKER, sees=f"tool:unknown executor:working step:{closed.before[0]}",
-             meets=f"deed:{closed.deed[0]}", writes=f"step:{closed.after}", source="C-UNKNOWN")  # fmt: skip
+    rows.row("step: closed before it began", Actor.WORKER, sees=f"tool:unknown executor:working step:{CLOSED.before[0]}",
+             meets=f"deed:{CLOSED.deed[0]}", writes=f"step:{CLOSED.after}", source="C-UNKNOWN")  # fmt: skip
 
 
 def _outcome(rows: Rows) -> None:

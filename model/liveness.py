@@ -51,7 +51,7 @@ FINITE: Final = (
              "the plan's max_attempts is read from the events"),
     Supposed(RETRIES, (Actor.WORKER,), ("*retries used up, requeued*", "*elsewhere: requeues*"),
              "the plan bounds a job's requeues, of all its steps"),
-    Supposed(RETRIES, (Actor.WORKER,), ("step: tried again",), "the step's retries, as others see them"),
+    Supposed(RETRIES, (Actor.WORKER,), ("step: unknown, nothing happened yet",), "each is of an attempt"),
     Supposed(LOOKS, (Actor.WORKER,), ("*confirm: one look of several*",), "a verifier is asked a configured number of times"),
     Supposed(LOOKS, (Actor.WORKER,), ("*hears what clients said*",), "the stream is read again after a client's event"),
     Supposed(REQUESTS, (Actor.PERSON,), ("person: asks for the compensation",), "each is a durable event that somebody makes"),

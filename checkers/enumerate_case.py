@@ -28,7 +28,8 @@ class WideCase(Case):
 
     other may be a language model that is asked, or a person who is asked to approve this step. backoff: seconds before a retry,
     doubled each time; patience: how long a pause a turn makes. retryable: what an error has to say to be tried again, where it
-    is stated. inputs: the tool asks for some before it sends its request, the same in each attempt, or others.
+    is stated. inputs: the tool asks for some before it sends its request, the same in each attempt, or others. foreign: somebody
+    may have made the request for approval before, for another action.
     """
 
     confirmed: tuple[Mode, ...] = ()
@@ -47,6 +48,7 @@ class WideCase(Case):
     patience: float = math.inf
     retryable: tuple[str, ...] | None = None
     inputs: Literal["", "same", "other"] = ""
+    foreign: bool = False
 
 
 def begun(case: WideCase) -> list[NewEvent]:
@@ -161,7 +163,8 @@ OUTLIVED: Final = ";".join((
     said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
             " execute timeout append_unknown ledger_unknown park release"),
     "clock:quiet;person:undo;person:undo-other",
-    said(2, f"{BEGUN} acquire append_compensation_started compensate:none append_compensation_failed ledger_no_effect park release"),
+    said(2, f"{BEGUN} acquire append_compensation_started compensate:none append_compensation_failed ledger_no_effect"
+            " park release"),
     "clock:quiet;person:resolve;person:undo-other",
     said(3, f"{BEGUN} pause acquire append_compensation_started compensate:done put_effect append_compensated {NOTED}"
             " fence_events ledger_no_effect schedule_retry acquire append_started execute"),
@@ -208,7 +211,7 @@ WIDE: Final = {
         WideCase("strays", BRIEF, "reexecute", idempotent=True, inputs="other"),
         WideCase("before-llm", BRIEF, "park", other="llm", repeats=1, backoff=5.0, patience=8.0, sure=True),
         WideCase("after-llm", BRIEF, "park", other="llm", place="after", repeats=1, sure=True),
-        WideCase("approved", BRIEF, "park", other="approve", sure=True),
+        WideCase("approved", BRIEF, "park", other="approve", foreign=True, sure=True),
         WideCase("owed", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", sure=True, lead=UNDONE),
         WideCase("owed-fails", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", requeued=0,
                  sure=True, lead=UNDONE),

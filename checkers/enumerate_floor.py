@@ -49,8 +49,8 @@ class WideSteps(Steps):
         """A verifier, or a tool that answers at once, is asked in every way."""
         turn = self.turns[actor[0]]
         if turn.command is not None and (hows := ways(turn.command, self.acts.case)):
-            # Once this step has begun, one before it rests no more, unless this one is in doubt, and the undoing of that one fails:
-            # the model does not follow what is settled of this one elsewhere.
+            # Once this step has begun, one before it rests only where this one is in doubt and that one is not undone:
+            # the model does not follow what is then settled of this one.
             settled = self.acts.case.place == "before" and whose(turn.command) == "other" and self.acts.begun(stores)
             rests = turn.command.boundary == "compensate" and self.acts.lost(stores)
             for how in hows[: 1 + rests] if settled else hows:
@@ -149,7 +149,7 @@ class WideFloor(Floor):
             if after is not None and after != stores:
                 yield Move(word, state._replace(stores=after))
         if self.case.other == "approve" and status in ("open", "waiting"):
-            for said in WORDS:
+            for said in WORDS if self.case.foreign else WORDS[:-1]:
                 if (world := self.acts.answer(said, stores, state.world, at)) is not None:
                     yield Move(f"person:{said}", state._replace(world=world))
         if status == "waiting" and state.cancels and (after := self.acts.cancel(stores, at)):

@@ -39,10 +39,10 @@ class Disagreement(AssertionError):
 
 
 class Model:
-    """A machine ready to be followed, and what some walks have seen of it."""
+    """A machine ready to be followed, and what some walks have seen of it. engine: its engine, where there is one already."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine, self.engine = machine, Engine(machine)
+    def __init__(self, machine: Machine, engine: Engine | None = None) -> None:
+        self.machine, self.engine = machine, engine or Engine(machine)
         self.packing = self.engine.packing
         durable = [f.name for f in machine.fields if f.scope is Scope.DURABLE]
         self.durable, self.seen = self.packing.mask(durable), self.packing.mask([*durable, "effects"])

@@ -27,10 +27,10 @@ Node = tuple[int, int, bool]
 
 
 class ContractModel:
-    """The machine ready to be followed, and what some walks have seen of it."""
+    """The machine ready to be followed, and what some walks have seen of it. engine: its engine, where there is one already."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine, self.engine = machine, Engine(machine)
+    def __init__(self, machine: Machine, engine: Engine | None = None) -> None:
+        self.machine, self.engine = machine, engine or Engine(machine)
         self.packing = self.engine.packing
         self.scopes = {field.name: field.scope for field in machine.fields}
         self.compared = tuple(name for name, scope in self.scopes.items() if scope is Scope.DURABLE or name in COUNTED)

@@ -7,7 +7,7 @@ what a rule means, and `tests/test_explore.py` compares the two on every state. 
 crashes: the space is finite because nothing in it counts them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
@@ -82,8 +82,7 @@ class Engine:
         self.packing = Packing(machine)
         touches = [touched(rule) for rule in machine.rules]
         self.single: list[Single] = [(self.packing.mask(names), {}) for names in touches]
-        fields = machine.by_name
-        self.asked = [[fields[name] for name in {*r.guards, *(n for g in r.unless for n in g)}] for r in machine.rules]
+        self.asked = [asked_of(machine, rule) for rule in machine.rules]
         # A rule leaves all other fields as they are: it is asked what becomes of these alone.
         parts = [tuple(f for f in machine.fields if f.name in names) for names in touches]
         self.parts = [replace(machine, fields=part, rules=()) for part in parts]
@@ -92,6 +91,7 @@ class Engine:
     def _place(self) -> None:
         """A group for each value of the place, and one for the rules that do not see it."""
         place = min(self.machine.fields, key=self._remembered)
+        self.place = place.name
         self.shift = self.packing.shift[place.name]
         self.mask = (1 << self.packing.width[place.name]) - 1
         numbered = list(enumerate(self.machine.rules))
@@ -141,7 +141,7 @@ class Engine:
                 if found:
                     yield packed, found
 
-    def deltas(self, indices: list[int], packed: int) -> tuple[Delta, ...]:
+    def deltas(self, indices: Sequence[int], packed: int) -> tuple[Delta, ...]:
         """What the rules of a group do to a state."""
         found: tuple[Delta, ...] = ()
         for index in indices:
@@ -162,6 +162,12 @@ class Engine:
         view = {f.name: f.values[self.packing.code(packed, f.name)] for f in part.fields}
         after = (part.view(state) for state in apply(part, view, rule))
         return tuple((packed & mask) ^ self.packing.some(fields) for fields in after)
+
+
+def asked_of(machine: Machine, rule: Rule) -> list[Field]:
+    """The fields that are looked at to see whether a rule may fire."""
+    fields = machine.by_name
+    return [fields[name] for name in {*rule.guards, *(n for g in rule.unless for n in g)}]
 
 
 def touched(rule: Rule) -> set[str]:

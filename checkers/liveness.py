@@ -45,13 +45,14 @@ def moves_of(engine: Engine, assumptions: Sequence[str]) -> Moves:
 
     def group(seen: int, which: Group) -> list[Move]:
         """What a group of rules does to a state: as a change, not as a state."""
-        mask, indices, _ = which
+        mask, indices, memo = which
         key = (seen & mask, id(which))
         found = known.get(key)
         if found is None:
-            found = known[key] = [
-                (delta, rules[i].name, bits[i]) for delta, i in engine.deltas(indices, seen) if left[i]
-            ]
+            deltas = memo.get(seen & mask)
+            if deltas is None:
+                deltas = memo[seen & mask] = engine.deltas(indices, seen)
+            found = known[key] = [(delta, rules[i].name, bits[i]) for delta, i in deltas if left[i]]
         return found
 
     def moves(state: int) -> list[Move]:

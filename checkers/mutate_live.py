@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..model.machine import Guard, Machine
-from .explore import Engine, explore
 from .liveness import Moves, forever, look, moves_of, resting
 from .mutate_rows import Rows
-from .mutate_search import Base, Difference, Seen, run_to, sources
+from .mutate_search import Base, Difference, Seen, run_to, way
 
 
 @dataclass(frozen=True)
@@ -34,23 +33,23 @@ class Liveness:
     def examine(self, mutant: Rows, difference: Difference, seen: Seen) -> Halted:
         """Whether a fair run of a mutant never comes to rest; `seen` is what a complete search of it has added."""
         machine = mutant.of(self.base.machine)
+        moves = moves_of(self.base.engine(mutant), self.assumptions)
         if self.order is None:
-            return self._whole(machine)
-        moves = moves_of(Engine(machine), self.assumptions)
+            return self._whole(mutant, moves)
         stuck = self._still(difference, seen, moves)
         stuck += self._round(machine, difference, seen, moves)
         if not stuck:
             return Halted("")
         for state in stuck:
-            run = run_to(self.base, machine, difference, seen.grown, state)
+            run = run_to(self.base, mutant, difference, seen.grown, state)
             if run is not None:
                 return Halted(f"after {len(run)} steps a fair run stays outside rest for ever", run)
-        return self._whole(machine)
+        return self._whole(mutant, moves)
 
     def _still(self, difference: Difference, seen: Seen, moves: Moves) -> list[int]:
         """Where moves were lost or added, and everybody may stand still."""
         changed = {**difference.lost, **difference.added}
-        states = [s for s in sources(self.base.space.parents, difference.mask, changed) if not self.resting(s)]
+        states = [s for s in self.base.sources(difference.mask, changed) if not self.resting(s)]
         return [s for s in (*states, *seen.grown) if not self.resting(s) and _stands(s, moves)]
 
     def _round(self, machine: Machine, difference: Difference, seen: Seen, moves: Moves) -> list[int]:
@@ -60,7 +59,7 @@ class Liveness:
             rule.name for rule, left in zip(machine.rules, forever(machine, self.assumptions), strict=True) if left
         }
         lowest, begins = len(order), [s for s in seen.grown if not self.resting(s)]
-        for state in sources(self.base.space.parents, difference.mask, difference.added):
+        for state in self.base.sources(difference.mask, difference.added):
             if state not in order:
                 continue
             for name, delta in difference.added[state & difference.mask]:
@@ -78,14 +77,15 @@ class Liveness:
                     todo.append(to)
         return [next(iter(each.states)) for each in look(between, moves, self.resting).stuck if len(each.states) > 1]
 
-    def _whole(self, machine: Machine) -> Halted:
-        space = explore(machine)
-        looked = look(space.parents, moves_of(space.engine, self.assumptions), self.resting)
+    def _whole(self, mutant: Rows, moves: Moves) -> Halted:
+        """A look at all that the mutant reaches, of which nothing breaks a property."""
+        space = self.base.whole(mutant).grown
+        looked = look(space, moves, self.resting)
         if not looked.stuck:
             return Halted("")
         stuck = set().union(*(each.states for each in looked.stuck))
-        state = next(state for state in space.parents if state in stuck)
-        run = tuple(rule for rule, _ in space.path(state)[1:])
+        state = next(state for state in space if state in stuck)
+        run = tuple(rule for rule, _ in way(space, self.base.machine.rules, state)[1:])
         return Halted(f"after {len(run)} steps a fair run stays outside rest for ever", run)
 
 

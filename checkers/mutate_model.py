@@ -19,7 +19,7 @@ from ..model.liveness import RESTS
 from ..model.machine import Machine
 from ..model.properties import PROPERTIES, Property
 from .evidence import Cell, MutantCells
-from .explore import Space, explore
+from .explore import Engine, Space, explore
 from .liveness_stage import LIVE
 from .machines import machine_of
 from .mutate_live import Liveness
@@ -46,6 +46,8 @@ NEEDS: Final = {"windows": "table", "lockstep": "replay", "liveness": "liveness"
 STEP: Final = "hardened"
 PAIRED: Final = (STEP, "contract-hardened")
 """The machines that refine each other's models."""
+Replay = Callable[[Machine, Engine], str]
+"""What the code was recorded to do, replayed in a machine, with its engine; "" where the machine follows."""
 Until = Literal["proof", "killed", "all"]
 """Whom a mutant meets beside proof and search: nobody; the others until one kills it; all."""
 
@@ -56,25 +58,25 @@ class Model:
 
     properties: Sequence[Property]
     invariant: Sequence[Clause]
-    replayed: Callable[[], Callable[[Machine], str]]
+    replayed: Callable[[], Replay]
 
 
-def _semantics(policy: str) -> Callable[[], Callable[[Machine], str]]:
-    def record() -> Callable[[Machine], str]:
+def _semantics(policy: str) -> Callable[[], Replay]:
+    def record() -> Replay:
         traces = traces_of_semantics(policy)
-        return lambda machine: replay_semantics(machine, policy, traces)
+        return lambda machine, engine: replay_semantics(machine, policy, traces)
 
     return record
 
 
-def _steps() -> Callable[[Machine], str]:
+def _steps() -> Replay:
     runs = tape_of_steps()
-    return lambda machine: replay_steps(machine, runs)
+    return lambda machine, engine: replay_steps(engine, runs)
 
 
-def _contracts() -> Callable[[Machine], str]:
+def _contracts() -> Replay:
     runs = tape_of_contracts()
-    return lambda machine: replay_contracts(machine, runs)
+    return lambda machine, engine: replay_contracts(engine, runs)
 
 
 SUBJECTS: Final = {
@@ -123,10 +125,10 @@ class Bench:
         return Table(self.base)
 
     @cached_property
-    def replay(self) -> Callable[[Machine], str]:
-        """What the code was recorded to do, replayed in a machine; "" where the machine follows."""
+    def replay(self) -> Replay:
+        """What the code was recorded to do. Raises AssertionError where the original does not follow it."""
         replay = self.model.replayed()
-        said = replay(self.machine)
+        said = replay(self.machine, self.base.space.engine)
         if said:
             raise AssertionError(f"the original does not follow its own code: {said}")
         return replay
@@ -163,7 +165,9 @@ class Bench:
 
     def _others(self, mutant: Rows, difference: Difference, seen: Seen) -> dict[str, Callable[[], str]]:
         """The checkers that need no violation of a property to say no."""
-        every: dict[str, Callable[[], str]] = {"lockstep": lambda: self.replay(mutant.of(self.machine))}
+        every: dict[str, Callable[[], str]] = {
+            "lockstep": lambda: self.replay(mutant.of(self.machine), self.base.engine(mutant))
+        }
         if seen.violation:  # a search that has ended early has not seen all that the others look at
             return every
         if self.policy == STEP:

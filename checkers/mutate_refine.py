@@ -1,46 +1,85 @@
-"""Mutants of step and contract against the other model: what one does to the step that both see, the other can do (C-PAIR)."""
+"""Mutants of step and contract against the other model: what one does to the step that both see, the other can do (C-PAIR).
 
-from collections.abc import Iterator, Mapping
+Of either only the transitions that a mutant adds are looked at: what it takes away no longer needs an answer, and all others are
+the original's, which refines (`refine.py`).
+"""
 
-from .explore import Engine, explore
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from ..model.machine import Rule
 from .mutate_rows import Rows
-from .mutate_search import Base, Difference, Seen, run_to, sources
-from .refine import interface, refine_contract
+from .mutate_search import Base, Difference, Seen, run_to
+from .refine import READ, View, illegal, interface, unasked
 from .refine import seen as view_of
 
-STEP = "hardened"
+STEP: Final = "hardened"
+ALLOWED: Final = interface()
+EVERYTHING: Final = -1
+"""The mask of all fields: what the contract's machine may do is told by its rows, too, and not by what they change alone."""
+CONTRACT: Final = ("step", "deed")
+"""The fields of the contract's machine that say what it sees of the step."""
 
 
 def refines(base: Base, mutant: Rows, difference: Difference, seen: Seen) -> str:
-    """The first kind of transition that the other model does not have; "" where each is one of its own, or none.
-
-    Of the step only what a mutant adds is looked at; the contract's machine is small, and looked at whole.
-    """
-    machine = mutant.of(base.machine)
-    if base.machine.name != STEP:
-        misfits = refine_contract(explore(machine)).misfits
-        return f"{misfits[0].rule}: {misfits[0].does}" if misfits else ""
-    allowed = interface()
-
-    def view(state: int) -> tuple[str, str]:
-        fields: Mapping[str, str] = machine.view(base.packing.unpack(state))
-        return view_of(fields)
-
-    known: dict[int, tuple[str, str]] = {}
-    for state, delta, rule in _added(base, Engine(machine), difference, seen):
-        before, after = (known[s] if s in known else known.setdefault(s, view(s)) for s in (state, state ^ delta))
-        if (
-            before != after
-            and (before, after) not in allowed
-            and run_to(base, machine, difference, seen.grown, state) is not None
-        ):
-            return f"{rule}: {before} becomes {after}"
+    """The first kind of transition that the other model does not have; "" where each is one of its own, or none."""
+    rules = base.engine(mutant).machine.rules
+    says, mask = (_step(base), base.packing.mask(READ)) if base.machine.name == STEP else (_contract(base), EVERYTHING)
+    known: dict[tuple[int, int, int], str] = {}
+    for state, delta, number in _added(base, mutant, difference, seen, mask):
+        asked = state & mask, delta & mask, number
+        said = known.get(asked)
+        if said is None:
+            said = known[asked] = says(rules[number], state, state ^ delta)
+        if said and run_to(base, mutant, difference, seen.grown, state) is not None:
+            return f"{rules[number].name}: {said}"
     return ""
 
 
-def _added(base: Base, engine: Engine, difference: Difference, seen: Seen) -> Iterator[tuple[int, int, str]]:
-    """Every transition that a mutant adds: from a state of the original, or from one that is new."""
-    for state in sources(base.space.parents, difference.mask, difference.added):
-        yield from ((state, delta, rule) for rule, delta in difference.added[state & difference.mask])
-    for state in seen.grown:
-        yield from ((state, delta, engine.machine.rules[index].name) for delta, index in engine.steps(state))
+def _step(base: Base) -> Callable[[Rule, int, int], str]:
+    mask = base.packing.mask(READ)
+    views: dict[int, View] = {}
+
+    def look(state: int) -> View:
+        found = views.get(state & mask)
+        if found is None:
+            found = views[state & mask] = view_of(base.machine.view(base.packing.unpack(state)))
+        return found
+
+    return lambda rule, before, after: (
+        _moved(look(before), look(after)) or unasked(rule, look(before), look(after)) or ""
+    )
+
+
+def _contract(base: Base) -> Callable[[Rule, int, int], str]:
+    def says(rule: Rule, before: int, after: int) -> str:
+        one, other = (base.machine.view(base.packing.unpack(state)) for state in (before, after))
+        return illegal(rule, one, other) or _moved(_seen(one), _seen(other))
+
+    return says
+
+
+def _seen(view: Mapping[str, str]) -> View:
+    step, deed = (view[name] for name in CONTRACT)
+    return step, deed
+
+
+def _moved(before: View, after: View) -> str:
+    return "" if before == after or (before, after) in ALLOWED else f"{before} becomes {after}"
+
+
+def _added(base: Base, mutant: Rows, difference: Difference, seen: Seen, mask: int) -> Iterator[tuple[int, int, int]]:
+    """Every transition that a mutant adds, from a state of the original, or from one that is new.
+
+    mask: the fields of which one has to change for a transition to matter.
+    """
+    numbers = {rule.name: n for n, rule in enumerate(base.machine.rules)}
+    every = mask == EVERYTHING
+    added = {
+        seen: [(numbers[rule], delta) for rule, delta in steps if every or delta & mask]
+        for seen, steps in difference.added.items()
+    }
+    for state in base.sources(difference.mask, {seen: steps for seen, steps in added.items() if steps}):
+        yield from ((state, delta, number) for number, delta in added[state & difference.mask])
+    for state, deltas in base.engine(mutant).every(seen.grown):
+        yield from ((state, delta, number) for delta, number in deltas if every or delta & mask)

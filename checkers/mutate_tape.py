@@ -16,6 +16,7 @@ from .contract_follow import ContractFollower, ContractModel
 from .crash_run import Trace
 from .crash_snapshot import Breadth, sweep_case
 from .evidence import Verdict
+from .explore import Engine
 from .machines import machine_of
 from .semantics_cases import SEMANTICS_CASES
 from .semantics_monitor import SemanticsMonitor
@@ -30,7 +31,18 @@ CASES_OF: Final = {
     "recorded-hardened": ("model", "inputs"),
 }
 """Of each model beyond the step: the cases whose traces are replayed."""
-MOVES: Final = ("perform", "elsewhere", "person", "outside", "world", "time_passes", "crash", "undoing", "rest", "observe")
+MOVES: Final = (
+    "perform",
+    "elsewhere",
+    "person",
+    "outside",
+    "world",
+    "time_passes",
+    "crash",
+    "undoing",
+    "rest",
+    "observe",
+)
 
 STOOD: Final = ("verified", "asked", "undoes", "among_others")
 """What a follower of a step knows of it beside its moves (`conform_follow.Follower`)."""
@@ -86,9 +98,9 @@ def _distinct(runs: list[Run]) -> list[Run]:
     return sorted({repr((run.given[0], run.moves)): run for run in runs}.values(), key=lambda run: len(run.moves))
 
 
-def replay_steps(machine: Machine, runs: Sequence[Run]) -> Said:
-    """The first run of the code that the machine cannot follow."""
-    model = Model(machine)
+def replay_steps(engine: Engine, runs: Sequence[Run]) -> Said:
+    """The first run of the code that an engine's machine cannot follow."""
+    model = Model(engine.machine, engine)
     for run in runs:
         follower = Follower(model, *run.given)
         for name, arguments, named, stood in run.moves:
@@ -129,9 +141,9 @@ def tape_of_contracts() -> list[Run]:
     return _distinct(list(runs.values()))
 
 
-def replay_contracts(machine: Machine, runs: Sequence[Run]) -> Said:
-    """The first contract of the code that the machine cannot follow."""
-    model = ContractModel(machine)
+def replay_contracts(engine: Engine, runs: Sequence[Run]) -> Said:
+    """The first contract of the code that an engine's machine cannot follow."""
+    model = ContractModel(engine.machine, engine)
     for run in runs:
         follower = ContractFollower(model, *run.given)
         for _, arguments, _, _ in run.moves:

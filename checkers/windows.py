@@ -85,21 +85,21 @@ def _struck(space: Space) -> dict[str, list[int]]:
 def _derive(space: Space, window: Window, states: list[int], ends: "_Ends") -> Derived:
     durable = space.packing.mask(f.name for f in space.machine.fields if f.scope is Scope.DURABLE)
     unlike = {state & durable: state for state in states}.values()
-    recoveries = {
-        r for state in unlike for r in recovery(space.machine, space.machine.view(space.packing.unpack(state)))
-    }
+    rules = decisions(space.machine)
+    recoveries = {r for state in unlike for r in recovery(rules, space.machine.view(space.packing.unpack(state)))}
     return Derived(window, len(states), frozenset(recoveries), space.values(states, "effects"), ends.of(states))
 
 
-def recovery(machine: Machine, view: Mapping[str, str]) -> Iterable[str]:
-    """The rules of T-RECOVER that fire once a worker has claimed the job and read the stores."""
+def recovery(rules: Iterable[Rule], view: Mapping[str, str]) -> Iterable[str]:
+    """Those of the rules of T-RECOVER that fire once a worker has claimed the job and read the stores."""
     if view["job"] != "open":
         return []
     read = {**view, "at": "recover", "told": view["cancel"]}
-    return [r.name for r in _decisions(machine) if enabled(read, r)]
+    return [r.name for r in rules if enabled(read, r)]
 
 
-def _decisions(machine: Machine) -> list[Rule]:
+def decisions(machine: Machine) -> list[Rule]:
+    """The rules of T-RECOVER: what a worker decides once it has read the stores."""
     return [r for r in machine.rules if r.sees.get("at") == frozenset({"recover"}) and r.source.startswith("T-RECOVER")]
 
 

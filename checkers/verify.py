@@ -13,8 +13,10 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import SimpleQueue
@@ -40,6 +42,7 @@ from .evidence import (
     WindowResult,
 )
 from .explore import Space
+from .verify_elsewhere import Elsewhere
 
 if TYPE_CHECKING:
     from .prove import Proof
@@ -120,6 +123,8 @@ class Stage:
     checker: Literal["prove", "reprove", "explore", "windows", "crash", "monitor", "walk", "replay", "enumerate"]
     beside: bool = False
     """Whether it runs beside the stages before it, from the run's beginning: its work is done by processes of its own."""
+    elsewhere: bool = False
+    """Whether it runs beside them though its work is this interpreter's: another one does it, without this one's searches."""
 
 
 class _InterruptedError(Exception):
@@ -127,7 +132,7 @@ class _InterruptedError(Exception):
 
 
 class _Beside:
-    """Runs some stages, one after the other, in a thread; each result is waited for when its turn comes.
+    """Runs some stages, one after the other, in a thread, or from it elsewhere; each result is waited for when its turn comes.
 
     Leaving ends the thread: a stage is told so where it next tells how far it is, and cleans up after itself.
     """
@@ -156,12 +161,14 @@ class _Beside:
         return result
 
     def _work(self) -> None:
-        for stage in self._stages:
-            try:
-                self._results[stage.name].put(self._run(stage, self._context))
-            except BaseException as error:
-                self._results[stage.name].put(error)
-                return
+        with closing(Elsewhere()) as elsewhere:
+            for stage in self._stages:
+                there = replace(stage, run=partial(elsewhere.run, stage.run)) if stage.elsewhere else stage
+                try:
+                    self._results[stage.name].put(self._run(there, self._context))
+                except BaseException as error:
+                    self._results[stage.name].put(error)
+                    return
 
     def _tell(self, words: str) -> None:
         if self._over.is_set():
@@ -201,10 +208,11 @@ def verify(
                 file.write_text(result.model_dump_json(), encoding="utf-8")
         return result, time.monotonic() - begin
 
-    with _Beside([stage for stage in stages if stage.beside], context, timed) as beside:
+    others = {stage.name for stage in stages if stage.beside or stage.elsewhere}
+    with _Beside([stage for stage in stages if stage.name in others], context, timed) as beside:
         for stage in stages:
             context.tell(stage.title)
-            result, seconds = beside.result(stage) if stage.beside else timed(stage, context)
+            result, seconds = beside.result(stage) if stage.name in others else timed(stage, context)
             found.append(result)
             yield stage, result, seconds
     info = RunInfo(

@@ -1,7 +1,9 @@
 """The main job's frame: no stage fails in silence, an interrupted run goes on, verdicts are compared with the register."""
 
+import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from crashwindow.checkers.windows import class_of
 from crashwindow.model.claims import CLAIMS
 from crashwindow.model.step import build
 from crashwindow.scenarios.policies import POLICIES
+from crashwindow.tests import elsewhere_stages
 
 
 def context(directory: Path) -> Context:
@@ -196,6 +199,61 @@ def test_a_stage_beside_the_others_fails_loudly(tmp_path: Path) -> None:
     evidence = evidence_of(tmp_path, *stages)
     assert evidence.claims[0].best is Verdict.ERROR
     assert not evidence.passed
+
+
+def test_a_stage_elsewhere_says_what_it_would_have_said_here(tmp_path: Path) -> None:
+    """One other process does all such stages; it tells how far it is, its failure is an ERROR, and what it found is kept."""
+    told: list[str] = []
+    stages = (
+        passing(),
+        Stage("first", "first", elsewhere_stages.found, ("P1",), "crash", elsewhere=True),
+        Stage("broken", "broken", elsewhere_stages.broken, ("P2",), "crash", elsewhere=True),
+        Stage("again", "again", elsewhere_stages.found, ("P1",), "crash", elsewhere=True),
+    )
+    listening = Context("quick", 7, tmp_path, told.append)
+    *_, evidence = verify(listening, stages, "crashwindow verify")
+    assert isinstance(evidence, RunEvidence)
+    items = {claim.claim: claim.items[1:] for claim in evidence.claims}
+    first, again = (item.statement.split() for item in items["P1"])
+    assert first == again != ["7", str(os.getpid())]
+    assert first[0] == "7"
+    assert [item.verdict for item in items["P2"]] == [Verdict.ERROR]
+    assert "out of order" in items["P2"][0].statement
+    assert "half of it" in told
+    assert {file.name.partition(".")[0] for file in (tmp_path / "stages").iterdir()} == {"all", "first", "again"}
+
+
+def test_a_process_that_dies_is_an_error(tmp_path: Path) -> None:
+    """A stage whose process ends without a word is an ERROR beside its claims, and so is what would have come after it."""
+    stages = [
+        Stage(run.__name__, "dies", run, ("P1",), "crash", elsewhere=True)
+        for run in (elsewhere_stages.dies, elsewhere_stages.found)
+    ]
+    evidence = evidence_of(tmp_path, passing(), *stages)
+    assert [item.verdict for item in evidence.claims[0].items[1:]] == [Verdict.ERROR] * 2
+
+
+def test_an_interrupt_ends_the_process_elsewhere(tmp_path: Path) -> None:
+    """A run that is broken off waits for no stage: the process is ended, though it says nothing."""
+
+    def interrupted(_: Context) -> Found:
+        wait_until((tmp_path / "process").exists)
+        raise KeyboardInterrupt
+
+    stages = (
+        Stage("all", "all", interrupted, (), "explore"),
+        Stage("endless", "endless", elsewhere_stages.endless, ("P1",), "crash", elsewhere=True),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        evidence_of(tmp_path, *stages)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "process").read_text(encoding="utf-8")), 0)
+
+
+def wait_until(there: Callable[[], bool]) -> None:
+    """Look again and again."""
+    while not there():
+        time.sleep(0.01)
 
 
 def test_an_interrupt_ends_the_stage_beside(tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""Stages in a process of their own: what they compute would keep this interpreter from everything else.
+
+One process does all of them, one after the other, so that what they import is loaded once. It is told which function to call
+and for which run, says how far it is, and ends with what was found, or why nothing was. It is given no searches and no proofs
+of this process: what it says is what the stage would have said here.
+"""
+
+import multiprocessing
+import signal
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .verify import Context, Found, Profile
+
+    Run = Callable[[Context], Found]
+
+LISTENING_SECONDS = 0.2
+"""How long it may take until somebody who is told nothing new hears that the run is over."""
+
+
+class Failure(NamedTuple):
+    """What a stage raised over there, as its traceback."""
+
+    words: str
+
+
+class Elsewhere:
+    """The process, started with the first stage. Raises whatever telling raises; `close` then ends it."""
+
+    def __init__(self) -> None:
+        self._process: SpawnProcess | None = None
+        self._connection: Connection | None = None
+
+    def run(self, run: "Run", context: "Context") -> "Found":
+        """What a stage finds. The function has to be one that can be imported. Raises RuntimeError where the stage raises."""
+        connection = self._connected()
+        connection.send((run, context.profile, context.seed, context.directory))
+        told = ""
+        while True:
+            if not connection.poll(LISTENING_SECONDS):
+                context.tell(told)
+                continue
+            try:
+                said: str | Failure | Found = connection.recv()
+            except EOFError:
+                raise RuntimeError("the process of the stage ended without a result") from None
+            if isinstance(said, Failure):
+                raise RuntimeError(said.words)
+            if not isinstance(said, str):
+                return said
+            told = said
+            context.tell(told)
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            fresh = multiprocessing.get_context("spawn")
+            self._connection, theirs = fresh.Pipe()
+            self._process = fresh.Process(target=serve, args=(theirs,), daemon=True)
+            self._process.start()
+            theirs.close()
+        return self._connection
+
+    def close(self) -> None:
+        """End the process at once, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+
+
+def serve(connection: Connection) -> None:
+    """Answer until nobody asks any more. An interrupt from the keyboard is for the parent, which ends this process."""
+    from .verify import Context
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            request: tuple[Run, Profile, int, Path] = connection.recv()
+        except EOFError:
+            return
+        run, profile, seed, directory = request
+        try:
+            connection.send(run(Context(profile, seed, directory, connection.send)))
+        except Exception:
+            connection.send(Failure(traceback.format_exc()))

@@ -17,13 +17,41 @@ from .explore import explore
 
 
 def conform(args: argparse.Namespace) -> int:
-    """The step's core, and the contract engine; or a case of either."""
+    """The step's core, and the contract engine; or a case of either. CommandError for options that contradict each other."""
+    _check(args)
     if args.case in CONTRACT_CASES:
         return conform_contracts(args)
     code = conform_steps(args)
     if args.case is None and args.workers is None and not args.json and vars(args).get("over", "memory") == "memory":
         code = max(code, conform_contracts(args))
     return code
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse an option that another one would leave without effect."""
+    sqlite = vars(args).get("over", "memory") == "sqlite"
+    contradictions = (
+        ("--workers", args.workers is not None, "--case", args.case is not None, "a case has its number of workers"),
+        (
+            "--workers",
+            args.workers is not None,
+            "--over sqlite",
+            sqlite,
+            "over SQLite it is one case: name it by --case",
+        ),
+        ("--schedule", args.schedule is not None, "--over sqlite", sqlite, "a schedule is followed over memory"),
+        ("--schedule", args.schedule is not None, "--json", args.json, "a schedule is told word by word"),
+        (
+            "--json",
+            args.json,
+            "--over sqlite",
+            sqlite and args.case not in CONTRACT_CASES,
+            "what is said of it is one line",
+        ),
+    )
+    for first, given, second, with_it, why in contradictions:
+        if given and with_it:
+            raise CommandError(f"{first} and {second} contradict each other: {why}")
 
 
 def conform_steps(args: argparse.Namespace) -> int:

@@ -345,9 +345,14 @@ class Step:
         return "park"
 
     def park(self, reason: str | None = None) -> Generator[Command, Any, End]:
-        """Q1: nobody but a person can decide."""
+        """Q1: nobody but a person can decide; where nothing is in doubt any more, a cancel ends the job instead.
+
+        What is settled of later steps can end the last doubt, and can overtake a cancel: it is heard after that.
+        """
         reason = reason or IN_FLIGHT
         yield from self.settle_later()
+        if not self.past.in_doubt and (yield from self.run.heard()):
+            return (yield from self.run.cancel(self.node.id))
         yield from self.append("park", "job_parked", reason=reason, quiet_seconds=self.quiet_seconds)
         return End(self.job_id, "parked", f"step {self.node.id!r}: {reason}")
 

@@ -231,6 +231,36 @@ def test_a_job_whose_compensation_failed_may_be_given_up(tmp_path: Path) -> None
     assert len(bank.undone) == 1
 
 
+@pytest.mark.parametrize("heard", ["at once", "behind the last doubt"])
+def test_a_cancel_ends_a_job_whose_last_doubt_is_settled_as_it_parks(tmp_path: Path, heard: str) -> None:
+    """A step behind the one whose undoing failed was left in doubt by a crash: what is settled of it may overtake the cancel."""
+    bank = Bank(tmp_path, node("later"))
+    stage = bank.stage
+
+    def life(step: str, boundary: str, act: Any) -> End:
+        def performing(command: Any, ports: Ports) -> Any:
+            if command.boundary == boundary and command.events[0].step == step:
+                act()
+            return command.perform(ports)
+
+        return drive.run(Worker("worker", stage.tools), Ports(stage.store, stage.sleep), JOB, performing)
+
+    def die() -> None:
+        raise Died
+
+    with pytest.raises(Died):
+        life("later", "append_finished", die)
+    bank.script = [NoEffectError("closed today")]
+    bank.compensate()
+    if heard == "at once":
+        bank.ann.cancel(JOB, "no")
+    end = life("later", "catch_up_finished", lambda: bank.ann.cancel(JOB, "no"))
+    assert end.status == "cancelled"
+    assert stage.events("job_parked") == []
+    assert [e.step for e in stage.events("command_committed")] == ["pay", "later"]
+    assert bank.undone == []
+
+
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_compensation_parks_until_somebody_knows(tmp_path: Path, happened: bool) -> None:
     """No second call before that: "it happened" ends it, "it did not" allows one more."""

@@ -78,18 +78,25 @@ class Product:
     """The product of a floor's graph with the sets of a machine. letters: of the machine's workers.
 
     sampled: of the pairs that look alike to the model and to the driver only the first is gone on with: such a search finds
-    what the model has that the code takes, and is not exhaustive.
+    what the model has that the code takes, and is not exhaustive. reader: what words mean, to the machine of the sets.
     """
 
-    def __init__(self, floor: Floor, sets: Sets, letters: tuple[str, ...] = ("",), sampled: bool = False) -> None:
+    def __init__(
+        self,
+        floor: Floor,
+        sets: Sets,
+        letters: tuple[str, ...] = ("",),
+        sampled: bool = False,
+        reader: type[Reader] = Reader,
+    ) -> None:
         self.floor, self.sets, self.sampled = floor, sets, sampled
-        self.reader = Reader(floor, letters)
+        self.reader = reader(floor, letters)
         self._states: dict[State, list[tuple[str, State]]] = {}
         self._moves: dict[tuple[State, Letters], list[tuple[str, State, Seen, int]]] = {}
         self._durable: dict[tuple[int, int, int, bool], int] = {}
         self._worlds: dict[tuple[object, ...], int] = {}
         self._alike: set[tuple[object, ...]] = set()
-        self.first = Node(floor.first, (), sets.start(declared(floor.case)))
+        self.first = Node(floor.first, (), sets.start(self.reader.declared))
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
         self._behind = 0
         if isinstance(floor.case, WideCase) and floor.case.lead:
@@ -153,7 +160,7 @@ class Product:
         stores = (*state.stores[:3], bool(self.floor.worlds[state.world].effects))
         if stores not in self._durable:
             try:
-                self._durable[stores] = self.sets.code(self.reader.records.durable(state))
+                self._durable[stores] = self.sets.code(self.reader.durable(state))
             except NotAJobError:
                 self._durable[stores] = -1
         durable = self._durable[stores]
@@ -204,7 +211,7 @@ class Product:
             at = before[0]
             schedule.append(before[1])
         try:
-            real = {**self.reader.records.durable(state), **self.reader.world(state, seen.letters)}
+            real = {**self.reader.durable(state), **self.reader.world(state, seen.letters)}
         except NotAJobError as error:
             difference = str(error)
         else:
@@ -227,8 +234,3 @@ class Product:
                 return
             yield word, " then ".join(seen.reading.ops)
             node = Node(state, seen.letters, number)
-
-
-def declared(case: Case) -> dict[str, str]:
-    """A case's tool as the model's configuration fields."""
-    return {"idempotent": "yes" if case.idempotent else "no", "on_unknown": case.on_unknown, "look": case.look}

@@ -103,6 +103,8 @@ ALONE: Final = {
 """One worker at a time, each contract of a tool, to their end."""
 BRIEF: Final = Bounds(workers=1, claims=2, expiries=1, cancels=1)
 """Two lives, in which a client may cancel."""
+GATED: Final = Bounds(workers=1, claims=3, expiries=1, cancels=1)
+"""The same with a life more, since who waits lets go."""
 CRASH_ALONE: Final = Bounds(workers=1, claims=9, expiries=8)
 CRASHES: Final = Bounds(workers=1, claims=9, expiries=8, faults=1)
 """Many lives, and nobody who cancels."""
@@ -219,3 +221,11 @@ WIDE: Final = {
     )
 }  # fmt: skip
 """One worker at a time, with what stands beside a step's own execution. Sampled: so that what the model has is met."""
+GATES: Final = {
+    case.name: case
+    for case in (
+        WideCase("gate-approval", GATED, "fail", other="approve", sure=True),
+        WideCase("gate-signal", GATED, "fail", other="wait", sure=True),
+    )
+}
+"""A node that waits before the step, beside the machine of a gate. Sampled, too; the step never parks: no gate would see that."""

@@ -61,6 +61,11 @@ class Desk:
             self._contents.append(content)
         self._put(number)
 
+    def stands(self, number: int) -> str:
+        """The status of the job's request in a content; "" where there is none."""
+        request = self._contents[number].contracts.get(request_id(JOB, OTHER))
+        return "" if request is None else request.status.value
+
     def said(self, word: Word, store: Store) -> bool:
         """A person says something; whether anything came of it. What is to be announced is not announced yet."""
         name, ports = request_id(JOB, OTHER), ContractPorts(store, lambda _: None, cast("ContractStore", self))

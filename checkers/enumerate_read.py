@@ -79,6 +79,16 @@ class Reader:
         self._readings: dict[tuple[object, ...], Reading] = {}
         self.nobody = NOBODY if self.named else ""
 
+    @property
+    def declared(self) -> dict[str, str]:
+        """The case's tool as the model's configuration fields."""
+        case = self.floor.case
+        return {"idempotent": "yes" if case.idempotent else "no", "on_unknown": case.on_unknown, "look": case.look}
+
+    def durable(self, state: State) -> dict[str, str]:
+        """What the stores hold, in the model's fields. Raises NotAJobError for records that no state of the model stands for."""
+        return self.records.durable(state)
+
     def read(self, state: State, names: Letters, word: str, after: State) -> Seen:
         """What a word can have been in the model."""
         unverified = self.records.unverified(after)

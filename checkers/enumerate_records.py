@@ -47,12 +47,13 @@ class Records:
         key = (state.stores[0], state.stores[2])
         if key not in self._unverified:
             mine = [r for r in self._effects(state).records if r.idempotency_key == OWN_KEY]
-            told = (e for e in self._events(state) if e.step == STEP)
+            told = (e for e in self.events(state) if e.step == STEP)
             changed = any(e.type == "state_changed" or e.data.get("state_changes") for e in told)
             self._unverified[key] = not changed and not any(r.state_changes for r in mine)
         return self._unverified[key]
 
-    def _events(self, state: State) -> tuple[StoredEvent, ...]:
+    def events(self, state: State) -> tuple[StoredEvent, ...]:
+        """The event stream."""
         number = state.stores[0]
         if number not in self._streams:
             stream = self._floor.shelf.contents["stream"][number]
@@ -74,7 +75,7 @@ class Records:
         assert isinstance(ledger, Ledger)
         return StoredJob(
             JOB,
-            self._events(state),
+            self.events(state),
             tuple(
                 LedgerRow(r.step_id, r.status, r.result, r.idempotency_key)
                 for r in ledger.records

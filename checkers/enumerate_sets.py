@@ -29,7 +29,7 @@ class Reading(NamedTuple):
 
     ops: `do:B`, `lost:B` (a boundary, its answer lost), `name:N` (rules by the beginning of their names), `emits:E` (elsewhere),
     `crash`, `gone` (a request may be lost), `time` (it may pass), each of the
-    reading's worker, or of another: `OP@WHO`. end: `next:B`, `at:P`, `any`.
+    reading's worker, or of another: `OP@WHO`. end: `next:B`, `at:P`, `any`; `past`: wherever its decisions may have brought it.
     who: whose rules, where workers have names. unverified: nobody looks at the step's record before it is used.
     """
 
@@ -207,7 +207,7 @@ class Sets:
     def _ends(self, state: int, reading: Reading) -> bool:
         """Whether the worker is where the code is."""
         kind, _, what = reading.end.partition(":")
-        if kind == "any":
+        if kind in ("any", "past"):
             return True
         if kind == "at":
             name = f"{reading.who}.at" if reading.who else "at"

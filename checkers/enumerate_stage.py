@@ -6,9 +6,10 @@ from typing import Final
 
 from ..model.policy import HARDENED
 from .enumerate import Enumeration, Product
-from .enumerate_case import ALONE, WIDE, WideCase
+from .enumerate_case import ALONE, GATES, WIDE, WideCase
 from .enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from .enumerate_floor import WideFloor
+from .enumerate_gate import GateReader, gate_sets
 from .enumerate_sets import Sets
 from .enumerate_sqlite import compared
 from .evidence import Item, MutantResult, Verdict
@@ -67,6 +68,8 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "before-llm": (1208, 2259, 1479),
     "after-llm": (1531, 2698, 1840),
     "approved": (1860, 3776, 2311),
+    "gate-approval": (908, 2184, 997),
+    "gate-signal": (438, 1066, 456),
     "owed": (488, 1836, 490),
     "owed-fails": (279, 1024, 281),
     "outlived": (1729, 5635, 1881),
@@ -96,12 +99,14 @@ QUICK_KILLS: Final = ("events-unfenced", "ledger-unfenced")
 
 def every() -> dict[str, Case]:
     """Every case, by name."""
-    return {**ALONE, **WIDE, **{name: CASES[name] for name in SEVERAL}}
+    return {**ALONE, **WIDE, **GATES, **{name: CASES[name] for name in SEVERAL}}
 
 
 def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED) -> Product:
     """The product of a case with its machine's sets; they may be shared between cases of as many workers."""
     case = every()[name]
+    if isinstance(case, WideCase) and name in GATES:
+        return Product(WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=True, reader=GateReader)
     if isinstance(case, WideCase):
         return Product(WideFloor(case, mutant), step_sets() if sets is None else sets, sampled=name in WIDE)
     letters = LETTERS[: SEVERAL[name]]
@@ -111,6 +116,9 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED) -> Pr
 def enumerated(names: Iterable[str], kept: dict[int, Sets]) -> Iterator[Enumeration]:
     """Cases, one after the other; kept: the sets of so many workers, which grow."""
     for name in names:
+        if name in GATES:
+            yield product(name).run()
+            continue
         workers = SEVERAL.get(name, 1)
         if workers not in kept:
             kept[workers] = fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
@@ -151,12 +159,12 @@ def refined(runs: list[Enumeration]) -> Item:
     if strayed or not runs:
         said = f"what was enumerated is not what is pinned: the counts of {', '.join(strayed) or 'nothing'} differ"
         return _item(Verdict.ERROR, said, figures)
-    whole = [run.case.name for run in runs if run.case.name not in WIDE]
+    whole = [run.case.name for run in runs if run.case.name not in {**WIDE, **GATES}]
     said = (
         f"each of {figures['transitions']} steps of the shipped driver, protocol core and memory store is a step of the model,"
         f" with the same records, effects and requests after it: all orders within the bounds of {', '.join(whole)}"
     )
-    if sampled := [run.case.name for run in runs if run.case.name in WIDE]:
+    if sampled := [run.case.name for run in runs if run.case.name in {**WIDE, **GATES}]:
         said += f"; and samples of {', '.join(sampled)}"
     return _item(Verdict.EXHAUSTED, said, figures)
 

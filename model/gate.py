@@ -124,10 +124,11 @@ def _gate(on: frozenset[str]) -> Iterator[Rule]:
 def _ask(on: frozenset[str]) -> Iterator[Rule]:
     """The contract is created, the job begins to wait; or its answer becomes an event of the job.
 
-    One contract is asked for a node; an approval that does not fit the action, since that was changed meanwhile, ends the job.
+    Who has asked looks again: the answer may be there by then. One contract is asked for a node; an approval that does not fit
+    the action, since that was changed meanwhile, ends the job.
     """
     for d in ACTIONS:
-        yield row(f"ask for approval, {d}", Actor.WORKER, f"at:ask loaded:{d}", f"asked:{d} decision:none at:append_waiting",
+        yield row(f"ask for approval, {d}", Actor.WORKER, f"at:ask loaded:{d}", f"asked:{d} decision:none at:gate",
                   boundary="open_approval", source="G-BIND")  # fmt: skip
     ready = "cancel:no" if "G-CANCEL" in on else ""
     waits = f"job:waiting waited:yes signal:none woken:no {LEAVE}"

@@ -1,0 +1,68 @@
+"""What stands beside a step's own execution, enumerated: pauses, inputs, a gate read as its own machine; and each has teeth."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from crashwindow.checkers.enumerate import Product
+from crashwindow.checkers.enumerate_case import GATES, WIDE
+from crashwindow.checkers.enumerate_cover import step_sets
+from crashwindow.checkers.enumerate_floor import WideFloor
+from crashwindow.checkers.enumerate_gate import GateReader, gate_sets
+from crashwindow.checkers.enumerate_stage import COUNTS, product
+from crashwindow.model.gate import build_gate
+from crashwindow.model.machine import Machine
+from crashwindow.model.policy import HARDENED
+from crashwindow.model.step import build
+from crashwindow.runtime import gate
+
+
+def beside_gate(name: str, machine: Machine) -> Product:
+    """A case with a node that waits, beside some machine of a gate."""
+    return Product(WideFloor(GATES[name]), gate_sets(machine), sampled=True, reader=GateReader)
+
+
+def without(machine: Machine, name: str) -> Machine:
+    """A machine without some rows."""
+    rules = tuple(rule for rule in machine.rules if not rule.name.startswith(name))
+    assert len(rules) < len(machine.rules)
+    return replace(machine, rules=rules)
+
+
+@pytest.mark.parametrize("name", ["rests", "inputs-lost", "gate-approval"])
+def test_each_step_is_the_models(name: str) -> None:
+    """A pause that lets go of the job, inputs that a store's faults strike, a gate: nothing parts, and the numbers are pinned."""
+    run = product(name).run()
+    assert not run.parted
+    assert run.counts == COUNTS[name]
+
+
+def test_who_has_asked_looks_again() -> None:
+    """Where the gate's machine had it wait at once, the code parted: it finds an answer that was given meanwhile."""
+    machine = build_gate()
+    rules = tuple(
+        replace(rule, writes={**rule.writes, "at": "append_waiting"}) if rule.name.startswith("ask for") else rule
+        for rule in machine.rules
+    )
+    run = beside_gate("gate-approval", replace(machine, rules=rules)).run()
+    assert "person:" in run.parted[0].schedule[-2]
+    assert run.parted[0].schedule[-1] == "worker-1:load_request"
+
+
+def test_a_signal_that_is_taken_for_an_approval_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gate that lets a step begin whatever was said is not the model's: a refusal opens it."""
+    shown: Mapping[str, str] = {"decision": "approved"}
+    conclude = gate.Gate.conclude
+    monkeypatch.setattr(gate.Gate, "conclude", lambda self, answer: conclude(self, {**answer, **shown}))
+    assert product("gate-approval").run().parted
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [("approved", "elsewhere: waits, before"), ("before-llm", "elsewhere: fails, before"), ("strays", "no reply")],
+)
+def test_without_its_row_a_step_is_found(name: str, row: str) -> None:
+    """A request for approval that lets go of the job, a model that gives up, a tool that strays: each is looked for and seen."""
+    machine = without(build(HARDENED), row)
+    assert Product(WideFloor(WIDE[name]), step_sets(machine), sampled=True).run().parted

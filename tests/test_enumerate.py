@@ -9,7 +9,7 @@ import pytest
 from crashwindow.__main__ import main
 from crashwindow.checkers import cli_enumerate
 from crashwindow.checkers.enumerate import Enumeration, Product
-from crashwindow.checkers.enumerate_case import WideCase
+from crashwindow.checkers.enumerate_case import WideCase, said
 from crashwindow.checkers.enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_sets import Sets
@@ -110,6 +110,20 @@ def test_what_once_parted_is_a_row(row: str) -> None:
     assert len(fewer.rules) < len(machine.rules)
     (first, *_) = Product(WideFloor(case), step_sets(fewer), sampled=True).run().parted
     assert first.schedule[-1].rpartition(":")[2] in ("undo", "requeue", "append_failed")
+
+
+def test_a_step_is_executed_and_undone_in_one_turn() -> None:
+    """A request to undo it outlives a person's word that it did not happen; a model without that edge parts from the code."""
+    undone = said(3, "answer put_effect append_finished append_committed commit acquire append_compensation_started"
+                     " compensate:done put_effect append_compensated append_committed commit append_node_finished")  # fmt: skip
+    words = ["world:serve:3.2", *undone.split(";")]
+    *_, last = product("outlived").follow(words)
+    assert last == (words[-1], "do:append_node_finished")
+    machine, fresh = build(HARDENED), guard(memory="first", fresh="yes")
+    rows = (replace(r, unless=(*r.unless, fresh)) if r.name == "compensate" else r for r in machine.rules)
+    *_, last = product("outlived", step_sets(replace(machine, rules=tuple(rows)))).follow(words)
+    assert last[0] == words[-1]
+    assert "the model cannot" in last[1]
 
 
 def test_fewer_steps_than_pinned_are_an_error() -> None:

@@ -7,6 +7,8 @@ import pytest
 from crashwindow.__main__ import main
 from crashwindow.model.claims import CLAIMS
 
+from .sampled import sampled
+
 PLAN = "version: 1\nnodes:\n  - {id: one, tool: file.append, args: {path: out.txt, text: hello}}\n"
 
 
@@ -19,7 +21,7 @@ def test_claims_lists_the_register(capsys: pytest.CaptureFixture[str]) -> None:
     assert "S1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("claim", ["P1", "P11", "S4-5.2", "T-AMBIGUOUS"])
+@pytest.mark.parametrize("claim", sampled(["S4-5.2", "P11", "P1", "T-AMBIGUOUS"], 2))
 def test_a_witness_can_be_asked_for(claim: str, capsys: pytest.CaptureFixture[str]) -> None:
     """By claim id, a run is printed that reaches what the claim speaks of."""
     assert main(["witness", claim]) == 0

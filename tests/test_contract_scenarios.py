@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
+from crashwindow.checkers import contract_crash_stage
 from crashwindow.checkers.contract_cases import CONTRACT_CASES
 from crashwindow.checkers.contract_crash_stage import SHOWN, contract_scenarios
 from crashwindow.checkers.contract_mail import MAIL_CASES, MAIL_SERVER, PORT
@@ -56,6 +57,7 @@ def test_every_demanded_scenario_ships_and_every_case_is_tried() -> None:
     assert cases == CONTRACT_CASES.keys() | MAIL_CASES.keys()
 
 
+@pytest.mark.deep
 def test_all_come_out_as_the_file_says(tmp_path: Path) -> None:
     """Each scenario ends as expected, and those of S3's sentences are evidence for them."""
     found = contract_scenarios(Context("quick", 1, tmp_path, lambda line: None))
@@ -63,6 +65,17 @@ def test_all_come_out_as_the_file_says(tmp_path: Path) -> None:
     assert not [result.detail for result in found.scenarios if not result.passed]
     assert {item.verdict for items in found.items.values() for item in items} == {Verdict.TESTED}
     assert {*found.items, "S3-TRACE"} == set(SHOWN)
+
+
+def test_the_stage_says_how_each_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two: one as its file says, one that says otherwise; both are told, and the one that fails is no evidence."""
+    example = BY_NAME["worked-example"]
+    data = BY_NAME["denied"].model_dump()
+    wrong = Scenario.model_validate({**data, "run": {**data["run"], "outcome": "completed/1"}})
+    monkeypatch.setattr(contract_crash_stage, "shipped", lambda: [example, wrong])
+    found = contract_scenarios(Context("quick", 1, tmp_path, lambda line: None))
+    assert [result.passed for result in found.scenarios] == [True, False]
+    assert {item.verdict for item in found.items["S3-EXAMPLE"]} == {Verdict.TESTED}
 
 
 @pytest.mark.parametrize(
@@ -94,6 +107,7 @@ def test_the_worked_example_is_told_step_by_step(capsys: pytest.CaptureFixture[s
     assert "The world received for exec-001: 1" in printed
 
 
+@pytest.mark.deep
 def test_the_worked_example_is_crashed_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
     """Killed at each boundary, each run ends with one e-mail, or with a doubt that a person has settled."""
     assert main(["scenario", "run", "worked-example", "--crash-everywhere"]) == 0

@@ -21,6 +21,8 @@ from crashwindow.model.step import build
 from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, STEP_ALONE, TOOL, only
 from crashwindow.scenarios.schema import Scenario, ScenarioError, load, shipped
 
+from .sampled import sampled
+
 FLEET = {each.name: each for each in shipped() if each.interleaving}
 
 
@@ -33,7 +35,7 @@ def test_every_counterexample_of_the_fleet_has_a_scenario() -> None:
     assert all(CLAIM_BY_ID[str(s.claim)].policy == s.policy for s in FLEET.values())
 
 
-@pytest.mark.parametrize("name", FLEET)
+@pytest.mark.parametrize("name", sampled(FLEET, 2))
 def test_the_same_property_breaks_on_the_shipped_driver(name: str) -> None:
     """Model and runtime agree; with one of two protections in force, or both, the same words break nothing."""
     result = run(FLEET[name], Known())

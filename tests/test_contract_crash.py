@@ -30,6 +30,8 @@ from crashwindow.checkers.crash_witness import Line, Witnessed
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.model.policy import HARDENED
 
+from .sampled import sampled
+
 FAULT_FREE = Breadth(0)
 
 
@@ -65,7 +67,7 @@ STRUCK = (
 )
 
 
-@pytest.mark.parametrize("case", STRUCK)
+@pytest.mark.parametrize("case", sampled(STRUCK))
 def test_one_fault_at_any_boundary_breaks_nothing(case: str) -> None:
     """Crashed before, inside and after each write of contract and step, and each contract write unanswered: C1 to C10 hold.
 
@@ -77,6 +79,7 @@ def test_one_fault_at_any_boundary_breaks_nothing(case: str) -> None:
     assert len(records) > 30
 
 
+@pytest.mark.deep
 def test_every_boundary_of_the_contract_is_struck() -> None:
     """The cases together perform each of the eight contract writes, and each is struck before, inside and after."""
     struck = {

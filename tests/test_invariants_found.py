@@ -31,6 +31,8 @@ from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, 
 from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, GATE, gate_fleet, recorded_fleet, searched_fleet
 from crashwindow.scenarios.semantics_policies import SEMANTICS_POLICIES
 
+from .sampled import sampled
+
 # One worker.
 
 
@@ -41,11 +43,13 @@ def search_of(name: str = "recorded-hardened") -> Search:
 
 @pytest.mark.parametrize(
     ("name", "clauses", "missing"),
-    [
-        ("recorded-hardened", 50, ("the first effect has its step", "the other effect has its step")),
-        ("gate-hardened", 40, ("what is completed has begun",)),
-        ("compensation-hardened", 60, ()),
-    ],
+    sampled(
+        [
+            ("recorded-hardened", 50, ("the first effect has its step", "the other effect has its step")),
+            ("gate-hardened", 40, ("what is completed has begun",)),
+            ("compensation-hardened", 60, ()),
+        ]
+    ),
 )
 def test_what_nobody_wrote_proves_every_property(name: str, clauses: int, missing: tuple[str, ...]) -> None:
     """The found clauses alone prove everything; all written ones but these follow from them."""
@@ -62,7 +66,7 @@ def test_what_is_found_holds_in_every_reachable_state() -> None:
         assert not any(holds(view, c.never) for c in search_of().clauses)
 
 
-@pytest.mark.parametrize("rule", ["L-RECORD", "L-INJECT", "L-CATCHUP", "L-RETRY"])
+@pytest.mark.parametrize("rule", sampled(["L-RECORD", "L-INJECT", "L-CATCHUP", "L-RETRY"], 2))
 def test_nothing_is_found_where_a_property_fails(rule: str) -> None:
     """With a rule switched off the search ends at a reachable state, and there is no proof."""
     make, policy = SEMANTICS_POLICIES[f"recorded-without-{rule}"]
@@ -113,6 +117,7 @@ def recorded() -> Fleet:
     return recorded_fleet()
 
 
+@pytest.mark.deep
 def test_what_two_workers_show_proves_it_for_any_number() -> None:
     """Clauses found in two workers prove P5 and P12 for any number; nothing written is used but how epochs compare."""
     made = find_fleet_invariant(recorded(), RECORDED_PROPERTIES, search(recorded()), ("a", "b"))
@@ -136,6 +141,7 @@ def test_a_clause_that_many_break_is_dropped() -> None:
     assert made.holds
 
 
+@pytest.mark.deep
 def test_what_many_workers_add_to_one_is_learned() -> None:
     """That no contract is there where a worker is about to ask is true of one worker alone; what takes its place proves a gate
     for any number, in one call, with nothing written but the coupling."""
@@ -175,6 +181,7 @@ def test_counting_leaves_nothing_out() -> None:
                 assert (common, tuple(state[n] for n in own[x])) in here
 
 
+@pytest.mark.deep
 def test_the_three_ways_agree_on_every_refuted_policy() -> None:
     """Where a run of two workers refutes a policy, counting comes to a forbidden state too; the proofs fail in
     `test_fleet.py`."""

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -327,10 +326,15 @@ def test_what_is_implied() -> None:
 def sample(found: Space, count: int) -> Iterator[dict[str, str]]:
     """For each rule that fires a reachable state in which it does, and some more at random."""
     machine, packing = found.machine, found.packing
+    shown: set[str] = set()
     for rule in machine.rules:
-        match = packing.matcher(rule.guards)
-        views = (machine.view(packing.unpack(s)) for s in found.parents if match(s))
-        yield from islice((view for view in views if enabled(view, rule)), 1)
+        if rule.name in found.fired - shown:
+            match = packing.matcher(rule.guards)
+            views = (machine.view(packing.unpack(s)) for s in found.parents if match(s))
+            view = next(view for view in views if enabled(view, rule))
+            # What else fires there has its state as well.
+            shown |= {other.name for other in machine.rules if enabled(view, other)}
+            yield view
     for packed in random.Random(1).sample(list(found.parents), count):
         yield machine.view(packing.unpack(packed))
 

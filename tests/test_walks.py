@@ -29,6 +29,8 @@ from crashwindow.model.machine import Actor, Guard, guard
 from crashwindow.model.step import build
 from crashwindow.tests.spaces import narrowed, space_of
 
+from .sampled import sampled
+
 FEW = 6
 PATHS, TAKEN = 230, 601
 SETTING = Setting((False, "park", "none"), "strict", 0, 0)
@@ -66,11 +68,13 @@ def walked() -> list[Walked]:
     return [tried(each, MODEL) for each in walks.kept()]
 
 
+@pytest.mark.deep
 def test_the_kept_paths_take_what_they_are_said_to_take(walked: list[Walked]) -> None:
     """The number of classes that all of them take together is pinned."""
     assert len(frozenset[EdgeClass]().union(*(each.taken for each in walked))) == TAKEN
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("rule", "where"),
     [
@@ -279,7 +283,7 @@ def test_variations_are_programs_and_repeat() -> None:
         assert of_key(each.key) == each
 
 
-@pytest.mark.parametrize("bug", [swapped_writes, lookup_after_barrier])
+@pytest.mark.parametrize("bug", sampled([swapped_writes, lookup_after_barrier]))
 def test_a_planted_bug_parts_a_path(bug: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a quick run's sample a path parts, and the key that is printed shows it."""
     bug(monkeypatch)

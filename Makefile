@@ -39,7 +39,7 @@ verify: $(READY)
 
 deep: $(READY)
 	$(call say,tests that are marked deep: pytest)
-	@$(BIN)/pytest -m deep -n 2 --benchmark-disable
+	@$(BIN)/pytest -m deep -n 2 --dist loadfile --benchmark-disable
 	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify --profile deep
 

@@ -62,9 +62,10 @@ class WideActs(Acts):
         if key not in self._written:
             self.site.called, self.site.seen = how, LOOKS.get(how, Match())
             assert turn.command is not None
-            self._written[key] = answered(drive.perform(turn.command, self.ports))
-        told: Answer = self._written[key]
-        return told
+            told = answered(drive.perform(turn.command, self.ports))
+            # When a model can be asked again is not in the words of its error.
+            self._written[key] = told._replace(name=how) if isinstance(turn.command, CallModel) else told
+        return cast("Answer", self._written[key])
 
     def returned(self, turn: Turn, word: str, world: int) -> Answer:
         """The same; an answer that tells of a failure is another one."""

@@ -104,7 +104,7 @@ ALONE: Final = {
 BRIEF: Final = Bounds(workers=1, claims=2, expiries=1, cancels=1)
 """Two lives, in which a client may cancel."""
 GATED: Final = Bounds(workers=1, claims=3, expiries=1, cancels=1)
-"""The same with a life more, since who waits lets go."""
+"""The same with a life more, since who waits or parks lets go."""
 CRASH_ALONE: Final = Bounds(workers=1, claims=9, expiries=8)
 CRASHES: Final = Bounds(workers=1, claims=9, expiries=8, faults=1)
 """Many lives, and nobody who cancels."""
@@ -205,6 +205,8 @@ WIDE: Final = {
         WideCase("after-wait", CALM, "park", confirmed=PERSON, partial=True, undoes="works", other="wait", place="after",
                  sure=True),
         WideCase("hears", CALM, "query", "quiet", other="wait", place="after"),
+        WideCase("queried", BRIEF, "query", "fence", confirmed=("strict",), sure=True),
+        WideCase("doubted", GATED, "park", confirmed=PERSON, sure=True),
         WideCase("pauses", BRIEF, "reexecute", idempotent=True, backoff=5.0, patience=8.0, retryable=("refused",), sure=True),
         WideCase("rests", BRIEF, "reexecute", idempotent=True, backoff=20.0, patience=10.0),
         WideCase("for-good", BRIEF, "park", retryable=("busy",), requeues=1),

@@ -102,10 +102,13 @@ class WideFloor(Floor):
             yield from self._people(state, status)
 
     def beside(self, state: State) -> tuple[object, ...]:
-        """What tells states apart that are otherwise alike: what lies on the desk, which pauses are not over, how many inputs."""
+        """What tells states apart that are otherwise alike: what lies on the desk, which pauses are not over, how many inputs
+        and effects are recorded.
+        """
         events = self.acts.stream(state.stores).events if self.case.inputs else ()
         given = sum(event.type == "command_committed" for event in events)
-        return self.worlds[state.world].desk, len(self._pauses(state)), given
+        recorded = state.stores[2] if self.case.other == "llm" else 0
+        return self.worlds[state.world].desk, len(self._pauses(state)), given, recorded
 
     def _pauses(self, state: State) -> list[float]:
         """When the pauses are over that are not."""

@@ -73,8 +73,9 @@ class GateReader(Reader):
         else:
             owner, what = self._parted(word)
             now = self._actor(after, owner)[0]
-            then = self._turn(now if now >= 0 else self._ended(state, word, owner))
-            ops = self._gated(what, self._turn(self._actor(state, owner)[0]), then, state, after)
+            then = now if now >= 0 else self._ended(state, word, owner)
+            self.turns.add(then)
+            ops = self._gated(what, self._turn(self._actor(state, owner)[0]), self._turn(then), state, after)
             names = (*names, (owner, "")) if owner not in dict(names) else names
         end = "any" if who == "person" else self._end(after)  # what a worker has read is old then
         return Seen(Reading(ops, end), self._kept(names, after))

@@ -78,6 +78,8 @@ class Reader:
         self._words: dict[str, tuple[int, str]] = {}
         self._readings: dict[tuple[object, ...], Reading] = {}
         self.nobody = NOBODY if self.named else ""
+        self.turns: set[int] = set()
+        """What workers' words have led to."""
 
     @property
     def declared(self) -> dict[str, str]:
@@ -127,6 +129,7 @@ class Reader:
         quiet = self._quiet(state) if what.startswith("query") else ()
         key = (word, letter, was, now, then, unverified, barred, quiet)
         if key not in self._readings:
+            self.turns.add(then)
             self._readings[key] = self._read(what, letter, was[0], then, now, unverified, barred, quiet)
         return Seen(self._readings[key], self._kept(known, after))
 

@@ -166,6 +166,11 @@ class Turns:
             self._looked[turn, at] = turn if now.answer is None else self.told(now.before, now.answer, at, onward)
         return self._looked[turn, at]
 
+    def repeat(self, number: int) -> None:
+        """Run the driver of a turn once more, as far as the turn."""
+        turn = self._turns[number]
+        self._run(turn.owner, turn.before, turn.answer, turn.at)
+
     def _reach(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward) -> int:
         key = (owner, before, answer.name if answer else "", self._seen(before, answer, at))
         if key not in self._reached:

@@ -5,8 +5,10 @@ store, in every order within a case's bounds. Beside each of its states stands a
 what stores and world hold after a step is compared with it. A step that no model state allows is a parting of code and model.
 """
 
+import gc
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -17,7 +19,7 @@ from .enumerate_floor import WideFloor
 from .enumerate_read import Letters, Reader, Seen
 from .enumerate_sets import Sets
 from .interleave_case import STEP, Case
-from .interleave_floor import Floor, State
+from .interleave_floor import Floor, Move, State
 from .interleave_turn import Turn
 
 MOST: Final = 3
@@ -91,7 +93,7 @@ class Product:
     ) -> None:
         self.floor, self.sets, self.sampled = floor, sets, sampled
         self.reader = reader(floor, letters)
-        self._states: dict[State, list[tuple[str, State]]] = {}
+        self._states: dict[State, list[Move]] = {}
         self._moves: dict[tuple[State, Letters], list[tuple[str, State, Seen, int]]] = {}
         self._durable: dict[tuple[int, int, int, bool], int] = {}
         self._worlds: dict[tuple[object, ...], int] = {}
@@ -123,8 +125,9 @@ class Product:
         clock = time.perf_counter()
         found = Enumeration(self.floor.case)
         layer = [self.first]
-        while layer and len(found.parted) < MOST and not (self.sampled and len(self._parents) > SAMPLE):
-            layer = [after for node in layer for after in self._next(node, found)]
+        with uncollected():
+            while layer and len(found.parted) < MOST and not (self.sampled and len(self._parents) > SAMPLE):
+                layer = [after for node in layer for after in self._next(node, found)]
         found.states, found.pairs = len(self._states), len(self._parents) - self._behind
         found.transitions = sum(map(len, self._states.values()))
         found.seconds = time.perf_counter() - clock
@@ -147,12 +150,12 @@ class Product:
         key = (node.state, node.letters)
         if key not in self._moves:
             if node.state not in self._states:
-                self._states[node.state] = [(word, after) for word, after, _ in self.floor.moves(node.state)]
+                self._states[node.state] = list(self.floor.moves(node.state))
             read = self.reader.read
-            seen = (
-                (word, after, read(node.state, node.letters, word, after)) for word, after in self._states[node.state]
-            )
-            self._moves[key] = [(word, after, each, self._code(after, each.letters)) for word, after, each in seen]
+            seen = ((move, read(node.state, node.letters, move)) for move in self._states[node.state])
+            self._moves[key] = [
+                (move.word, move.state, each, self._code(move.state, each.letters)) for move, each in seen
+            ]
         return self._moves[key]
 
     def _code(self, state: State, letters: Letters) -> int:
@@ -234,3 +237,15 @@ class Product:
                 return
             yield word, " then ".join(seen.reading.ops)
             node = Node(state, seen.letters, number)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector: what is remembered is kept to the end, and it would go over all of that again and again."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()

@@ -17,7 +17,7 @@ from .enumerate_floor import WideFloor
 from .enumerate_read import Letters, Reader, Seen
 from .enumerate_sets import Reading, Sets
 from .interleave_case import STEP
-from .interleave_floor import State
+from .interleave_floor import Move, State
 from .interleave_steps import Actor
 from .interleave_turn import Turn
 
@@ -61,8 +61,9 @@ class GateReader(Reader):
         assert isinstance(self.floor.case, WideCase)
         return {"kind": "approval" if self.floor.case.other == "approve" else "signal"}
 
-    def read(self, state: State, names: Letters, word: str, after: State) -> Seen:
-        """What a word can have been."""
+    def read(self, state: State, names: Letters, move: Move) -> Seen:
+        """What a move can have been."""
+        word, after, _, was, now = move
         who, _, what = word.partition(":")
         if who == "world":
             ops: tuple[str, ...] = ("stay",)
@@ -72,10 +73,8 @@ class GateReader(Reader):
             ops = (f"name:{SAID.get(what) or IN_STATUS[what, self.floor.acts.stream(state.stores).status]}",)
         else:
             owner, what = self._parted(word)
-            now = self._actor(after, owner)[0]
-            then = now if now >= 0 else self._ended(state, word, owner)
-            self.turns.add(then)
-            ops = self._gated(what, self._turn(self._actor(state, owner)[0]), self._turn(then), state, after)
+            self.turns.add(now[0])
+            ops = self._gated(what, self._turn(was), self._turn(now[0]), state, after)
             names = (*names, (owner, "")) if owner not in dict(names) else names
         end = "any" if who == "person" else self._end(after)  # what a worker has read is old then
         return Seen(Reading(ops, end), self._kept(names, after))

@@ -13,8 +13,8 @@ from .enumerate_inputs import RECORD
 from .enumerate_records import Records, whose
 from .enumerate_sets import Reading
 from .interleave_case import QUIET
-from .interleave_floor import Floor, State
-from .interleave_steps import Actor
+from .interleave_floor import Floor, Move, State
+from .interleave_steps import NO_ONE, Actor
 from .interleave_turn import Answer, Turn
 from .interleave_world import Request, World
 
@@ -53,7 +53,6 @@ UNANNOUNCED: Final = ("approve", "deny", "withdraw", "foreign")
 """What people say to the contract store alone."""
 STRAYED: Final = ("do:execute", "name:world: refuses", "name:no reply")
 """A tool that asks otherwise than before has sent no request, and nobody but it knows that."""
-NO_ONE: Final[Actor] = (-1, "")
 NOBODY: Final = "-"
 """Whose rules those of the world, of people and of late requests are, where workers have letters."""
 
@@ -77,6 +76,7 @@ class Reader:
         self.named = letters != ("",)
         self._words: dict[str, tuple[int, str]] = {}
         self._readings: dict[tuple[object, ...], Reading] = {}
+        self._at_work: dict[tuple[Letters, tuple[Actor, ...]], Letters] = {}
         self.nobody = NOBODY if self.named else ""
         self.turns: set[int] = set()
         """What workers' words have led to."""
@@ -91,11 +91,12 @@ class Reader:
         """What the stores hold, in the model's fields. Raises NotAJobError for records that no state of the model stands for."""
         return self.records.durable(state)
 
-    def read(self, state: State, names: Letters, word: str, after: State) -> Seen:
-        """What a word can have been in the model."""
+    def read(self, state: State, names: Letters, move: Move) -> Seen:
+        """What a move can have been in the model."""
+        word, after = move.word, move.state
         unverified = self.records.unverified(after)
         if word.startswith("worker-"):
-            return self._worker(state, names, word, after, unverified)
+            return self._worker(state, names, move, unverified)
         who, _, what = word.partition(":")
         kept = self._kept(names, after)
         if who == "world":
@@ -114,8 +115,9 @@ class Reader:
 
     # Workers.
 
-    def _worker(self, state: State, names: Letters, word: str, after: State, unverified: bool) -> Seen:
+    def _worker(self, state: State, names: Letters, move: Move, unverified: bool) -> Seen:
         """A worker's word: once for each turn that it was said in, and each that it led to."""
+        word, after, _, was, now = move
         owner, what = self._parted(word)
         letter = next((x for number, x in names if number == owner), None)
         known = names
@@ -123,14 +125,12 @@ class Reader:
             taken = [x for _, x in names]
             letter = next(x for x in self.letters if not x or x not in taken)
             known = (*names, (owner, letter))
-        was, now = self._actor(state, owner), self._actor(after, owner)
-        then = now[0] if now[0] >= 0 else self._ended(state, word, owner)
         barred = what == "timeout" and self._barred(state, names, letter)
         quiet = self._quiet(state) if what.startswith("query") else ()
-        key = (word, letter, was, now, then, unverified, barred, quiet)
+        key = (word, letter, was, now, unverified, barred, quiet)
         if key not in self._readings:
-            self.turns.add(then)
-            self._readings[key] = self._read(what, letter, was[0], then, now, unverified, barred, quiet)
+            self.turns.add(now[0])
+            self._readings[key] = self._read(what, letter, was, now, unverified, barred, quiet)
         return Seen(self._readings[key], self._kept(known, after))
 
     def _read(
@@ -138,13 +138,12 @@ class Reader:
         what: str,
         letter: str,
         was: int,
-        then: int,
         now: Actor,
         unverified: bool,
         barred: bool,
         quiet: tuple[str, ...],
     ) -> Reading:
-        before, follows = self._turn(was), self._turn(then)
+        before, follows = self._turn(was), self._turn(now[0])
         ops = self._ops(what, before, follows)
         if before is not None and self._void(before):
             ops = ("stay",)
@@ -164,13 +163,6 @@ class Reader:
             self._words[word] = int(who.removeprefix("worker-")), what
         return self._words[word]
 
-    def _actor(self, state: State, owner: int) -> Actor:
-        """A worker at work, or nobody."""
-        for actor in state.actors:
-            if actor[0] >= 0 and self.floor.turns[actor[0]].owner == owner:
-                return actor
-        return NO_ONE
-
     def _turn(self, number: int) -> Turn | None:
         return self.floor.turns[number] if number >= 0 else None
 
@@ -185,14 +177,6 @@ class Reader:
             if turn.command.boundary not in READ_ON and not isinstance(turn.command, Renew):
                 return False
         return False
-
-    def _ended(self, state: State, word: str, owner: int) -> int:
-        """The turn that a word ended, where nothing is left to release: it is nobody's any more, and is looked up."""
-        actor = self._actor(state, owner)
-        if actor == NO_ONE:
-            return -1
-        steps = self.floor.steps.unrested(actor, state.stores, state.world, state.at)
-        return next((s.actor[0] for s in steps if s.word == word and s.actor[0] >= 0), -1)
 
     def _ops(self, what: str, before: Turn | None, then: Turn | None) -> tuple[str, ...]:
         boundary, _, fault = what.partition(":")
@@ -270,9 +254,12 @@ class Reader:
         """The letters of the workers that are still at work."""
         if not names:
             return names
-        turns = [self.floor.turns[number] for number, _ in after.actors if number >= 0]
-        owners = {turn.owner for turn in turns if turn.command is not None}
-        return tuple(sorted(each for each in names if each[0] in owners))
+        key = (names, after.actors)
+        if key not in self._at_work:
+            turns = [self.floor.turns[number] for number, _ in after.actors if number >= 0]
+            owners = {turn.owner for turn in turns if turn.command is not None}
+            self._at_work[key] = tuple(sorted(each for each in names if each[0] in owners))
+        return self._at_work[key]
 
     def _left(self, state: State, names: Letters, after: State) -> list[str]:
         """The letters of the workers that the time has overtaken: they are gone."""

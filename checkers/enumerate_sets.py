@@ -68,6 +68,7 @@ class Sets:
         self._effects: dict[tuple[Reading, int, int], Effect] = {}
         self._touches: dict[Reading, int] = {}
         self._fits: dict[tuple[str, str], frozenset[int]] = {}
+        self._kinds: dict[str, list[int]] = {}
         self._narrow: dict[tuple[str, str], Engine] = {}
 
     def __len__(self) -> int:
@@ -92,8 +93,9 @@ class Sets:
         return self._moves[key]
 
     def _move(self, number: int, reading: Reading, code: int) -> int | None:
-        reading = self._heard(number, reading)
-        touched = self._touched(reading)
+        if reading.ops[0].startswith("lost:"):
+            reading = self._heard(number, reading)
+        touched = self._touches.get(reading) or self._touched(reading)
         core, chain = set[int](), set[int]()
         for state in self._begin(number, reading):
             if code < 0 or (state ^ code) & self.mask & ~touched:
@@ -211,18 +213,17 @@ class Sets:
             return True
         if kind == "at":
             name = f"{reading.who}.at" if reading.who else "at"
-            return self.machine.by_name[name].values[self.packing.code(state, name)] == what
+            return self.packing.code(state, name) == self.packing.codes[name][what]
         return bool(self._of(f"at:{what}", reading.who, [state]))
 
     def fitting(self, op: str, who: str) -> frozenset[int]:
         """The rules that an op can be."""
         if (op, who) not in self._fits:
-            fits = fitness(op)
-            self._fits[op, who] = frozenset(
-                index
-                for index, (rule, actor) in enumerate(zip(self.machine.rules, self._actors, strict=True))
-                if (not who or actor in (who, "")) and fits(rule)
-            )
+            if op not in self._kinds:
+                fits = fitness(op)
+                self._kinds[op] = [index for index, rule in enumerate(self.machine.rules) if fits(rule)]
+            actors = self._actors
+            self._fits[op, who] = frozenset(i for i in self._kinds[op] if not who or actors[i] in (who, ""))
         return self._fits[op, who]
 
     # Words.

@@ -2,8 +2,8 @@
 
 Over the memory store a command is performed on the one part that it touches. Here nothing is taken apart: before a command the
 whole file is what it was in that state (SQLite's backup puts its pages back through the store's own connection), and after it all
-that the file holds is read. So the two graphs are found in two ways, and are compared step by step: the same words, the same
-records.
+that the file holds is read, if a row was written. So the two graphs are found in two ways, and compared step by step: the same
+words, the same records. The turns are shared: what a driver does with its answers depends on nothing else.
 """
 
 import shutil
@@ -50,14 +50,21 @@ class SqliteShelf(Shelf):
         if self._now != numbers:
             with self.store.session as raw:
                 self._snapshots[numbers].backup(raw)
+        before = self._changes()
         answer = act()
-        after = self._there()
+        after = numbers if self._changes() == before else self._there()
         if after not in self._snapshots:
             self._snapshots[after] = self._snapshot()
         if strayed := [name for name, a, b in zip(NAMES, numbers, after, strict=True) if a != b and name not in names]:
             raise AssertionError(f"a command on {', '.join(names)} has written to {', '.join(strayed)}")
         self._now = after
         return answer, after
+
+    def _changes(self) -> int:
+        """How many rows were ever written, by SQLite's own count: where there are no more than before, the file is as it was."""
+        with self.store.session as raw:
+            changes: int = raw.total_changes
+        return changes
 
     def _there(self) -> Numbers:
         stream, ledger, effects, lease = (self.number(name) for name in NAMES)
@@ -128,18 +135,20 @@ class SqliteActs(Acts):
 class WholeSteps(Steps):
     """What a worker can do next, found out for the whole store each time."""
 
-    def _store_of(self, number: int) -> int | None:
-        return None
+    def _stores_of(self, number: int) -> list[int]:
+        return []
 
 
 class SqliteFloor(Floor):
-    """A case's workers over a SQLite store."""
+    """A case's workers over a SQLite store. beside: another floor, whose turns it shares, so that no driver runs twice."""
 
-    def __init__(self, case: Case, directory: Path) -> None:
+    def __init__(self, case: Case, directory: Path, beside: Floor | None = None) -> None:
         super().__init__(case)
         self.acts = SqliteActs(case, SqliteShelf(directory))
         self.shelf, self.worlds = self.acts.shelf, self.acts.worlds
         self.steps = WholeSteps(self.acts)
+        if beside is not None:
+            self.acts.site, self.steps.turns = beside.acts.site, beside.turns
         self.turns = self.steps.turns
         self.first = self.first._replace(stores=self.shelf.first, world=self.acts.world(World()))
 
@@ -160,8 +169,9 @@ def compared(name: str) -> Alike:
     """A case of the interleavings over SQLite, in a file in memory, beside the memory store."""
     directory = memory_directory()
     try:
-        floor = SqliteFloor(CASES[name], Path(directory))
-        found = alike(Floor(CASES[name]), floor)
+        one = Floor(CASES[name])
+        floor = SqliteFloor(CASES[name], Path(directory), one)
+        found = alike(one, floor)
         floor.close()
     finally:
         shutil.rmtree(directory)
@@ -191,7 +201,7 @@ def alike(one: Floor, other: Floor) -> Alike:
 
 
 def _moves(floor: Floor, state: State) -> list[tuple[str, State]]:
-    return [(word, after) for word, after, _ in floor.moves(state)]
+    return [(move.word, move.state) for move in floor.moves(state)]
 
 
 def records(floor: Floor, state: State) -> tuple[object, ...]:

@@ -51,9 +51,10 @@ class FleetEngine(Engine):
         """The same with some of the rules alone."""
         narrow = copy(self)
         narrow.rest = self._within(self.rest, rules)
-        narrow.tables = [
+        tables = (
             (shift, mask, [self._within(group, rules) for group in groups]) for shift, mask, groups in self.tables
-        ]
+        )
+        narrow.tables = [table for table in tables if any(indices for _, indices, _ in table[2])]
         return narrow
 
     def steps(self, packed: int) -> Iterator[Delta]:

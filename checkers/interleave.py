@@ -87,7 +87,7 @@ def interleave(case: Case, mutant: Mutant = SHIPPED, until: str = "") -> Graph:
         for state in layer:
             number = numbers[state]
             moves = list(floor.moves(state))
-            for word, after, problems in moves:
+            for word, after, problems, *_ in moves:
                 words[word] += 1
                 if problems:
                     _note(graph, number, word, problems)

@@ -24,7 +24,7 @@ from ..runtime.commands import Execute
 from .interleave_acts import Acts, until_of
 from .interleave_case import BEGINNING, QUIET, Case
 from .interleave_mutants import SHIPPED, Mutant
-from .interleave_steps import Actor, Step, Steps
+from .interleave_steps import NO_ONE, Actor, Step, Steps
 from .interleave_store import Numbers
 from .interleave_turn import Answer
 from .interleave_world import World
@@ -43,11 +43,16 @@ class State(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A word of a schedule, the state that it leads to, and what is wrong with the step itself."""
+    """A word of a schedule, the state that it leads to, and what is wrong with the step itself.
+
+    was, now: a worker's turn before it, and the worker after it, even if its turn has ended; negative: none.
+    """
 
     word: str
     state: State
     problems: tuple[str, ...] = ()
+    was: int = -1
+    now: Actor = NO_ONE
 
 
 class Floor:
@@ -72,7 +77,7 @@ class Floor:
         for place, actor in enumerate(actors):
             if actor not in actors[:place]:
                 others = actors[:place] + actors[place + 1 :]
-                yield from self._moved(state, others, self.steps.of(actor, stores, world, at))
+                yield from self._moved(state, others, actor[0], self.steps.of(actor, stores, world, at))
         yield from self._environment(state)
 
     def answer(self, state: State, turn: int) -> Answer:
@@ -92,23 +97,24 @@ class Floor:
             lease = self.acts.lease(stores)
             holder = int(lease.owner.removeprefix("worker-")) if lease is not None else 0
             owner = max([epoch, holder, *map(self._owner, actors)]) + 1
-            yield from self._moved(state, actors, self.steps.claim(owner, stores, world, at))
+            yield from self._moved(state, actors, -1, self.steps.claim(owner, stores, world, at))
         else:
             for actor in dict.fromkeys(actors):
                 left = list(actors)
                 left.remove(actor)
                 kept = self._ordered(tuple(left), stores, at)
-                yield Move(f"worker-{self._owner(actor)}:crash", state._replace(actors=kept))
+                yield Move(f"worker-{self._owner(actor)}:crash", state._replace(actors=kept), was=actor[0])
 
-    def _moved(self, state: State, others: tuple[Actor, ...], steps: list[Step]) -> Iterator[Move]:
+    def _moved(self, state: State, others: tuple[Actor, ...], was: int, steps: list[Step]) -> Iterator[Move]:
         """The states once one worker has moved on, and these others have not."""
         at, expiries, left, cancels = state.at, state.expiries, state.faults, state.cancels
-        for word, actor, stores, world, problems, faults in steps:
+        for step in steps:
+            word, actor, stores, world, problems, faults = step
             if faults <= left:
-                kept = self._ordered((*others, actor), stores, at)
+                kept = self._ordered((*others, self.steps.rested(step, at)), stores, at)
                 after = State(stores, world, at, kept, expiries, left - faults, cancels)
                 if after != state:
-                    yield Move(word, after, problems)
+                    yield Move(word, after, problems, was, actor)
 
     # The world, the clock, people.
 

@@ -41,7 +41,7 @@ def replay(key: str) -> Iterator[Replayed]:
     begun = judge.durable(floor.first)
     said = "; ".join([*(row[2] for row in begun.events), f"the job is {begun.status}"])
     yield Replayed(floor.first.at, "", said, judge.problems(floor.first), _possible(floor, floor.first))
-    for before, (word, after, problems) in follow(floor, schedule):
+    for before, (word, after, problems, *_) in follow(floor, schedule):
         changed = "; ".join(_changes(judge.durable(before), judge.durable(after), floor, before, after))
         unexcused = excuses.hear(word, judge.durable(before))
         wrong = (*problems, *unexcused, *judge.problems(after))

@@ -1,7 +1,7 @@
 """What one worker can do next, whatever the others are about: its command, what a store may do to it, and what follows."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from ..runtime.commands import Claim, Execute
 from ..runtime.records import TERMINAL
@@ -13,10 +13,14 @@ from .interleave_turn import DOWN, LOST, Answer, Turns, refused
 
 Actor = tuple[int, Phase]
 """A worker: its turn, and how far its command is. -N: worker N between two turns, who may claim its own lease again."""
+NO_ONE: Final[Actor] = (-1, "")
 
 
 class Step(NamedTuple):
-    """A word of one worker: what it becomes, the contents then, the world, what is wrong, how many store faults it took."""
+    """A word of one worker: what it becomes, the contents then, the world, what is wrong, how many store faults it took.
+
+    Its turn may have ended: `rested` says what it is then.
+    """
 
     word: str
     actor: Actor
@@ -32,58 +36,52 @@ class Steps:
     def __init__(self, acts: Acts) -> None:
         self.acts = acts
         self.turns = Turns(acts.site.tool, looks=not acts.mutant.unlooked)
-        self._alone: dict[int, int | None] = {}
-        self._kept: dict[Any, list[tuple[str, Actor, int, tuple[str, ...], int]]] = {}
+        self._alone: dict[int, list[int]] = {}
+        self._kept: dict[Any, list[Step]] = {}
 
     def of(self, actor: Actor, stores: Numbers, world: int, at: float) -> list[Step]:
-        """Everything that a worker can do next. What depends on one store alone is found out once for its content."""
+        """Everything that a worker can do next. What depends on its stores alone is found out once for their contents."""
         number = actor[0]
         if number < 0:
             return self.claim(-number, stores, world, at)
         if number not in self._alone:
-            self._alone[number] = self._store_of(number)
-        store = self._alone[number]
-        if store is None:
-            return [self._rested(step, at) for step in self._next(actor, stores, world, at)]
-        key = (actor, stores[store], at)
+            self._alone[number] = self._stores_of(number)
+        places = self._alone[number]
+        if not places:
+            return list(self._next(actor, stores, world, at))
+        key = (actor, at, *[stores[place] for place in places])
         if key not in self._kept:
-            self._kept[key] = [
-                (step.word, step.actor, step.stores[store], step.problems, step.faults)
-                for step in self._next(actor, stores, world, at)
-            ]
-        before, behind = stores[:store], stores[store + 1 :]
-        return [
-            self._rested(Step(word, told, cast("Numbers", (*before, content, *behind)), world, problems, faults), at)
-            for word, told, content, problems, faults in self._kept[key]
-        ]
+            self._kept[key] = list(self._next(actor, stores, world, at))
+        steps = []
+        for word, told, after, _, problems, faults in self._kept[key]:
+            left = list(stores)
+            for place in places:
+                left[place] = after[place]
+            steps.append(Step(word, told, cast("Numbers", tuple(left)), world, problems, faults))
+        return steps
 
-    def _rested(self, step: Step, at: float) -> Step:
-        """Where a worker's turn has ended, it is between two turns; unless it holds a lease that its shift has to release."""
+    def rested(self, step: Step, at: float) -> Actor:
+        """A worker whose turn has ended is between two turns; unless it holds a lease that its shift has to release."""
         number = step.actor[0]
         if number < 0 or (turn := self.turns[number]).command is not None:
-            return step
+            return step.actor
         # The lease of a job that has ended decides nothing any more.
         lease = None if self.acts.stream(step.stores).status in TERMINAL else turn.lease
         if lease is None or self.acts.release(lease, step.stores, at) == step.stores:
-            return step._replace(actor=(-turn.owner, ""))
-        return step
+            return (-turn.owner, "")
+        return step.actor
 
-    def _store_of(self, number: int) -> int | None:
-        """The one store on which all depends that this turn can do next."""
+    def _stores_of(self, number: int) -> list[int]:
+        """The places of the stores on which all depends that this turn can do next; [] where more does."""
         command = self.turns[number].command
         if command is None or isinstance(command, Execute) or self.acts.mutant.looks_first(command):
-            return None
-        names = stores_of(command)
-        return NAMES.index(names[0]) if len(names) == 1 else None
+            return []
+        return [NAMES.index(name) for name in stores_of(command)]
 
     def claim(self, owner: int, stores: Numbers, world: int, at: float) -> list[Step]:
         """A turn begins, with its claim."""
         begun = self.turns.begin(owner, at, self.acts.onward(stores, world, at))
-        return [self._rested(step, at) for step in self._perform((begun, ""), stores, world, at)]
-
-    def unrested(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
-        """The same of a worker whose turn goes on, where one that ends it is not taken for nobody's yet."""
-        return self._next(actor, stores, world, at)
+        return self.of((begun, ""), stores, world, at)
 
     def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
         """What is next: at once, or after another look at the clock."""

@@ -363,9 +363,10 @@ def _close(policy: Policy) -> list[Rule]:
               emits="tool_invocation_finished", boundary="append_no_effect", source="T-ORDER B5"),
         _work("every attempt is closed", "attempt_closed", "ledger_no_effect", sees="open:0", source="T-RECOVER 4"),
         _work("an older attempt is open", "attempt_closed", others_open, sees="open:1|2", source="T-RECOVER 5"),
-        _work("ledger no effect", "ledger_no_effect", "retry_policy", sees="ledger:none|inflight|unknown",
+        _work("ledger no effect", "ledger_no_effect", "retry_policy", sees="ledger:inflight|unknown",
               writes="ledger:no_effect", boundary="ledger_no_effect", source="T-ORDER B7'"),
-        _work("ledger no effect: there", "ledger_no_effect", "retry_policy", sees="ledger:no_effect|committed landed:no", source="T-ORDER B7'"),
+        # Of a step that no record says anything of there is nothing to settle: a cancel was heard before B1.
+        _work("ledger no effect: there", "ledger_no_effect", "retry_policy", sees="ledger:none|no_effect|committed landed:no", source="T-ORDER B7'"),
         _work("retry: cancelled", "retry_policy", "append_cancelled", sees="told:yes", source="T-WORKER"),
         _work("retry again", "retry_policy", "schedule_retry", sees="told:no retry:no", source="T-RETRY"),
         _work("retry was scheduled", "retry_policy", retried, sees="told:no retry:yes", source="T-RETRY"),
@@ -448,16 +449,9 @@ def _cancel() -> list[Rule]:
 
     Where its record is not confirmed, or its compensation failed, a step has nothing open: instead of parking, the job ends.
     """
-    # A step without a record ends before it acquires one (T-RECOVER 8): it has heard by then.
-    places = {
-        "recover": "",
-        "ledger_no_effect": "",
-        "acquire": " ledger:inflight|no_effect|unknown|committed",
-        "append_completed": "",
-    }
     return [
-        *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees=f"landed:no{begun}", writes="told:=cancel",
-                boundary="fence_events", source="T-WORKER") for place, begun in places.items()),
+        *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees="landed:no", writes="told:=cancel",
+                boundary="fence_events", source="T-WORKER") for place in ("recover", "ledger_no_effect", "acquire", "append_completed")),
         _work("hears what clients said, park", "park", "park", sees="landed:no", writes="told:=cancel",
               boundary="fence_events", source="T-WORKER"),
         _work("park: cancelled", "park", "append_cancelled", sees=f"told:yes landed:no finished:{SET}", source="T-WORKER"),

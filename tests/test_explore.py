@@ -11,9 +11,9 @@ from crashwindow.model.step import build
 from .spaces import space_of
 
 PINNED = {
-    "hardened": (345425, 1305519),
-    "s0-order-full-recovery": (345425, 1305519),
-    "s4-reexecute-stable-key": (65307, 208257),
+    "hardened": (345479, 1305753),
+    "s0-order-full-recovery": (345479, 1305753),
+    "s4-reexecute-stable-key": (65307, 208267),
 }
 """States and transitions of the whole space. A change of the model changes them; nothing else may."""
 

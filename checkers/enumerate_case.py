@@ -214,7 +214,7 @@ WIDE: Final = {
         WideCase("inputs-lost", Bounds(1, 2, 1, faults=1), "reexecute", idempotent=True, inputs="same", sure=True),
         WideCase("strays", BRIEF, "reexecute", idempotent=True, inputs="other"),
         WideCase("before-llm", BRIEF, "park", other="llm", repeats=1, backoff=5.0, patience=8.0, sure=True),
-        WideCase("after-llm", BRIEF, "park", other="llm", place="after", repeats=1, sure=True),
+        WideCase("after-llm", BRIEF, "park", other="llm", place="after", repeats=1, requeued=0, sure=True),
         WideCase("approved", BRIEF, "park", other="approve", foreign=True, sure=True),
         WideCase("owed", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", sure=True, lead=UNDONE),
         WideCase("owed-fails", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", requeued=0,

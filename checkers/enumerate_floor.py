@@ -67,7 +67,7 @@ def ways(command: Command, case: WideCase) -> tuple[str, ...]:
     if isinstance(command, Verify):
         return tuple(LOOKS)
     if isinstance(command, CallModel):
-        return ("done", "none", LATER) if case.backoff else ("done", "none")
+        return "done", LATER if case.backoff else "none"  # the two look alike until they are recorded
     if isinstance(command, Execute) and (command.boundary != "execute" or command.context.step_id != STEP):
         # Until they are recorded the two results look alike, and a sample goes on with the first.
         return (PART, *CALLS) if case.repeats and command.boundary == "execute" else CALLS

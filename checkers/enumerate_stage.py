@@ -8,6 +8,7 @@ from ..model.policy import HARDENED
 from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, GATES, WIDE, WideCase
 from .enumerate_cover import by_rule, fleet_sets, reachable, step_sets
+from .enumerate_fleet_stage import fleet_converse, fleet_edges, one_by_one
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
 from .enumerate_sets import Sets
@@ -65,8 +66,8 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "inputs": (1050, 1797, 1334),
     "inputs-lost": (871, 2177, 902),
     "strays": (1402, 2731, 1772),
-    "before-llm": (1463, 2647, 1758),
-    "after-llm": (1847, 3103, 2190),
+    "before-llm": (2121, 4254, 2477),
+    "after-llm": (1621, 2683, 1962),
     "queried": (1210, 1984, 1670),
     "doubted": (1456, 3014, 1952),
     "approved": (1860, 3776, 2311),
@@ -137,6 +138,7 @@ def enumeration(context: Context) -> Found:
     items = [refined(runs), *(over_sqlite(name, context) for name in ON_SQLITE[context.profile])]
     if context.profile == "deep":
         items.append(converse(kept[1], context))
+        items.append(fleet_converse(kept[2], one_by_one(kept[2], context.tell), fleet_edges()))
     for claim in CLAIMED:
         found.add(claim, *items)
     found.mutants += [planted(name) for name in (QUICK_KILLS if context.profile == "quick" else KILLS)]

@@ -73,7 +73,7 @@ class GateReader(Reader):
             ops = (f"name:{SAID.get(what) or IN_STATUS[what, self.floor.acts.stream(state.stores).status]}",)
         else:
             owner, what = self._parted(word)
-            self.turns.add(now[0])
+            self.turns.add(max(now[0], -1))
             ops = self._gated(what, self._turn(was), self._turn(now[0]), state, after)
             names = (*names, (owner, "")) if owner not in dict(names) else names
         end = "any" if who == "person" else self._end(after)  # what a worker has read is old then

@@ -129,7 +129,7 @@ class Reader:
         quiet = self._quiet(state) if what.startswith("query") else ()
         key = (word, letter, was, now, unverified, barred, quiet)
         if key not in self._readings:
-            self.turns.add(now[0])
+            self.turns.add(max(now[0], -1))
             self._readings[key] = self._read(what, letter, was, now, unverified, barred, quiet)
         return Seen(self._readings[key], self._kept(known, after))
 

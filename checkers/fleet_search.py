@@ -17,7 +17,7 @@ from ..model.fleet import OWN, Fleet, FleetRule, stands
 from ..model.fleet_properties import Agree, Lifted, Never, leading, lift, sending
 from ..model.fleet_rows import ORDER, WORKERS, fleet_machine, named
 from ..model.fleet_shape import FENCED, STORES
-from ..model.machine import Actor, Field, Guard, Machine, Scope, guard
+from ..model.machine import Actor, Field, Guard, Machine, Rule, Scope, guard
 from ..model.properties import Property
 from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
 from .explore import Delta, Engine, Group, Packing, Space
@@ -25,6 +25,7 @@ from .explore import Delta, Engine, Group, Packing, Space
 Reduce = Callable[[int], int]
 LETTER: Final = OWN[0]
 CLAIMS: Final = "claims"
+ATTEMPTS: Final = "attempts"
 
 
 class FleetEngine(Engine):
@@ -74,13 +75,16 @@ def search(
     reduced: bool = False,
     stop: Sequence[Guard] = (),
     claims: int = 0,
+    attempts: int = 0,
 ) -> Space:
     """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds.
 
-    claims: how many claims there are at most, of all workers together; 0: no bound.
+    claims, attempts: how many there are at most, of all workers together; 0: no bound.
     """
     machine = fleet_machine(fleet, workers)
     machine = bounded(machine, claims) if claims else machine
+    if attempts:
+        machine = counting(machine, ATTEMPTS, attempts, lambda rule: rule.writes.get("open") == "+1")
     engine = FleetEngine(machine, workers)
     reduce_to = (
         cache(reduction(fleet, engine.packing, workers)) if reduced else None
@@ -107,15 +111,20 @@ def search(
 
 def bounded(machine: Machine, claims: int) -> Machine:
     """The machine with a count of claims, of which there are no more than so many."""
-    count = Field(CLAIMS, Scope.CLOCK, tuple(map(str, range(claims + 1))), "claims so far, of all workers")
+    return counting(machine, CLAIMS, claims, lambda rule: rule.boundary == "claim")
+
+
+def counting(machine: Machine, name: str, times: int, meant: Callable[[Rule], bool]) -> Machine:
+    """The machine with a count, under a name, of how often the rules that are meant were taken: no more than so many times."""
+    count = Field(name, Scope.CLOCK, tuple(map(str, range(times + 1))), f"{name} so far, of all workers")
     rules = []
     for rule in machine.rules:
         numbered = [
-            replace(rule, name=f"{rule.name}, {n + 1}", sees={**rule.sees, **guard(**{CLAIMS: str(n)})},
-                    writes={**rule.writes, CLAIMS: str(n + 1)})
-            for n in range(claims)
+            replace(rule, name=f"{rule.name}, {n + 1}", sees={**rule.sees, **guard(**{name: str(n)})},
+                    writes={**rule.writes, name: str(n + 1)})
+            for n in range(times)
         ]  # fmt: skip
-        rules += numbered if rule.boundary == "claim" else [rule]
+        rules += numbered if meant(rule) else [rule]
     return replace(machine, fields=(*machine.fields, count), rules=tuple(rules))
 
 
@@ -132,8 +141,7 @@ def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduc
     low = {x: packing.shift[f"{x}.{fields[0]}"] for x in workers}
     at_rest = {x: packing.matcher({f"{x}.at": frozenset({"idle"})}) for x in workers}
     overtaken = {x: packing.matcher({f"{x}.stands_effects": frozenset({"no"})}) for x in workers}
-    acts = [*sending(fleet), *asking(fleet), *unstopped(fleet)]
-    sends = {x: [packing.matcher(named(g, {LETTER: x})) for g in acts] for x in workers}
+    sends = {x: [packing.matcher(named(g, {LETTER: x})) for g in unfinished(fleet)] for x in workers}
     orders = packing.machine.by_name[ORDER].values
     shift, mask = packing.shift[ORDER], packing.mask([ORDER])
 
@@ -151,6 +159,11 @@ def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduc
         return state | (orders.index("".join(workers)) << shift)
 
     return canonical
+
+
+def unfinished(fleet: Fleet) -> list[Guard]:
+    """Where a worker that was overtaken may still reach a store or the world: there it is not set back to idle."""
+    return [*sending(fleet), *asking(fleet), *unstopped(fleet)]
 
 
 def unstopped(fleet: Fleet) -> list[Guard]:

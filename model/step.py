@@ -365,8 +365,8 @@ def _close(policy: Policy) -> list[Rule]:
         _work("an older attempt is open", "attempt_closed", others_open, sees="open:1|2", source="T-RECOVER 5"),
         _work("ledger no effect", "ledger_no_effect", "retry_policy", sees="ledger:inflight|unknown",
               writes="ledger:no_effect", boundary="ledger_no_effect", source="T-ORDER B7'"),
-        # Of a step that no record says anything of there is nothing to settle: a cancel was heard before B1.
-        _work("ledger no effect: there", "ledger_no_effect", "retry_policy", sees="ledger:none|no_effect|committed landed:no", source="T-ORDER B7'"),
+        _work("ledger no effect: there", "ledger_no_effect", "retry_policy", sees="ledger:no_effect|committed landed:no", source="T-ORDER B7'"),
+        _work("nothing to settle: cancelled", "ledger_no_effect", "append_cancelled", sees="ledger:none told:yes landed:no", source="T-WORKER"),
         _work("retry: cancelled", "retry_policy", "append_cancelled", sees="told:yes", source="T-WORKER"),
         _work("retry again", "retry_policy", "schedule_retry", sees="told:no retry:no", source="T-RETRY"),
         _work("retry was scheduled", "retry_policy", retried, sees="told:no retry:yes", source="T-RETRY"),

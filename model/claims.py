@@ -156,5 +156,8 @@ NOT_CHECKED: Final = (
     "each distinct trace that the crash campaign leaves is replayed in them, and for other runs A-GATED, A-COMPENSATED and A-INJECTED are "
     "assumed. No lockstep walk follows these models, an order between two nodes, steps or values of one job is in none of them, and nor is a "
     "request for approval that ends without an answer, or a job of its own that undoes a step of another.",
+    "Of the shipped core and the contract engine, enumerated beside their models (decisions 030, 034): an answer of a store that is lost while "
+    "two workers are at work on the job, more than two claims and two attempts in the converse for two workers, two steps' contracts in one "
+    "decision, requests for data, approval nodes of plans in the contract engine; PostgreSQL.",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",
 )

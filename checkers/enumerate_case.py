@@ -146,6 +146,11 @@ TOLD_BEHIND: Final = (
     "worker-1:fence_events"
 )
 """In one turn it is done, the step behind it is in doubt, and the worker hears of a cancel before it repeats that one."""
+BEHIND: Final = (
+    "world:serve:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;worker-1:commit;"
+    "worker-1:append_node_finished;worker-1:checkpoint;worker-1:acquire"
+)
+"""It is done, and the step behind it is begun."""
 UNDONE: Final = (
     f"{SENT};world:serve:1.1;worker-1:answer;worker-1:put_effect;worker-1:append_finished;worker-1:append_committed;"
     "worker-1:commit;worker-1:crash;clock:expire;worker-2:claim;worker-2:fence_events;worker-2:fence_ledger;"
@@ -205,6 +210,7 @@ WIDE: Final = {
         WideCase("after-wait", CALM, "park", confirmed=PERSON, partial=True, undoes="works", other="wait", place="after",
                  sure=True),
         WideCase("hears", CALM, "query", "quiet", other="wait", place="after"),
+        WideCase("behind", GATED, "park", confirmed=PERSON, other="tool", place="after", sure=True, lead=f"{SENT};{BEHIND}"),
         WideCase("queried", BRIEF, "query", "fence", confirmed=("strict",), sure=True),
         WideCase("doubted", GATED, "park", confirmed=PERSON, sure=True),
         WideCase("pauses", BRIEF, "reexecute", idempotent=True, backoff=5.0, patience=8.0, retryable=("refused",), sure=True),

@@ -41,6 +41,8 @@ EXCEPTIONS: Final[dict[str, str]] = {
         "the job that undoes a step of another one (`request_compensation`) is in no case",
     "protocol: case \"execute\" | \"closed\": → return":
         f"{DEFENCE}: a failure on record behind a step is owed first (`job.owed`), so one of the three matches",
+    "llm_step: case StepResult.PERMANENT_FAILURE: → return (yield from self.fail())": "a gap: the samples do not come there",
+    "llm_step: if pause: → yield from self.run.wait(Pause(seconds=pause))": "a gap: the samples do not come there",
     "protocol: if self.stored is not None: → return": "the same job, where the step's effect is not known",
     "protocol: elif not permitted(self.run, self.node.approved_by, self.node.id, self.tool.name, self.node.args): → need ="
     " yield from self.abandon(UNAPPROVED)": f"{DEFENCE}: the gate stands before its step in every valid plan",

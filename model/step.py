@@ -436,7 +436,7 @@ def _compensate() -> list[Rule]:
               emits="node_finished", boundary="append_node_failed", source="T-OUTCOME"),
         # Executed with its undoing on record, it had nothing open: a cancel that was known would have ended the job first.
         replace(_work("compensation was requested", "confirm", "compensate", sees="undone:no", source="T-COMP"),
-                unless=(guard(memory="first|other", fresh="yes", told="yes"),)),
+                unless=(guard(fresh="yes", told="yes"),)),
         _work("compensation was requested, harmless", "on_unknown", "compensate", source="T-COMP"),
         _work("compensate", "compensate", "recover", writes="undone:yes memory:none fresh:no cleared:no", emits="node_finished",
               boundary="append_node_finished", source="T-COMP K3"),

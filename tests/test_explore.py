@@ -11,8 +11,8 @@ from crashwindow.model.step import build
 from .spaces import space_of
 
 PINNED = {
-    "hardened": (345461, 1305699),
-    "s0-order-full-recovery": (345461, 1305699),
+    "hardened": (345425, 1305501),
+    "s0-order-full-recovery": (345425, 1305501),
     "s4-reexecute-stable-key": (65307, 208267),
 }
 """States and transitions of the whole space. A change of the model changes them; nothing else may."""

@@ -115,7 +115,7 @@ WINDOWS: Final = (
           guard(job="parked", node="none", undone="yes")],
          "", "wait for a person", "0|1 → 0|1", source="derived: T-WINDOW speaks of one step"),
     _row("0w", "another step's wait", [guard(job="waiting")],
-         "", "wait for the signal", "0|1 → 0|1", source="derived: T-WORKER"),
+         "", "wait for the signal", "0|1 → 1", source="derived: T-WORKER"),
 )  # fmt: skip
 BY_ID: Final = {window.id: window for window in WINDOWS}
 

@@ -58,7 +58,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "after-tool": (7536, 30184, 10202),
     "after-fails": (7963, 31438, 10666),
     "after-told": (112, 387, 141),
-    "after-wait": (7556, 32843, 11091),
+    "after-wait": (7560, 32859, 11094),
     "hears": (8133, 34553, 10342),
     "pauses": (1339, 2624, 1629),
     "rests": (1224, 2688, 1480),

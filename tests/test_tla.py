@@ -28,7 +28,7 @@ from .test_explore import PINNED
 
 GOLDEN = Path(__file__).parent / "golden"
 TLC = {
-    "hardened": (1305708, 345461),
+    "hardened": (1305510, 345425),
     "recorded-hardened": (326, 166),
     "recorded-without-L-RECORD": (850, 370),
     "recorded-without-L-CATCHUP": (344, 172),

@@ -117,6 +117,7 @@ MUTANTS_PROFILE = argument(
 ONLY = argument("--only", metavar="NAME", help="one mutant, by name, before every checker")
 OUT = argument("--out", metavar="DIR", default=".", help="where reports/out/RUN is written (the working directory)")
 SEED = argument("--seed", metavar="N", type=int, default=20261121, help="what random walks start from (%(default)s)")
+JOBS = argument("--jobs", metavar="N", type=int, default=1, help="how many processes judge at the same time (1)")
 RESUME = argument("--resume", metavar="DIR", help="go on with an interrupted run, in its directory")
 EVIDENCE_FILE = argument(
     "--evidence", metavar="FILE", help="the evidence.json whose verdicts are shown; else the newest in reports/out"
@@ -395,7 +396,7 @@ COMMANDS = (
         "mutants",
         ".checkers.cli_mutants",
         "plant every mutant of models and runtime; exit 0 only if each is killed or proved harmless",
-        (MUTANTS_PROFILE, ONLY, OUT, RESUME, JSON),
+        (MUTANTS_PROFILE, ONLY, JOBS, OUT, RESUME, JSON),
     ),
     Command(
         "check-trace",

@@ -21,6 +21,8 @@ from .verify import code_sha256, new_run
 def mutants(args: argparse.Namespace) -> int:
     """All mutants, or one; 0 only if each is killed, or proved harmless."""
     console = Console(stderr=args.json)
+    if args.jobs < 1:
+        raise CommandError(f"--jobs {args.jobs}: at least one process has to judge")
     if args.only:
         return _only(args.only, console, args.json)
     try:
@@ -32,10 +34,10 @@ def mutants(args: argparse.Namespace) -> int:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
     console.print(f"rows in {kept.path}", highlight=False, soft_wrap=True)
     try:
-        found = _all(args.profile, kept, console)
+        found = _all(args.profile, kept, console, args.jobs)
     except KeyboardInterrupt:
         console.print(
-            f"interrupted; go on with: crashwindow mutants --profile {args.profile} --resume {directory}",
+            f"interrupted; go on with: crashwindow mutants --profile {args.profile} --jobs {args.jobs} --resume {directory}",
             soft_wrap=True,
         )
         raise
@@ -52,7 +54,7 @@ def survivors_first(found: Sequence[MutantCells]) -> list[MutantCells]:
     return sorted(found, key=lambda row: (not row.gap, row.killed))
 
 
-def _all(profile: str, kept: Kept, console: Console) -> list[MutantCells]:
+def _all(profile: str, kept: Kept, console: Console, jobs: int) -> list[MutantCells]:
     """The rows, with a bar for each subject."""
     columns = (
         TextColumn("{task.description}"),
@@ -69,7 +71,7 @@ def _all(profile: str, kept: Kept, console: Console) -> list[MutantCells]:
                 tasks[what] = progress.add_task(what, total=of)
             progress.update(tasks[what], completed=done)
 
-        return list(every("quick" if profile == "quick" else "deep", kept, tell))
+        return list(every("quick" if profile == "quick" else "deep", kept, tell, jobs=jobs))
 
 
 def matrix(rows: Sequence[KillRow]) -> Table:

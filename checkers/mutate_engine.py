@@ -22,14 +22,22 @@ class Varied:
 
 
 class Variant(Engine):
-    """The engine of a mutant of a machine. changed: rules by name, each with what stands in its place (None: nothing)."""
+    """The engine of a mutant of a machine.
 
-    def __init__(self, base: Engine, changed: Mapping[str, Rule | None]) -> None:
-        rules = tuple(changed.get(rule.name) or rule for rule in base.machine.rules)
+    changed: rules by name, each with what stands in its place (None: nothing); added: rules of other names, numbered after all.
+    """
+
+    def __init__(self, base: Engine, changed: Mapping[str, Rule | None], added: Sequence[Rule] = ()) -> None:
+        rules = (*(changed.get(rule.name) or rule for rule in base.machine.rules), *added)
         self.base, self.machine, self.packing = base, replace(base.machine, rules=rules), base.packing
-        self.changed = frozenset(n for n, rule in enumerate(rules) if rule.name in changed)
-        self.left = tuple(n for n in sorted(self.changed) if changed[rules[n].name])
-        self.single, self.asked, self.parts = list(base.single), list(base.asked), list(base.parts)
+        self.changed = frozenset(n for n, rule in enumerate(base.machine.rules) if rule.name in changed)
+        new = range(len(base.machine.rules), len(rules))
+        self.left = (*(n for n in sorted(self.changed) if changed[rules[n].name]), *new)
+        self.single, self.asked, self.parts = (
+            [*base.single, *((0, {}) for _ in new)],
+            [*base.asked, *([] for _ in new)],
+            [*base.parts, *(base.machine for _ in new)],
+        )
         for n in self.left:
             names = touched(rules[n])
             part = tuple(f for f in self.machine.fields if f.name in names)

@@ -18,10 +18,10 @@ from ..model.properties import Property
 from ..scenarios.fleet_policies import only, searched_fleet
 from .counter import count
 from .evidence import Cell, MutantCells
-from .fleet_search import forbidden, search
 from .invariant_ways import STEP_PROPERTIES, found_in_two
 from .mutate_fleet_prove import Said, ask
 from .mutate_fleet_rows import FleetMutant, generate
+from .mutate_fleet_search import FleetBase
 from .proof_subjects import FleetSubject, fleet_subjects
 from .prove_fleet import prove_fleet
 from .prove_fleet_obligations import Obligations
@@ -36,13 +36,12 @@ Way = Literal["safe", "refuted", "not safe", "no answer"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a fleet's mutants are searched: the fleet of two workers, what is forbidden there, whether its states are reduced,
-    and which of them, one in so many; and by which ways a mutant is judged."""
+    """Where a fleet's mutants are searched: the fleet of two workers, what is forbidden there, whether its states are reduced;
+    and by which ways a mutant is judged."""
 
     searched: Callable[[Fleet], Fleet]
     properties: Sequence[Property]
     reduced: bool
-    one_in: int = 1
     ways: tuple[str, ...] = ("prove", "explore")
 
 
@@ -53,7 +52,7 @@ def _places() -> Mapping[str, Place]:
         "fleet-recorded": Place(lambda fleet: fleet, subjects["fleet-recorded"].properties, False, ways=CHECKERS),
         "fleet-gate": Place(lambda f: only(f, {"kind": "approval"}), subjects["fleet-gate"].properties, True),
         "fleet-compensation": Place(lambda f: only(f, plain), subjects["fleet-compensation"].properties, True),
-        "fleet": Place(lambda _: searched_fleet(), STEP_PROPERTIES, True, one_in=20),
+        "fleet": Place(lambda _: searched_fleet(), STEP_PROPERTIES, True),
     }
 
 
@@ -68,6 +67,7 @@ class FleetBench:
         self.place = _places()[name]
         self.subject: FleetSubject = next(each for each in fleet_subjects() if each.fleet.name == name)
         self.fleet = self.subject.fleet
+        self._bases: dict[bool, FleetBase] = {}
 
     @cached_property
     def mutants(self) -> tuple[FleetMutant, ...]:
@@ -89,18 +89,15 @@ class FleetBench:
             raise AssertionError(f"{self.fleet.name}: nothing was found that proves the original: {made.stuck}")
         return Obligations(self.fleet, self.subject.properties, (), made.clauses)
 
-    def judge(self, mutants: Sequence[FleetMutant], whole: bool, left_out: str = "") -> Iterator[MutantCells]:
-        """Every mutant's row of the matrix; whole: each is searched, and not one in so many. left_out: a way that is not asked.
+    def judge(self, mutants: Sequence[FleetMutant], left_out: str = "") -> Iterator[MutantCells]:
+        """Every mutant's row of the matrix. left_out: a way that is not asked.
 
         Raises AssertionError where the ways contradict each other.
         """
         asked = [way for way in self.place.ways if way != left_out]
         found = dict(self._found(mutants)) if "found" in asked else {}
-        seldom = [way for way in asked if way != "explore"]
-        number = {mutant.name: n for n, mutant in enumerate(self.mutants)}
         for mutant, said in ask(self.written, mutants):
-            now = asked if whole or number[mutant.name] % self.place.one_in == 0 else seldom
-            yield self._row(mutant, said, found.get(mutant.name), now)
+            yield self._row(mutant, said, found.get(mutant.name), asked)
 
     def _found(self, mutants: Sequence[FleetMutant]) -> Iterator[tuple[str, Said]]:
         return ((mutant.name, said) for mutant, said in ask(self.found, mutants, equal=False))
@@ -129,21 +126,29 @@ class FleetBench:
         return Cell(checker=way, outcome=outcome, words="", seconds=0.0)
 
     def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
-        """The nearest forbidden state of two workers."""
-        place, fleet = self.place, mutant.of(self.place.searched(self.fleet))
-        if fleet.rules == place.searched(self.fleet).rules:
+        """A forbidden state that two workers come to."""
+        original = self.place.searched(self.fleet)
+        fleet = mutant.of(original)
+        if fleet.rules == original.rules:
             return "no answer", "its row is none of the fleet that is searched"
-        fleet = _suspected(fleet) if _unguarded(mutant, self.fleet) else fleet
-        guards = [(p.id, g) for p in place.properties for g in forbidden(fleet, p)]
+        suspected = self.place.reduced and _unguarded(mutant, self.fleet)
         try:
-            space = search(fleet, reduced=place.reduced, stop=[g for _, g in guards])
+            broken = self.base(suspected).breaks(_suspected(fleet) if suspected else fleet)
         except ModelError as error:
             return "no answer", f"two workers can have no such row: {error}"
-        broken = next(((name, at) for name, g in guards if (at := space.find(g)) is not None), None)
         if broken is None:
             return "safe", ""
-        name, at = broken
-        return "refuted", f"{name}, after {len(space.path(at)) - 1} steps of two workers"
+        name, steps = broken
+        return "refuted", f"{name}, after {steps} steps of two workers"
+
+    def base(self, suspected: bool) -> FleetBase:
+        """The original, searched; suspected: without taking it for granted that every write is fenced."""
+        if suspected not in self._bases:
+            fleet = self.place.searched(self.fleet)
+            self._bases[suspected] = FleetBase(
+                _suspected(fleet) if suspected else fleet, self.place.properties, self.place.reduced
+            )
+        return self._bases[suspected]
 
     def counted(self, mutant: FleetMutant) -> tuple[Way, str]:
         """What counting any number of workers comes to."""

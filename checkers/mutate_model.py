@@ -48,8 +48,8 @@ PAIRED: Final = (STEP, "contract-hardened")
 """The machines that refine each other's models."""
 Replay = Callable[[Machine, Engine], str]
 """What the code was recorded to do, replayed in a machine, with its engine; "" where the machine follows."""
-Until = Literal["proof", "killed", "all"]
-"""Whom a mutant meets beside proof and search: nobody; the others until one kills it; all."""
+Until = Literal["proof", "all"]
+"""Whom a mutant meets beside proof and search: nobody; all others."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Bench:
         words = seen.violation and f"{seen.violation}, after {len(seen.run)} steps"
         cells.append(_cell("explore", words, time.perf_counter() - started))
         for name, check in self._others(mutant, difference, seen).items():
-            if until == "proof" or (until == "killed" and _killed(cells)):
+            if until == "proof":
                 break
             getattr(self, NEEDS.get(name, "base"))  # what it needs is made once, and is no mutant's time
             started = time.perf_counter()

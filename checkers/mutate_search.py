@@ -195,7 +195,7 @@ class Judge:
 
 @dataclass(frozen=True)
 class Search:
-    """What was searched: each new state, and what led to it; said: what the last step (state, change, rule) breaks, if it does."""
+    """What was searched: each new state, and what led to it; said: what the last step (state, change, rule) breaks, if any."""
 
     grown: dict[int, Delta]
     said: str = ""

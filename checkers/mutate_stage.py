@@ -1,17 +1,23 @@
-"""The kill matrix as a campaign: a sample for `crashwindow verify`, everything for its deep profile (E-TRUST)."""
+"""The kill matrix as a campaign: a sample for `crashwindow verify`, everything for its deep profile (E-TRUST).
 
+In the deep profile every mutant meets every checker that can meet it. Two rules leave a cell empty, and the matrix says so cell
+by cell: where the search of a model's mutant ends at a violation, nobody who needs the whole of its states is asked; and where a
+mutant is equivalent by exhaustion nobody is asked any more. The quick profile asks proof and search alone, of a sample.
+"""
+
+import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from .evidence import MutantCells
 from .explore import Space
+from .mutate_bugs import PARTS
 from .mutate_fleet import FLEETS, FleetBench
-from .mutate_fleet_rows import FleetMutant
 from .mutate_matrix import Kept, summed
-from .mutate_model import STEP, SUBJECTS, Bench, Until
-from .mutate_rows import Rows
+from .mutate_model import STEP, SUBJECTS, Bench
 from .mutate_runtime import judge, rows, sound
 from .verify import Context, Found, Profile, Stage, code_sha256
 
@@ -21,7 +27,12 @@ SAMPLE_OF_STEP: Final = 18
 """The same of the step, whose space is a hundred times as large."""
 SAMPLE_OF_FLEET: Final = 6
 """The same of the smallest fleet, before the proof, the search of two workers, and counting."""
-Mutant = TypeVar("Mutant", Rows, FleetMutant)
+RUNTIME: Final = "runtime"
+SHIPPED: Final = "the code as it ships"
+"""What every checker of the runtime has to pass before it is asked about a bug."""
+TOGETHER: Final = 30
+"""Mutants that a process judges at once: those of one rule, which come one after the other, share what is asked of it."""
+Name = TypeVar("Name")
 
 GAPS: Final[Mapping[str, str]] = {}
 """Mutants that nobody kills, and of which nothing is proved, each with the reason. They stay in the matrix, and fail the run."""
@@ -30,74 +41,112 @@ Tell = Callable[[str, int, int], None]
 """What is being done, how many mutants of it have a row, and how many there are."""
 
 
-def every(profile: Profile, kept: Kept, tell: Tell, spaces: dict[str, Space] | None = None) -> Iterator[MutantCells]:
-    """The row of each mutant, those that are kept first: of the models, of the fleets, and in the deep profile of the runtime."""
-    quick = profile == "quick"
-    for policy in SUBJECTS:
-        bench = Bench(policy, (spaces or {}).get(policy))
-        size = SAMPLE_OF_STEP if policy == STEP else SAMPLE
-        mutants = _sample(bench.generated.mutants, size) if quick else bench.generated.mutants
-        until: Until = "proof" if quick else "killed"
-        yield from _rows(policy, mutants, partial(bench.judge, until=until), kept, tell)
-    for name in FLEETS[:1] if quick else FLEETS:
-        fleet = FleetBench(name)
-        chosen = _sample(fleet.mutants, SAMPLE_OF_FLEET) if quick else fleet.mutants
-        judge = partial(fleet.judge, whole=False, left_out="found" if quick else "")
-        yield from _rows(name, chosen, judge, kept, tell)
-    if not quick:
-        yield from _runtime(kept, tell)
+class Task(NamedTuple):
+    """Some mutants of one subject, by name; of the code as it ships: parts of the runtime."""
+
+    subject: str
+    names: tuple[str, ...]
+    quick: bool
 
 
-def _sample(mutants: Sequence[Mutant], size: int) -> Sequence[Mutant]:
-    """So many of them, or fewer, evenly."""
-    return mutants[:: -(-len(mutants) // size)]
-
-
-def _rows(
-    what: str,
-    mutants: Sequence[Mutant],
-    judge: Callable[[Sequence[Mutant]], Iterator[MutantCells]],
-    kept: Kept,
-    tell: Tell,
+def every(
+    profile: Profile, kept: Kept, tell: Tell, spaces: dict[str, Space] | None = None, jobs: int = 1
 ) -> Iterator[MutantCells]:
-    """The rows of some mutants, as they come; those of an interrupted run first."""
-    done = [kept.rows[m.name] for m in mutants if m.name in kept.rows]
-    yield from done
-    todo = [m for m in mutants if m.name not in kept.rows]
-    for number, row in enumerate(judge(todo) if todo else (), len(done) + 1):
-        kept.add(row)
-        tell(what, number, len(mutants))
-        yield row
+    """The row of each mutant: of the models, of the fleets, and in the deep profile of the runtime.
+
+    Rows that are kept are not found again. jobs: how many processes judge; spaces: what is searched already, for one process.
+    """
+    chosen = names(profile)
+    for subject, every_name in chosen.items():
+        tell(subject, sum(name in kept.rows for name in every_name), len(every_name))
+    for task, found in _done(tasks(chosen, kept, profile), jobs, spaces or {}):
+        for row in found:
+            kept.add(row)
+        of = chosen.get(task.subject, ())
+        tell(task.subject, sum(name in kept.rows for name in of), len(of))
+    yield from (kept.rows[name] for every_name in chosen.values() for name in every_name)
 
 
-def _runtime(kept: Kept, tell: Tell) -> Iterator[MutantCells]:
-    names = rows()
-    if any(name not in kept.rows for name in names):
-        tell("runtime", 0, len(names))
-        sound()
-    for number, name in enumerate(names, 1):
-        if name not in kept.rows:
-            kept.add(judge(name, whole=True))
-        tell("runtime", number, len(names))
-        yield kept.rows[name]
+def names(profile: Profile) -> dict[str, Sequence[str]]:
+    """The mutants of a profile, subject by subject."""
+    quick = profile == "quick"
+    chosen: dict[str, Sequence[str]] = {}
+    for policy in SUBJECTS:
+        made = [mutant.name for mutant in Bench(policy).generated.mutants]
+        chosen[policy] = _sample(made, SAMPLE_OF_STEP if policy == STEP else SAMPLE) if quick else made
+    for name in FLEETS[:1] if quick else FLEETS:
+        made = [mutant.name for mutant in FleetBench(name).mutants]
+        chosen[name] = _sample(made, SAMPLE_OF_FLEET) if quick else made
+    return chosen if quick else {**chosen, RUNTIME: rows()}
+
+
+def _sample(every_name: Sequence[Name], size: int) -> Sequence[Name]:
+    """So many of them, or fewer, evenly."""
+    return every_name[:: -(-len(every_name) // size)]
+
+
+def tasks(chosen: Mapping[str, Sequence[str]], kept: Kept, profile: Profile) -> list[Task]:
+    """What is left to be judged; the longest comes first: of the runtime each bug, after the code as it ships."""
+    todo = {subject: [n for n in every_name if n not in kept.rows] for subject, every_name in chosen.items()}
+    found = [Task(RUNTIME, (name,), False) for name in todo.pop(RUNTIME, ())]
+    if found:
+        found = [*(Task(SHIPPED, (part,), False) for part in dict.fromkeys(PARTS.values())), *found]
+    for subject, left in todo.items():
+        found += [
+            Task(subject, tuple(left[n : n + TOGETHER]), profile == "quick") for n in range(0, len(left), TOGETHER)
+        ]
+    return found
+
+
+def _done(todo: Sequence[Task], jobs: int, spaces: Mapping[str, Space]) -> Iterator[tuple[Task, list[MutantCells]]]:
+    """Each task with its rows, as they come."""
+    if jobs == 1:
+        benches = {policy: Bench(policy, space) for policy, space in spaces.items() if policy in SUBJECTS}
+        yield from ((task, judged(task, benches)) for task in todo)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        futures = {pool.submit(judged, task): task for task in todo}
+        try:
+            yield from ((futures[future], future.result()) for future in as_completed(futures))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def judged(task: Task, benches: Mapping[str, Bench] | None = None) -> list[MutantCells]:
+    """The rows of a task; none for the code as it ships. Raises AssertionError where that does not pass."""
+    if task.subject == SHIPPED:
+        for part in task.names:
+            sound(part)
+        return []
+    if task.subject == RUNTIME:
+        return [judge(name, whole=True) for name in task.names]
+    if task.subject in FLEETS:
+        fleet = _fleet(task.subject)
+        chosen = [mutant for mutant in fleet.mutants if mutant.name in task.names]
+        return list(fleet.judge(chosen, left_out="found" if task.quick else ""))
+    bench = (benches or {}).get(task.subject) or _bench(task.subject)
+    mutants = [mutant for mutant in bench.generated.mutants if mutant.name in task.names]
+    return list(bench.judge(mutants, "proof" if task.quick else "all"))
+
+
+@cache
+def _bench(policy: str) -> Bench:
+    return Bench(policy)
+
+
+@cache
+def _fleet(name: str) -> FleetBench:
+    return FleetBench(name)
 
 
 def one(name: str) -> MutantCells:
     """The row of one mutant, before every checker that can meet it. Raises KeyError where there is none of that name."""
     policy = name.partition(": ")[0]
-    if policy in SUBJECTS:
-        bench = Bench(policy)
-        found = [mutant for mutant in bench.generated.mutants if mutant.name == name]
-        if not found:
-            raise KeyError(name)
-        return next(bench.judge(found, "all"))
-    if policy in FLEETS:
-        fleet = FleetBench(policy)
-        of_it = [mutant for mutant in fleet.mutants if mutant.name == name]
-        if not of_it:
-            raise KeyError(name)
-        return next(fleet.judge(of_it, whole=True))
-    return judge(name, whole=True)
+    found = judged(Task(policy if policy in (*SUBJECTS, *FLEETS) else RUNTIME, (name,), False))
+    if not found:
+        raise KeyError(name)
+    return found[0]
 
 
 def mutants(context: Context) -> Found:

@@ -40,7 +40,7 @@ from .sampled import sampled
 
 COUNTS = {
     "recorded-hardened": (287, 0),
-    "gate-hardened": (453, 0),
+    "gate-hardened": (452, 0),
     "compensation-hardened": (495, 4),
     "contract-hardened": (1214, 2),
     "hardened": (1924, 6),
@@ -140,7 +140,7 @@ def test_liveness_by_order_is_liveness_of_the_whole() -> None:
 def test_a_mutant_is_killed_in_words(policy: str, what: str, killer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of the checkers says why; those that it never met are not said to have passed."""
     monkeypatch.setitem(bench(policy).__dict__, "replay", lambda machine, engine: "")
-    (judged,) = bench(policy).judge([named(policy, what)], "killed")
+    (judged,) = bench(policy).judge([named(policy, what)], "all")
     assert killer in {cell.checker for cell in judged.killers}
     assert all(cell.words for cell in judged.killers)
     assert {cell.outcome for cell in judged.cells if cell.checker in ("windows", "refine")} == {"not applicable"}
@@ -270,7 +270,7 @@ def test_rows_are_kept(tmp_path: Path) -> None:
 def asked(tmp_path: Path, **more: Any) -> argparse.Namespace:
     """What the command line hands over."""
     return argparse.Namespace(
-        **{"profile": "deep", "only": None, "out": str(tmp_path), "resume": None, "json": True, **more}
+        **{"profile": "deep", "only": None, "out": str(tmp_path), "resume": None, "jobs": 1, "json": True, **more}
     )
 
 
@@ -280,7 +280,7 @@ def test_a_gap_is_the_exit_code(
 ) -> None:
     """0 only if every mutant is killed or proved harmless; a gap comes first, with the command that shows it again."""
 
-    def found(*_: object) -> Iterator[MutantCells]:
+    def found(*_: object, jobs: int) -> Iterator[MutantCells]:
         yield from (cells("a"), cells("b", outcome))
 
     monkeypatch.setattr(cli_mutants, "every", found)
@@ -313,6 +313,24 @@ def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.Mo
     assert sum(row.killed for row in found.kills) > 4
     assert not any(row.gaps for row in found.kills)
     assert "mutants killed" in found.summary()
+
+
+def test_two_processes_say_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows do not depend on how many processes judge, and what is kept is not judged again."""
+    every = [m.name for m in bench("recorded-hardened").generated.mutants[:9]]
+    monkeypatch.setattr(mutate_stage, "names", lambda profile: {"recorded-hardened": every})
+    monkeypatch.setattr(mutate_stage, "TOGETHER", 4)
+    told: list[tuple[int, int]] = []
+    rows = []
+    for jobs in (1, 2):
+        kept = Kept(tmp_path / str(jobs), "code")
+        kept.add(cells(every[0], "survived", "proved: kept"))
+        found = mutate_stage.every("quick", kept, lambda what, done, of: told.append((done, of)), jobs=jobs)
+        rows.append([(row.name, row.equivalent, [(c.checker, c.outcome, c.words) for c in row.cells]) for row in found])
+    assert rows[0] == rows[1]
+    assert [name for name, *_ in rows[0]] == every
+    assert rows[0][0][1] == "proved: kept"
+    assert told == [(1, 9), (5, 9), (9, 9)] * 2
 
 
 # Canaries.

@@ -1,17 +1,22 @@
 """What a mutant's engine shares with the original's changes nothing that the mutant does."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
 from crashwindow.checkers.explore import Engine, explore
-from crashwindow.checkers.fleet_search import FleetEngine
+from crashwindow.checkers.fleet_search import FleetEngine, forbidden, search
 from crashwindow.checkers.machines import machine_of
 from crashwindow.checkers.mutate_engine import FleetVariant, Variant
+from crashwindow.checkers.mutate_fleet import FleetBench
 from crashwindow.checkers.mutate_rows import KINDS, Rows, generate
+from crashwindow.checkers.mutate_search import Base
+from crashwindow.checkers.search import check
 from crashwindow.model.fleet_rows import WORKERS, fleet_machine
 from crashwindow.model.machine import Machine
+from crashwindow.model.recorded import RECORDED_PROPERTIES
 from crashwindow.scenarios.fleet_policies import recorded_fleet
 
 EACH = 8
@@ -66,3 +71,32 @@ def test_a_changed_row_is_not_what_it_was() -> None:
     assert steps(shared, base.parents) == steps(Engine(machine), base.parents)
     assert steps(shared, base.parents) != steps(Variant(base.engine, mutant.changed), base.parents)
     assert replace(shared.machine, name="") == replace(machine, name="")
+
+
+def test_two_workers_searched_incrementally_are_two_workers_searched() -> None:
+    """A mutant of a fleet breaks a property if and only if a search from the starts says so; some do, and some do not."""
+    bench = FleetBench("fleet-recorded")
+    base, told = bench.base(False), Counter[bool]()
+    for mutant in bench.mutants[7::60]:
+        fleet = mutant.of(bench.fleet)
+        guards = [g for p in bench.place.properties for g in forbidden(fleet, p)]
+        space = search(fleet, stop=guards)
+        broken = any(space.find(g) is not None for g in guards)
+        assert (base.breaks(fleet) is not None) == broken, mutant.name
+        told[broken] += 1
+    assert min(told[True], told[False]) > 0
+
+
+def test_what_only_takes_away_reaches_no_more() -> None:
+    """Monotonicity: of every mutant that adds no transition the states are some of the original's, so no property fails."""
+    machine = machine_of("recorded-hardened")
+    base = Base(explore(machine), RECORDED_PROPERTIES)
+    fewer = 0
+    for mutant in generate(machine).mutants:
+        difference = base.difference(mutant)
+        if difference.lost and not difference.added:
+            space = explore(mutant.of(machine))
+            assert space.parents.keys() <= base.space.parents.keys(), mutant.name
+            assert not any(check(space, p) for p in RECORDED_PROPERTIES), mutant.name
+            fewer += len(space) < len(base.space)
+    assert fewer > 20

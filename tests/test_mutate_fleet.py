@@ -74,7 +74,7 @@ def test_what_is_proved_the_same_has_the_same_steps() -> None:
 
 def test_every_way_says_no_to_a_fence_that_is_not_raised() -> None:
     """Proof, search and counting, each in words; nothing is proved of the mutant, and the command shows it again."""
-    (row,) = bench().judge([named(RAISED)], whole=True, left_out="found")
+    (row,) = bench().judge([named(RAISED)], left_out="found")
     cells = {cell.checker: cell for cell in row.cells}
     assert {name for name, cell in cells.items() if cell.outcome == "killed"} == {"prove", "explore", "count"}
     assert "steps of two workers" in cells["explore"].words
@@ -103,7 +103,7 @@ def test_a_way_that_is_wrong_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(bench(), "counted", blind)
     with pytest.raises(AssertionError, match="safe, says count, and a run of two workers"):
-        next(bench().judge([named(RAISED)], whole=True, left_out="found"))
+        next(bench().judge([named(RAISED)], left_out="found"))
 
 
 def test_without_an_answer_nobody_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_without_an_answer_nobody_is_killed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(mutate_fleet, "ask", unknown)
     monkeypatch.setattr(mutate_fleet, "COUNT_LIMIT", 1)
     monkeypatch.setattr(bench(), "searched", lambda mutant: ("no answer", "not searched"))
-    (row,) = bench().judge([named(RAISED)], whole=True, left_out="found")
+    (row,) = bench().judge([named(RAISED)], left_out="found")
     assert {cell.outcome for cell in row.cells} == {"not run"}
     assert row.gap
 

@@ -88,10 +88,10 @@ def test_a_checker_that_says_no_to_what_ships_kills_nobody(monkeypatch: pytest.M
     """Before any bug is planted each checker is asked about the shipped code; one that says no ends the run."""
     every: dict[str, Callable[[], str]] = {"walk": str, "power": str}
     monkeypatch.setattr(mutate_runtime, "_checks", lambda part, plant, cases: every)
-    sound()
+    sound("step")
     every["power"] = lambda: "something is wrong"
     with pytest.raises(AssertionError, match="step, power: the code as it ships does not pass: something is wrong"):
-        sound()
+        sound("step")
 
 
 def test_an_enumeration_that_cannot_meet_a_bug_kills_nothing() -> None:

@@ -1,0 +1,159 @@
+"""Mutants of a fleet by the search of two workers, incrementally: only what a change adds to what they reach is searched.
+
+As `mutate_search` does for one worker: a row becomes several rules, one for each worker and each order in which they claimed, and
+states are reduced as in `fleet_search`. A mutant that only takes steps away reaches no more, and breaks nothing that the original
+keeps. Where a mutant changes what is forbidden, or what may be reduced, it is searched from its starts.
+"""
+
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Final
+
+from ..model.fleet import Fleet
+from ..model.fleet_rows import WORKERS, fleet_machine
+from ..model.machine import Guard
+from ..model.properties import Property
+from .explore import Delta, Engine, Packing
+from .fleet_search import FleetEngine, Reduce, forbidden, reduction, search, unfinished
+from .mutate_engine import FleetVariant
+
+KEPT: Final = 16
+"""Groupings of the original's states that are remembered."""
+
+
+class Forbidden:
+    """The states that some properties forbid, in the order of the properties."""
+
+    def __init__(self, guards: Sequence[tuple[str, Guard]], packing: Packing) -> None:
+        self._matchers = [(name, packing.matcher(g)) for name, g in guards]
+        self._mask = packing.mask(name for _, g in guards for name in g)
+        self._known: dict[int, str] = {}
+
+    def __call__(self, state: int) -> str:
+        """The property that forbids a state; "" where none does."""
+        seen = state & self._mask
+        found = self._known.get(seen)
+        if found is None:
+            found = self._known[seen] = next((name for name, match in self._matchers if match(seen)), "")
+        return found
+
+
+class FleetBase:
+    """An original, searched. Raises AssertionError where it comes to a state that is forbidden."""
+
+    def __init__(self, fleet: Fleet, properties: Sequence[Property], reduced: bool) -> None:
+        self.fleet, self.properties, self.reduced = fleet, properties, reduced
+        self.space = search(fleet, reduced=reduced)
+        assert isinstance(self.space.engine, FleetEngine)
+        self.engine = self.space.engine
+        self.rules = {rule.name: rule for rule in self.engine.machine.rules}
+        packing = self.engine.packing
+        self.reduce = cache(reduction(fleet, packing, WORKERS)) if reduced else None
+        self.guards = self._guards(fleet)
+        self.forbidden = Forbidden(self.guards, packing)
+        if broken := next(filter(None, map(self.forbidden, self.space.parents)), ""):
+            raise AssertionError(f"{fleet.name}: two workers of the original break {broken}")
+        self._alike: dict[int, dict[int, list[int]]] = {}
+
+    def _guards(self, fleet: Fleet) -> list[tuple[str, Guard]]:
+        return [(p.id, g) for p in self.properties for g in forbidden(fleet, p)]
+
+    def breaks(self, mutant: Fleet) -> tuple[str, int] | None:
+        """The property that two workers break, after how many steps; None where they break none.
+
+        Raises ModelError where two workers can have no such rows.
+        """
+        machine = fleet_machine(mutant)
+        rules = {rule.name: rule for rule in machine.rules}
+        changed = {name: rules.get(name) for name, rule in self.rules.items() if rules.get(name) != rule}
+        engine = FleetVariant(self.engine, changed, [rule for name, rule in rules.items() if name not in self.rules])
+        if self._guards(mutant) == self.guards and (not self.reduced or unfinished(mutant) == unfinished(self.fleet)):
+            grown = self._added(engine)
+            last = _grow(engine, self.reduce, self.forbidden, self.space.parents, grown)
+            if last is None:
+                return None
+            if (steps := self._run(engine, grown, last)) is not None:
+                return self.forbidden(last), steps
+        return self._whole(mutant, engine)
+
+    def _whole(self, mutant: Fleet, engine: FleetVariant) -> tuple[str, int] | None:
+        """A mutant searched from its starts."""
+        reduce_to = cache(reduction(mutant, engine.packing, WORKERS)) if self.reduced else None
+        says = Forbidden(self._guards(mutant), engine.packing)
+        starts = [engine.packing.pack(state) for state in engine.machine.initial_states()]
+        begun: dict[int, Delta] = {reduce_to(s) if reduce_to else s: (0, -1) for s in starts}
+        last = next(filter(says, begun), None)
+        if last is None:
+            last = _grow(engine, reduce_to, says, (), begun)
+        if last is None:
+            return None
+        state, steps = last, 0
+        while begun[state][1] >= 0:
+            state, steps = begun[state][0], steps + 1
+        return says(last), steps
+
+    def _added(self, engine: FleetVariant) -> dict[int, Delta]:
+        """The states beside the original's that changed rules lead to, from states of the original."""
+        grown: dict[int, Delta] = {}
+        for n in engine.left:
+            mask = engine.single[n][0]
+            if n < len(self.rules):
+                mask |= self.engine.single[n][0]
+            for states in self.alike(mask).values():
+                old = (
+                    {delta for delta, _ in Engine.deltas(self.engine, (n,), states[0])}
+                    if n < len(self.rules)
+                    else set()
+                )
+                new = {delta for delta, _ in Engine.deltas(engine, (n,), states[0])} - old
+                for state, delta in ((state, delta) for delta in new for state in states):
+                    after = self.reduce(state ^ delta) if self.reduce else state ^ delta
+                    if after not in self.space.parents:
+                        grown.setdefault(after, (state, n))
+        return grown
+
+    def alike(self, mask: int) -> dict[int, list[int]]:
+        """The original's states by the values of some fields."""
+        if mask not in self._alike:
+            states: dict[int, list[int]] = {}
+            for state in self.space.parents:
+                states.setdefault(state & mask, []).append(state)
+            while len(self._alike) >= KEPT:
+                del self._alike[next(iter(self._alike))]
+            self._alike[mask] = states
+        return self._alike[mask]
+
+    def _run(self, engine: FleetVariant, grown: dict[int, Delta], state: int) -> int | None:
+        """How many steps of the mutant lead to a state by the way it was met; None where the mutant has lost one of them."""
+        steps = 0
+        while True:
+            before, rule = grown[state] if state in grown else self.space.parents[state]
+            if rule < 0:
+                return steps
+            if state not in grown and rule in engine.changed:
+                led = [before ^ delta for delta, n in engine.steps(before) if n == rule]
+                if state not in (map(self.reduce, led) if self.reduce else led):
+                    return None
+            state, steps = before, steps + 1
+
+
+def _grow(
+    engine: FleetEngine, reduce_to: Reduce | None, says: Forbidden, known: Collection[int], begun: dict[int, Delta]
+) -> int | None:
+    """Search on from some states, beside those that are known: the first that is forbidden, or None. begun grows."""
+    for state in begun:
+        if says(state):
+            return state
+    frontier = list(begun)
+    while frontier:
+        later: list[int] = []
+        for state in frontier:
+            for delta, index in engine.steps(state):
+                after = reduce_to(state ^ delta) if reduce_to else state ^ delta
+                if after not in known and after not in begun:
+                    begun[after] = state, index
+                    if says(after):
+                        return after
+                    later.append(after)
+        frontier = later
+    return None

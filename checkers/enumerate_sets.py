@@ -17,6 +17,8 @@ HEARS: Final = "elsewhere: in doubt"
 """What a cancel waits for: it is not seen when."""
 REFUSED: Final = ("refused by", "version conflict")
 """Rules of a fleet for a write that changed nothing: the store's answer, not a decision."""
+TURNED_AWAY: Final = f"name:{'|'.join(REFUSED)}"
+"""What a worker comes to at a command that the store refuses."""
 GONE: Final = ("world: late request lost", "world: refuses")
 """What may become of a request while time passes."""
 
@@ -127,7 +129,7 @@ class Sets:
             names = [f"{reading.who}.at" if reading.who else "at"] if kind == "at" else []
             mask = self.packing.mask(names)
             silent = "unverified" if reading.unverified else "decides"
-            for op in (*reading.ops, silent, *([f"at:{place}"] if kind == "next" else [])):
+            for op in (*reading.ops, silent, *([f"at:{place}", TURNED_AWAY] if kind == "next" else [])):
                 for index in self.fitting(*worker_of(op, reading)):
                     mask |= self.engine.single[index][0]
             self._touches[reading] = mask
@@ -207,14 +209,19 @@ class Sets:
         return [(state, index, state ^ delta) for state in states for delta, index in steps(state)]
 
     def _ends(self, state: int, reading: Reading) -> bool:
-        """Whether the worker is where the code is."""
+        """Whether the worker is where the code is: at a command that the store allows, or at one that it refuses."""
         kind, _, what = reading.end.partition(":")
         if kind in ("any", "past"):
             return True
+        name = f"{reading.who}.at" if reading.who else "at"
+        at = self.packing.code(state, name)
         if kind == "at":
-            name = f"{reading.who}.at" if reading.who else "at"
-            return self.packing.code(state, name) == self.packing.codes[name][what]
-        return bool(self._of(f"at:{what}", reading.who, [state]))
+            return at == self.packing.codes[name][what]
+        if self._of(f"at:{what}", reading.who, [state]):
+            return True
+        rules = (self.machine.rules[index] for index in self.fitting(f"at:{what}", reading.who))
+        there = {self.packing.codes[name][value] for rule in rules for value in rule.sees[name]}
+        return at in there and bool(self._of(TURNED_AWAY, reading.who, [state]))
 
     def fitting(self, op: str, who: str) -> frozenset[int]:
         """The rules that an op can be."""

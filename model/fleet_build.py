@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .fleet import OWN, Fleet, FleetRule, known, stands
-from .fleet_fencing import claim, conflicts, fence, prologue, refusals
+from .fleet_fencing import claim, conflicts, fence, prologue, refusals, unread
 from .fleet_shape import FENCED, FENCES, STARTED, STORES, FleetPolicy, Shape
 from .fleet_terms import Terms
 from .machine import Actor, Guard, Machine, Rule, Scope, guard
@@ -16,7 +16,7 @@ def build_fleet(machine: Machine, shape: Shape, policy: FleetPolicy = FENCED) ->
     made = [each for rule in machine.rules for each in _rows(terms, rule)]
     made += prologue(terms) if shape.begin else []
     made += _looks(terms) if shape.watched else []
-    made += [*refusals(terms), *conflicts(terms)]
+    made += [*unread(terms), *refusals(terms), *conflicts(terms)]
     shared = tuple(f for f in machine.fields if f.name not in terms.personal)
     return Fleet(machine, shape, policy, shared, terms.own, tuple(_tidy(terms, each) for each in made), terms.ends)
 

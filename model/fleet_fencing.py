@@ -47,7 +47,7 @@ def fence(terms: Terms, rule: Rule, store: str) -> Iterator[FleetRule]:
 
 
 def _last_fence(terms: Terms, reading: FleetRule) -> Iterator[FleetRule]:
-    """F3: who led until now is overtaken; what its crash would excuse is excused."""
+    """F3, read or its answer lost: who led until now is overtaken; what its crash would excuse is excused."""
     yield replace(reading, name=f"{reading.name}, nobody leads", alone=True)
     for crash in terms.crashes:
         led = {**terms.struck(crash, LED), **{stands("effects", LED): frozenset({"yes"})}}
@@ -56,6 +56,15 @@ def _last_fence(terms: Terms, reading: FleetRule) -> Iterator[FleetRule]:
             excused = {n: crash.writes[n] for n in terms.ghosts(crash)}
             yield replace(reading, name=f"{reading.name}, overtakes: {crash.name}", guards={**reading.guards, **led},
                           writes={**reading.writes, **excused})  # fmt: skip
+
+
+def unread(terms: Terms) -> Iterator[FleetRule]:
+    """F1 to F3, the answer lost: the fence is raised, nobody has read, and the worker asks again (T-WRITE)."""
+    for place, store in FENCES.items():
+        name = f"{place.replace('_', ' ')} (answer lost)"
+        asks = Rule(name, Actor.WORKER, guard(at=place), boundary=place, source="T-WRITE")
+        row = terms.row(asks, {**terms.seen(asks.sees), **terms.fenced(store)}, {}, raises=store)
+        yield from _last_fence(terms, row) if store == "effects" else [row]
 
 
 def prologue(terms: Terms) -> Iterator[FleetRule]:

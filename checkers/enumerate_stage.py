@@ -71,7 +71,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "behind": (1051, 2474, 1305),
     "queried": (1210, 1984, 1670),
     "doubted": (1456, 3014, 1952),
-    "approved": (1860, 3776, 2311),
+    "approved": (1862, 3778, 2313),
     "gate-approval": (908, 2184, 997),
     "gate-signal": (438, 1066, 456),
     "owed": (488, 1836, 490),

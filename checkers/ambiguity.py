@@ -16,7 +16,7 @@ A function answers for each observation by itself, and there are two answers: bo
 `prove_ambiguity.py` asks a solver the same, with an uninterpreted function for the recovery.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -63,28 +63,34 @@ def fenced_look(view: dict[str, str]) -> str:
     return view["effects"] if view["look"] == "fence" else ""
 
 
-def observations(space: Space, look: Look = nothing) -> list[Observation]:
+def undecided(space: Space) -> list[tuple[int, dict[str, str]]]:
+    """The states in which a recovery has something to decide: the nearest of each that look alike, with its fields."""
+    packing = space.packing
+    matters = packing.mask([*(f.name for f in space.machine.fields if f.scope in READABLE), "effects", "wire"])
+    alike: dict[int, int] = {}
+    for state in filter(packing.matcher(UNDECIDED), space.parents):  # breadth first: the nearest come first
+        alike.setdefault(state & matters, state)
+    return [(state, space.machine.view(packing.unpack(state))) for state in alike.values()]
+
+
+def observations(
+    space: Space, look: Look = nothing, among: Sequence[tuple[int, dict[str, str]]] | None = None
+) -> list[Observation]:
     """Every observation at which there is something to decide, in the order in which they are first made.
 
     look: what is observed beside the stores. Of a look that fences, no request that it bars is counted as one that may come.
+    among: the states that are `undecided`, where they are known.
     """
-    packing = space.packing
-    readable = packing.mask(f.name for f in space.machine.fields if f.scope in READABLE)
-    matters = packing.mask([*(f.name for f in space.machine.fields if f.scope in READABLE), "effects", "wire"])
-    undecided = packing.matcher(UNDECIDED)
-    alike: dict[int, int] = {}
-    for state in filter(undecided, space.parents):  # breadth first: the nearest come first
-        alike.setdefault(state & matters, state)
-    made: dict[tuple[int, str], list[int]] = {}
-    for state in alike.values():
-        made.setdefault((state & readable, look(space.machine.view(packing.unpack(state)))), []).append(state)
-    return [_observation(space, seen, states) for seen, states in made.items()]
+    readable = space.packing.mask(f.name for f in space.machine.fields if f.scope in READABLE)
+    made: dict[tuple[int, str], list[tuple[int, dict[str, str]]]] = {}
+    for state, view in undecided(space) if among is None else among:
+        made.setdefault((state & readable, look(view)), []).append((state, view))
+    return [_observation(seen, states) for seen, states in made.items()]
 
 
-def _observation(space: Space, seen: tuple[int, str], states: Iterable[int]) -> Observation:
+def _observation(seen: tuple[int, str], states: Iterable[tuple[int, dict[str, str]]]) -> Observation:
     window, repeats, loses = "", None, None
-    for state in states:
-        view = space.machine.view(space.packing.unpack(state))
+    for state, view in states:
         window = window or class_of(view)
         coming = view["wire"] != "0" and not seen[1]
         if repeats is None and view["idempotent"] == "no" and (view["effects"] != "0" or coming):

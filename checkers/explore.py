@@ -74,23 +74,38 @@ class Engine:
     """The successor function of a machine on packed states, memoised per group of rules.
 
     Rules that see one field, the place, form a group per value of it; all others form one more. What a single rule does is
-    remembered as well, by the fields that it touches: there the interpreter is asked.
+    remembered as well, by the fields that it touches: there the interpreter is asked. like: the engine of a machine with the
+    same fields; what it remembers of rules that are the same is remembered for both.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    place: str
+
+    def __init__(self, machine: Machine, like: "Engine | None" = None) -> None:
         self.machine = machine
         self.packing = Packing(machine)
-        touches = [touched(rule) for rule in machine.rules]
-        self.single: list[Single] = [(self.packing.mask(names), {}) for names in touches]
-        self.asked = [asked_of(machine, rule) for rule in machine.rules]
-        # A rule leaves all other fields as they are: it is asked what becomes of these alone.
-        parts = [tuple(f for f in machine.fields if f.name in names) for names in touches]
-        self.parts = [replace(machine, fields=part, rules=()) for part in parts]
+        self.like = like if like and like.machine.fields == machine.fields else None
+        known = {rule.name: n for n, rule in enumerate(self.like.machine.rules)} if self.like else {}
+        self.single: list[Single] = []
+        self.asked: list[list[Field]] = []
+        self.parts: list[Machine] = []
+        for rule in machine.rules:
+            n = known.get(rule.name)
+            if self.like and n is not None and self.like.machine.rules[n] == rule:
+                single, asked, part = self.like.single[n], self.like.asked[n], self.like.parts[n]
+            else:
+                names = touched(rule)
+                single, asked = (self.packing.mask(names), {}), asked_of(machine, rule)
+                # A rule leaves all other fields as they are: it is asked what becomes of these alone.
+                part = replace(machine, fields=tuple(f for f in machine.fields if f.name in names), rules=())
+            self.single.append(single)
+            self.asked.append(asked)
+            self.parts.append(part)
         self._place()
 
     def _place(self) -> None:
         """A group for each value of the place, and one for the rules that do not see it."""
-        place = min(self.machine.fields, key=self._remembered)
+        fields = self.machine.by_name
+        place = fields[self.like.place] if self.like else min(self.machine.fields, key=self._remembered)
         self.place = place.name
         self.shift = self.packing.shift[place.name]
         self.mask = (1 << self.packing.width[place.name]) - 1
@@ -246,12 +261,12 @@ def follow(machine: Machine, key: str) -> list[tuple[str, State]]:
     return run
 
 
-def explore(machine: Machine, *stop: Guard) -> Space:
+def explore(machine: Machine, *stop: Guard, like: Engine | None = None) -> Space:
     """Search breadth first from every initial state; with guards to `stop` at, end where the first of them holds.
 
-    Complete: when it returns without having met `stop`, `parents` holds every reachable state.
+    Complete: when it returns without having met `stop`, `parents` holds every reachable state. like: as of an `Engine`.
     """
-    engine = Engine(machine)
+    engine = Engine(machine, like)
     packing = engine.packing
     shift, place_mask, placed, anywhere = engine.shift, engine.mask, engine.placed, engine.anywhere
     stops = [packing.matcher(each) for each in stop]

@@ -9,6 +9,7 @@ The quick profile searches the step's own execution, by a few kinds of tools; th
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Final
 
@@ -18,7 +19,7 @@ from ..model.mechanisms import CHOICES, missing, spoken_of, step_without
 from ..model.properties import PROPERTIES, Property
 from ..scenarios.without import named
 from .evidence import Need, Verdict
-from .explore import Space, explore, key_of
+from .explore import Engine, Space, explore, key_of
 from .liveness import look, moves_of, resting
 from .liveness_stage import LIVE, drawn, lasso_of
 from .search import check
@@ -46,6 +47,17 @@ class Break:
     words: str
     key: str
     steps: int
+
+
+@cache
+def original() -> Engine:
+    """The engine of the step's own execution with every mechanism: most rows of a machine without some are its rows."""
+    return Engine(step_without("without-", []))
+
+
+def searched(machine: Machine) -> Space:
+    """Every reachable state of a machine without some mechanisms."""
+    return explore(machine, like=original())
 
 
 def narrowed(machine: Machine, kinds: Iterable[Kind]) -> Machine:
@@ -115,8 +127,8 @@ def machine_without(names: Sequence[str], profile: str) -> tuple[Machine, Machin
 
 def column(mechanism: str, profile: str) -> list[Need]:
     """What each property of the step says of one mechanism, P15 among them."""
-    machine, searched = machine_without([mechanism], profile)
-    space, change = explore(searched), missing([mechanism])
+    machine, part = machine_without([mechanism], profile)
+    space, change = searched(part), missing([mechanism])
     cells = []
     for prop in PROPERTIES:
         left = spoken_of(prop, change)

@@ -12,8 +12,8 @@ from ..model.mechanisms import AT_ONCE, ORDERS, PLANTS, missing, spoken_of, step
 from ..model.properties import PROPERTIES
 from ..scenarios.without import named
 from .evidence import Need, Verdict
-from .explore import Space, explore
-from .necessity import ASKED, QUICK, Break, broken, narrowed
+from .explore import Space
+from .necessity import ASKED, QUICK, Break, broken, narrowed, searched
 
 ALL: Final = "all"
 """Every property of the step that a state or a step may break."""
@@ -31,7 +31,7 @@ def ordered(order: str, profile: str, without: Sequence[str] = ()) -> tuple[int,
     """How many states there are with the success writes in an order, and what fails there."""
     name = named(f"ordered-{order}", without) if without else f"ordered-{order}"
     machine = step_ordered(name, order, without)
-    space = explore(narrowed(machine, ASKED if profile == "quick" else QUICK))
+    space = searched(narrowed(machine, ASKED if profile == "quick" else QUICK))
     return len(space), failing(space, machine, without)
 
 
@@ -65,7 +65,7 @@ def planted(mechanism: str) -> tuple[set[str], dict[str, Break]]:
     for without in ([], [mechanism]):
         name = named(f"planted-{mechanism}", without) if without else f"planted-{mechanism}"
         machine = step_planted(name, mechanism, without)
-        found.append(failing(explore(narrowed(machine, ASKED)), machine, without))
+        found.append(failing(searched(narrowed(machine, ASKED)), machine, without))
     return set(found[0]), found[1]
 
 

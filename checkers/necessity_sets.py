@@ -2,38 +2,96 @@
 
 The group are the mechanisms of one worker but three, which are always there: without a store a property says less, and where
 nothing is done about an ambiguous attempt nothing is executed again, so that less is needed. That more of the others are never
-worse is not assumed: it is asked of every pair of sets, one within the other, that was searched.
+worse is not assumed: it is asked of every pair of sets, one within the other, that was asked.
 
 What the matrix says is needed is in every sufficient set, if that is so. The search begins there, and adds what is left, the
-fewest first. Its answers are remembered; a subset that holds a sufficient one is not minimal, and not asked for.
+fewest first. A subset that holds a sufficient one is not minimal, and not asked for. Whether a property fails with a set is
+answered by a run that is known to break it, if that is a run of the machine with this set as well, each step of it being taken
+by the machine's own interpreter; else the machine is searched, once for all properties. A property that holds is always searched.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Final
 
+from ..model.machine import Machine, State, apply, enabled
 from ..model.mechanisms import ONE, step_without
-from ..model.properties import Property
-from .evidence import Sufficient
-from .explore import explore
-from .necessity import QUICK, broken, narrowed
+from ..model.properties import PROPERTIES, Property
+from ..scenarios.without import machine_without
+from .evidence import Need, Sufficient
+from .explore import follow
+from .necessity import QUICK, broken, narrowed, searched
+from .traces import PREFIX
 
 APART: Final = ("ledger", "effect-store", "on-unknown")
 GROUP: Final = tuple(name for name in ONE if name not in APART)
 MOST_ADDED: Final = 2
 """How many mechanisms are added to those that the matrix calls needed."""
 Holds = Callable[[frozenset[str]], bool]
+Run = list[tuple[str, State]]
+"""Rules, each with the state after it; the first is the start, without a rule."""
 
 
-def searched(prop: Property) -> Holds:
-    """Whether a property holds with some mechanisms of the group, the others being missing."""
+def takes(machine: Machine, run: Run) -> bool:
+    """Whether a run is one of a machine, by rules of the same names."""
+    rules = {rule.name: rule for rule in machine.rules}
+    if run[0][1] not in machine.initial_states():
+        return False
+    for (_, before), (name, after) in pairwise(run):
+        view = machine.view(before)
+        if name not in rules or not enabled(view, rules[name]) or after not in apply(machine, view, rules[name]):
+            return False
+    return True
 
-    def holds(present: frozenset[str]) -> bool:
-        machine = narrowed(step_without("subset", [name for name in GROUP if name not in present]), QUICK)
-        return broken(explore(machine, *prop.never), prop, machine) is None
 
-    return holds
+class Machines:
+    """The machines with some mechanisms of the group alone, the runs that are known to break each property, and what was asked.
+
+    searches: how many machines were searched; taken: how often a known run was enough.
+    """
+
+    def __init__(self) -> None:
+        self.machines: dict[frozenset[str], Machine] = {}
+        self.runs: dict[str, list[Run]] = {p.id: [] for p in PROPERTIES}
+        self.answers: dict[frozenset[str], dict[str, bool]] = {}
+        self.searches = self.taken = 0
+
+    def learn(self, prop: Property, cells: Sequence[Need]) -> None:
+        """Take the runs that the matrix shows to break a property."""
+        for cell in cells:
+            name, _, key = cell.key.removeprefix(f"{PREFIX}:").partition(":")
+            if cell.property == prop.id and name.startswith("without-"):
+                self.runs[prop.id].append(follow(machine_without(name), key))
+
+    def holds(self, prop: Property, present: frozenset[str]) -> bool:
+        """Whether a property holds with some mechanisms of the group, the others being missing."""
+        known = self.answers.setdefault(present, {})
+        if prop.id not in known:
+            if any(takes(self.machine(present), run) for run in self.runs[prop.id]):
+                self.taken += 1
+                known[prop.id] = False
+            else:
+                self._search(present)
+        return known[prop.id]
+
+    def machine(self, present: frozenset[str]) -> Machine:
+        """The machine with these, by the kinds of tools that the quick profile searches."""
+        if present not in self.machines:
+            absent = [name for name in GROUP if name not in present]
+            self.machines[present] = narrowed(step_without("subset", absent), QUICK)
+        return self.machines[present]
+
+    def _search(self, present: frozenset[str]) -> None:
+        """Ask every property at once."""
+        self.searches += 1
+        machine = self.machine(present)
+        space = searched(machine)
+        for prop in PROPERTIES:
+            found = broken(space, prop, machine)
+            self.answers[present][prop.id] = found is None
+            if found is not None:
+                self.runs[prop.id].append(follow(machine, found.key.rpartition(":")[2]))
 
 
 @dataclass
@@ -84,12 +142,12 @@ def _all(group: Sequence[str]) -> Iterator[frozenset[str]]:
         yield from map(frozenset, combinations(group, size))
 
 
-def sufficient(prop: Property, needed: frozenset[str], profile: str, holds: Holds | None = None) -> Sufficient:
+def sufficient(prop: Property, needed: frozenset[str], profile: str, holds: Holds) -> Sufficient:
     """The minimal sufficient sets of a property, as evidence.
 
-    needed: what the matrix says is needed, of the group; holds: what is asked, if not the model.
+    needed: what the matrix says is needed, of the group; holds: what is asked.
     """
-    subsets = Subsets(holds or searched(prop))
+    subsets = Subsets(holds)
     subsets(frozenset(GROUP))
     for name in needed:  # the matrix, again: both ends of each pair are asked
         subsets(frozenset(GROUP) - {name})
@@ -105,3 +163,24 @@ def sufficient(prop: Property, needed: frozenset[str], profile: str, holds: Hold
         words += f"; of all {2 ** len(relevant)} subsets of these, the other mechanisms being there, {len(beside)} are minimal"
     return Sufficient(property=prop.id, sets=[sorted(each, key=GROUP.index) for each in sets], asked=len(subsets.known),
                       enough=subsets.known.get(needed, False), monotone=not subsets.worse(), words=words)  # fmt: skip
+
+
+def minimal_sets(
+    cells: Sequence[Need], properties: Sequence[Property], profile: str, tell: Callable[[str], None]
+) -> list[Sufficient]:
+    """For each of some properties the minimal sufficient sets; cells: the matrix."""
+    machines = Machines()
+    found = []
+    for prop in properties:
+        machines.learn(prop, cells)
+        needed = needed_in(cells, prop)
+        found.append(sufficient(prop, needed, profile, lambda present, prop=prop: machines.holds(prop, present)))  # type: ignore[misc]
+        tell(f"necessity: minimal sets of {prop.id}: {machines.searches} searches, {machines.taken} by a known run")
+    return found
+
+
+def needed_in(cells: Sequence[Need], prop: Property) -> frozenset[str]:
+    """What the matrix says that a property needs of the group."""
+    return frozenset(
+        c.mechanism for c in cells if c.property == prop.id and c.answer == "needed" and c.mechanism in GROUP
+    )

@@ -6,13 +6,13 @@ from typing import Final
 from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
-from .ambiguity import fenced_look, observations, theorem
+from .ambiguity import fenced_look, observations, theorem, undecided
 from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
 from .necessity import choices, column, inapplicable
 from .necessity_choices import idle, lookups, orders
 from .necessity_fleet import CLAIMS, SEMANTICS, others, step
-from .necessity_sets import GROUP, sufficient
+from .necessity_sets import minimal_sets
 from .search import complete
 from .traces import trace_to
 from .verify import Context, Found, Stage
@@ -41,7 +41,8 @@ def necessity(context: Context) -> Found:
     cells = [*matrix(context.profile, context.tell), *choices(space)]
     chosen = [*orders(context.profile), *lookups(context.profile)]
     context.tell("necessity: minimal sets")
-    sets = list(minimal_sets(cells, context.profile))
+    asked = [BY_ID[name] for name in IN_QUICK] if context.profile == "quick" else PROPERTIES
+    sets = minimal_sets(cells, asked, context.profile, context.tell)
     told, item = ambiguity(space)
     found.necessity = Necessity(
         bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told
@@ -104,15 +105,6 @@ def bounds(profile: str) -> list[str]:
         " parks.",
         "Orders of the writes and P15 in the quick profile: one kind of tool (query, a quiet look).",
     ]
-
-
-def minimal_sets(cells: Sequence[Need], profile: str) -> Iterable[Sufficient]:
-    """For each property, or some in the quick profile, the minimal sufficient sets."""
-    for name in IN_QUICK if profile == "quick" else BY_ID:
-        needed = frozenset(
-            c.mechanism for c in cells if c.property == name and c.answer == "needed" and c.mechanism in GROUP
-        )
-        yield sufficient(BY_ID[name], needed, profile)
 
 
 def differences(cells: Sequence[Need], profile: str) -> list[str]:
@@ -185,9 +177,10 @@ def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
     """The theorem, by trying both answers at each observation, and by a solver; with twins of one observation."""
     from .prove_ambiguity import unrecoverable
 
-    found = theorem(observations(space))
+    among = undecided(space)
+    found = theorem(observations(space, among=among))
     problems = [*found.problems, *unrecoverable(found)]
-    looked = theorem(observations(space, fenced_look))
+    looked = theorem(observations(space, fenced_look, among))
     if len(looked.inside) >= len(found.inside):
         problems.append("an observation that tells the states apart takes nothing out of the class")
     twin = found.inside[0] if found.inside else None

@@ -5,13 +5,14 @@ from fnmatch import fnmatchcase
 
 import pytest
 
+from crashwindow.checkers import necessity_sets
 from crashwindow.checkers.ambiguity import fenced_look, observations, theorem
 from crashwindow.checkers.evidence import Need, Verdict
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.necessity import ASKED, broken, column, narrowed
 from crashwindow.checkers.necessity_choices import ordered, planted
 from crashwindow.checkers.necessity_fleet import step
-from crashwindow.checkers.necessity_sets import GROUP, Subsets, minimal, sufficient, whole_lattice
+from crashwindow.checkers.necessity_sets import GROUP, Machines, Subsets, minimal, sufficient, takes, whole_lattice
 from crashwindow.checkers.necessity_stage import COLUMNS, canaries, differences
 from crashwindow.checkers.prove_ambiguity import unrecoverable
 from crashwindow.checkers.traces import replay
@@ -139,6 +140,33 @@ def test_what_is_needed_suffices_alone() -> None:
     assert (found.sets, found.enough, found.monotone) == ([["stable-key"]], True, True)
     short = sufficient(PROPERTIES[7], frozenset(), "quick", lambda present: "stable-key" in present)
     assert (short.sets, short.enough) == ([["stable-key"]], False)
+
+
+def test_a_known_run_answers_where_it_is_a_run(quiet: list[Need]) -> None:
+    """The run that breaks P1 without T-QUIET is one of the machine that lacks more, and of no machine that has T-QUIET."""
+    machines, prop = Machines(), PROPERTY["P1"]
+    machines.learn(prop, quiet)
+    (run,) = machines.runs["P1"]
+    few = frozenset(GROUP) - {"quiet", "repair", "same-write", "rebase", "confirm"}
+    assert takes(machines.machine(few), run)
+    assert not machines.holds(prop, few)
+    assert (machines.searches, machines.taken) == (0, 1)
+    assert not takes(machines.machine(frozenset(GROUP)), run)
+    assert not takes(machines.machine(few), [*run, ("a rule that there is not", run[-1][1])])
+    assert not takes(machines.machine(few), run[1:])
+
+
+def test_a_run_is_believed_only_after_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where removing a mechanism takes the run away, the machine is searched: that more is missing is not taken for worse."""
+    monkeypatch.setattr(necessity_sets, "QUICK", ASKED)
+    machines, prop = Machines(), PROPERTY["P1"]
+    whole = frozenset(GROUP)
+    machines.runs["P1"].append([("", next(iter(machines.machine(whole).initial_states()))), ("claim", ())])
+    assert machines.holds(prop, whole)
+    assert (machines.searches, machines.taken) == (1, 0)
+    assert not machines.holds(prop, whole - {"quiet"})
+    assert not machines.holds(prop, whole - {"quiet", "confirm"})
+    assert (machines.searches, machines.taken) == (2, 1)
 
 
 def test_sets_that_are_not_monotone_are_told() -> None:

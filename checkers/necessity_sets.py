@@ -16,7 +16,7 @@ from itertools import combinations, pairwise
 from typing import Final
 
 from ..model.machine import Machine, State, apply, enabled
-from ..model.mechanisms import ONE, step_without
+from ..model.mechanisms import NEEDED, NEEDED_BY_JOBS, ONE, step_without
 from ..model.properties import PROPERTIES, Property
 from ..scenarios.without import machine_without
 from .evidence import Need, Sufficient
@@ -180,7 +180,15 @@ def minimal_sets(
 
 
 def needed_in(cells: Sequence[Need], prop: Property) -> frozenset[str]:
-    """What the matrix says that a property needs of the group."""
-    return frozenset(
-        c.mechanism for c in cells if c.property == prop.id and c.answer == "needed" and c.mechanism in GROUP
-    )
+    """What the matrix says that a property needs of the group, in the execution of a step, which is all that is searched."""
+    needed = {c.mechanism for c in cells if c.property == prop.id and c.answer == "needed" and c.mechanism in GROUP}
+    return frozenset(name for name in needed if prop.id not in NEEDED_BY_JOBS.get(name, ()))
+
+
+FEWER: Final = {"P4": frozenset({"rule-0", "no-effect"})}
+"""A property that needs less where the barrier is missing as well: it is the barrier that stops a step without need."""
+
+
+def stated(prop: str) -> frozenset[str]:
+    """The minimal sufficient set of a property, as it is stated: what the matrix has for it, or fewer."""
+    return FEWER.get(prop) or frozenset(name for name in GROUP if prop in NEEDED[name])

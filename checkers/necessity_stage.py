@@ -12,7 +12,8 @@ from .explore import Space
 from .necessity import choices, column, inapplicable
 from .necessity_choices import idle, lookups, orders
 from .necessity_fleet import CLAIMS, SEMANTICS, others, step
-from .necessity_sets import minimal_sets
+from .necessity_sets import FEWER, minimal_sets
+from .necessity_sets import stated as stated_set
 from .search import complete
 from .traces import trace_to
 from .verify import Context, Found, Stage
@@ -153,19 +154,16 @@ def any_order(chosen: Sequence[Need]) -> Item:
     return _item(Verdict.EXHAUSTED, said, "NECESSITY-ORDERS", orders=len(plain))
 
 
-HAZARDS: Final = ("P4",)
-"""The properties that need less where the barrier is missing as well: it is the barrier that stops a step without need."""
-
-
 def alone(sets: Sequence[Sufficient]) -> Item:
-    """Whether what each property needs suffices for it alone, and nothing of it can be left out then."""
+    """Whether what each property needs suffices for it alone, and is its minimal set as stated, no larger one being worse."""
     wrong = [
-        s.property for s in sets if not s.enough or (s.property not in HAZARDS and (len(s.sets) != 1 or not s.monotone))
+        s.property for s in sets if not s.enough or [frozenset(each) for each in s.sets] != [stated_set(s.property)]
     ]
+    wrong += [s.property for s in sets if not s.monotone and s.property not in FEWER]
     if wrong or not sets:
         return _item(
             Verdict.REFUTED,
-            f"what is needed does not suffice alone, or is not minimal: {', '.join(wrong)}",
+            f"what is needed does not suffice alone, or is not the minimal set that is stated: {', '.join(wrong)}",
             "NECESSITY-SETS",
         )
     said = "what is needed suffices, all other mechanisms of one worker missing but the stores and the answer to an ambiguity: "

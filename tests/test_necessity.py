@@ -12,8 +12,17 @@ from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.necessity import ASKED, broken, column, narrowed
 from crashwindow.checkers.necessity_choices import ordered, planted
 from crashwindow.checkers.necessity_fleet import step
-from crashwindow.checkers.necessity_sets import GROUP, Machines, Subsets, minimal, sufficient, takes, whole_lattice
-from crashwindow.checkers.necessity_stage import COLUMNS, canaries, differences
+from crashwindow.checkers.necessity_sets import (
+    GROUP,
+    Machines,
+    Subsets,
+    minimal,
+    stated,
+    sufficient,
+    takes,
+    whole_lattice,
+)
+from crashwindow.checkers.necessity_stage import COLUMNS, alone, canaries, differences
 from crashwindow.checkers.prove_ambiguity import unrecoverable
 from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
@@ -35,7 +44,7 @@ def small() -> Space:
 
 
 @pytest.fixture(scope="module")
-def alone() -> Space:
+def whole() -> Space:
     """The same with every kind of tool."""
     return explore(step_without("without-", []))
 
@@ -160,13 +169,27 @@ def test_a_run_is_believed_only_after_it_was_taken(monkeypatch: pytest.MonkeyPat
     """Where removing a mechanism takes the run away, the machine is searched: that more is missing is not taken for worse."""
     monkeypatch.setattr(necessity_sets, "QUICK", ASKED)
     machines, prop = Machines(), PROPERTY["P1"]
-    whole = frozenset(GROUP)
-    machines.runs["P1"].append([("", next(iter(machines.machine(whole).initial_states()))), ("claim", ())])
-    assert machines.holds(prop, whole)
+    every = frozenset(GROUP)
+    machines.runs["P1"].append([("", next(iter(machines.machine(every).initial_states()))), ("claim", ())])
+    assert machines.holds(prop, every)
     assert (machines.searches, machines.taken) == (1, 0)
-    assert not machines.holds(prop, whole - {"quiet"})
-    assert not machines.holds(prop, whole - {"quiet", "confirm"})
+    assert not machines.holds(prop, every - {"quiet"})
+    assert not machines.holds(prop, every - {"quiet", "confirm"})
     assert (machines.searches, machines.taken) == (2, 1)
+
+
+def test_a_minimal_set_that_is_not_the_stated_one_is_told() -> None:
+    """Each property's minimal set is stated; one more, one fewer, or a larger set that is worse, is refuted."""
+    found = sufficient(PROPERTY["P11"], frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
+    assert alone([found]).verdict is Verdict.EXHAUSTED
+    assert alone([found.model_copy(update={"sets": [["stable-key", "quiet"]]})]).verdict is Verdict.REFUTED
+    assert alone([found.model_copy(update={"sets": []})]).verdict is Verdict.REFUTED
+    assert alone([found.model_copy(update={"monotone": False})]).verdict is Verdict.REFUTED
+    assert alone([found.model_copy(update={"enough": False})]).verdict is Verdict.REFUTED
+    assert stated("P3") == {"catch-up", "catch-up-order", "repair"}
+    assert stated("P4") == {"rule-0", "no-effect"}
+    fewer = found.model_copy(update={"property": "P4", "sets": [["rule-0", "no-effect"]], "monotone": False})
+    assert alone([fewer]).verdict is Verdict.EXHAUSTED
 
 
 def test_sets_that_are_not_monotone_are_told() -> None:
@@ -180,21 +203,21 @@ def test_sets_that_are_not_monotone_are_told() -> None:
     assert set(ONE) - set(GROUP) == {"ledger", "effect-store", "on-unknown"}
 
 
-def test_the_ambiguity_class_is_exact(alone: Space) -> None:
+def test_the_ambiguity_class_is_exact(whole: Space) -> None:
     """Ambiguous are observations of windows 1c and 2u; at no other is every recovery wrong; the solver agrees."""
-    found = theorem(observations(alone))
+    found = theorem(observations(whole))
     assert (len(found.inside), len(found.outside), found.problems) == (96, 396, ())
     assert {o.window for o in found.inside} == {"1c", "2u"}
     assert unrecoverable(found) == []
 
 
-def test_the_theorem_fails_where_an_observation_tells_the_states_apart(small: Space, alone: Space) -> None:
+def test_the_theorem_fails_where_an_observation_tells_the_states_apart(small: Space, whole: Space) -> None:
     """A recovery that sees the world is right everywhere; a look that fences takes its tools out of the class."""
     apart = theorem(observations(small, lambda view: f"{view['effects']} {view['wire']}"))
     assert apart.problems
-    looked = theorem(observations(alone, fenced_look))
+    looked = theorem(observations(whole, fenced_look))
     assert len(looked.inside) == 72
-    plain = theorem(observations(alone))
+    plain = theorem(observations(whole))
     wrong = replace(plain, inside=plain.outside[:1], outside=(*plain.inside, *plain.outside[1:]))
     assert [words.partition(" at ")[0] for words in unrecoverable(wrong)] == [
         "some recovery is right",
@@ -202,9 +225,9 @@ def test_the_theorem_fails_where_an_observation_tells_the_states_apart(small: Sp
     ]
 
 
-def test_the_columns_are_the_properties(alone: Space) -> None:
+def test_the_columns_are_the_properties(whole: Space) -> None:
     """The matrix has a column for each of P1 to P15, and a property of the step that holds is not called broken."""
     assert len(COLUMNS) == 15
     assert {p.id for p in PROPERTIES} <= set(COLUMNS)
     assert HARDENED.name in POLICIES
-    assert broken(alone, PROPERTY["P11"], alone.machine) is None
+    assert broken(whole, PROPERTY["P11"], whole.machine) is None

@@ -17,7 +17,7 @@ from typing import Final
 
 from ..model.machine import Machine, State, apply, enabled
 from ..model.mechanisms import NEEDED, NEEDED_BY_JOBS, ONE, step_without
-from ..model.properties import PROPERTIES, Property
+from ..model.properties import Property
 from ..scenarios.without import machine_without
 from .evidence import Need, Sufficient
 from .explore import follow
@@ -48,12 +48,13 @@ def takes(machine: Machine, run: Run) -> bool:
 class Machines:
     """The machines with some mechanisms of the group alone, the runs that are known to break each property, and what was asked.
 
-    searches: how many machines were searched; taken: how often a known run was enough.
+    asked: what a search answers; searches: how many machines were searched; taken: how often a known run was enough.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Sequence[Property]) -> None:
+        self.asked = asked
         self.machines: dict[frozenset[str], Machine] = {}
-        self.runs: dict[str, list[Run]] = {p.id: [] for p in PROPERTIES}
+        self.runs: dict[str, list[Run]] = {p.id: [] for p in asked}
         self.answers: dict[frozenset[str], dict[str, bool]] = {}
         self.searches = self.taken = 0
 
@@ -83,11 +84,11 @@ class Machines:
         return self.machines[present]
 
     def _search(self, present: frozenset[str]) -> None:
-        """Ask every property at once."""
+        """Ask all that are asked at once."""
         self.searches += 1
         machine = self.machine(present)
         space = searched(machine)
-        for prop in PROPERTIES:
+        for prop in self.asked:
             found = broken(space, prop, machine)
             self.answers[present][prop.id] = found is None
             if found is not None:
@@ -169,7 +170,7 @@ def minimal_sets(
     cells: Sequence[Need], properties: Sequence[Property], profile: str, tell: Callable[[str], None]
 ) -> list[Sufficient]:
     """For each of some properties the minimal sufficient sets; cells: the matrix."""
-    machines = Machines()
+    machines = Machines(properties)
     found = []
     for prop in properties:
         machines.learn(prop, cells)

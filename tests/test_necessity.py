@@ -153,7 +153,7 @@ def test_what_is_needed_suffices_alone() -> None:
 
 def test_a_known_run_answers_where_it_is_a_run(quiet: list[Need]) -> None:
     """The run that breaks P1 without T-QUIET is one of the machine that lacks more, and of no machine that has T-QUIET."""
-    machines, prop = Machines(), PROPERTY["P1"]
+    machines, prop = Machines(PROPERTIES), PROPERTY["P1"]
     machines.learn(prop, quiet)
     (run,) = machines.runs["P1"]
     few = frozenset(GROUP) - {"quiet", "repair", "same-write", "rebase", "confirm"}
@@ -168,7 +168,7 @@ def test_a_known_run_answers_where_it_is_a_run(quiet: list[Need]) -> None:
 def test_a_run_is_believed_only_after_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where removing a mechanism takes the run away, the machine is searched: that more is missing is not taken for worse."""
     monkeypatch.setattr(necessity_sets, "QUICK", ASKED)
-    machines, prop = Machines(), PROPERTY["P1"]
+    machines, prop = Machines(PROPERTIES), PROPERTY["P1"]
     every = frozenset(GROUP)
     machines.runs["P1"].append([("", next(iter(machines.machine(every).initial_states()))), ("claim", ())])
     assert machines.holds(prop, every)

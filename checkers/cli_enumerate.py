@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from typing import Final
 
 from rich.console import Console
 
@@ -10,10 +11,15 @@ from .cli_enumerate_contract import NAMES as CONTRACT_CASES
 from .cli_enumerate_contract import conform_contracts
 from .enumerate import Enumeration
 from .enumerate_cover import by_rule, reachable, step_sets
+from .enumerate_fleet_stage import fleet_edges, fleet_left
 from .enumerate_sets import Sets
 from .enumerate_sqlite import compared
 from .enumerate_stage import COUNTS, QUICK, SEVERAL, enumerated, every, product
 from .explore import explore
+from .interleave import CASES
+
+CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
+"""By number of workers, whose edges all their cases together have to take."""
 
 
 def conform(args: argparse.Namespace) -> int:
@@ -72,7 +78,7 @@ def conform_steps(args: argparse.Namespace) -> int:
         if not args.json:
             _show(console, run)
     # One case takes few of the edges: only all of them together have to take each.
-    left = _left(kept[1]) if args.workers == 1 else {}
+    left = _left(args.workers, kept[args.workers]) if args.workers in CONVERSE else {}
     wrong = bool(left) or any(run.parted or _strayed(run) for run in runs)
     if args.json:
         told = {"cases": [_told(run) for run in runs], "not taken": left}
@@ -80,9 +86,11 @@ def conform_steps(args: argparse.Namespace) -> int:
         return 1 if wrong else 0
     if left:
         words = ", ".join(f"{rule} ({count})" for rule, count in left.items())
-        console.print(f"edges of the step machine not taken: {words}", markup=False, highlight=False, soft_wrap=True)
-    elif args.workers == 1:
-        console.print("every edge of the step machine is taken")
+        console.print(
+            f"edges of {CONVERSE[args.workers]} not taken: {words}", markup=False, highlight=False, soft_wrap=True
+        )
+    elif args.workers in CONVERSE:
+        console.print(f"every edge of {CONVERSE[args.workers]} is taken")
     return 1 if wrong else 0
 
 
@@ -91,16 +99,19 @@ def _strayed(run: Enumeration) -> bool:
     return COUNTS.get(run.case.name) not in (None, run.counts)
 
 
-def _left(sets: Sets) -> dict[str, int]:
-    """The edges of the step machine that these cases have not taken, by rule."""
+def _left(workers: int, sets: Sets) -> dict[str, int]:
+    """The edges that the cases of so many workers have not taken, by rule."""
+    if workers == 2:
+        return fleet_left(sets, fleet_edges())
     return by_rule(sets.machine, reachable(explore(step_sets().machine)) - sets.taken)
 
 
 def _over_sqlite(case: str | None) -> int:
     """A case of several workers over the SQLite store, beside the memory store; 1 where they differ."""
     name = case or "fail-2"
-    if name not in SEVERAL:
-        raise CommandError(f"over SQLite there are the cases of several workers: {', '.join(SEVERAL)}")
+    if name not in SEVERAL or name not in CASES:
+        several = ", ".join(name for name in SEVERAL if name in CASES)
+        raise CommandError(f"over SQLite there are the interleavings' cases: {several}")
     found = compared(name)
     print(
         f"{name} over SQLite: {found.states} states, {found.transitions} steps"

@@ -101,7 +101,7 @@ class Product:
         self.first = Node(floor.first, (), sets.start(self.reader.declared))
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
         self._behind = 0
-        if isinstance(floor.case, WideCase) and floor.case.lead:
+        if floor.case.lead:
             self._lead(floor.case.lead.split(";"))
 
     def _lead(self, words: list[str]) -> None:

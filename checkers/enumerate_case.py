@@ -23,8 +23,8 @@ class WideCase(Case):
     partial: the tool can fail after its effect. undoes: it says how it is compensated. requeues: how often its job goes back to
     the queue. other, place: another step of the job, a tool's or one that waits, before this one or after it. requeued: how often
     its tool sends the job back to the queue. repeats: how often its tool, which can then fail after its effect, is executed again
-    while nobody knows what became of it. looked: its record is verified as well. retries: executions beyond the first. sure: a
-    living worker's request is served and answered. lead: the schedule behind which the search begins.
+    while nobody knows what became of it. looked: its record is verified as well. sure: a living worker's request is served and
+    answered.
 
     other may be a language model that is asked, or a person who is asked to approve this step. backoff: seconds before a retry,
     doubled each time; patience: how long a pause a turn makes. retryable: what an error has to say to be tried again, where it
@@ -42,8 +42,6 @@ class WideCase(Case):
     repeats: int = 0
     looked: bool = False
     sure: bool = False
-    lead: str = ""
-    retries: int = 1
     backoff: float = 0.0
     patience: float = math.inf
     retryable: tuple[str, ...] | None = None

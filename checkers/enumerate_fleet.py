@@ -14,17 +14,18 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ..model.fleet import Fleet
+from ..model.fleet_build import build_fleet
 from ..model.fleet_rows import ORDER, WORKERS
-from ..model.fleet_shape import FENCED
+from ..model.fleet_shape import STEP_SHAPE
 from ..model.machine import Machine, Rule
-from ..scenarios.fleet_policies import searched_fleet
+from ..model.step import build
+from ..scenarios.fleet_policies import STEP_ALONE, only
 from . import fleet_search
 from .enumerate_sets import Edge, actor_of
 from .explore import Packing, Space
 from .fleet_search import search
 
 CLAIMS: Final = 2
-ATTEMPTS: Final = 2
 OTHERS: Final = ("elsewhere", "hears", "compensation was requested", "world: recognises the key, of a partial")
 """How rows begin of other steps, of what clients say, of a wish to have it undone, of a tool that fails after its effect."""
 
@@ -43,13 +44,14 @@ class RowEdge(NamedTuple):
 
 def cased(config: dict[str, str]) -> Fleet:
     """The fleet of the cases of one kind of tool."""
-    fleet = searched_fleet(FENCED, config)
-    return replace(fleet, rules=tuple(r for r in fleet.rules if not r.name.startswith(OTHERS)))
+    machine = build(STEP_ALONE)
+    rules = tuple(rule for rule in machine.rules if not rule.name.startswith(OTHERS))
+    return only(build_fleet(replace(machine, rules=rules), STEP_SHAPE), config)
 
 
-def within(config: dict[str, str]) -> Space:
-    """Every state of it that two workers come to within the bounds of the cases."""
-    return search(cased(config), WORKERS, claims=CLAIMS, attempts=ATTEMPTS)
+def within(config: dict[str, str], attempts: int) -> Space:
+    """Every state of it that two workers come to within the bounds of the cases, under a plan of so many attempts."""
+    return search(cased(config), WORKERS, claims=CLAIMS, attempts=attempts)
 
 
 def row_of(rule: Rule) -> tuple[str, str, str]:

@@ -79,12 +79,12 @@ def search(
 ) -> Space:
     """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds.
 
-    claims, attempts: how many there are at most, of all workers together; 0: no bound.
+    claims: how many there are at most, of all workers together; attempts: how many the step's plan has; 0: no bound.
     """
     machine = fleet_machine(fleet, workers)
     machine = bounded(machine, claims) if claims else machine
     if attempts:
-        machine = counting(machine, ATTEMPTS, attempts, lambda rule: rule.writes.get("open") == "+1")
+        machine = planned(machine, attempts)
     engine = FleetEngine(machine, workers)
     reduce_to = (
         cache(reduction(fleet, engine.packing, workers)) if reduced else None
@@ -126,6 +126,22 @@ def counting(machine: Machine, name: str, times: int, meant: Callable[[Rule], bo
         ]  # fmt: skip
         rules += numbered if meant(rule) else [rule]
     return replace(machine, fields=(*machine.fields, count), rules=tuple(rules))
+
+
+def planned(machine: Machine, attempts: int) -> Machine:
+    """The machine of a step whose plan has one attempt, or two, of all workers together: it is given up for having had no effect
+    after the last and not before, no other is put on record as scheduled then, and no more than two are open.
+    """
+    before, last = guard(**{ATTEMPTS: "|".join(map(str, range(attempts)))}), guard(**{ATTEMPTS: str(attempts)})
+    machine = counting(machine, ATTEMPTS, attempts, lambda rule: rule.writes.get("open") == "+1")
+    rules = []
+    for rule in machine.rules:
+        if any(value == "2" and rule.sees.get(name) == {"2"} for name, value in rule.writes.items()):
+            continue  # of more than two one was closed
+        writes = rule.writes
+        bound = before if writes.get("retry") == "yes" else last if writes.get("node") == "no_effect" else {}
+        rules.append(replace(rule, sees={**rule.sees, **bound}))
+    return replace(machine, rules=tuple(rules))
 
 
 def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduce:

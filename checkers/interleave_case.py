@@ -5,7 +5,6 @@ from typing import Final
 
 from ..runtime.canonical import digest
 from ..runtime.records import Json, NewEvent
-from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Look, OnUnknown
 
 JOB: Final = "job"
@@ -21,14 +20,14 @@ PLAN: Final[dict[str, Json]] = {
     "version": 1,
     "nodes": [{"id": STEP, "tool": TOOL, "args": {"step": STEP}, "depends_on": []}],
 }
-RETRY: Final = RetryPolicy(max_retries=1)
 
 
 @dataclass(frozen=True)
 class Bounds:
     """What bounds a schedule: workers alive at a time, claims, how often a lease runs out, store faults, requests to cancel.
 
-    Within them everything is tried: how often a worker stops, what the world answers and how late.
+    Within them everything is tried: how often a worker stops, what the world answers and how late. crashes: whether it is a word
+    of its own that a worker is gone, too, where no other can come in its place.
     """
 
     workers: int
@@ -36,6 +35,7 @@ class Bounds:
     expiries: int
     faults: int = 0
     cancels: int = 0
+    crashes: bool = False
 
     def __str__(self) -> str:
         every = ((self.workers, "worker"), (self.claims, "claim"), (self.expiries, "expiry"), (self.faults, "store fault"),
@@ -48,13 +48,17 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Case:
-    """The contract that a tool declares, under some bounds."""
+    """The contract that a tool declares, under some bounds. retries: executions beyond the first; lead: the schedule behind which
+    a search beside the model begins.
+    """
 
     name: str
     bounds: Bounds
     on_unknown: OnUnknown
     look: Look = "none"
     idempotent: bool = False
+    retries: int = 1
+    lead: str = ""
 
 
 def submission() -> list[NewEvent]:

@@ -89,16 +89,14 @@ class Floor:
     def _newcomer(self, state: State) -> Iterator[Move]:
         """A worker that has claimed nothing yet; where no place is free, one of the others may be gone."""
         stores, world, at, actors, *_ = state
-        epoch = self._epoch(stores)
-        if epoch >= self.case.bounds.claims:
-            return
-        if len(actors) < self.case.bounds.workers:
+        epoch, bounds = self._epoch(stores), self.case.bounds
+        if epoch < bounds.claims and len(actors) < bounds.workers:
             # A name is never given twice: the newest lease may be that of a worker that is gone.
             lease = self.acts.lease(stores)
             holder = int(lease.owner.removeprefix("worker-")) if lease is not None else 0
             owner = max([epoch, holder, *map(self._owner, actors)]) + 1
             yield from self._moved(state, actors, -1, self.steps.claim(owner, stores, world, at))
-        else:
+        elif epoch < bounds.claims or bounds.crashes:
             for actor in dict.fromkeys(actors):
                 left = list(actors)
                 left.remove(actor)

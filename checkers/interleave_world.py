@@ -8,9 +8,10 @@ stopped waiting. Which of these happens, and when, is the scheduler's choice, so
 from typing import NamedTuple
 
 from ..runtime.records import Json
+from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext, ToolResult
 from .crash_witness import Line, Witnessed
-from .interleave_case import QUIET, RETRY, STEP, TOOL, Case
+from .interleave_case import QUIET, STEP, TOOL, Case
 
 
 class Request(NamedTuple):
@@ -106,9 +107,10 @@ class Site:
         self.world = World()
         self.answer = ""
         self._fencing = case.look == "fence"
+        retry = RetryPolicy(max_retries=case.retries)
         self.tool = Tool(
             TOOL, self._call, "changes the world when the scheduler says so", case.idempotent, on_unknown=case.on_unknown,
-            query=None if case.look == "none" else self._query, look=case.look, quiet_seconds=QUIET, retry=RETRY,
+            query=None if case.look == "none" else self._query, look=case.look, quiet_seconds=QUIET, retry=retry,
         )  # fmt: skip
 
     def _call(self, args: Json, context: ToolContext) -> ToolResult:

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from crashwindow.checkers.enumerate import Product
+from crashwindow.checkers.enumerate_case import said
 from crashwindow.checkers.enumerate_cover import fleet_sets, reachable
 from crashwindow.checkers.enumerate_fleet import RowEdge, row_edges, row_of, within
-from crashwindow.checkers.enumerate_fleet_stage import COUNTS, LEFT, LETTERS, ONE_BY_ONE, TOOLS, fleet_converse
+from crashwindow.checkers.enumerate_fleet_stage import TOOLS, TWO, fleet_converse, fleet_left
 from crashwindow.checkers.enumerate_sets import Sets
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.interleave_case import Bounds, Case
@@ -15,13 +16,14 @@ from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.model.fleet_rows import fleet_machine
 from crashwindow.scenarios.fleet_policies import step_fleet
 
+LETTERS = ("a", "b")
 SMALL = Case("", Bounds(workers=1, claims=1, expiries=0), "fail")
 
 
 @pytest.fixture(scope="module")
 def edges() -> set[RowEdge]:
     """The edges of the smallest fleet."""
-    space = within(TOOLS[0])
+    space = within(TOOLS[0], 1)
     return row_edges(space.machine, space.packing, reachable(space))
 
 
@@ -30,14 +32,6 @@ def taken() -> Sets:
     sets = fleet_sets(LETTERS)
     assert not Product(Floor(SMALL), sets, LETTERS).run().parted
     return sets
-
-
-def stated(edges: set[RowEdge], sets: Sets) -> dict[str, dict[str, int]]:
-    """What is left, as if it were listed."""
-    left: dict[str, int] = {}
-    for edge in edges - row_edges(sets.machine, sets.packing, sets.taken):
-        left[edge.row] = left.get(edge.row, 0) + 1
-    return {"of another case": left}
 
 
 def test_every_rule_of_named_workers_is_of_a_row() -> None:
@@ -53,20 +47,56 @@ def test_every_rule_of_named_workers_is_of_a_row() -> None:
 def test_a_case_that_is_missing_is_a_gap(edges: set[RowEdge], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is stated is compared, row by row: an edge that was taken and is no more, or is newly taken, refutes it."""
     sets = taken()
-    monkeypatch.setattr("crashwindow.checkers.enumerate_fleet_stage.LEFT", stated(edges, sets))
-    assert fleet_converse(sets, [], edges).verdict is Verdict.EXHAUSTED
-    fresh = fleet_sets(LETTERS)
-    item = fleet_converse(fresh, [], edges)
+    stated = fleet_left(sets, edges)
+    monkeypatch.setattr("crashwindow.checkers.enumerate_fleet_stage.LEFT", stated)
+    assert fleet_converse(sets, edges).verdict is Verdict.EXHAUSTED
+    item = fleet_converse(fleet_sets(LETTERS), edges)
     assert item.verdict is Verdict.REFUTED
     assert "'put effect': 1" in item.statement
     more = {*edges, RowEdge("two workers send", (("w.at", "execute"),))}
-    assert "'two workers send': 1" in fleet_converse(sets, [], more).statement
+    assert "'two workers send': 1" in fleet_converse(sets, more).statement
+    assert fleet_converse(sets, set()).verdict is Verdict.REFUTED
 
 
-def test_another_enumeration_is_an_error(edges: set[RowEdge]) -> None:
-    """Fewer steps than pinned say nothing."""
+def gone(case: Case, words: str = "crash") -> set[str]:
+    """The rows by whose words a worker is gone that a case takes of its fleet."""
     sets = fleet_sets(LETTERS)
-    run = replace(Product(Floor(SMALL), sets, LETTERS).run(), case=ONE_BY_ONE[0])
-    assert fleet_converse(sets, [run], edges).verdict is Verdict.ERROR
-    assert set(COUNTS) == {case.name for case in ONE_BY_ONE}
-    assert all(times > 0 for rows in LEFT.values() for times in rows.values())
+    assert not Product(Floor(case), sets, LETTERS).run().parted
+    return {edge.row for edge in row_edges(sets.machine, sets.packing, sets.taken) if edge.row.startswith(words)}
+
+
+def test_an_overtaken_worker_is_seen_to_crash() -> None:
+    """Where it is a word of its own, a worker that is gone leaves a request that nobody waits for."""
+    case = TWO["overtaken-again"]
+    row = "crash, request on the wire (overtaken)"
+    assert row in gone(case)
+    assert row not in gone(replace(case, bounds=replace(case.bounds, crashes=False)))
+
+
+def test_an_answer_of_the_last_fence_is_lost_while_another_works() -> None:
+    """F3 has overtaken whoever was at work, though nobody has read: the code goes on, and so does the fleet."""
+    begun = said(1, "claim fence_events fence_ledger fence_effects acquire")
+    second = said(2, "claim fence_events fence_ledger fence_effects:lost")
+    case = Case("", Bounds(workers=2, claims=2, expiries=1, faults=1), "fail", lead=f"{begun};clock:expire;{second}")
+    assert "fence effects (answer lost), overtakes: crash before B2 is written" in gone(case, "fence effects")
+
+
+def test_a_fence_that_nobody_has_read_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it code and fleet part: the worker that was overtaken is refused, by a fence that nobody raised."""
+    monkeypatch.setattr("crashwindow.model.fleet_build.unread", lambda terms: ())
+    first, second = said(1, "claim"), said(2, "claim fence_events:lost")
+    case = Case("", Bounds(workers=2, claims=2, expiries=1, faults=1), "fail", lead=f"{first};clock:expire;{second}")
+    run = Product(Floor(case), fleet_sets(LETTERS), LETTERS).run()
+    assert any(each.schedule[-1] == "worker-1:fence_events" for each in run.parted)
+
+
+def test_a_plan_bounds_what_is_on_record() -> None:
+    """Under a plan of two attempts no third one is scheduled, nor the first given up; under one, it is."""
+    once, twice = within(TOOLS[0], 1), within(TOOLS[0], 2)
+    given_up = {"node": frozenset({"no_effect"}), "closed": frozenset({"1"}), "open": frozenset({"0"})}
+    assert once.find(given_up) is not None
+    assert twice.find(given_up) is None
+    again = {"retry": frozenset({"yes"})}
+    assert once.find(again) is None
+    assert twice.find(again) is not None
+    assert twice.find({**again, "closed": frozenset({"2"})}) is None

@@ -111,7 +111,7 @@ def _over_sqlite(case: str | None) -> int:
     name = case or "fail-2"
     if name not in SEVERAL or name not in CASES:
         several = ", ".join(name for name in SEVERAL if name in CASES)
-        raise CommandError(f"over SQLite there are the interleavings' cases: {several}")
+        raise CommandError(f"over SQLite there are cases of several workers: {several}")
     found = compared(name)
     print(
         f"{name} over SQLite: {found.states} states, {found.transitions} steps"

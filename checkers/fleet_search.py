@@ -136,7 +136,7 @@ def planned(machine: Machine, attempts: int) -> Machine:
     machine = counting(machine, ATTEMPTS, attempts, lambda rule: rule.writes.get("open") == "+1")
     rules = []
     for rule in machine.rules:
-        if any(value == "2" and rule.sees.get(name) == {"2"} for name, value in rule.writes.items()):
+        if any(value == "2" and rule.sees.get(name) == frozenset({"2"}) for name, value in rule.writes.items()):
             continue  # of more than two one was closed
         writes = rule.writes
         bound = before if writes.get("retry") == "yes" else last if writes.get("node") == "no_effect" else {}

@@ -57,7 +57,8 @@ INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/eviden
 RAW_READERS = (
     "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",
     "checkers/contract_abstraction*", "checkers/semantics_judge*", "checkers/semantics_records*", "checkers/power*",
-    "checkers/chaos_site.py", "checkers/stream_store.py",
+    "checkers/chaos_site.py", "checkers/stream_store.py", "checkers/campaign/hook_sqlite.py",
+    "checkers/campaign/adapters/*",
 )  # fmt: skip
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
@@ -85,8 +86,15 @@ LIBRARIES = (
     Library(
         "psycopg",
         "psycopg",
-        ("runtime/postgres*", "runtime/contracts/postgres*", "checkers/chaos_site.py", "checkers/stream_store.py"),
-        "the PostgreSQL store, which no other command loads; and who reads its tables from outside",
+        (
+            "runtime/postgres*",
+            "runtime/contracts/postgres*",
+            "checkers/chaos_site.py",
+            "checkers/stream_store.py",
+            "checkers/campaign/databases.py",
+            "checkers/campaign/hook_psycopg.py",
+        ),
+        "the PostgreSQL store, which no other command loads; who reads its tables from outside; a campaign's databases and hook",
     ),
     Library(
         "msgspec", "msgspec", ("checkers/stream_lines.py",), "recorded streams are long: their lines are parsed by it"

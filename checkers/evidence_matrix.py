@@ -1,0 +1,124 @@
+"""What a crash campaign found, as data: which outcome each boundary of a runtime had, and how each cell is reproduced."""
+
+from enum import StrEnum
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Outcome(StrEnum):
+    """What became of a job whose process was struck, beside a control run that was not; the worst stands first."""
+
+    DUPLICATE = "DUPLICATE"
+    LOST_EFFECT = "LOST EFFECT"
+    DISHONEST = "DISHONEST"
+    LOST_WORK = "LOST WORK"
+    STUCK = "STUCK"
+    FALSE_FAILURE = "FALSE FAILURE"
+    ERROR = "ERROR"
+    NOT_STRUCK = "NOT STRUCK"
+    HONEST_UNKNOWN = "HONEST UNKNOWN"
+    EXACTLY_ONCE = "EXACTLY ONCE"
+
+
+MEANING: Final = {
+    Outcome.DUPLICATE: "an effect happened more often than without a fault",
+    Outcome.LOST_EFFECT: "the record says that all is done, and an effect is missing",
+    Outcome.DISHONEST: "the record says of an effect what the world contradicts",
+    Outcome.LOST_WORK: "the runtime had accepted the job, and knows nothing of it any more",
+    Outcome.STUCK: "the job is not over, nobody is asked, and recovery has done all that it is documented to do",
+    Outcome.FALSE_FAILURE: "the job failed, though nothing but the crash happened, and an effect is missing",
+    Outcome.HONEST_UNKNOWN: "the record says that it does not know, and nothing happened twice",
+    Outcome.EXACTLY_ONCE: "each effect happened as often as without a fault, and the record says so",
+    Outcome.NOT_STRUCK: "the process did not come to the boundary: nothing is known of this cell",
+    Outcome.ERROR: "the campaign or its adapter failed: nothing is known of this cell",
+}
+AT_MOST_ONCE: Final = frozenset(
+    {Outcome.EXACTLY_ONCE, Outcome.HONEST_UNKNOWN, Outcome.FALSE_FAILURE, Outcome.STUCK, Outcome.LOST_WORK}
+)
+"""The outcomes in which no effect was doubled and the record is not contradicted."""
+UNJUDGED: Final = frozenset({Outcome.NOT_STRUCK, Outcome.ERROR})
+
+
+class _Base(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Trial(_Base):
+    """One run that was struck: its schedule, what became of it, and in words why. status: what the record said in the end.
+
+    effects: how often each step acted. seconds: wall time.
+    """
+
+    schedule: tuple[str, ...]
+    run: int
+    outcome: Outcome
+    words: str
+    status: str
+    effects: dict[str, int]
+    seconds: float
+
+
+class Cell(_Base):
+    """A schedule and all its runs: how many ended how. command: repeats it."""
+
+    schedule: tuple[str, ...]
+    outcomes: dict[Outcome, int]
+    words: str
+    inferred: bool = False
+    command: str
+
+    @property
+    def worst(self) -> Outcome:
+        """The worst outcome of its runs: what was not judged is worse than what was found to be well."""
+        return min(self.outcomes, key=list(Outcome).index)
+
+
+class Told(_Base):
+    """What a runtime's documentation promises, and the outcomes that keep it."""
+
+    words: str
+    source: str
+    allows: list[Outcome]
+
+
+class Control(_Base):
+    """The runs without a fault. boundaries: in order. unstable: those that not every run came to."""
+
+    runs: int
+    boundaries: list[str]
+    unstable: list[str]
+    effects: dict[str, int]
+    seconds: float
+
+
+class Matrix(_Base):
+    """The crash matrix of one subject."""
+
+    subject: str
+    adapter: str
+    versions: dict[str, str]
+    source: Literal["commits", "calls"]
+    steps: list[str]
+    promise: Told
+    control: Control
+    cells: list[Cell]
+    seed: int
+    python: str
+    platform: str
+
+    def count(self) -> dict[Outcome, int]:
+        """How many cells have which worst outcome."""
+        found = [cell.worst for cell in self.cells]
+        return {outcome: found.count(outcome) for outcome in Outcome if outcome in found}
+
+    @property
+    def broken(self) -> list[Cell]:
+        """The cells that break what the runtime's own documentation promises, or that could not be judged."""
+        kept = {Outcome.EXACTLY_ONCE, *self.promise.allows}
+        return [cell for cell in self.cells if not set(cell.outcomes) <= kept]
+
+    @property
+    def repeated(self) -> list[Cell]:
+        """The cells that are not at most once."""
+        return [cell for cell in self.cells if not set(cell.outcomes) <= AT_MOST_ONCE]

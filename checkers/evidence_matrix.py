@@ -113,12 +113,19 @@ class Matrix(_Base):
         return {outcome: found.count(outcome) for outcome in Outcome if outcome in found}
 
     @property
+    def unjudged(self) -> list[Cell]:
+        """The cells of which a run was not judged: never a pass."""
+        return [cell for cell in self.cells if set(cell.outcomes) & UNJUDGED]
+
+    @property
     def broken(self) -> list[Cell]:
-        """The cells that break what the runtime's own documentation promises, or that could not be judged."""
-        kept = {Outcome.EXACTLY_ONCE, *self.promise.allows}
-        return [cell for cell in self.cells if not set(cell.outcomes) <= kept]
+        """The cells that break what the runtime's own documentation promises."""
+        return self._beyond({Outcome.EXACTLY_ONCE, *self.promise.allows})
 
     @property
     def repeated(self) -> list[Cell]:
-        """The cells that are not at most once."""
-        return [cell for cell in self.cells if not set(cell.outcomes) <= AT_MOST_ONCE]
+        """The cells that are not at most once, or whose record lies."""
+        return self._beyond(set(AT_MOST_ONCE))
+
+    def _beyond(self, kept: set[Outcome]) -> list[Cell]:
+        return [cell for cell in self.cells if not set(cell.outcomes) <= kept | UNJUDGED]

@@ -631,17 +631,18 @@ def campaign_run(args: argparse.Namespace) -> int:
     """A campaign against runtimes of others, and its matrices in every form."""
     from rich.console import Console
 
-    from .checkers.cli_foreign import campaign_directory, judged
+    from .checkers.cli_foreign import campaign_directory, chosen, judged
     from .reports.crash_matrix_files import matrix_table, write_matrices
 
     console = Console()
+    file = chosen(args)
     directory = campaign_directory(args)
     matrices, unexpected = [], list[str]()
-    for each in judged(args, console, directory):
+    for each in judged(args, file, console, directory):
         matrices.append(each.matrix)
         unexpected += each.unexpected
         console.print(matrix_table(each.matrix))
-    files = write_matrices(Path(args.campaign).stem, matrices, directory)
+    files = write_matrices(file.title, matrices, directory)
     console.print(f"report: {files['matrix.html']}", highlight=False, soft_wrap=True)
     for words in unexpected:
         console.print(words, style="bold red", highlight=False, soft_wrap=True)

@@ -22,9 +22,8 @@ from .embedded_postgres import EmbeddedPostgresError
 from .evidence_matrix import Trial
 
 
-def judged(args: argparse.Namespace, console: Console, directory: Path) -> Iterator[Judged]:
-    """Each subject that is asked for, with a bar for its trials. CommandError for what cannot be carried out."""
-    file = _file(args)
+def judged(args: argparse.Namespace, file: CampaignFile, console: Console, directory: Path) -> Iterator[Judged]:
+    """Each subject of a campaign, with a bar for its trials. CommandError for what cannot be carried out."""
     options = _options(args, file)
     command = f"crashwindow campaign run {shlex.quote(args.campaign)} --profile {options.profile} --seed {options.seed}"
     console.print(f"{command}\nkept in {directory}", highlight=False, soft_wrap=True)
@@ -77,7 +76,7 @@ def campaign_new(args: argparse.Namespace) -> int:
     return 0
 
 
-def _file(args: argparse.Namespace) -> CampaignFile:
+def chosen(args: argparse.Namespace) -> CampaignFile:
     """The campaign, less the subjects that are not asked for."""
     try:
         file = load_campaign(campaign_path(args.campaign))

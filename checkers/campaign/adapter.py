@@ -62,6 +62,7 @@ class Job:
     id: str
     steps: tuple[str, ...]
     act: Callable[..., Json]
+    find: Callable[[str], Json]
     accepted: Callable[[], None]
 
 
@@ -143,6 +144,8 @@ def load(subject: Subject) -> Adapter:
         module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except ImportError as error:
         raise AdapterError(f"{where}: cannot be imported: {error}{_remedy(error)}") from error
+    except Exception as error:
+        raise AdapterError(f"{where}: cannot be loaded: {type(error).__name__}: {error}") from error
     made = getattr(module, name, None)
     if made is None:
         raise AdapterError(f"{where}: has no {name}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ...runtime.records import Json
+from . import seccomp
 from .adapter import Adapter, Job, Place
 from .boundary import ACCEPTED, Source, Strike, Striker
 from .world import World
@@ -25,7 +26,10 @@ ERROR: Final = "error"
 
 @dataclass(frozen=True)
 class Request:
-    """One method to be called. directory: the place; world: the witness's file. source: who finds boundaries; None: nobody."""
+    """One method to be called. directory: the place; world: the witness's file. source: who finds boundaries; None: nobody.
+
+    record: the file that gets what was asked of the disk, where calls are intercepted.
+    """
 
     do: Do
     directory: str
@@ -35,6 +39,7 @@ class Request:
     server: str | None = None
     source: Source | None = None
     strike: str | None = None
+    record: str | None = None
     hold_seconds: float = 0.15
     seconds: float = 20.0
 
@@ -68,14 +73,16 @@ def _call(adapter: Adapter, request: Request, striker: Striker, tell: Teller) ->
     world, place = World(Path(request.world)), Place(Path(request.directory), request.server)
 
     def act(step: str, key: str | None = None) -> Json:
-        if request.source is None:
+        if request.source != "commits":
             return world.act(step, key)
         with striker.around(f"effect: {step}"):
             return world.act(step, key)
 
-    job = Job(request.job, request.steps, act, lambda: tell(ACCEPTED))
+    job = Job(request.job, request.steps, act, world.find, lambda: tell(ACCEPTED))
     if request.source == "commits":
         _hook(striker)
+    if request.source == "calls":
+        seccomp.install(recording=request.record is not None)
     match request.do:
         case "prepare":
             adapter.prepare(place)

@@ -44,6 +44,10 @@ class World:
         finally:
             os.close(descriptor)
 
+    def find(self, step: str) -> Json:
+        """The result of a step's first effect; None where there is none."""
+        return next((effect.result for effect in self.effects() if effect.step == step), None)
+
     def effects(self) -> list[Effect]:
         """What happened so far, in order. ValueError for a line that is none."""
         try:

@@ -100,6 +100,19 @@ LIBRARIES = (
         ),
         "the PostgreSQL store, which no other command loads; who reads its tables from outside; a campaign's databases and hook",
     ),
+    Library("dbos", "dbos", ("checkers/campaign/adapters/dbos.py",), "an extra: a runtime that others wrote"),
+    Library(
+        "sqlalchemy",
+        "dbos",
+        ("checkers/campaign/adapters/dbos.py",),
+        "comes with DBOS, whose client takes the engine of another SQLite",
+    ),
+    Library(
+        "pysqlite3",
+        "pysqlite3-binary",
+        ("checkers/campaign/adapters/dbos.py",),
+        "an extra: DBOS needs a newer SQLite than Python may have",
+    ),
     Library(
         "msgspec", "msgspec", ("checkers/stream_lines.py",), "recorded streams are long: their lines are parsed by it"
     ),
@@ -128,6 +141,10 @@ LIBRARIES = (
         ("runtime/telemetry_spans.py",),
         "an extra, loaded when it is asked for; the SDK comes with its exporter",
     ),
+    Library(
+        "langgraph", "langgraph", ("checkers/campaign/adapters/langgraph.py",), "an extra: what its adapter adapts"
+    ),
+    Library("typing_extensions", "langgraph", ("checkers/campaign/adapters/langgraph.py",), "it comes with LangGraph"),
     Library("apsw", "apsw", ("checkers/power_record.py",), "the recorder of disk operations alone needs a VFS"),
     Library(
         "networkx",
@@ -275,7 +292,7 @@ def test_libraries_are_the_declared_dependencies() -> None:
     """Each dependency in pyproject.toml, optional or not, has a row that says who may import it, and each row is a dependency."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["metrics"], *extras["otel"], *extras["second"]]
+    requirements = [*project["dependencies"], *extras["metrics"], *extras["otel"], *extras["second"], *extras["dbos"]]
     declared = {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
     assert {library.distribution for library in LIBRARIES} - {""} == declared
 

@@ -47,7 +47,7 @@ class _Base(BaseModel):
 class Trial(_Base):
     """One run that was struck: its schedule, what became of it, and in words why. status: what the record said in the end.
 
-    effects: how often each step acted. seconds: wall time.
+    effects: how often each step acted. kept: whether that is what the runtime's documentation allows. seconds: wall time.
     """
 
     schedule: tuple[str, ...]
@@ -56,14 +56,19 @@ class Trial(_Base):
     words: str
     status: str
     effects: dict[str, int]
+    kept: bool
     seconds: float
 
 
 class Cell(_Base):
-    """A schedule and all its runs: how many ended how. command: repeats it."""
+    """A schedule and all its runs: how many ended how, and how many as its documentation allows. command: repeats it.
+
+    inferred: it was not run, but stands between two that ended alike.
+    """
 
     schedule: tuple[str, ...]
     outcomes: dict[Outcome, int]
+    kept: int
     words: str
     inferred: bool = False
     command: str
@@ -75,11 +80,17 @@ class Cell(_Base):
 
 
 class Told(_Base):
-    """What a runtime's documentation promises, and the outcomes that keep it."""
+    """What a runtime's documentation promises, and the outcomes that keep it.
+
+    last_only: of the steps that have acted when a process dies, none but the last may act again. pauses: whether it speaks of a
+    process that is overtaken while it is paused, and then goes on; else such a run cannot break it.
+    """
 
     words: str
     source: str
     allows: list[Outcome]
+    last_only: bool
+    pauses: bool
 
 
 class Control(_Base):
@@ -93,7 +104,10 @@ class Control(_Base):
 
 
 class Matrix(_Base):
-    """The crash matrix of one subject."""
+    """The crash matrix of one subject.
+
+    sampled: how many images a loss of power at a boundary may leave, where only some of them were tried, drawn by the seed.
+    """
 
     subject: str
     adapter: str
@@ -104,6 +118,7 @@ class Matrix(_Base):
     control: Control
     cells: list[Cell]
     seed: int
+    sampled: dict[str, int] = {}
     python: str
     platform: str
 
@@ -120,12 +135,11 @@ class Matrix(_Base):
     @property
     def broken(self) -> list[Cell]:
         """The cells that break what the runtime's own documentation promises."""
-        return self._beyond({Outcome.EXACTLY_ONCE, *self.promise.allows})
+        return [
+            cell for cell in self.cells if cell.kept < sum(n for o, n in cell.outcomes.items() if o not in UNJUDGED)
+        ]
 
     @property
     def repeated(self) -> list[Cell]:
         """The cells that are not at most once, or whose record lies."""
-        return self._beyond(set(AT_MOST_ONCE))
-
-    def _beyond(self, kept: set[Outcome]) -> list[Cell]:
-        return [cell for cell in self.cells if not set(cell.outcomes) <= kept | UNJUDGED]
+        return [cell for cell in self.cells if not set(cell.outcomes) <= AT_MOST_ONCE | UNJUDGED]

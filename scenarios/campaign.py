@@ -57,7 +57,7 @@ class CampaignFile(_Base):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     title: str
     boundaries: Literal["commits", "calls"] = "commits"
-    strikes: tuple[Literal["before", "after", "held", "paused"], ...] = ("before", "after", "held", "paused")
+    strikes: tuple[Literal["before", "after", "held", "paused", "power"], ...] = ("before", "after", "held", "paused")
     steps: tuple[str, ...] = Field(default=("a", "b", "c"), min_length=1)
     hold_seconds: float = Field(default=0.15, ge=0, le=60)
     bisect: bool = False

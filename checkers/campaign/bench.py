@@ -11,12 +11,15 @@ from typing import Final
 
 from ..embedded_postgres import EmbeddedPostgres
 from ..evidence_matrix import Outcome, Trial
+from ..power_operations import Entry
 from .adapter import Belief, Subject
 from .boundary import Source, Strike
+from .call_record import load
 from .child import Do, Request
 from .databases import fresh_database
-from .judge import Verdict, judge
+from .judge import Struck, Verdict, judge, keeps
 from .lab import Lab
+from .power import Losses, lay_out, losses
 from .world import Effect, World, counts
 from .zygote import Ended
 
@@ -121,8 +124,20 @@ class Bench:
             words=verdict.words,
             status=status,
             effects=dict(counts(effects)),
+            kept=keeps(self.lab.promise, verdict, control, effects, run.struck),
             seconds=round(time.monotonic() - clock, 3),
         )
+
+    def losses(self, seed: int) -> Losses:
+        """What a power loss may leave in a run that is not struck. Raises ControlError where that cannot be said."""
+        run = _Run(self)
+        try:
+            run.call("start", watched=True, record=True)
+            return losses(run.recorded(), seed)
+        except CampaignRunError as error:
+            raise ControlError(f"{self.setup.subject.name}: {error}; leave `power` out of the strikes") from error
+        finally:
+            run.remove()
 
     def reached(self, schedule: Schedule) -> tuple[str, ...]:
         """The boundaries of the recovery that follows a schedule; none where the schedule does not strike."""
@@ -154,15 +169,17 @@ class _Run:
         self._bench, self._setup = bench, bench.setup
         self._directory, self._server = bench.place()
         self.world = World(self._directory / "world")
+        self._record = self._directory / "record"
         self._accepted = False
+        self.struck = Struck()
         self._must("prepare")
 
     def remove(self) -> None:
         """Forget the durable state."""
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    def call(self, do: Do, strike: Strike | None = None, watched: bool = False) -> Ended:
-        """Call a method; with a strike, or watched, its boundaries are found."""
+    def call(self, do: Do, strike: Strike | None = None, watched: bool = False, record: bool = False) -> Ended:
+        """Call a method; with a strike, or watched, its boundaries are found. record: and what it asks of the disk."""
         request = Request(
             do=do,
             directory=str(self._directory / "place"),
@@ -172,6 +189,7 @@ class _Run:
             server=self._server,
             source=self._setup.source if watched or strike is not None else None,
             strike=str(strike) if strike is not None else None,
+            record=str(self._record) if record else None,
             hold_seconds=self._setup.hold_seconds,
             seconds=self._bench.lab.capabilities.seconds,
         )
@@ -185,6 +203,15 @@ class _Run:
             raise CampaignRunError(f"`{do}` failed: {_failure(ended)}")
         return ended
 
+    def recorded(self) -> list[Entry]:
+        """What the last recorded call asked of the disk."""
+        if not self._record.exists():
+            raise CampaignRunError("a power loss is built from system calls: choose `boundaries: calls`")
+        trouble, entries = load(self._record)
+        if trouble is not None:
+            raise CampaignRunError(f"what a power loss leaves cannot be said: {trouble}")
+        return entries
+
     def belief(self) -> Belief:
         """What the record says."""
         answer = self._must("belief").answer
@@ -194,9 +221,13 @@ class _Run:
     def strike(self, schedule: Schedule) -> bool:
         """Each incarnation with its fault; whether all of them struck."""
         for number, strike in enumerate(schedule):
-            ended = self.call("recover" if number else "start", strike)
+            ended = self.call("recover" if number else "start", strike, record=strike.when == "power")
             if not ended.struck:
                 return False
+            if strike.when == "power":
+                lay_out(self._directory / "place", self.recorded(), strike)
+            last = self.struck.last | {effect.step for effect in self.world.effects()[-1:]}
+            self.struck = Struck(last, self.struck.paused or ended.stopped is not None)
             if ended.stopped is not None:
                 self._overtake(ended.stopped)
         return True

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal, NoReturn, get_args
 
-When = Literal["before", "after", "held", "paused"]
-"""Killed before it, killed after it, held before it for a while and then killed, or stopped before it and woken after a
-take-over."""
+When = Literal["before", "after", "held", "paused", "power"]
+"""Killed before it, killed after it, held before it for a while and then killed, stopped before it and woken after a
+take-over, or ended behind it by a loss of power, which leaves of the disk what an image says."""
 WHENS: Final[tuple[When, ...]] = get_args(When)
 Source = Literal["commits", "calls"]
 """Who finds boundaries beside the world: a hook on commits in the process, or the interception of system calls."""
 
+_LEFT: Final = " left "
 REACHED: Final = "reached"
 STRUCK: Final = "struck"
 ACCEPTED: Final = "accepted"
@@ -29,13 +30,15 @@ ACCEPTED: Final = "accepted"
 
 @dataclass(frozen=True)
 class Strike:
-    """One fault. boundary: name and occurrence, as `commit: INSERT events #2`."""
+    """One fault. boundary: name and occurrence, as `commit: INSERT events #2`. image: what a power loss has left, as
+    `power call: pwrite64 jobs.db-wal #4 left lost=1-3`; see `parse_survival` in checkers/power_images.py."""
 
     boundary: str
     when: When
+    image: str = ""
 
     def __str__(self) -> str:
-        return f"{self.when} {self.boundary}"
+        return f"{self.when} {self.boundary}{_LEFT if self.image else ''}{self.image}"
 
     @classmethod
     def parse(cls, text: str) -> "Strike":
@@ -43,7 +46,12 @@ class Strike:
         when, _, boundary = text.strip().partition(" ")
         if when not in WHENS or not boundary:
             raise ValueError(f"{text!r}: a strike is one of {', '.join(WHENS)}, and then a boundary")
-        return cls(boundary, when)
+        if when != "power":
+            return cls(boundary, when)
+        boundary, _, image = boundary.rpartition(_LEFT)
+        if not boundary or not image:
+            raise ValueError(f"{text!r}: a power loss also says what it has left, as `power BOUNDARY left lost=1-3`")
+        return cls(boundary, when, image)
 
 
 class Striker:

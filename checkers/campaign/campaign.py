@@ -18,6 +18,7 @@ from typing import Final, Literal, Protocol
 from ..evidence_matrix import Cell, Control, Matrix, Outcome, Trial
 from .bench import Bench, Clean, Schedule, Setup
 from .boundary import Strike, When
+from .power import Losses
 
 CONTROLS: Final = 3
 """Runs without a fault."""
@@ -137,8 +138,12 @@ class Campaign:
         with Bench(setup) as bench:
             found, _ = control(bench)
             takeover = bench.lab.capabilities.takeover_seconds is not None
-            whens = [when for when in self._options.whens if when != "paused" or takeover]
+            whens: list[When] = [
+                when for when in self._options.whens if when != "power" and (when != "paused" or takeover)
+            ]
             singles: list[Schedule] = [(Strike(boundary, when),) for boundary in found.boundaries for when in whens]
+            lost = bench.losses(self._options.seed) if self._loses_power() else Losses((), {})
+            singles += [(strike,) for strike in lost.strikes]
             inferred: dict[Schedule, Schedule] = {}
             if self._options.at:
                 schedules = list(self._options.at)
@@ -166,9 +171,14 @@ class Campaign:
                 control=found,
                 cells=cells,
                 seed=self._options.seed,
+                sampled=lost.sampled,
                 python=platform.python_version(),
                 platform=platform.platform(),
             )
+
+    def _loses_power(self) -> bool:
+        """Whether losses of power are to be found: one that is asked for is known."""
+        return "power" in self._options.whens and not self._options.at
 
     def _repeats(self, schedule: Schedule, found: Control) -> int:
         """How often a schedule is run."""
@@ -218,6 +228,7 @@ class Campaign:
         return Cell(
             schedule=named,
             outcomes=outcomes,
+            kept=sum(trial.kept for trial in trials),
             words=worst.words,
             inferred=stands_for is not None,
             command=f"{self._command} {at}",
@@ -227,7 +238,7 @@ class Campaign:
 def _pairs(bench: Bench, singles: list[Schedule]) -> Iterator[Schedule]:
     """Each single fault, and a crash at each boundary of the recovery behind it."""
     for first in singles:
-        if first[0].when != "paused":
+        if first[0].when not in ("paused", "power"):
             for boundary in bench.reached(first):
                 yield from ((*first, Strike(boundary, when)) for when in PAIRED)
 

@@ -16,7 +16,7 @@ from .adapter import Belief, Subject
 from .boundary import Source, Strike
 from .call_record import load
 from .child import Do, Request
-from .databases import fresh_database
+from .databases import drop_database, fresh_database
 from .judge import Struck, Verdict, judge, keeps
 from .lab import Lab
 from .power import Losses, lay_out, losses
@@ -154,8 +154,18 @@ class Bench:
         self._places += 1
         directory = self._directory / str(self._places)
         (directory / "place").mkdir(parents=True)
-        server = fresh_database(self._server, f"place_{self._places}") if self._server is not None else None
+        server = fresh_database(self._server, _database(directory)) if self._server is not None else None
         return directory, server
+
+    def leave(self, directory: Path) -> None:
+        """Remove a place: its directory, and its database with those that the runtime has made beside it."""
+        shutil.rmtree(directory, ignore_errors=True)
+        if self._server is not None:
+            drop_database(self._server, _database(directory))
+
+
+def _database(directory: Path) -> str:
+    return f"place_{directory.name}"
 
 
 class CampaignRunError(Exception):
@@ -176,7 +186,7 @@ class _Run:
 
     def remove(self) -> None:
         """Forget the durable state."""
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._bench.leave(self._directory)
 
     def call(self, do: Do, strike: Strike | None = None, watched: bool = False, record: bool = False) -> Ended:
         """Call a method; with a strike, or watched, its boundaries are found. record: and what it asks of the disk."""

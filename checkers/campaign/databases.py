@@ -14,6 +14,10 @@ def fresh_database(server: EmbeddedPostgres, name: str) -> str:
 
 
 def drop_database(server: EmbeddedPostgres, name: str) -> None:
-    """Remove a database with whatever is still connected to it."""
+    """Remove a database with whatever is still connected to it, and those that a runtime has made beside it: `name_…`."""
     with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        found = connection.execute(
+            "SELECT datname FROM pg_database WHERE datname = %s OR starts_with(datname, %s)", (name, f"{name}_")
+        )
+        for (each,) in found.fetchall():
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(each)))

@@ -75,23 +75,32 @@ def tone(value: Outcome) -> str:
 
 def promise_words(matrix: Matrix) -> str:
     """Whether the runtime keeps what its documentation promises."""
-    cells, broken = len(matrix.cells), len(matrix.broken)
-    if broken:
-        return f"broken in {broken} of {cells} cells"
-    return "kept in every cell that was judged" if matrix.unjudged else f"kept in all {cells} cells"
+    silent = (
+        [] if matrix.promise.pauses else [c for c in matrix.cells if any(s.startswith("paused ") for s in c.schedule)]
+    )
+    words = _kept(len(matrix.cells) - len(silent), len(matrix.broken), matrix)
+    return f"{words}; it does not speak of a process that is overtaken while it is paused" if silent else words
 
 
 def once_words(matrix: Matrix) -> str:
     """Whether every effect happened at most once, and the record says so."""
-    cells, repeated = len(matrix.cells), len(matrix.repeated)
-    if repeated:
-        return f"broken in {repeated} of {cells} cells"
-    return "kept in every cell that was judged" if matrix.unjudged else f"kept in all {cells} cells"
+    return _kept(len(matrix.cells), len(matrix.repeated), matrix)
+
+
+def _kept(cells: int, broken: int, matrix: Matrix) -> str:
+    if broken:
+        return f"broken in {broken} of {cells} cells"
+    return (
+        f"kept in {cells - len(matrix.unjudged)} of {cells} cells, the others were not judged"
+        if matrix.unjudged
+        else f"kept in all {cells} cells"
+    )
 
 
 def allowed(matrix: Matrix) -> str:
     """The outcomes that keep the promise."""
-    return ", ".join([str(Outcome.EXACTLY_ONCE), *map(str, matrix.promise.allows)])
+    alone = f" ({Outcome.DUPLICATE} only of the step that had acted last)" if matrix.promise.last_only else ""
+    return ", ".join([str(Outcome.EXACTLY_ONCE), *map(str, matrix.promise.allows)]) + alone
 
 
 def headline(matrices: Sequence[Matrix]) -> str:

@@ -144,7 +144,7 @@ LIBRARIES = (
     Library(
         "langgraph", "langgraph", ("checkers/campaign/adapters/langgraph.py",), "an extra: what its adapter adapts"
     ),
-    Library("typing_extensions", "langgraph", ("checkers/campaign/adapters/langgraph.py",), "it comes with LangGraph"),
+    Library("langgraph_checkpoint_sqlite", "langgraph-checkpoint-sqlite", (), "it is imported in LangGraph's namespace"),
     Library("apsw", "apsw", ("checkers/power_record.py",), "the recorder of disk operations alone needs a VFS"),
     Library(
         "networkx",
@@ -292,7 +292,14 @@ def test_libraries_are_the_declared_dependencies() -> None:
     """Each dependency in pyproject.toml, optional or not, has a row that says who may import it, and each row is a dependency."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["metrics"], *extras["otel"], *extras["second"], *extras["dbos"]]
+    requirements = [
+        *project["dependencies"],
+        *extras["metrics"],
+        *extras["otel"],
+        *extras["second"],
+        *extras["dbos"],
+        *extras["langgraph"],
+    ]
     declared = {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
     assert {library.distribution for library in LIBRARIES} - {""} == declared
 

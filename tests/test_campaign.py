@@ -12,10 +12,10 @@ from crashwindow.checkers.campaign.adapters.naive import ActThenRecord
 from crashwindow.checkers.campaign.bench import Bench, ControlError, Setup
 from crashwindow.checkers.campaign.boundary import Strike
 from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Options, header
-from crashwindow.checkers.campaign.judge import judge
+from crashwindow.checkers.campaign.judge import Struck, judge, keeps
 from crashwindow.checkers.campaign.session import journal_of
 from crashwindow.checkers.campaign.world import Effect, World
-from crashwindow.checkers.evidence_matrix import Cell, Matrix, Outcome
+from crashwindow.checkers.evidence_matrix import Cell, Matrix, Outcome, Told
 from crashwindow.reports.crash_matrix_files import load_matrices
 from crashwindow.scenarios.campaign import CampaignError, campaign_path, load_campaign, shipped_campaigns
 
@@ -75,9 +75,25 @@ def test_the_judge_counts_lines(effects: list[Effect], belief: Belief, outcome: 
     assert judge(STEPS, ONCE, effects, belief).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("struck", "kept"),
+    [(Struck(frozenset("b")), True), (Struck(frozenset("a")), False), (Struck(), False), (Struck(paused=True), True)],
+)
+def test_a_promise_may_allow_the_last_step_alone_to_be_repeated(struck: Struck, kept: bool) -> None:
+    """Where a step's record is durable before the next begins, only the step at hand may act again after a crash."""
+    told = Told(words="", source="", allows=[Outcome.DUPLICATE], last_only=True, pauses=False)
+    effects = [A, B, Effect(3, "b")]
+    verdict = judge(STEPS, ONCE, effects, Belief("completed"))
+    assert keeps(told, verdict, ONCE, effects, struck) is kept
+    assert keeps(told.model_copy(update={"last_only": False}), verdict, ONCE, effects, struck)
+    assert keeps(told.model_copy(update={"pauses": True}), verdict, ONCE, effects, struck) is (
+        kept and not struck.paused
+    )
+
+
 def test_the_worst_run_of_a_cell_is_what_it_shows() -> None:
     """A cell whose runs differ shows the worst; a run that was not judged is worse than a good one, and than none is better."""
-    made = {"schedule": ("before x #1",), "words": "", "command": ""}
+    made = {"schedule": ("before x #1",), "words": "", "command": "", "kept": 0}
     assert Cell(outcomes={Outcome.EXACTLY_ONCE: 9, Outcome.STUCK: 1}, **made).worst is Outcome.STUCK  # type: ignore[arg-type]
     assert Cell(outcomes={Outcome.EXACTLY_ONCE: 9, Outcome.ERROR: 1}, **made).worst is Outcome.ERROR  # type: ignore[arg-type]
 

@@ -6,7 +6,7 @@ The rules are read from above; the first that fits is the outcome. Nothing of a 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..evidence_matrix import Outcome
+from ..evidence_matrix import UNJUDGED, Outcome, Told
 from .adapter import Belief
 from .world import Effect, counts
 
@@ -42,6 +42,26 @@ def judge(steps: Sequence[str], control: Mapping[str, int], effects: list[Effect
             return Verdict(Outcome.HONEST_UNKNOWN, f"the record says that it does not know; the world has {happened}")
         case "completed":
             return Verdict(Outcome.EXACTLY_ONCE, f"completed; the world has {happened}")
+
+
+class Struck(NamedTuple):
+    """What was done to the processes of a run. last: the steps that had acted last when one died. paused: whether one was
+    woken."""
+
+    last: frozenset[str] = frozenset()
+    paused: bool = False
+
+
+def keeps(promise: Told, verdict: Verdict, control: Mapping[str, int], effects: list[Effect], struck: Struck) -> bool:
+    """Whether an outcome is what the runtime's documentation allows, or what it does not speak of."""
+    if verdict.outcome in UNJUDGED:
+        return False
+    if struck.paused and not promise.pauses:
+        return True
+    if verdict.outcome is Outcome.DUPLICATE and promise.last_only:
+        seen = counts(effects)
+        return Outcome.DUPLICATE in promise.allows and {s for s in seen if seen[s] > control.get(s, 0)} <= struck.last
+    return verdict.outcome in {Outcome.EXACTLY_ONCE, *promise.allows}
 
 
 def contradictions(steps: Sequence[str], effects: list[Effect], belief: Belief) -> list[str]:

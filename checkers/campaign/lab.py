@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from ..evidence_matrix import Outcome, Told
+from ..evidence_matrix import Told
 from .adapter import AdapterError, Capabilities, Subject
 from .child import Request
 from .zygote import Ended
@@ -31,8 +31,7 @@ class Lab:
             self.close()
             raise AdapterError(told["refused"])
         self.versions: dict[str, str] = told["versions"]
-        words, source, allows = told["promise"]
-        self.promise = Told(words=words, source=source, allows=[Outcome(each) for each in allows])
+        self.promise = Told.model_validate_json(json.dumps(told["promise"]))
         self.capabilities = Capabilities(**told["capabilities"])
 
     def __enter__(self) -> "Lab":

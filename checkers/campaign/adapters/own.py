@@ -40,6 +40,7 @@ class Own:
             " that nobody knows parks the job, unless the tool can be asked",
             "README.md; claims P1, P2 and P6",
             allows,
+            pauses=True,
         )
 
     def prepare(self, place: Place) -> None:

@@ -43,11 +43,13 @@ class Belief(NamedTuple):
 class Place:
     """Where one run happens. directory: empty, the runtime's own, and the working directory.
 
-    server: the address of a PostgreSQL database of its own, where the adapter asks for one.
+    server: the address of a PostgreSQL database of its own, where the adapter asks for one. world: the witness's file, for
+    whoever cannot call `job.act`: a program in another language.
     """
 
     directory: Path
     server: str | None = None
+    world: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ METHODS: Final = ("prepare", "start", "recover", "belief")
 class Subject:
     """Which runtime is tested: an adapter's class as `module:Class` or `file.py:Class`, or a command that speaks JSON lines.
 
-    options: keyword arguments of the class.
+    options: keyword arguments of the class, or handed to the command.
     """
 
     name: str
@@ -141,6 +143,10 @@ class Subject:
 
 def load(subject: Subject) -> Adapter:
     """The adapter of a subject. Raises AdapterError where there is none."""
+    if subject.command:
+        from .command import Command
+
+        return Command(subject.command, subject.options)
     where, _, name = subject.adapter.rpartition(":")
     if not where or not name:
         raise AdapterError(f"{subject.adapter!r}: name an adapter as module:Class or file.py:Class")

@@ -12,7 +12,7 @@ from typing import Final
 from ..embedded_postgres import EmbeddedPostgres
 from ..evidence_matrix import Outcome, Trial
 from ..power_operations import Entry
-from .adapter import Belief, Subject
+from .adapter import AdapterError, Belief, Subject
 from .boundary import Source, Strike
 from .call_record import load
 from .child import Do, Request
@@ -58,6 +58,10 @@ class Bench:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
+        if setup.subject.command and setup.source == "commits":
+            raise AdapterError(
+                f"{setup.subject.name}: a command's commits cannot be seen from outside it: choose `boundaries: calls`"
+            )
         self.lab = Lab(setup.subject)
         self._directory = Path(tempfile.mkdtemp(prefix="crashwindow-campaign-"))
         self._server = EmbeddedPostgres() if self.lab.capabilities.server else None

@@ -70,7 +70,8 @@ def serve(adapter: Adapter, request: Request, tell: Teller) -> None:
 
 
 def _call(adapter: Adapter, request: Request, striker: Striker, tell: Teller) -> Json:
-    world, place = World(Path(request.world)), Place(Path(request.directory), request.server)
+    world = World(Path(request.world))
+    place = Place(Path(request.directory), request.server, world.file)
 
     def act(step: str, key: str | None = None) -> Json:
         if request.source != "commits":

@@ -213,7 +213,6 @@ def answer(adapter: Adapter, line: dict[str, Any], paused: dict[int, Child]) -> 
 def main() -> int:
     """Serve requests from standard input until it ends."""
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     subject = Subject(**json.loads(sys.argv[1]))
     requests, answers = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -228,6 +227,7 @@ def main() -> int:
         "capabilities": asdict(adapter.capabilities),
     }
     print(json.dumps(told), file=answers, flush=True)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     paused: dict[int, Child] = {}
     for line in requests:
         print(json.dumps(asdict(answer(adapter, json.loads(line), paused))), file=answers, flush=True)

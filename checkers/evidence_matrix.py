@@ -1,43 +1,10 @@
 """What a crash campaign found, as data: which outcome each boundary of a runtime had, and how each cell is reproduced."""
 
-from enum import StrEnum
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-
-class Outcome(StrEnum):
-    """What became of a job whose process was struck, beside a control run that was not; the worst stands first."""
-
-    DUPLICATE = "DUPLICATE"
-    LOST_EFFECT = "LOST EFFECT"
-    DISHONEST = "DISHONEST"
-    LOST_WORK = "LOST WORK"
-    STUCK = "STUCK"
-    FALSE_FAILURE = "FALSE FAILURE"
-    ERROR = "ERROR"
-    NOT_STRUCK = "NOT STRUCK"
-    HONEST_UNKNOWN = "HONEST UNKNOWN"
-    EXACTLY_ONCE = "EXACTLY ONCE"
-
-
-MEANING: Final = {
-    Outcome.DUPLICATE: "an effect happened more often than without a fault",
-    Outcome.LOST_EFFECT: "the record says that all is done, and an effect is missing",
-    Outcome.DISHONEST: "the record says of an effect what the world contradicts",
-    Outcome.LOST_WORK: "the runtime had accepted the job, and knows nothing of it any more",
-    Outcome.STUCK: "the job is not over, nobody is asked, and recovery has done all that it is documented to do",
-    Outcome.FALSE_FAILURE: "the job failed, though nothing but the crash happened, and an effect is missing",
-    Outcome.HONEST_UNKNOWN: "the record says that it does not know, and nothing happened twice",
-    Outcome.EXACTLY_ONCE: "each effect happened as often as without a fault, and the record says so",
-    Outcome.NOT_STRUCK: "the process did not come to the boundary: nothing is known of this cell",
-    Outcome.ERROR: "the campaign or its adapter failed: nothing is known of this cell",
-}
-AT_MOST_ONCE: Final = frozenset(
-    {Outcome.EXACTLY_ONCE, Outcome.HONEST_UNKNOWN, Outcome.FALSE_FAILURE, Outcome.STUCK, Outcome.LOST_WORK}
-)
-"""The outcomes in which no effect was doubled and the record is not contradicted."""
-UNJUDGED: Final = frozenset({Outcome.NOT_STRUCK, Outcome.ERROR})
+from .evidence_outcome import AT_MOST_ONCE, UNJUDGED, Outcome
 
 
 class _Base(BaseModel):
@@ -83,7 +50,7 @@ class Told(_Base):
     """What a runtime's documentation promises, and the outcomes that keep it.
 
     last_only: of the steps that have acted when a process dies, none but the last may act again. pauses: whether it speaks of a
-    process that is overtaken while it is paused, and then goes on; else such a run cannot break it.
+    process that is overtaken while it is paused, and then goes on; power: of a loss of power; else such a run cannot break it.
     """
 
     words: str
@@ -91,6 +58,7 @@ class Told(_Base):
     allows: list[Outcome]
     last_only: bool
     pauses: bool
+    power: bool = False
 
 
 class Control(_Base):

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ..checkers.evidence_matrix import AT_MOST_ONCE, UNJUDGED, Cell, Matrix, Outcome
+from ..checkers.evidence_matrix import Cell, Matrix
+from ..checkers.evidence_outcome import AT_MOST_ONCE, UNJUDGED, Outcome
 
 STRUCK: Final = {
     "before": "killed before it",
@@ -75,11 +76,16 @@ def tone(value: Outcome) -> str:
 
 def promise_words(matrix: Matrix) -> str:
     """Whether the runtime keeps what its documentation promises."""
-    silent = (
-        [] if matrix.promise.pauses else [c for c in matrix.cells if any(s.startswith("paused ") for s in c.schedule)]
-    )
+    promise = matrix.promise
+    kinds = {
+        "paused": (promise.pauses, "a process that is overtaken while it is paused"),
+        "power": (promise.power, "a loss of power"),
+    }
+    met = {strike.partition(" ")[0] for cell in matrix.cells for strike in cell.schedule}
+    unspoken = {kind: words for kind, (spoken, words) in kinds.items() if kind in met and not spoken}
+    silent = [c for c in matrix.cells if any(s.partition(" ")[0] in unspoken for s in c.schedule)]
     words = _kept(len(matrix.cells) - len(silent), len(matrix.broken), matrix)
-    return f"{words}; it does not speak of a process that is overtaken while it is paused" if silent else words
+    return f"{words}; it does not speak of {' or of '.join(unspoken.values())}" if silent else words
 
 
 def once_words(matrix: Matrix) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol, cast
 
 from ...runtime.records import Json
-from ..evidence_matrix import Outcome
+from ..evidence_outcome import Outcome
 
 Status = Literal["absent", "running", "completed", "failed", "unknown"]
 """What a record says of a job. absent: it knows of none. unknown: it says that it does not know, and waits for somebody."""
@@ -74,7 +74,8 @@ class Promise:
 
     words: in our own English. source: the page and section. allows: the outcomes that keep it, beside EXACTLY ONCE.
     last_only: whether, of the steps that have acted when a process dies, none but the last may act again. pauses: whether it
-    speaks of a process that is overtaken while it is paused, and then goes on; else such a run cannot break it.
+    speaks of a process that is overtaken while it is paused, and then goes on; power: of a loss of power; else such a run cannot
+    break it.
     """
 
     words: str
@@ -82,6 +83,7 @@ class Promise:
     allows: frozenset[Outcome] = frozenset()
     last_only: bool = False
     pauses: bool = False
+    power: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Final
 
 from ..embedded_postgres import EmbeddedPostgres
-from ..evidence_matrix import Outcome, Trial
+from ..evidence_matrix import Trial
+from ..evidence_outcome import Outcome
 from ..power_operations import Entry
 from .adapter import AdapterError, Belief, Subject
 from .boundary import Source, Strike
@@ -241,7 +242,8 @@ class _Run:
             if strike.when == "power":
                 lay_out(self._directory / "place", self.recorded(), strike)
             last = self.struck.last | {effect.step for effect in self.world.effects()[-1:]}
-            self.struck = Struck(last, self.struck.paused or ended.stopped is not None)
+            power = self.struck.power or strike.when == "power"
+            self.struck = Struck(last, self.struck.paused or ended.stopped is not None, power)
             if ended.stopped is not None:
                 self._overtake(ended.stopped)
         return True

@@ -6,7 +6,8 @@ The rules are read from above; the first that fits is the outcome. Nothing of a 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..evidence_matrix import UNJUDGED, Outcome, Told
+from ..evidence_matrix import Told
+from ..evidence_outcome import UNJUDGED, Outcome
 from .adapter import Belief
 from .world import Effect, counts
 
@@ -46,17 +47,18 @@ def judge(steps: Sequence[str], control: Mapping[str, int], effects: list[Effect
 
 class Struck(NamedTuple):
     """What was done to the processes of a run. last: the steps that had acted last when one died. paused: whether one was
-    woken."""
+    woken. power: whether it was the power that failed."""
 
     last: frozenset[str] = frozenset()
     paused: bool = False
+    power: bool = False
 
 
 def keeps(promise: Told, verdict: Verdict, control: Mapping[str, int], effects: list[Effect], struck: Struck) -> bool:
     """Whether an outcome is what the runtime's documentation allows, or what it does not speak of."""
     if verdict.outcome in UNJUDGED:
         return False
-    if struck.paused and not promise.pauses:
+    if (struck.paused and not promise.pauses) or (struck.power and not promise.power):
         return True
     if verdict.outcome is Outcome.DUPLICATE and promise.last_only:
         seen = counts(effects)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from ..checkers.evidence_matrix import MEANING, UNJUDGED, Cell, Matrix, Outcome
+from ..checkers.evidence_matrix import Cell, Matrix
+from ..checkers.evidence_outcome import MEANING, UNJUDGED, Outcome
 from .crash_matrix import outcome
 from .words import plain
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..checkers.evidence_matrix import MEANING, Cell, Matrix, Outcome
+from ..checkers.evidence_matrix import Cell, Matrix
+from ..checkers.evidence_outcome import MEANING, Outcome
 from . import markdown
 from .crash_matrix import STRUCK, Shown, facts, headline, notable, outcome, shown, tone
 from .html_parts import section

@@ -43,12 +43,19 @@ ROOMS = (
     ),
     Room("scenarios/*", ("scenarios", "model"), "what is tried is data about the model"),
     Room(
-        "checkers/evidence*", ("checkers.evidence", "model"), "reports read it and must not meet a checker through it"
+        "checkers/evidence*",
+        ("checkers.evidence", "checkers.evidence_outcome", "model"),
+        "reports read it and must not meet a checker through it",
+    ),
+    Room(
+        "checkers/campaign/pytest_plugin.py",
+        ("checkers", "reports"),
+        "under pytest it is what the command line is elsewhere: it runs, and shows",
     ),
     Room("checkers/*", ("checkers", "runtime", "scenarios", "model"), "they compare the model with the real thing"),
     Room(
         "reports/*",
-        ("reports", "checkers.evidence", "checkers.evidence_matrix", "model"),
+        ("reports", "checkers.evidence", "checkers.evidence_matrix", "checkers.evidence_outcome", "model"),
         "old evidence can be rendered without the run",
     ),
     Room(
@@ -144,7 +151,9 @@ LIBRARIES = (
     Library(
         "langgraph", "langgraph", ("checkers/campaign/adapters/langgraph.py",), "an extra: what its adapter adapts"
     ),
-    Library("langgraph_checkpoint_sqlite", "langgraph-checkpoint-sqlite", (), "it is imported in LangGraph's namespace"),
+    Library(
+        "langgraph_checkpoint_sqlite", "langgraph-checkpoint-sqlite", (), "it is imported in LangGraph's namespace"
+    ),
     Library("apsw", "apsw", ("checkers/power_record.py",), "the recorder of disk operations alone needs a VFS"),
     Library(
         "networkx",
@@ -157,8 +166,18 @@ LIBRARIES = (
     Library(
         "rfc8785", "rfc8785", NOT_THE_MODEL, "what is stored or hashed is canonical JSON; the model stores nothing"
     ),
-    Library("rich", "rich", ("reports/*", *COMMAND_LINE), "rendering belongs to reports and the command line"),
-    Library("pytest", "pytest", ("checkers/bench*", *COMMAND_LINE), "only `crashwindow bench` starts it"),
+    Library(
+        "rich",
+        "rich",
+        ("reports/*", "checkers/campaign/pytest_plugin.py", *COMMAND_LINE),
+        "rendering belongs to reports and the command line",
+    ),
+    Library(
+        "pytest",
+        "pytest",
+        ("checkers/bench*", "checkers/campaign/pytest_plugin.py", *COMMAND_LINE),
+        "only `crashwindow bench` starts it; a plugin of it",
+    ),
     Library("pytest_benchmark", "pytest-benchmark", (), "a plugin; nobody imports it"),
 )
 

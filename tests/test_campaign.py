@@ -15,7 +15,8 @@ from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Opt
 from crashwindow.checkers.campaign.judge import Struck, judge, keeps
 from crashwindow.checkers.campaign.session import journal_of
 from crashwindow.checkers.campaign.world import Effect, World
-from crashwindow.checkers.evidence_matrix import Cell, Matrix, Outcome, Told
+from crashwindow.checkers.evidence_matrix import Cell, Matrix, Told
+from crashwindow.checkers.evidence_outcome import Outcome
 from crashwindow.reports.crash_matrix_files import load_matrices
 from crashwindow.scenarios.campaign import CampaignError, campaign_path, load_campaign, shipped_campaigns
 

@@ -6,7 +6,8 @@ from crashwindow.checkers.campaign.adapter import Subject
 from crashwindow.checkers.campaign.bench import Setup
 from crashwindow.checkers.campaign.boundary import Strike
 from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Options
-from crashwindow.checkers.evidence_matrix import Matrix, Outcome
+from crashwindow.checkers.evidence_matrix import Matrix
+from crashwindow.checkers.evidence_outcome import Outcome
 
 ADAPTER = "crashwindow.checkers.campaign.adapters.langgraph:LangGraph"
 RECORD_OF_A = "commit: INSERT writes #2"

@@ -15,7 +15,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, Literal, Protocol
 
-from ..evidence_matrix import Cell, Control, Matrix, Outcome, Trial
+from ..evidence_matrix import Cell, Control, Matrix, Trial
+from ..evidence_outcome import Outcome
 from .bench import Bench, Clean, Schedule, Setup
 from .boundary import Strike, When
 from .power import Losses

@@ -15,7 +15,7 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 
 from ....runtime.records import Json
-from ...evidence_matrix import Outcome
+from ...evidence_outcome import Outcome
 from ..adapter import Belief, Capabilities, Job, Known, Place, Promise
 
 Durability = Literal["sync", "async", "exit"]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Literal
 
-from ...evidence_matrix import Outcome
+from ...evidence_outcome import Outcome
 from ..adapter import Belief, Capabilities, Job, Known, Place, Promise
 
 DATABASE = "jobs.db"

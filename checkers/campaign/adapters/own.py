@@ -11,7 +11,7 @@ from ....runtime.registry import Registry
 from ....runtime.store import Store
 from ....runtime.tool import Absent, Happened, OnUnknown, ToolContext
 from ....runtime.worker import work_until_idle
-from ...evidence_matrix import Outcome
+from ...evidence_outcome import Outcome
 from ...verify import code_sha256
 from ..adapter import Belief, Capabilities, Job, Known, Place, Promise
 

@@ -15,7 +15,7 @@ from ..scenarios.campaign import CampaignError, CampaignFile, campaign_path, loa
 from .campaign.adapter import AdapterError
 from .campaign.bench import ControlError, Schedule
 from .campaign.boundary import Strike
-from .campaign.campaign import Executor, Local, Options
+from .campaign.campaign import Executor, ExecutorError, Local, Options
 from .campaign.lab import LabError
 from .campaign.session import Judged, sessions
 from .embedded_postgres import EmbeddedPostgresError
@@ -37,7 +37,7 @@ def judged(args: argparse.Namespace, file: CampaignFile, console: Console, direc
 
         try:
             yield from sessions(file, options, _executor(args), directory, command, tell)
-        except (AdapterError, ControlError, EmbeddedPostgresError, LabError, ValueError) as error:
+        except (AdapterError, ControlError, EmbeddedPostgresError, ExecutorError, LabError, ValueError) as error:
             raise CommandError(str(error)) from error
 
 
@@ -117,7 +117,11 @@ def _schedules(at: list[str] | None) -> tuple[Schedule, ...]:
 
 def _executor(args: argparse.Namespace) -> Executor:
     if args.executor == "local":
+        if args.scheduler:
+            raise CommandError("--scheduler goes with --executor dask")
         return Local(args.jobs)
-    from .campaign.cluster import cluster
-
-    return cluster(args.scheduler, args.jobs)
+    try:
+        from .campaign.cluster import Cluster
+    except ImportError as error:
+        raise CommandError("--executor dask: it is not installed: pip install 'crashwindow[dask]'") from error
+    return Cluster(args.scheduler, args.jobs)

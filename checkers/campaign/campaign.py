@@ -48,6 +48,10 @@ class Options:
     seed: int = 0
 
 
+class ExecutorError(Exception):
+    """Nobody can perform the schedules: says why, and the remedy."""
+
+
 class Executor(Protocol):
     """Who performs the schedules: threads with a bench each on this machine, or the workers of a cluster."""
 

@@ -17,7 +17,7 @@ from crashwindow.checkers.campaign.lab import Lab
 from crashwindow.checkers.campaign.ptrace import seize
 from crashwindow.checkers.campaign.seccomp import AUDIT, CALLS, TraceRefusedError, numbers, program
 from crashwindow.checkers.campaign.zygote import Ended
-from crashwindow.checkers.evidence_matrix import Outcome
+from crashwindow.checkers.evidence_outcome import Outcome
 
 RUNTIME = f"{Path(__file__).parent / 'traced_runtime.py'}:Behaviours"
 
@@ -83,7 +83,7 @@ def filtered(filter_: bytes, number: int, arguments: tuple[int, ...] = (0,) * 6,
             case 0x45:
                 at += true if loaded & value else false
             case 0x06:
-                return value == 0x7FF00000
+                return bool(value == 0x7FF00000)
 
 
 @pytest.mark.parametrize("machine", AUDIT)

@@ -13,7 +13,7 @@ from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Opt
 from crashwindow.checkers.campaign.child import Request
 from crashwindow.checkers.campaign.lab import Lab
 from crashwindow.checkers.campaign.power import IMAGES, lay_out, losses
-from crashwindow.checkers.evidence_matrix import Outcome
+from crashwindow.checkers.evidence_outcome import Outcome
 from crashwindow.checkers.power_images import Survival, image_at
 from crashwindow.checkers.power_operations import Created, DirectorySynced, Entry, Operation, Renamed, Synced, Written
 

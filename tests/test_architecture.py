@@ -78,7 +78,7 @@ LIBRARIES = (
     Library(
         "hypothesis",
         "hypothesis",
-        ("checkers/conform*", "checkers/contract_conform*"),
+        ("checkers/conform*", "checkers/contract_conform*", "checkers/campaign/machine.py"),
         "conformance alone draws examples; tests do, too",
     ),
     Library(

@@ -28,5 +28,5 @@ def test_a_cluster_of_two_workers_gives_the_local_matrix() -> None:
 
 def test_a_scheduler_that_is_not_there_is_named() -> None:
     """The error names the address, and what to start there."""
-    with pytest.raises(ExecutorError, match="tcp://127.0.0.1:9: cannot be reached"):
+    with pytest.raises(ExecutorError, match=r"tcp://127\.0\.0\.1:9: cannot be reached"):
         campaign(Cluster("tcp://127.0.0.1:9", 1))

@@ -11,9 +11,11 @@ killed. The world belongs to the campaign: a step of the job does its effect by 
 
 import importlib
 import importlib.util
+import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol, cast
 
@@ -74,8 +76,8 @@ class Promise:
 
     words: in our own English. source: the page and section. allows: the outcomes that keep it, beside EXACTLY ONCE.
     last_only: whether, of the steps that have acted when a process dies, none but the last may act again. pauses: whether it
-    speaks of a process that is overtaken while it is paused, and then goes on; power: of a loss of power; else such a run cannot
-    break it.
+    speaks of a process that is overtaken while it is paused, and then goes on; power: of a loss of power; else such a run
+    cannot break it.
     """
 
     words: str
@@ -141,6 +143,23 @@ class Subject:
     adapter: str = ""
     command: tuple[str, ...] = ()
     options: Mapping[str, Json] = field(default_factory=dict)
+
+
+def name_of(adapter: type | str) -> str:
+    """An adapter's class by name, so that another process finds it: in its module, where that can be imported, or in its
+    file."""
+    if isinstance(adapter, str):
+        return adapter
+    file = inspect.getfile(adapter)
+    path: Sequence[str] | None = None
+    spec = None
+    for number in range(adapter.__module__.count(".") + 1):
+        spec = PathFinder.find_spec(".".join(adapter.__module__.split(".")[: number + 1]), path)
+        if spec is None:
+            break
+        path = spec.submodule_search_locations
+    same = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == Path(file).resolve()
+    return f"{adapter.__module__ if same else file}:{adapter.__qualname__}"
 
 
 def load(subject: Subject) -> Adapter:

@@ -1,5 +1,6 @@
 """One schedule from a fresh durable state to its verdict: strike, recover, strike again, recover, and look at the world."""
 
+import re
 import shutil
 import tempfile
 import time
@@ -87,7 +88,7 @@ class Bench:
 
     def clean(self) -> Clean:
         """One run without a fault. Raises ControlError where the job is not done, once, and known to be."""
-        run = _Run(self)
+        run = Run(self)
         try:
             ended = run.call("start", watched=True)
             if not ended.answered:
@@ -113,7 +114,7 @@ class Bench:
     def trial(self, schedule: Schedule, number: int, control: Mapping[str, int]) -> Trial:
         """One run that is struck; number: which of those of its schedule. What fails in it is an ERROR, never a pass."""
         clock = time.monotonic()
-        run = _Run(self)
+        run = Run(self)
         status, effects = "", list[Effect]()
         try:
             verdict, status = run.perform(schedule, control)
@@ -135,7 +136,7 @@ class Bench:
 
     def losses(self, seed: int) -> Losses:
         """What a power loss may leave in a run that is not struck. Raises ControlError where that cannot be said."""
-        run = _Run(self)
+        run = Run(self)
         try:
             run.call("start", watched=True, record=True)
             return losses(run.recorded(), seed)
@@ -146,7 +147,7 @@ class Bench:
 
     def reached(self, schedule: Schedule) -> tuple[str, ...]:
         """The boundaries of the recovery that follows a schedule; none where the schedule does not strike."""
-        run = _Run(self)
+        run = Run(self)
         try:
             if not run.strike(schedule):
                 return ()
@@ -169,6 +170,12 @@ class Bench:
             drop_database(self._server, _database(directory))
 
 
+def _in_flight(strike: Strike) -> set[str]:
+    """The step that a process paused before its effect does when it is woken, whoever has done it meanwhile."""
+    found = re.fullmatch(r"effect: (.+) #\d+", strike.boundary)
+    return {found.group(1)} if found is not None and strike.when == "paused" else set()
+
+
 def _database(directory: Path) -> str:
     return f"place_{directory.name}"
 
@@ -177,7 +184,7 @@ class CampaignRunError(Exception):
     """A run could not be judged: says why."""
 
 
-class _Run:
+class Run:
     """One durable state, from `prepare` on."""
 
     def __init__(self, bench: Bench) -> None:
@@ -241,7 +248,7 @@ class _Run:
                 return False
             if strike.when == "power":
                 lay_out(self._directory / "place", self.recorded(), strike)
-            last = self.struck.last | {effect.step for effect in self.world.effects()[-1:]}
+            last = self.struck.last | {effect.step for effect in self.world.effects()[-1:]} | _in_flight(strike)
             power = self.struck.power or strike.when == "power"
             self.struck = Struck(last, self.struck.paused or ended.stopped is not None, power)
             if ended.stopped is not None:

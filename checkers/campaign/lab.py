@@ -2,6 +2,7 @@
 none."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -25,6 +26,8 @@ class Lab:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "crashwindow.checkers.campaign.zygote", json.dumps(asdict(subject))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+            # What can be imported here can be imported there.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )  # fmt: skip
         told = self._read()
         if "refused" in told:

@@ -8,7 +8,6 @@ pytest loads this wherever the package is installed: nothing heavy is imported b
 """
 
 import hashlib
-import inspect
 import json
 import os
 import tempfile
@@ -153,14 +152,13 @@ def _mark(request: pytest.FixtureRequest) -> pytest.Mark:
 
 
 def _setup(mark: pytest.Mark) -> "Setup":
-    from .adapter import Subject
+    from .adapter import Subject, name_of
     from .bench import Setup
 
     known = {"adapter", "steps", "boundaries", "strikes", "options", "hold_seconds"}
     if mark.args or not set(mark.kwargs) <= known or "adapter" not in mark.kwargs:
         raise pytest.UsageError(f"crash_matrix takes adapter=, and may take {', '.join(sorted(known - {'adapter'}))}")
-    adapter = mark.kwargs["adapter"]
-    name = adapter if isinstance(adapter, str) else f"{inspect.getfile(adapter)}:{adapter.__qualname__}"
+    name = name_of(mark.kwargs["adapter"])
     subject = Subject(name.rpartition(":")[2].lower(), name, options=dict(mark.kwargs.get("options", {})))
     steps = tuple(mark.kwargs.get("steps", DEFAULT_STEPS))
     return Setup(subject, steps, mark.kwargs.get("boundaries", "commits"), mark.kwargs.get("hold_seconds", 0.15))

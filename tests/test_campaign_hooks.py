@@ -1,7 +1,12 @@
 """The hooks on commits: each boundary has its name, nothing of it is durable before, and all of it is after."""
 
 import asyncio
+import os
+import select
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +67,9 @@ class Recorder(Striker):
         ("-- why\n/* and how */ UPDATE dbos.workflow_status SET a = 1", "UPDATE dbos.workflow_status"),
         ('UPDATE ONLY "dbos"."workflow_status" SET a = 1', "UPDATE dbos.workflow_status"),
         ("WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", "INSERT t"),
+        ("WITH x AS (UPDATE t SET a = '(DELETE FROM v' RETURNING 1) INSERT INTO u SELECT 1", "UPDATE t, INSERT u"),
+        ("WITH x AS (DELETE FROM t RETURNING 1) SELECT * FROM x", "DELETE t"),
+        ("WITH x AS (SELECT 1 FROM t FOR UPDATE) SELECT * FROM x", None),
         ("DELETE FROM t", "DELETE t"),
         ("MERGE INTO t USING u ON true WHEN MATCHED THEN DELETE", "MERGE t"),
         ("TRUNCATE TABLE t", "TRUNCATE t"),
@@ -77,8 +85,8 @@ class Recorder(Striker):
     ],
 )
 def test_what_a_statement_writes(statement: str, what: str | None) -> None:
-    """A write is named by its verb and table; what writes nothing has no name."""
-    assert written(statement) == what
+    """A write is named by its verb and table, as is each part of one that writes in several; what writes nothing has no name."""
+    assert written(statement) == (what.split(", ") if what else [])
 
 
 def test_a_commit_is_named_by_its_writes() -> None:
@@ -99,6 +107,37 @@ def test_two_phases_are_two_boundaries() -> None:
         watch.sent([statement], in_transaction=False)
         watch.returned()
     assert recorder.seen() == [("INSERT t, PREPARE TRANSACTION #1", 0, 0), ("COMMIT PREPARED #1", 0, 0)]
+
+
+PAUSED = """
+import os, threading
+from crashwindow.checkers.campaign.boundary import Strike, Striker
+
+def work():
+    for _ in range(100):
+        Striker(Strike("x #1", "paused"), lambda *_: None, 0.0).before("x")
+        os.write(1, b".")
+
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_paused_thread_does_nothing_until_it_is_woken() -> None:
+    """A process of several threads stops in the one that is struck, before what is behind the boundary."""
+    process = subprocess.Popen([sys.executable, "-c", PAUSED], stdout=subprocess.PIPE, bufsize=0)
+    try:
+        assert process.stdout is not None
+        for number in range(100):
+            _, status = os.waitpid(process.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status)
+            assert not select.select([process.stdout], [], [], 0)[0], f"pause {number}"
+            os.kill(process.pid, signal.SIGCONT)
+            assert process.stdout.read(1) == b"."
+    finally:
+        process.kill()
+        process.communicate()
 
 
 # SQLite

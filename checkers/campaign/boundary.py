@@ -76,7 +76,8 @@ class Striker:
         if strike is not None and strike.boundary == boundary and strike.when != "after":
             self._tell(STRUCK, str(strike))
             if strike.when == "paused":
-                os.kill(os.getpid(), signal.SIGSTOP)
+                # To this very thread: it stops where it is, which a signal to the process would leave to another one.
+                signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
                 return boundary
             if strike.when == "held":
                 time.sleep(self._hold_seconds)

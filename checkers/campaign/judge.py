@@ -46,8 +46,10 @@ def judge(steps: Sequence[str], control: Mapping[str, int], effects: list[Effect
 
 
 class Struck(NamedTuple):
-    """What was done to the processes of a run. last: the steps that had acted last when one died. paused: whether one was
-    woken. power: whether it was the power that failed."""
+    """What was done to the processes of a run. last: the steps that had acted last when one died, or that a paused one was in.
+
+    paused: whether one was woken. power: whether it was the power that failed.
+    """
 
     last: frozenset[str] = frozenset()
     paused: bool = False

@@ -11,15 +11,18 @@ from typing import Final
 
 from .boundary import Striker
 
-_WRITE: Final = re.compile(
-    r"^\s*(?:WITH\b.*?\b(?=INSERT|REPLACE|UPDATE|DELETE|MERGE))?\s*(?:"
-    r"(INSERT|REPLACE)(?:\s+OR\s+\w+)?\s+INTO|(UPDATE)(?:\s+OR\s+\w+)?(?:\s+ONLY)?|(DELETE)\s+FROM(?:\s+ONLY)?|"
+_CHANGE: Final = (
+    r"(?:(INSERT|REPLACE)(?:\s+OR\s+\w+)?\s+INTO|(UPDATE)(?:\s+OR\s+\w+)?(?:\s+ONLY)?|(DELETE)\s+FROM(?:\s+ONLY)?|"
     r"(MERGE)\s+INTO|(TRUNCATE)(?:\s+TABLE)?|(COPY)(?=\s+[\w.\"]+\s*(?:\([^)]*\))?\s+FROM\b)|"
     r"(CREATE|DROP|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+|UNLOGGED\s+)?(?:UNIQUE\s+)?(?:MATERIALIZED\s+)?"
     r"(?:TABLE|INDEX|VIEW|TRIGGER|SCHEMA|SEQUENCE|FUNCTION|TYPE|EXTENSION)(?:\s+CONCURRENTLY)?(?:\s+IF\s+(?:NOT\s+)?EXISTS)?)"
-    r"\s+([\w.\"`\[\]]+)",
-    re.IGNORECASE | re.DOTALL,
+    r"\s+([\w.\"`\[\]]+)"
 )
+_WRITE: Final = re.compile(rf"^\s*{_CHANGE}", re.IGNORECASE)
+_WITH: Final = re.compile(r"^\s*WITH\b", re.IGNORECASE)
+# Within WITH, what stands behind a parenthesis: `FOR UPDATE OF t` and `DO UPDATE SET` are no statements.
+_PART: Final = re.compile(rf"[()]\s*{_CHANGE}", re.IGNORECASE)
+_STRING: Final = re.compile(r"'(?:[^']|'')*'")
 _TWO_PHASE: Final = re.compile(r"^\s*(PREPARE\s+TRANSACTION|COMMIT\s+PREPARED)\b", re.IGNORECASE)
 _BEGIN: Final = re.compile(r"^\s*(?:BEGIN|START\s+TRANSACTION)\b", re.IGNORECASE)
 _END: Final = re.compile(r"^\s*(?:COMMIT(?!\s+PREPARED)|END|PREPARE\s+TRANSACTION)\b", re.IGNORECASE)
@@ -36,14 +39,18 @@ _STATEMENT: Final = re.compile(
 )  # fmt: skip
 
 
-def written(sql: str) -> str | None:
-    """What a statement writes, as `INSERT jobs`; None for one that writes nothing."""
+def written(sql: str) -> list[str]:
+    """What a statement writes, as `INSERT jobs`: of one that begins with WITH, each of its parts that writes."""
     bare = _COMMENT.sub("", sql)
     if two_phase := _TWO_PHASE.match(bare):
-        return " ".join(two_phase.group(1).upper().split())
+        return [" ".join(two_phase.group(1).upper().split())]
+    if _WITH.match(bare):
+        return [_named(found) for found in _PART.finditer(_STRING.sub("''", bare))]
     found = _WRITE.match(bare)
-    if found is None:
-        return None
+    return [_named(found)] if found is not None else []
+
+
+def _named(found: re.Match[str]) -> str:
     *verbs, table = found.groups()
     return f"{next(filter(None, verbs)).upper()} {table.translate(_QUOTES).lower()}"
 
@@ -89,8 +96,7 @@ class Watch:
                 self.forget()
                 in_transaction = False
                 continue
-            if (write := written(sql)) is not None:
-                self._writes.append(write)
+            self._writes += written(sql)
             if self._commits(sql):
                 committed += self._writes
                 self.forget()

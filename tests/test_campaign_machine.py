@@ -54,7 +54,7 @@ def test_what_the_model_does_not_reach_is_refused(belief: Belief, effects: int, 
 
 def test_our_runtime_stays_within_the_model() -> None:
     """Random lives of our own runtime show only what the reference model reaches."""
-    run_state_machine_as_test(adapter_machine(Own, steps=("a",)), settings=FAST)
+    run_state_machine_as_test(adapter_machine(Own, steps=("a",)), settings=settings(FAST, max_examples=6))
 
 
 @pytest.mark.parametrize(("adapter", "words"), [(ActThenRecord, "acted 2 times"), (RecordThenAct, "acted 0 times")])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast, get_args
 
 from ...runtime.records import Json
-from ..evidence_matrix import Outcome
+from ..evidence_outcome import Outcome
 from .adapter import AdapterError, Belief, Capabilities, Job, Known, Place, Promise, Status
 
 PROTOCOL: Final = "see docs/adapter-protocol.md"

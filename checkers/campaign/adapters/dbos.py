@@ -67,8 +67,9 @@ class Dbos:
     def __init__(self, store: Literal["sqlite", "postgresql"] = "sqlite") -> None:
         self._server = store == "postgresql"
         self._sqlite = None if self._server else _sqlite()
-        # Nothing waits before it takes over: whoever is launched with an executor id is that executor.
-        self.capabilities = Capabilities(server=self._server, takeover_seconds=0.0, seconds=30.0)
+        # Nothing waits before it takes over: whoever is launched with an executor id is that executor. One that was paused
+        # within a transaction has locks, for which a recovery waits: it is given up after these seconds, and repeated.
+        self.capabilities = Capabilities(server=self._server, takeover_seconds=0.0, seconds=15.0)
         driver = {"psycopg": version("psycopg")}
         if self._sqlite is not None:
             driver = {"sqlite": self._sqlite.sqlite_version}

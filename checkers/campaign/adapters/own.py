@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from contextlib import closing
+from importlib.metadata import PackageNotFoundError, version
 
+# What a worker loads late is loaded here: the processes of all methods are forked from the one that loads this.
+from ....runtime.contracts import sqlite_contracts as _sqlite_contracts  # noqa: F401
 from ....runtime.history import History
 from ....runtime.open_store import open_store
 from ....runtime.plan import parse_plan, submission, validate_plan
@@ -12,9 +15,12 @@ from ....runtime.store import Store
 from ....runtime.tool import Absent, Happened, OnUnknown, ToolContext
 from ....runtime.worker import work_until_idle
 from ...evidence_outcome import Outcome
-from ...verify import code_sha256
 from ..adapter import Belief, Capabilities, Job, Known, Place, Promise
 
+try:
+    RELEASE = version("crashwindow")
+except PackageNotFoundError:
+    RELEASE = "of a checkout"
 TTL = 1.0
 """Seconds after which a lease may be taken over: the shortest that the command line allows."""
 TOOL = "campaign.act"
@@ -28,7 +34,7 @@ class Own:
     wakes a paused process. So a paused one is woken with `park` alone, and on PostgreSQL alone: a SQLite file has one worker.
     """
 
-    versions: Mapping[str, str] = {"crashwindow": f"of code {code_sha256()[:12]}"}
+    versions: Mapping[str, str] = {"crashwindow": RELEASE}
 
     def __init__(self, store: str = "sqlite", on_unknown: OnUnknown = "park") -> None:
         self._server, self._on_unknown = store == "postgresql", on_unknown

@@ -11,9 +11,9 @@ from crashwindow.checkers.evidence_matrix import Trial
 from crashwindow.checkers.evidence_outcome import Outcome
 
 ADAPTER = "crashwindow.checkers.campaign.adapters.dbos:Dbos"
-ACCEPTED = "commit: INSERT {}.workflow_status, INSERT {}.workflow_input #1"
-RECORDED = "commit: UPDATE {}.workflow_status, INSERT {}.operation_outputs #1"
-ENDED = "commit: UPDATE {}.workflow_status, INSERT {}.workflow_output #1"
+ACCEPTED = "commit: INSERT main.workflow_status, INSERT main.workflow_input #1"
+RECORDED = "commit: UPDATE main.workflow_status, INSERT main.operation_outputs #1"
+ENDED = "commit: UPDATE main.workflow_status, INSERT main.workflow_output #1"
 
 
 def bench(store: str) -> Bench:
@@ -36,7 +36,7 @@ def lite() -> Iterator[Bench]:
 def test_the_boundaries_of_a_workflow(lite: Bench) -> None:
     """A run commits the workflow, each step's result behind its effect, and the workflow's result; without a fault, once each."""
     clean = lite.clean()
-    named = [each.format("main", "main") for each in (ACCEPTED, RECORDED, ENDED)]
+    named = [ACCEPTED, RECORDED, ENDED]
     assert [each for each in clean.boundaries if each in {*named, "effect: a #1"}] == [
         named[0], "effect: a #1", named[1], named[2],
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def test_the_boundaries_of_a_workflow(lite: Bench) -> None:
 )
 def test_a_step_is_doubled_between_its_effect_and_its_record(lite: Bench, at: str, outcome: Outcome) -> None:
     """A step that has acted and is not recorded acts again, and so does a worker that is woken; that is what is documented."""
-    trial = struck(lite, at.format("main", "main"))
+    trial = struck(lite, at)
     assert trial.outcome is outcome, trial.words
     assert trial.kept
     assert trial.status == "completed"
@@ -69,4 +69,4 @@ def test_postgresql_has_the_same_window() -> None:
         boundaries = server.clean().boundaries
         assert [each for each in boundaries if each.startswith("effect")] == ["effect: a #1"]
         assert struck(server, "after effect: a #1").outcome is Outcome.DUPLICATE
-        assert struck(server, f"after {RECORDED.format('dbos', 'dbos')}").outcome is Outcome.EXACTLY_ONCE
+        assert struck(server, "after commit: INSERT dbos.operation_outputs #1").outcome is Outcome.EXACTLY_ONCE

@@ -73,12 +73,20 @@ def _second(view: Shown) -> Html | None:
 
 
 def _notable(matrix: Matrix) -> Html:
-    cells = notable(matrix)
-    if not cells:
-        return tag("p", "Every cell is EXACTLY ONCE.")
+    """Every cell with the command that repeats it: those that are not exactly once, and, folded, the others."""
+    bad = notable(matrix)
+    rest = [cell for cell in matrix.cells if cell not in bad]
+    shown_bad = (
+        _commands("Every cell that is not exactly once", bad) if bad else tag("p", "Every cell is EXACTLY ONCE.")
+    )
+    folded = tag("details", tag("summary", "How the other cells are repeated"), _commands("Exactly once", rest))
+    return join(shown_bad, folded if rest else None)
+
+
+def _commands(caption: str, cells: list[Cell]) -> Html:
     heads = ["struck", "outcome", "seen", "to repeat it"]
     rows = [row(heads, [code("; ".join(c.schedule)), _cell(c), c.words, code(c.command)]) for c in cells]
-    return table("Every cell that is not exactly once", heads, rows, "matrix")
+    return table(caption, heads, rows, "matrix")
 
 
 def _legend() -> Html:

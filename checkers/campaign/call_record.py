@@ -209,7 +209,7 @@ def _key(path: str) -> tuple[int, int]:
 
 def _descriptor(thread: int, descriptor: int) -> tuple[int, int]:
     """The position and the flags of a descriptor."""
-    with open(f"/proc/{thread}/fdinfo/{descriptor}", encoding="ascii") as file:
+    with open(f"/proc/{thread}/fdinfo/{descriptor}", encoding="utf-8") as file:
         told = dict(line.split(":", 1) for line in file if line.startswith(("pos:", "flags:")))
     return int(told["pos"]), int(told["flags"], 8)
 

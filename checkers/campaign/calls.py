@@ -94,16 +94,18 @@ class Tracer:
         self._late = []
         self._slay()
         while self._threads:
-            try:
-                thread, status = os.waitpid(-1, ptrace.WAIT_ALL)
-            except ChildProcessError:
-                break
-            if os.WIFSTOPPED(status):
+            thread, status = _next()
+            if not thread:
+                signal.sigtimedwait({signal.SIGCHLD}, 0.002)
+                self._threads = {each for each in self._threads if os.path.exists(f"/proc/{each}")}
+            elif os.WIFSTOPPED(status):
                 # One that was being started when the tree was killed.
                 self._threads.add(thread)
                 self._slay()
             else:
                 self._gone(thread, status)
+        if self._ended is None:
+            self._ended = int(signal.SIGKILL)
 
     def _slay(self) -> None:
         for each in self._threads:

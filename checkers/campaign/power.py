@@ -64,7 +64,10 @@ def lay_out(directory: Path, entries: Sequence[Entry], strike: Strike) -> None:
     at = max((number for number, entry in enumerate(entries) if entry.label == strike.boundary), default=-1)
     if at < 0:
         raise ValueError(f"{strike}: nothing was recorded")
-    image = image_at(entries, at, parse_survival(strike.image))
+    try:
+        image = image_at(entries, at, parse_survival(strike.image))
+    except ValueError as error:
+        raise ValueError(f"the disk was asked for other things than the image is of: {error}") from error
     for path in directory.rglob("*"):
         if not path.is_dir() or path.is_symlink():
             path.unlink()

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 REMEDY: Final = (
-    "in a container, `--cap-add SYS_PTRACE --security-opt seccomp=unconfined`; where kernel.yama.ptrace_scope is 3, a lower one; "
-    "else choose `boundaries: commits`"
+    "in a container, `--cap-add SYS_PTRACE --security-opt seccomp=unconfined`; where kernel.yama.ptrace_scope is 2 or 3, a lower "
+    "one; else choose `boundaries: commits`"
 )
 
 

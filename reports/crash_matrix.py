@@ -1,5 +1,6 @@
 """A crash matrix, ready to be shown: boundaries down, kinds of fault across; what several forms of it share."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -34,7 +35,11 @@ class Shown(NamedTuple):
 
 def shown(matrix: Matrix) -> Shown:
     """The rows of a matrix, boundaries in the order of the control runs."""
-    single = {_split(cell.schedule[0]): cell for cell in matrix.cells if len(cell.schedule) == 1}
+    alone: dict[tuple[str, str], list[Cell]] = {}
+    for cell in matrix.cells:
+        if len(cell.schedule) == 1:
+            alone.setdefault(_split(cell.schedule[0]), []).append(cell)
+    single = {each: _folded(cells) for each, cells in alone.items()}
     columns = tuple(when for when in STRUCK if any(when == each for each, _ in single))
     boundaries = dict.fromkeys([*matrix.control.boundaries, *(boundary for _, boundary in single)])
     rows = (Row(each, tuple(single.get((when, each)) for when in columns)) for each in boundaries)
@@ -44,7 +49,14 @@ def shown(matrix: Matrix) -> Shown:
 
 def _split(strike: str) -> tuple[str, str]:
     when, _, boundary = strike.partition(" ")
-    return when, boundary
+    return when, boundary.rpartition(" left ")[0] if when == "power" else boundary
+
+
+def _folded(cells: list[Cell]) -> Cell:
+    """One cell for the images that a loss of power may leave at a boundary: how many ended how, and the worst one's words."""
+    worst = min(cells, key=lambda cell: list(Outcome).index(cell.worst))
+    outcomes = sum((Counter(cell.outcomes) for cell in cells), Counter[Outcome]())
+    return worst.model_copy(update={"outcomes": dict(outcomes), "kept": sum(cell.kept for cell in cells)})
 
 
 def outcome(cell: Cell) -> str:
@@ -119,7 +131,7 @@ def headline(matrices: Sequence[Matrix]) -> str:
 def facts(matrix: Matrix) -> list[tuple[str, str]]:
     """What a reader has to know beside the table."""
     control = matrix.control
-    unstable = ", ".join(control.unstable) or "none: every run without a fault came to the same boundaries"
+    unstable = ", ".join(control.unstable) or "none: every run without a fault came to the same boundaries, behind the same effects"
     found = "a hook on commits in the process" if matrix.source == "commits" else "the interception of system calls"
     return [
         ("tested", ", ".join(f"{name} {version}" for name, version in matrix.versions.items())),

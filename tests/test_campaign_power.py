@@ -13,9 +13,11 @@ from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Opt
 from crashwindow.checkers.campaign.child import Request
 from crashwindow.checkers.campaign.lab import Lab
 from crashwindow.checkers.campaign.power import IMAGES, lay_out, losses
+from crashwindow.checkers.evidence_matrix import Cell, Control, Matrix, Told
 from crashwindow.checkers.evidence_outcome import Outcome
 from crashwindow.checkers.power_images import Survival, image_at
 from crashwindow.checkers.power_operations import Created, DirectorySynced, Entry, Operation, Renamed, Synced, Written
+from crashwindow.reports.crash_matrix import outcome, shown
 
 RUNTIME = f"{Path(__file__).parent / 'traced_runtime.py'}:Behaviours"
 NAIVE = "crashwindow.checkers.campaign.adapters.naive:ActThenRecord"
@@ -183,6 +185,30 @@ def test_an_image_is_laid_out_or_refused(tmp_path: Path) -> None:
         lay_out(tmp_path, entries, Strike("call: 0 #1", "power", "lost=2"))
     with pytest.raises(ValueError, match="nothing was recorded"):
         lay_out(tmp_path, entries, Strike("call: 9 #1", "power", "lost=1"))
+
+
+def test_a_boundary_has_one_row_for_all_its_images() -> None:
+    """A matrix shows how many images ended how, and the worst of them with its key; each image keeps a cell of its own."""
+    told = Told(words="", source="", allows=[], last_only=False, pauses=False)
+    found = Control(runs=1, boundaries=["call: fsync a #1"], unstable=[], effects={"a": 1}, seconds=0.1)
+    cells = [
+        Cell(schedule=(str(strike),), outcomes={ended: 1}, kept=1, words=f"{ended}", command=f"--at {strike}")
+        for strike, ended in (
+            (Strike("call: fsync a #1", "after"), Outcome.EXACTLY_ONCE),
+            (Strike("call: fsync a #1", "power", "lost=1"), Outcome.EXACTLY_ONCE),
+            (Strike("call: fsync a #1", "power", "lost=2"), Outcome.LOST_WORK),
+            (Strike("call: fsync a #1", "power", "lost=1-2"), Outcome.EXACTLY_ONCE),
+        )
+    ]
+    matrix = Matrix(
+        subject="s", adapter="a", versions={}, source="calls", steps=["a"], promise=told, control=found, cells=cells, seed=0,
+        python="", platform="",
+    )  # fmt: skip
+    (row,) = shown(matrix).rows
+    assert [outcome(cell) for cell in row.cells if cell] == ["EXACTLY ONCE", "LOST WORK 1 of 3"]
+    assert row.cells[1] is not None
+    assert row.cells[1].command == "--at power call: fsync a #1 left lost=2"
+    assert shown(matrix).matrix.cells == cells
 
 
 # A teaching case.

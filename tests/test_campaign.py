@@ -3,15 +3,16 @@
 import json
 import sqlite3
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Job, Place, Subject, load
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord
-from crashwindow.checkers.campaign.bench import Bench, ControlError, Setup
+from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Setup
 from crashwindow.checkers.campaign.boundary import Strike
-from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Options, header
+from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Options, control, header
 from crashwindow.checkers.campaign.judge import Struck, judge, keeps
 from crashwindow.checkers.campaign.session import journal_of
 from crashwindow.checkers.campaign.world import Effect, World
@@ -188,6 +189,22 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds another campaign"):
         journal_of(tmp_path / "kept", setup, Options(profile="deep"))
     assert header(setup, Options()) != header(setup, Options(repeats=2))
+
+
+def test_a_boundary_that_moves_past_an_effect_is_unstable() -> None:
+    """What a background thread commits, now before an effect and now behind it, is no boundary that one run can judge."""
+    runs = iter(
+        [("commit: x #1", "effect: a #1", "commit: y #1"), ("effect: a #1", "commit: x #1", "commit: y #1")] * 2
+    )
+
+    class Rig:
+        setup = Setup(Subject("x"), ("a",))
+
+        def clean(self) -> Clean:
+            return Clean(next(runs), {"a": 1}, 0.0)
+
+    found, _ = control(cast(Bench, Rig()))
+    assert found.unstable == ["commit: x #1"]
 
 
 # Adapters that are wrong.

@@ -1,14 +1,14 @@
 """All schedules of a subject: the control runs, one run per boundary and kind of fault, pairs in the deep profile; the matrix.
 
-Determinism is checked first: a boundary that not every control run comes to is unstable, and its schedules are run several
-times. Where outcomes vary, each is counted. What has been run is kept line by line, so that an interrupted campaign goes on
-where it was.
+Determinism is checked first: a boundary that not every control run comes to behind the same effects is unstable, and its
+schedules are run several times. Where outcomes vary, each is counted. What has been run is kept line by line, so that an
+interrupted campaign goes on where it was.
 """
 
 import json
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -121,11 +121,36 @@ def control(bench: Bench) -> tuple[Control, list[Clean]]:
     """Several runs without a fault: what they come to, and what not each of them comes to. Raises ControlError."""
     runs = [bench.clean() for _ in range(CONTROLS)]
     every = list(dict.fromkeys(boundary for run in runs for boundary in run.boundaries))
-    unstable = [boundary for boundary in every if not all(boundary in run.boundaries for run in runs)]
+    unstable = [boundary for boundary in every if len({_behind(run, boundary) for run in runs}) > 1]
     # Where control runs differ in effects, the runtime repeats effects without any fault: the least is what is right.
     effects = {step: min(run.effects.get(step, 0) for run in runs) for step in bench.setup.steps}
     seconds = round(sum(run.seconds for run in runs) / len(runs), 4)
     return Control(runs=len(runs), boundaries=every, unstable=unstable, effects=effects, seconds=seconds), runs
+
+
+def tried(bench: Bench, whens: Sequence[When]) -> list[When]:
+    """The kinds of fault that a runtime can meet: where nobody takes over, no process is paused."""
+    takeover = bench.lab.capabilities.takeover_seconds is not None
+    return [when for when in whens if when != "paused" or takeover]
+
+
+def single_faults(bench: Bench, found: Control, whens: Sequence[When], seed: int) -> tuple[list[Schedule], Losses]:
+    """Every schedule of one fault, and of them what a loss of power may leave, a sample by the seed. Raises ControlError."""
+    kinds = [when for when in tried(bench, whens) if when != "power"]
+    singles: list[Schedule] = [(Strike(boundary, when),) for boundary in found.boundaries for when in kinds]
+    lost = bench.losses(seed) if "power" in whens else Losses((), {})
+    return singles + [(strike,) for strike in lost.strikes], lost
+
+
+def _behind(run: Clean, boundary: str) -> tuple[str, ...] | None:
+    """The effects that a run has come to before a boundary; None where it does not come to the boundary.
+
+    What a background thread commits may come sooner or later: it is the same boundary only behind the same effects.
+    """
+    if boundary not in run.boundaries:
+        return None
+    before = run.boundaries[: run.boundaries.index(boundary)]
+    return tuple(each for each in before if each.startswith("effect: "))
 
 
 class Campaign:
@@ -142,18 +167,14 @@ class Campaign:
         setup = self._setup
         with Bench(setup) as bench:
             found, _ = control(bench)
-            takeover = bench.lab.capabilities.takeover_seconds is not None
-            whens: list[When] = [
-                when for when in self._options.whens if when != "power" and (when != "paused" or takeover)
-            ]
-            singles: list[Schedule] = [(Strike(boundary, when),) for boundary in found.boundaries for when in whens]
-            lost = bench.losses(self._options.seed) if self._loses_power() else Losses((), {})
-            singles += [(strike,) for strike in lost.strikes]
+            # A loss of power that is asked for is known: none has to be found.
+            whens = [when for when in self._options.whens if when != "power" or not self._options.at]
+            singles, lost = single_faults(bench, found, whens, self._options.seed)
             inferred: dict[Schedule, Schedule] = {}
             if self._options.at:
                 schedules = list(self._options.at)
             elif self._options.bisect:
-                inferred = self._bisected(found, whens)
+                inferred = self._bisected(found, [when for when in tried(bench, whens) if when != "power"])
                 schedules = [schedule for schedule in singles if schedule not in inferred]
             else:
                 schedules = list(singles)
@@ -180,10 +201,6 @@ class Campaign:
                 python=platform.python_version(),
                 platform=platform.platform(),
             )
-
-    def _loses_power(self) -> bool:
-        """Whether losses of power are to be found: one that is asked for is known."""
-        return "power" in self._options.whens and not self._options.at
 
     def _repeats(self, schedule: Schedule, found: Control) -> int:
         """How often a schedule is run."""

@@ -3,7 +3,7 @@
 import os
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,14 @@ from crashwindow.checkers.campaign.adapter import Subject
 from crashwindow.checkers.campaign.bench import Bench, Setup
 from crashwindow.checkers.campaign.boundary import Strike
 from crashwindow.checkers.campaign.call_names import drawn
+from crashwindow.checkers.campaign.call_record import load
 from crashwindow.checkers.campaign.child import Request
 from crashwindow.checkers.campaign.lab import Lab
 from crashwindow.checkers.campaign.ptrace import seize
 from crashwindow.checkers.campaign.seccomp import AUDIT, CALLS, TraceRefusedError, numbers, program
 from crashwindow.checkers.campaign.zygote import Ended
 from crashwindow.checkers.evidence_outcome import Outcome
+from crashwindow.checkers.power_operations import Synced
 
 RUNTIME = f"{Path(__file__).parent / 'traced_runtime.py'}:Behaviours"
 
@@ -196,17 +198,17 @@ def test_a_call_that_fails_has_no_other_side(desk: Desk) -> None:
 
 def counted(desk: Desk) -> tuple[int, int]:
     """How far the other thread and the other process have come."""
-    return tuple((desk.directory / name).stat().st_size for name in ("thread", "process"))  # type: ignore[return-value]
+    return len(os.listdir(desk.directory / "thread")), len(os.listdir(desk.directory / "process"))
 
 
 def test_others_go_on_while_one_is_held(desk: Desk) -> None:
     """The held thread stands before its call; another thread and another process go on, and die with it in the end."""
-    ended = desk.call("side_by_side", "held call: write struck #1", hold_seconds=0.25)
+    ended = desk.call("side_by_side", "held call: write struck #1", hold_seconds=0.3)
     assert ended.struck
     assert ended.signal == 9
     assert not (desk.place / "struck").read_bytes()
     then = counted(desk)
-    assert min(then) > 3
+    assert min(then) > 1
     time.sleep(0.03)
     assert counted(desk) == then
 
@@ -221,6 +223,40 @@ def test_a_paused_tree_stands_still_until_it_is_woken(desk: Desk) -> None:
     assert not (desk.place / "struck").read_bytes()
     assert desk.lab.wake(ended.stopped).answered
     assert (desk.place / "struck").read_bytes() == b"x"
+
+
+# What the tests above are worth.
+
+
+def stands_still(desk: Desk) -> bool:
+    """Whether a paused tree does."""
+    desk.call("side_by_side", "paused call: write struck #1")
+    then = counted(desk)
+    time.sleep(0.05)
+    return counted(desk) == then
+
+
+def knows_failures(desk: Desk) -> bool:
+    """Whether nothing is struck behind a call that failed."""
+    return not desk.call("fails", "after call: rename absent to present #1").struck
+
+
+def knows_syncs(desk: Desk) -> bool:
+    """Whether a recording has them."""
+    desk.call("disk", record=True)
+    return any(isinstance(entry.operation, Synced) for entry in load(desk.directory / "record")[1][4:])
+
+
+@pytest.mark.parametrize(
+    ("broken", "claim"), [("others", stands_still), ("failures", knows_failures), ("syncs", knows_syncs)]
+)
+def test_a_broken_tracer_is_seen(lab: Lab, tmp_path: Path, broken: str, claim: Callable[[Desk], bool]) -> None:
+    """One that does not stop the others, takes a failed call for a done one, or forgets syncs, breaks a claim that holds."""
+    for name in ("broken", "whole"):
+        (tmp_path / name).mkdir()
+    with Lab(Subject("behaviours", RUNTIME, options={"broken": broken})) as mutant:
+        assert not claim(Desk(mutant, tmp_path / "broken"))
+    assert claim(Desk(lab, tmp_path / "whole"))
 
 
 # A campaign.

@@ -9,7 +9,9 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import patch
 
+from crashwindow.checkers.campaign import call_record, ptrace
 from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Place, Promise
 
 
@@ -19,6 +21,15 @@ class Behaviours:
     promise = Promise("nothing", "nowhere")
     capabilities = Capabilities(seconds=20.0, takeover_seconds=0.0)
     versions: Mapping[str, str] = {"behaviours": "1"}
+
+    def __init__(self, broken: str = "") -> None:
+        """broken: what the tracer, which lives in this process as well, is made to forget."""
+        if broken == "others":
+            patch.object(ptrace, "interrupt", lambda thread: None).start()
+        if broken == "failures":
+            patch.object(ptrace, "result", lambda thread: 0).start()
+        if broken == "syncs":
+            patch.object(call_record, "Synced", lambda content: None).start()
 
     def prepare(self, place: Place) -> None:
         """Nothing."""
@@ -124,15 +135,16 @@ class Behaviours:
                 client.sendmsg([b"x"])
 
     def side_by_side(self, job: Job) -> None:
-        """One thread writes a line that can be struck, another counts on meanwhile, and so does a process."""
-        subprocess.Popen(["sh", "-c", "while :; do echo x >> ../process; sleep 0.005; done"])
-        threading.Thread(target=self._count, daemon=True).start()
+        """One thread writes a line that can be struck; another, and a process, meanwhile count on, by calls that none stops."""
+        if not os.fork():
+            self._count("process")
+        threading.Thread(target=self._count, args=("thread",), daemon=True).start()
         while not (Path("../thread").exists() and Path("../process").exists()):
             time.sleep(0.002)
         Path("struck").write_bytes(b"x")
 
-    def _count(self) -> None:
-        while True:
-            with open("../thread", "ab") as file:
-                file.write(b"x")
+    def _count(self, name: str) -> None:
+        os.mkdir(f"../{name}")
+        for number in range(100_000):
+            os.mkdir(f"../{name}/{number}")
             time.sleep(0.005)

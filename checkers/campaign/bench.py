@@ -88,6 +88,12 @@ class Bench:
 
     def clean(self) -> Clean:
         """One run without a fault. Raises ControlError where the job is not done, once, and known to be."""
+        try:
+            return self._clean()
+        except CampaignRunError as error:
+            raise ControlError(f"{self.setup.subject.name}: without any fault, {error}") from error
+
+    def _clean(self) -> Clean:
         run = Run(self)
         try:
             ended = run.call("start", watched=True)

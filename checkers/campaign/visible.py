@@ -35,13 +35,13 @@ VISIBLE: Final = frozenset(
         ("failed", 1, "done"),
     )
 )
-"""What the model reaches: never two effects, never `completed` without one, never `done` without one, never `not done` with one."""
+"""What the model reaches: never two effects, no `completed` without one, no `done` without one, no `not done` with one."""
 OVER: Final = ("completed", "failed")
 """Statuses that nothing ends: a job that is over stays as it is."""
 
 
 def allowed(belief: Belief, step: str, effects: int) -> bool:
-    """Whether the model reaches what is seen of a step. A record that does not speak of the step may mean any of what is known."""
+    """Whether the model reaches what is seen of a step. A record that is silent about it may mean anything."""
     if belief.status == "absent":
         return effects == 0
     known = belief.steps.get(step)

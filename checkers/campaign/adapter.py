@@ -196,6 +196,8 @@ def _from_file(file: Path) -> object:
     spec = importlib.util.spec_from_file_location(f"crashwindow_adapter_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
+    # Its neighbours can be imported, as those of a script can; nothing that is installed is hidden by them.
+    sys.path.append(str(file.resolve().parent))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -96,7 +96,8 @@ def promise_words(matrix: Matrix) -> str:
     met = {strike.partition(" ")[0] for cell in matrix.cells for strike in cell.schedule}
     unspoken = {kind: words for kind, (spoken, words) in kinds.items() if kind in met and not spoken}
     silent = [c for c in matrix.cells if any(s.partition(" ")[0] in unspoken for s in c.schedule)]
-    words = _kept(len(matrix.cells) - len(silent), len(matrix.broken), matrix)
+    spoken = len(matrix.cells) - len(silent)
+    words = _kept(spoken, len(matrix.broken), matrix) if spoken else "not at stake"
     return f"{words}; it does not speak of {' or of '.join(unspoken.values())}" if silent else words
 
 
@@ -131,7 +132,10 @@ def headline(matrices: Sequence[Matrix]) -> str:
 def facts(matrix: Matrix) -> list[tuple[str, str]]:
     """What a reader has to know beside the table."""
     control = matrix.control
-    unstable = ", ".join(control.unstable) or "none: every run without a fault came to the same boundaries, behind the same effects"
+    unstable = (
+        ", ".join(control.unstable)
+        or "none: every run without a fault came to the same boundaries, behind the same effects"
+    )
     found = "a hook on commits in the process" if matrix.source == "commits" else "the interception of system calls"
     return [
         ("tested", ", ".join(f"{name} {version}" for name, version in matrix.versions.items())),

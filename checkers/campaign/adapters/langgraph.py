@@ -42,6 +42,15 @@ PROMISES: dict[Durability, Promise] = {
 }
 
 
+# In "changes are persisted before the next step starts" a step is the graph's; an entrypoint is one, however many tasks it calls.
+TASKS = Promise(
+    "completed task results are saved, so that a resumed thread can skip finished work; that a result is durable before the next"
+    " task of the same entrypoint begins is not said",
+    "docs.langchain.com, LangGraph, Functional API: tasks; Durable execution: durability modes",
+    frozenset({Outcome.DUPLICATE}),
+)
+
+
 class _State(TypedDict, total=False):
     """What a graph's nodes hand on: the result of each step."""
 
@@ -59,7 +68,7 @@ class LangGraph:
 
     def __init__(self, durability: Durability = "async", tasks: bool = False) -> None:
         self._durability, self._make = durability, _with_tasks if tasks else _with_nodes
-        self.promise = PROMISES[durability]
+        self.promise = TASKS if tasks and durability == "sync" else PROMISES[durability]
 
     def prepare(self, place: Place) -> None:
         """The checkpointer's tables."""

@@ -47,6 +47,7 @@ class Own:
             "README.md; claims P1, P2 and P6",
             allows,
             pauses=True,
+            power=not self._server,
         )
 
     def prepare(self, place: Place) -> None:

@@ -154,6 +154,12 @@ LIBRARIES = (
     Library(
         "langgraph_checkpoint_sqlite", "langgraph-checkpoint-sqlite", (), "it is imported in LangGraph's namespace"
     ),
+    Library(
+        "distributed",
+        "distributed",
+        ("checkers/campaign/cluster.py",),
+        "an extra: campaigns on the workers of a cluster",
+    ),
     Library("apsw", "apsw", ("checkers/power_record.py",), "the recorder of disk operations alone needs a VFS"),
     Library(
         "networkx",
@@ -318,6 +324,7 @@ def test_libraries_are_the_declared_dependencies() -> None:
         *extras["second"],
         *extras["dbos"],
         *extras["langgraph"],
+        *extras["dask"],
     ]
     declared = {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
     assert {library.distribution for library in LIBRARIES} - {""} == declared

@@ -8,8 +8,9 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Place, Promise
+from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Known, Place, Promise
 from crashwindow.checkers.evidence_outcome import Outcome
 
 
@@ -18,11 +19,11 @@ class Notebook:
 
     file = Path("notebook.json")
 
-    def read(self) -> dict:
+    def read(self) -> dict[str, Any]:
         """What is written down."""
         return json.loads(self.file.read_text()) if self.file.exists() else {"job": None, "steps": {}, "parked": False}
 
-    def write(self, state: dict) -> None:
+    def write(self, state: dict[str, Any]) -> None:
         """Write everything down anew: a whole new file takes the old one's place, and both are on the disk."""
         new = self.file.with_suffix(".new")
         with new.open("w") as file:
@@ -87,7 +88,8 @@ class NotebookAdapter:
             return Belief("absent")
         if state["job"] != job.id:
             return Belief("absent")
-        steps = {step: "unknown" if known == "begun" else known for step, known in state["steps"].items()}
+        said: dict[str, Known] = {"not done": "not done", "begun": "unknown", "done": "done"}
+        steps = {step: said[word] for step, word in state["steps"].items()}
         if state["parked"]:
             return Belief("unknown", steps)
         return Belief("completed" if set(steps.values()) == {"done"} else "running", steps)

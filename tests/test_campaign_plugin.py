@@ -85,6 +85,7 @@ def test_one_test_per_crash_point_and_the_same_under_xdist(
     alone.stdout.fnmatch_lines(["DUPLICATE: a 2 times instead of 1: that is not at most once*"])
     assert table_of(alone.stdout.str()) == table_of(both.stdout.str())
     assert matrix_of(pytester.path / "one") == matrix_of(pytester.path / "two")
+    assert [f"test_loop[{cell.schedule[0]}]" for cell in matrix_of(pytester.path / "two").cells] == IDS
     assert matrix_of(pytester.path / "one").count() == {Outcome.DUPLICATE: 2, Outcome.EXACTLY_ONCE: 4}
     forms = {"matrix.json", "matrix.schema.json", "matrix.html", "matrix.md", "junit.xml", "results.sarif"}
     assert {file.name for file in (pytester.path / "two").iterdir()} == forms
@@ -113,14 +114,14 @@ mark = pytest.mark.crash_matrix(
 )
 
 @mark
-def test_once(crash_point, campaign):
-    campaign.run(crash_point)
+def test_a_pair_first(campaign):
+    assert campaign.run("after effect: a #1; after effect: a #1").words == "a 3 times instead of 1"
+    campaign.run("after effect: a #1")
+    campaign.check("after effect: a #7")
 
 @mark
-def test_again(campaign):
-    campaign.run("after effect: a #1")
-    assert campaign.run("after effect: a #1; after effect: a #1").words == "a 3 times instead of 1"
-    campaign.check("after effect: a #7")
+def test_once(crash_point, campaign):
+    campaign.run(crash_point)
 """
 
 
@@ -140,6 +141,7 @@ def test_an_unstable_boundary_is_no_test_and_the_summary_names_it(pytester: pyte
     )
     matrix = matrix_of(pytester.path / "report")
     assert matrix.control.unstable == ["commit: CREATE noise #1"]
+    assert [len(cell.schedule) for cell in matrix.cells] == [1, 1, 1, 1, 2]
     runs = {cell.schedule: sum(cell.outcomes.values()) for cell in matrix.cells}
     assert runs["after effect: a #1",] == 2
     assert runs["after effect: a #1", "after effect: a #1"] == 1
@@ -248,10 +250,21 @@ def test_where_nobody_takes_over_nothing_is_paused() -> None:
         find(marked((), {"adapter": ActThenRecord, "steps": ("a",), "strikes": ("paused",)}), None)
 
 
-def test_pytest_starts_as_quickly_as_without() -> None:
-    """Loading the plugin, which pytest does wherever the package is installed, loads nothing heavy and nothing else of ours."""
+def test_an_installed_package_brings_the_plugin(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest finds it by the entry point that pyproject.toml declares, once, also where it is asked for by name."""
     entry = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]["pytest11"]
     assert entry == {"crashwindow": MODULE}
+    installed = pytester.mkdir("crashwindow-0.dist-info")
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: crashwindow\nVersion: 0\n")
+    (installed / "entry_points.txt").write_text(f"[pytest11]\ncrashwindow = {entry['crashwindow']}\n")
+    monkeypatch.syspath_prepend(pytester.path)
+    run = pytester.runpytest_inprocess("-p", "crashwindow", "-p", "crashwindow", "--markers")
+    assert run.ret == 0
+    assert run.stdout.str().count("@pytest.mark.crash_matrix(adapter, ") == 1
+
+
+def test_pytest_starts_as_quickly_as_without() -> None:
+    """Loading the plugin, which pytest does wherever the package is installed, loads nothing heavy and nothing else of ours."""
     script = f"import json, sys, {MODULE}; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout)
     assert {"pydantic", "rich", "hypothesis", "z3", "yaml", "psycopg"} & set(loaded) == set()

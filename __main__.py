@@ -281,6 +281,7 @@ CONTRACT_COMMANDS = (
     Command("serve", CONTRACTS, "serve the approval page on this machine's loopback address", (STORE, HOST, PORT)),
 )
 
+HERE = ""
 CAMPAIGNS = ".checkers.cli_campaign"
 WHERE = OneOf(
     True,
@@ -306,7 +307,54 @@ WITHOUT = argument(
     help="take a protection away in the campaign's workers and steer the faults to where that shows; may be repeated;"
     " docs/chaos.md lists them, and so does a wrong name",
 )
+A_CAMPAIGN = argument("campaign", metavar="CAMPAIGN", help="a campaign's .yaml file, or the name of one that ships")
+SUBJECT = argument(
+    "--subject", metavar="NAME", action="append", help="this runtime of the campaign alone; may be repeated"
+)
+STRIKES = argument(
+    "--at",
+    metavar="STRIKE",
+    action="append",
+    help="this schedule alone, as a report prints it: 'after effect: a #1'; repeated, the next one strikes the recovery",
+)
+CORES = argument("--jobs", metavar="N", type=int, default=os.cpu_count() or 1, help="runs side by side (%(default)s)")
+REPEATS = argument(
+    "--repeats", metavar="N", type=int, help="runs of each schedule; else 1, and 3 where outcomes may vary"
+)
+EXECUTOR = argument(
+    "--executor",
+    choices=("local", "dask"),
+    default="local",
+    help="local, the default: this machine; dask: a cluster (extra: dask)",
+)
+SCHEDULER = argument(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="with --executor dask: a running scheduler; else a cluster of --jobs processes here",
+)
+CAMPAIGN_OUT = argument(
+    "--out", metavar="DIR", default=".", help="where reports/out/campaign-NAME-TIME is written (the working directory)"
+)
+NEW_DIRECTORY = argument("directory", metavar="DIRECTORY", help="where adapter.py and campaign.yaml are written")
+A_MATRIX = argument("matrix", metavar="DIR", help="the directory of a campaign, or its matrix.json")
+CAMPAIGN_CODES = (
+    "0: each runtime does what its campaign expects; 1: one does not, or a cell could not be judged; 2: bad input."
+)
 CAMPAIGN_COMMANDS = (
+    Command(
+        "run",
+        HERE,
+        "strike a runtime at every boundary that is found, and show what becomes of its job: the crash matrix",
+        (A_CAMPAIGN, SUBJECT, STRIKES, PROFILE, REPEATS, CORES, EXECUTOR, SCHEDULER, CAMPAIGN_OUT, RESUME, A_SEED),
+        codes=CAMPAIGN_CODES,
+    ),
+    Command("show", HERE, "show the crash matrices of a campaign that was run", (A_MATRIX,)),
+    Command(
+        "new",
+        ".checkers.cli_foreign",
+        "write a campaign and an adapter to begin with, which run at once",
+        (NEW_DIRECTORY,),
+    ),
     Command(
         "chaos",
         CAMPAIGNS,
@@ -329,7 +377,6 @@ CAMPAIGN_COMMANDS = (
 )
 
 PEOPLE = ".runtime.cli_people"
-HERE = ""
 COMMANDS = (
     Command(
         "verify",
@@ -370,7 +417,7 @@ COMMANDS = (
     Command(
         "campaign",
         CAMPAIGNS,
-        "strike real worker processes with faults, for minutes or hours",
+        "strike runtimes of others at every boundary, or our own worker processes for minutes or hours",
         commands=CAMPAIGN_COMMANDS,
     ),
     Command(
@@ -579,6 +626,40 @@ def verify(args: argparse.Namespace) -> int:
     console.print(summary_table(evidence))
     console.print(f"report: {files['report.html']}", highlight=False, soft_wrap=True)
     return 0 if judge(evidence).passed else 1
+
+
+def campaign_run(args: argparse.Namespace) -> int:
+    """A campaign against runtimes of others, and its matrices in every form."""
+    from rich.console import Console
+
+    from .checkers.cli_foreign import campaign_directory, chosen, judged
+    from .reports.crash_matrix_files import matrix_table, write_matrices
+
+    console = Console()
+    file = chosen(args)
+    directory = campaign_directory(args)
+    matrices, unexpected = [], list[str]()
+    for each in judged(args, file, console, directory):
+        matrices.append(each.matrix)
+        unexpected += each.unexpected
+        console.print(matrix_table(each.matrix))
+    files = write_matrices(file.title, matrices, directory)
+    console.print(f"report: {files['matrix.html']}", highlight=False, soft_wrap=True)
+    for words in unexpected:
+        console.print(words, style="bold red", highlight=False, soft_wrap=True)
+    return 1 if unexpected else 0
+
+
+def campaign_show(args: argparse.Namespace) -> int:
+    """The matrices of a campaign, as its directory holds them."""
+    from rich.console import Console
+
+    from .reports.crash_matrix_files import load_matrices, matrix_table
+
+    console = Console()
+    for matrix in load_matrices(Path(args.matrix)):
+        console.print(matrix_table(matrix))
+    return 0
 
 
 def claims(args: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ world, has happened; a call that has returned was acknowledged. Then:
 - Where a write that lengthened a file is lost, the file may be long all the same, with zeros.
 - A creation or removal is there for certain once the directory was synced. Before that, the directory holds any prefix of what
   happened to one name, independently of other names: a new file may be missing although its content was synced, and one
-  that was removed may be back.
+  that was removed may be back. A renaming happens to both names in one, or to neither.
 - The shared-memory file is never synced. It is missing, or there as it last was.
 
 **Its bounds.** Of up to `Bounds.exhaustive` unsynced operations every legal subset is tried. Of more: what survives is a
@@ -25,11 +25,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from posixpath import dirname
 from typing import Final, NamedTuple
 
 from .crash_image import Files
 from .crash_run import STORE
-from .power_record import Created, Cut, DirectorySynced, Entry, Operation, Removed, Synced, Written
+from .power_operations import Created, Cut, DirectorySynced, Entry, Operation, Removed, Renamed, Synced, Written, names
 
 SECTOR: Final = 512
 
@@ -98,12 +99,23 @@ class Disk:
                 self._settle(
                     {n for n, each in self.pending if isinstance(each, Written | Cut) and each.content == content}
                 )
-            case DirectorySynced():
-                self._settle({n for n, each in self.pending if isinstance(each, Created | Removed)})
-            case Created() | Removed() | Written() | Cut() as operation:
+            case DirectorySynced(directory):
+                self._settle(self._in(directory))
+            case Created() | Removed() | Renamed() | Written() | Cut() as operation:
                 self.pending.append((number, operation))
             case None:
                 pass
+
+    def _in(self, directory: str) -> set[int]:
+        """What a directory's sync settles; with a renaming, what had come before it to its other name."""
+        found: set[int] = set()
+        touched: set[str] = set()
+        for number, operation in reversed(self.pending):
+            entries = names(operation)
+            if directory in map(dirname, entries) or not touched.isdisjoint(entries):
+                found.add(number)
+                touched.update(entries)
+        return found
 
     def _settle(self, numbers: set[int]) -> None:
         """These operations are on the disk now. What nothing leads to any more is of no interest."""
@@ -117,14 +129,16 @@ class Disk:
         ]
 
     def _applied(self, operations: Iterable[Operation]) -> tuple[dict[str, int], dict[int, bytes]]:
-        names = dict(self.names)
+        found = dict(self.names)
         changed: dict[int, bytearray] = {}
         for operation in operations:
             match operation:
                 case Created(name, content):
-                    names[name] = content
+                    found[name] = content
                 case Removed(name):
-                    names.pop(name, None)
+                    found.pop(name, None)
+                case Renamed(name, new):
+                    found[new] = found.pop(name)
                 case Written(content, offset, data):
                     file = changed.setdefault(content, bytearray(self.contents.get(content, b"")))
                     if len(file) < offset:
@@ -134,7 +148,7 @@ class Disk:
                     file = changed.setdefault(content, bytearray(self.contents.get(content, b"")))
                     del file[size:]
                     file.extend(bytes(size - len(file)))
-        return names, {**self.contents, **{content: bytes(file) for content, file in changed.items()}}
+        return found, {**self.contents, **{content: bytes(file) for content, file in changed.items()}}
 
     def identity(self, survival: Survival) -> tuple[int, Tear | None, bytes | None]:
         """Equal for two survivals at any two moments only if they leave the same files."""
@@ -149,11 +163,10 @@ class Disk:
         gone: set[str] = set()
         without = set(lost)
         for at, (_, operation) in enumerate(self.pending, 1):
-            if isinstance(operation, Created | Removed):
-                if at in without:
-                    gone.add(operation.name)
-                elif operation.name in gone:
-                    return False
+            if at in without:
+                gone.update(names(operation))
+            elif not gone.isdisjoint(names(operation)):
+                return False
         return True
 
     def image(self, at: int, survival: Survival) -> Image:
@@ -173,8 +186,8 @@ class Disk:
                 )
             elif survival.zeros and isinstance(operation, Created):
                 operations.append(operation)
-        names, contents = self._applied([*operations, *(Cut(content, size) for content, size in longest.items())])
-        files = {name: contents.get(content, b"") for name, content in names.items()}
+        there, contents = self._applied([*operations, *(Cut(content, size) for content, size in longest.items())])
+        files = {name: contents.get(content, b"") for name, content in there.items()}
         if survival.shared and self.shared is not None:
             files[f"{STORE}-shm"] = self.shared
         return Image(at, survival, files)

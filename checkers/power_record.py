@@ -12,66 +12,14 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import apsw
 
+from .power_operations import Created, Cut, DirectorySynced, Entry, Operation, Removed, Synced, Written
 
-class Created(NamedTuple):
-    """A file came to be: a directory entry that leads to a new content."""
-
-    name: str
-    content: int
-
-
-class Removed(NamedTuple):
-    """A directory entry was removed."""
-
-    name: str
-
-
-class Written(NamedTuple):
-    """Bytes were written into a content."""
-
-    content: int
-    offset: int
-    data: bytes
-
-
-class Cut(NamedTuple):
-    """A content was cut to, or filled with zeros up to, a size."""
-
-    content: int
-    size: int
-
-
-class Synced(NamedTuple):
-    """All that was written into a content is on the disk."""
-
-    content: int
-
-
-class DirectorySynced(NamedTuple):
-    """All creations and removals are on the disk."""
-
-
-Operation = Created | Removed | Written | Cut | Synced | DirectorySynced
 Contents = tuple[tuple[str, tuple[Any, ...]], ...]
 """The rows of every table that has some, by the tables' names."""
-
-
-class Entry(NamedTuple):
-    """One moment of a run: an operation on the disk, or None where something else happened.
-
-    label: during which call of the store. acknowledged: how many calls had returned. sizes: how long the files of the world's
-    witness were. shared: the shared-memory file, None where there was none.
-    """
-
-    operation: Operation | None
-    label: str
-    acknowledged: int
-    sizes: tuple[int, ...]
-    shared: bytes | None
 
 
 class Recording:

@@ -21,7 +21,8 @@ from .crash_image import Files
 from .crash_run import EPOCH, STORE, memory_directory
 from .crash_subject import Clock, Durable, Setting, Subject
 from .crash_witness import FILES, World
-from .power_record import Contents, Entry, Recording, contents
+from .power_operations import Entry
+from .power_record import Contents, Recording, contents
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,13 @@ with its verdicts, the findings and witnesses step by step, coverage, and at the
 what differs between two runs on the same code.
 """
 
-import re
-from base64 import b64encode
-from hashlib import sha256
-from importlib.resources import files
-
 from ..checkers.evidence import RunEvidence, Verdict
 from .html_claims import findings, register_table
 from .html_contracts import contracts
 from .html_coverage import coverage, run_section
 from .html_parts import badge, section, verdict
 from .html_windows import windows
+from .page import page
 from .tags import Html, Part, code, join, listing, names, pairs, row, table, tag, text
 from .view import LEGEND, REGISTER, SHIPPED, Entry, Register, View, judge
 from .words import plain
@@ -54,37 +50,9 @@ def render_html(evidence: RunEvidence, register: Register = REGISTER) -> str:
             _contents(),
         ),
         tag("main", *sections),
-        Html(f"<script>{_asset('page.js')}</script>\n"),
     )
-    page = tag("html", _head(view, body), tag("body", body, class_="passed" if view.passed else "failed"), lang="en")
-    return f"<!DOCTYPE html>\n{page}"
-
-
-def _sources(parts: list[str]) -> str:
-    """What the page's policy allows, by hash."""
-    hashes = [b64encode(sha256(part.encode()).digest()).decode() for part in dict.fromkeys(parts)]
-    return " ".join(f"'sha256-{each}'" for each in hashes)
-
-
-def _asset(name: str) -> str:
-    return (files(__package__) / name).read_text(encoding="utf-8")
-
-
-def _head(view: View, body: Html) -> Html:
-    style = _asset("page.css")
-    styles = _sources([style, *re.findall(r"<style>(.*?)</style>", body, re.DOTALL)])  # a picture brings its own
-    script = _sources([_asset("page.js")])
-    policy = f"default-src 'none'; style-src {styles}; script-src {script}; base-uri 'none'; form-action 'none'"
     title = f"{'Passed' if view.passed else 'NOT PASSED'} · crashwindow report"
-    return join(
-        Html(
-            '<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            '<meta name="color-scheme" content="light dark">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        ),
-        tag("title", title),
-        Html(f"<style>{style}</style>\n</head>\n"),
-    )
+    return page(title, body, "passed" if view.passed else "failed")
 
 
 def _banner(view: View) -> Html:

@@ -44,10 +44,21 @@ ROOMS = (
     ),
     Room("scenarios/*", ("scenarios", "model"), "what is tried is data about the model"),
     Room(
-        "checkers/evidence*", ("checkers.evidence", "model"), "reports read it and must not meet a checker through it"
+        "checkers/evidence*",
+        ("checkers.evidence", "checkers.evidence_outcome", "model"),
+        "reports read it and must not meet a checker through it",
+    ),
+    Room(
+        "checkers/campaign/pytest_plugin.py",
+        ("checkers", "reports"),
+        "under pytest it is what the command line is elsewhere: it runs, and shows",
     ),
     Room("checkers/*", ("checkers", "runtime", "scenarios", "model"), "they compare the model with the real thing"),
-    Room("reports/*", ("reports", "checkers.evidence", "model"), "old evidence can be rendered without the run"),
+    Room(
+        "reports/*",
+        ("reports", "checkers.evidence", "checkers.evidence_matrix", "checkers.evidence_outcome", "model"),
+        "old evidence can be rendered without the run",
+    ),
     Room(
         "__main__.py", ("reports", "checkers", "runtime", "scenarios", "model"), "the one place that knows every room"
     ),
@@ -58,7 +69,8 @@ INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/eviden
 RAW_READERS = (
     "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",
     "checkers/contract_abstraction*", "checkers/semantics_judge*", "checkers/semantics_records*", "checkers/power*",
-    "checkers/chaos_site.py", "checkers/stream_store.py",
+    "checkers/chaos_site.py", "checkers/stream_store.py", "checkers/campaign/hook_sqlite.py",
+    "checkers/campaign/child.py", "checkers/campaign/adapters/*",
 )  # fmt: skip
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")
 LIBRARIES = (
@@ -67,7 +79,7 @@ LIBRARIES = (
     Library(
         "hypothesis",
         "hypothesis",
-        ("checkers/conform*", "checkers/contract_conform*"),
+        ("checkers/conform*", "checkers/contract_conform*", "checkers/campaign/machine.py"),
         "conformance alone draws examples; tests do, too",
     ),
     Library(
@@ -86,8 +98,28 @@ LIBRARIES = (
     Library(
         "psycopg",
         "psycopg",
-        ("runtime/postgres*", "runtime/contracts/postgres*", "checkers/chaos_site.py", "checkers/stream_store.py"),
-        "the PostgreSQL store, which no other command loads; and who reads its tables from outside",
+        (
+            "runtime/postgres*",
+            "runtime/contracts/postgres*",
+            "checkers/chaos_site.py",
+            "checkers/stream_store.py",
+            "checkers/campaign/databases.py",
+            "checkers/campaign/hook_psycopg.py",
+        ),
+        "the PostgreSQL store, which no other command loads; who reads its tables from outside; a campaign's databases and hook",
+    ),
+    Library("dbos", "dbos", ("checkers/campaign/adapters/dbos.py",), "an extra: a runtime that others wrote"),
+    Library(
+        "sqlalchemy",
+        "dbos",
+        ("checkers/campaign/adapters/dbos.py",),
+        "comes with DBOS, whose client takes the engine of another SQLite",
+    ),
+    Library(
+        "pysqlite3",
+        "pysqlite3-binary",
+        ("checkers/campaign/adapters/dbos.py",),
+        "an extra: DBOS needs a newer SQLite than Python may have",
     ),
     Library(
         "msgspec", "msgspec", ("checkers/stream_lines.py",), "recorded streams are long: their lines are parsed by it"
@@ -117,6 +149,18 @@ LIBRARIES = (
         ("runtime/telemetry_spans.py",),
         "an extra, loaded when it is asked for; the SDK comes with its exporter",
     ),
+    Library(
+        "langgraph", "langgraph", ("checkers/campaign/adapters/langgraph.py",), "an extra: what its adapter adapts"
+    ),
+    Library(
+        "langgraph_checkpoint_sqlite", "langgraph-checkpoint-sqlite", (), "it is imported in LangGraph's namespace"
+    ),
+    Library(
+        "distributed",
+        "distributed",
+        ("checkers/campaign/cluster.py",),
+        "an extra: campaigns on the workers of a cluster",
+    ),
     Library("apsw", "apsw", ("checkers/power_record.py",), "the recorder of disk operations alone needs a VFS"),
     Library(
         "networkx",
@@ -129,8 +173,18 @@ LIBRARIES = (
     Library(
         "rfc8785", "rfc8785", NOT_THE_MODEL, "what is stored or hashed is canonical JSON; the model stores nothing"
     ),
-    Library("rich", "rich", ("reports/*", *COMMAND_LINE), "rendering belongs to reports and the command line"),
-    Library("pytest", "pytest", ("checkers/bench*", *COMMAND_LINE), "only `crashwindow bench` starts it"),
+    Library(
+        "rich",
+        "rich",
+        ("reports/*", "checkers/campaign/pytest_plugin.py", *COMMAND_LINE),
+        "rendering belongs to reports and the command line",
+    ),
+    Library(
+        "pytest",
+        "pytest",
+        ("checkers/bench*", "checkers/campaign/pytest_plugin.py", *COMMAND_LINE),
+        "only `crashwindow bench` starts it; a plugin of it",
+    ),
     Library("pytest_benchmark", "pytest-benchmark", (), "a plugin; nobody imports it"),
 )
 
@@ -281,7 +335,15 @@ def test_libraries_are_the_declared_dependencies() -> None:
     """Each dependency in pyproject.toml, optional or not, has a row that says who may import it, and each row is a dependency."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["metrics"], *extras["otel"], *extras["second"]]
+    requirements = [
+        *project["dependencies"],
+        *extras["metrics"],
+        *extras["otel"],
+        *extras["second"],
+        *extras["dbos"],
+        *extras["langgraph"],
+        *extras["dask"],
+    ]
     declared = {re.split(r"[^\w.-]", requirement)[0] for requirement in requirements}
     assert {library.distribution for library in LIBRARIES} - {""} == declared
 

@@ -24,17 +24,17 @@ from crashwindow.checkers.power_images import (
     parse_survival,
 )
 from crashwindow.checkers.power_judge import LOST, MORE, UNUSABLE, Court
-from crashwindow.checkers.power_record import (
+from crashwindow.checkers.power_operations import (
     Created,
     DirectorySynced,
     Entry,
     Operation,
-    Recording,
     Removed,
+    Renamed,
     Synced,
     Written,
-    contents,
 )
+from crashwindow.checkers.power_record import Recording, contents
 from crashwindow.checkers.power_run import MODES, Run, record
 from crashwindow.checkers.verify import Context
 from crashwindow.runtime.errors import CommandError
@@ -100,6 +100,23 @@ def test_a_name_keeps_a_prefix_of_its_history() -> None:
     new = (Removed("f"), Created("f", 1), Written(1, 0, b"new"), Synced(1))
     assert left(*old, *new) == {(("f", b"old"),), (), (("f", b"new"),)}
     assert left(*old, *new, DirectorySynced()) == {(("f", b"new"),)}
+
+
+def test_a_renaming_is_there_or_not() -> None:
+    """A file that takes another's name has one of the two, and the other is there as it was; a sync of the directory decides."""
+    old = (Created("f", 0), Written(0, 0, b"old"), Synced(0), DirectorySynced())
+    new = (Created("t", 1), Written(1, 0, b"new"), Synced(1))
+    before, between, after = (("f", b"old"),), (("f", b"old"), ("t", b"new")), (("f", b"new"),)
+    assert left(*old, *new, Renamed("t", "f")) == {before, between, after}
+    assert left(*old, *new, Renamed("t", "f"), DirectorySynced()) == {after}
+
+
+def test_a_directory_is_synced_by_itself() -> None:
+    """The sync of one directory settles nothing in another, but what had come before a renaming out of it."""
+    made = (Created("a/t", 0), Written(0, 0, b"x"), Synced(0))
+    assert left(*made, DirectorySynced()) == {(), (("a/t", b"x"),)}
+    assert left(*made, DirectorySynced("a")) == {(("a/t", b"x"),)}
+    assert left(*made, Renamed("a/t", "f"), DirectorySynced()) == {(("f", b"x"),)}
 
 
 def test_a_write_is_torn_between_sectors_of_the_file() -> None:

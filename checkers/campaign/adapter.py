@@ -1,0 +1,213 @@
+"""What a campaign asks of a runtime: four methods, each called in a process of its own.
+
+Whoever has a runtime writes a class with these methods and changes nothing of the runtime. `start` and `recover` are what is
+killed. The world belongs to the campaign: a step of the job does its effect by `job.act(step)` and by nothing else.
+
+1. `prepare` makes a fresh durable state in the place's directory.
+2. `start` runs the job as an application would, and returns when the runtime says that it is over.
+3. `recover` does what the runtime's documentation says after a crash, in a new process, and returns when nothing is left to do.
+4. `belief` reads what the durable record says. It changes nothing.
+"""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, Protocol, cast
+
+from ...runtime.records import Json
+from ..evidence_outcome import Outcome
+
+Status = Literal["absent", "running", "completed", "failed", "unknown"]
+"""What a record says of a job. absent: it knows of none. unknown: it says that it does not know, and waits for somebody."""
+Known = Literal["done", "not done", "unknown"]
+"""What a record says of a step's effect."""
+
+
+class AdapterError(Exception):
+    """An adapter that cannot be used: names it and the remedy."""
+
+
+class Belief(NamedTuple):
+    """What the durable record says. steps: of which effects it speaks, and what. results: a step's result, where one is
+    recorded."""
+
+    status: Status
+    steps: Mapping[str, Known] = {}
+    results: Mapping[str, Json] = {}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one run happens. directory: empty, the runtime's own, and the working directory.
+
+    server: the address of a PostgreSQL database of its own, where the adapter asks for one. world: the witness's file, for
+    whoever cannot call `job.act`: a program in another language.
+    """
+
+    directory: Path
+    server: str | None = None
+    world: Path | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done: the steps, one after the other.
+
+    act: a step's effect, to be called by the step, with the key that the runtime gives a tool to tell a repeat by, if it
+    does; returns its result. accepted: to be called where the runtime has told its client that it has the job; a client that
+    has not been told starts again with the same id.
+    """
+
+    id: str
+    steps: tuple[str, ...]
+    act: Callable[..., Json]
+    find: Callable[[str], Json]
+    accepted: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a runtime's documentation promises of a step's effects when processes crash.
+
+    words: in our own English. source: the page and section. allows: the outcomes that keep it, beside EXACTLY ONCE.
+    last_only: whether, of the steps that have acted when a process dies, none but the last may act again. pauses: whether it
+    speaks of a process that is overtaken while it is paused, and then goes on; power: of a loss of power; else such a run
+    cannot break it.
+    """
+
+    words: str
+    source: str
+    allows: frozenset[Outcome] = frozenset()
+    last_only: bool = False
+    pauses: bool = False
+    power: bool = False
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What may be tried, and how long it takes.
+
+    server: whether each place needs a PostgreSQL database. takeover_seconds: after how long a paused process may be taken
+    over by `recover`; None: never. seconds: longer than any method takes; one that takes longer is stuck.
+    """
+
+    server: bool = False
+    takeover_seconds: float | None = None
+    seconds: float = 20.0
+
+
+class Adapter(Protocol):
+    """A runtime, as a campaign sees it. versions: of what is tested, by package."""
+
+    @property
+    def promise(self) -> Promise:
+        """What its documentation says."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What may be tried."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Which releases are tested, by package."""
+
+    def prepare(self, place: Place) -> None:
+        """Make a fresh durable state."""
+
+    def start(self, place: Place, job: Job) -> None:
+        """Run the job until the runtime says that it is over."""
+
+    def recover(self, place: Place, job: Job) -> None:
+        """Do in a new process what the documentation says after a crash, until nothing is left to do."""
+
+    def belief(self, place: Place, job: Job) -> Belief:
+        """What the durable record says."""
+
+
+METHODS: Final = ("prepare", "start", "recover", "belief")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Which runtime is tested: an adapter's class as `module:Class` or `file.py:Class`, or a command that speaks JSON lines.
+
+    options: keyword arguments of the class, or handed to the command.
+    """
+
+    name: str
+    adapter: str = ""
+    command: tuple[str, ...] = ()
+    options: Mapping[str, Json] = field(default_factory=dict)
+
+
+def name_of(adapter: type | str) -> str:
+    """An adapter's class by name, so that another process finds it: in its module, where that can be imported, or in its
+    file."""
+    if isinstance(adapter, str):
+        return adapter
+    file = inspect.getfile(adapter)
+    path: Sequence[str] | None = None
+    spec = None
+    for number in range(adapter.__module__.count(".") + 1):
+        spec = PathFinder.find_spec(".".join(adapter.__module__.split(".")[: number + 1]), path)
+        if spec is None:
+            break
+        path = spec.submodule_search_locations
+    same = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == Path(file).resolve()
+    return f"{adapter.__module__ if same else file}:{adapter.__qualname__}"
+
+
+def load(subject: Subject) -> Adapter:
+    """The adapter of a subject. Raises AdapterError where there is none."""
+    if subject.command:
+        from .command import Command
+
+        return Command(subject.command, subject.options)
+    where, _, name = subject.adapter.rpartition(":")
+    if not where or not name:
+        raise AdapterError(f"{subject.adapter!r}: name an adapter as module:Class or file.py:Class")
+    try:
+        module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    except ImportError as error:
+        raise AdapterError(f"{where}: cannot be imported: {error}{_remedy(error)}") from error
+    except Exception as error:
+        raise AdapterError(f"{where}: cannot be loaded: {type(error).__name__}: {error}") from error
+    made = getattr(module, name, None)
+    if made is None:
+        raise AdapterError(f"{where}: has no {name}")
+    try:
+        adapter = made(**subject.options)
+    except TypeError as error:
+        raise AdapterError(f"{subject.adapter}: {error}") from error
+    lacking = [each for each in (*METHODS, "promise", "capabilities", "versions") if not hasattr(adapter, each)]
+    if lacking:
+        raise AdapterError(f"{subject.adapter}: an adapter also needs {', '.join(lacking)}")
+    return cast(Adapter, adapter)
+
+
+def _from_file(file: Path) -> object:
+    if not file.is_file():
+        raise AdapterError(f"{file}: there is no such file")
+    spec = importlib.util.spec_from_file_location(f"crashwindow_adapter_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    # Its neighbours can be imported, as those of a script can; nothing that is installed is hidden by them.
+    sys.path.append(str(file.resolve().parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+EXTRAS: Final = {"dbos": "dbos", "langgraph": "langgraph", "pysqlite3": "dbos", "distributed": "dask"}
+"""Which extra brings a package that an adapter needs."""
+
+
+def _remedy(error: ImportError) -> str:
+    extra = EXTRAS.get((error.name or "").partition(".")[0])
+    return f": pip install 'crashwindow[{extra}]'" if extra else ""

@@ -1,0 +1,1 @@
+"""The adapters that ship: each speaks to one runtime as its documentation says."""

@@ -1,0 +1,105 @@
+"""Where a process is struck: a boundary has a name and an occurrence, `commit: INSERT events #2`, so that a background thread
+shifts none.
+
+Sources find boundaries: `effect` is the world's, `commit` a hook's on the database drivers of the process, `call` a system
+call's. Each tells a `Striker` before and after; with a strike at hand, it is the striker that ends the process, or stops it.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn, get_args
+
+When = Literal["before", "after", "held", "paused", "power"]
+"""Killed before it, killed after it, held before it for a while and then killed, stopped before it and woken after a
+take-over, or ended behind it by a loss of power, which leaves of the disk what an image says."""
+WHENS: Final[tuple[When, ...]] = get_args(When)
+Source = Literal["commits", "calls"]
+"""Who finds boundaries beside the world: a hook on commits in the process, or the interception of system calls."""
+
+_LEFT: Final = " left "
+REACHED: Final = "reached"
+STRUCK: Final = "struck"
+ACCEPTED: Final = "accepted"
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One fault. boundary: name and occurrence, as `commit: INSERT events #2`. image: what a power loss has left, as
+    `power call: pwrite64 jobs.db-wal #4 left lost=1-3`; see `parse_survival` in checkers/power_images.py."""
+
+    boundary: str
+    when: When
+    image: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.when} {self.boundary}{_LEFT if self.image else ''}{self.image}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Strike":
+        """What `str` gives. Raises ValueError."""
+        when, _, boundary = text.strip().partition(" ")
+        if when not in WHENS or not boundary:
+            raise ValueError(f"{text!r}: a strike is one of {', '.join(WHENS)}, and then a boundary")
+        if when != "power":
+            return cls(boundary, when)
+        boundary, _, image = boundary.rpartition(_LEFT)
+        if not boundary or not image:
+            raise ValueError(f"{text!r}: a power loss also says what it has left, as `power BOUNDARY left lost=1-3`")
+        return cls(boundary, when, image)
+
+
+class Striker:
+    """Counts the boundaries that a process comes to, tells of each, and strikes at one.
+
+    tell: writes a line to whoever watches, whatever becomes of this process. hold_seconds: how long a held one waits; other
+    threads of its go on.
+    """
+
+    def __init__(self, strike: Strike | None, tell: Callable[[str, str], None], hold_seconds: float) -> None:
+        self._strike, self._tell, self._hold_seconds = strike, tell, hold_seconds
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def before(self, name: str) -> str:
+        """A boundary is come to; its name with the occurrence."""
+        with self._lock:
+            self._counts[name] += 1
+            boundary = f"{name} #{self._counts[name]}"
+            self._tell(REACHED, boundary)
+        strike = self._strike
+        if strike is not None and strike.boundary == boundary and strike.when != "after":
+            self._tell(STRUCK, str(strike))
+            if strike.when == "paused":
+                # To this very thread: it stops where it is, which a signal to the process would leave to another one.
+                signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+                return boundary
+            if strike.when == "held":
+                time.sleep(self._hold_seconds)
+            die()
+        return boundary
+
+    def after(self, boundary: str) -> None:
+        """What happens at a boundary has happened."""
+        strike = self._strike
+        if strike is not None and strike.boundary == boundary and strike.when == "after":
+            self._tell(STRUCK, str(strike))
+            die()
+
+    @contextmanager
+    def around(self, name: str) -> Iterator[None]:
+        """The two, around what happens; where that fails, it has not happened."""
+        boundary = self.before(name)
+        yield
+        self.after(boundary)
+
+
+def die() -> NoReturn:
+    """End this process as a crash does: no handler runs, nothing is flushed, nothing is closed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("a killed process runs on")

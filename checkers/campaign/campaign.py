@@ -1,0 +1,271 @@
+"""All schedules of a subject: the control runs, one run per boundary and kind of fault, pairs in the deep profile; the matrix.
+
+Determinism is checked first: a boundary that not every control run comes to behind the same effects is unstable, and its
+schedules are run several times. Where outcomes vary, each is counted. What has been run is kept line by line, so that an
+interrupted campaign goes on where it was.
+"""
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, Literal, Protocol
+
+from ..evidence_matrix import Cell, Control, Matrix, Trial
+from ..evidence_outcome import Outcome
+from .bench import Bench, Clean, Schedule, Setup
+from .boundary import Strike, When
+from .power import Losses
+
+CONTROLS: Final = 3
+"""Runs without a fault."""
+REPEATS: Final = 3
+"""Runs of a schedule whose boundary is unstable, and of every schedule in the deep profile."""
+
+PAIRED: Final[tuple[When, ...]] = ("before", "after")
+"""How the second process of a pair is struck."""
+
+Profile = Literal["quick", "deep"]
+Task = tuple[Schedule, int]
+"""A schedule, and which of its runs."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much is tried. whens: which faults at each boundary. at: these schedules alone; none: all. jobs: processes side by
+    side."""
+
+    profile: Profile = "quick"
+    whens: tuple[When, ...] = ("before", "after", "held", "paused")
+    at: tuple[Schedule, ...] = ()
+    repeats: int | None = None
+    bisect: bool = False
+    jobs: int = 1
+    seed: int = 0
+
+
+class ExecutorError(Exception):
+    """Nobody can perform the schedules: says why, and the remedy."""
+
+
+class Executor(Protocol):
+    """Who performs the schedules: threads with a bench each on this machine, or the workers of a cluster."""
+
+    def run(self, setup: Setup, control: Mapping[str, int], tasks: Iterable[Task]) -> Iterator[Trial]:
+        """Each task's trial, as it ends."""
+
+
+class Local:
+    """Threads of this process, with a bench each."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+
+    def run(self, setup: Setup, control: Mapping[str, int], tasks: Iterable[Task]) -> Iterator[Trial]:
+        """Each task's trial, as it ends."""
+        free: SimpleQueue[Bench] = SimpleQueue()
+        benches = [Bench(setup) for _ in range(self._jobs)]
+        for bench in benches:
+            free.put(bench)
+
+        def perform(task: Task) -> Trial:
+            bench = free.get()
+            try:
+                return bench.trial(*task, control)
+            finally:
+                free.put(bench)
+
+        pool = ThreadPoolExecutor(self._jobs)
+        try:
+            running: list[Future[Trial]] = [pool.submit(perform, task) for task in tasks]
+            for future in as_completed(running):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+            for bench in benches:
+                bench.close()
+
+
+class Journal:
+    """The trials of a campaign, a line each, in a file that only grows; None: they are kept in memory alone."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self.trials: dict[tuple[tuple[str, ...], int], Trial] = {}
+        if file is not None and file.exists():
+            for line in file.read_bytes().splitlines():
+                # The last line of an interrupted campaign may be torn.
+                if line.endswith(b"}"):
+                    self._take(Trial.model_validate_json(line))
+
+    def add(self, trial: Trial) -> None:
+        """One more."""
+        self._take(trial)
+        if self._file is not None:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(trial.model_dump_json() + "\n")
+
+    def _take(self, trial: Trial) -> None:
+        self.trials[trial.schedule, trial.run] = trial
+
+
+Tell = Callable[[int, int, Trial | None], None]
+"""Who is told how far a campaign is: trials done, trials in all, the last one."""
+
+
+def control(bench: Bench) -> tuple[Control, list[Clean]]:
+    """Several runs without a fault: what they come to, and what not each of them comes to. Raises ControlError."""
+    runs = [bench.clean() for _ in range(CONTROLS)]
+    every = list(dict.fromkeys(boundary for run in runs for boundary in run.boundaries))
+    unstable = [boundary for boundary in every if len({_behind(run, boundary) for run in runs}) > 1]
+    # Where control runs differ in effects, the runtime repeats effects without any fault: the least is what is right.
+    effects = {step: min(run.effects.get(step, 0) for run in runs) for step in bench.setup.steps}
+    seconds = round(sum(run.seconds for run in runs) / len(runs), 4)
+    return Control(runs=len(runs), boundaries=every, unstable=unstable, effects=effects, seconds=seconds), runs
+
+
+def tried(bench: Bench, whens: Sequence[When]) -> list[When]:
+    """The kinds of fault that a runtime can meet: where nobody takes over, no process is paused."""
+    takeover = bench.lab.capabilities.takeover_seconds is not None
+    return [when for when in whens if when != "paused" or takeover]
+
+
+def single_faults(bench: Bench, found: Control, whens: Sequence[When], seed: int) -> tuple[list[Schedule], Losses]:
+    """Every schedule of one fault, and of them what a loss of power may leave, a sample by the seed. Raises ControlError."""
+    kinds = [when for when in tried(bench, whens) if when != "power"]
+    singles: list[Schedule] = [(Strike(boundary, when),) for boundary in found.boundaries for when in kinds]
+    lost = bench.losses(seed) if "power" in whens else Losses((), {})
+    return singles + [(strike,) for strike in lost.strikes], lost
+
+
+def _behind(run: Clean, boundary: str) -> tuple[str, ...] | None:
+    """The effects that a run has come to before a boundary; None where it does not come to the boundary.
+
+    What a background thread commits may come sooner or later: it is the same boundary only behind the same effects.
+    """
+    if boundary not in run.boundaries:
+        return None
+    before = run.boundaries[: run.boundaries.index(boundary)]
+    return tuple(each for each in before if each.startswith("effect: "))
+
+
+class Campaign:
+    """The schedules of one subject, and what became of them. command: how `crashwindow` repeats it, without `--at`."""
+
+    def __init__(
+        self, setup: Setup, options: Options, executor: Executor, journal: Journal, command: str, tell: Tell
+    ) -> None:
+        self._setup, self._options, self._executor = setup, options, executor
+        self._journal, self._command, self._tell = journal, command, tell
+
+    def run(self) -> Matrix:
+        """Everything that the options ask for. Raises ControlError, AdapterError."""
+        setup = self._setup
+        with Bench(setup) as bench:
+            found, _ = control(bench)
+            # A loss of power that is asked for is known: none has to be found.
+            whens = [when for when in self._options.whens if when != "power" or not self._options.at]
+            singles, lost = single_faults(bench, found, whens, self._options.seed)
+            inferred: dict[Schedule, Schedule] = {}
+            if self._options.at:
+                schedules = list(self._options.at)
+            elif self._options.bisect:
+                inferred = self._bisected(found, [when for when in tried(bench, whens) if when != "power"])
+                schedules = [schedule for schedule in singles if schedule not in inferred]
+            else:
+                schedules = list(singles)
+            self._perform(schedules, found)
+            if self._options.profile == "deep" and not self._options.at:
+                pairs = list(_pairs(bench, singles))
+                self._perform(pairs, found)
+                schedules += pairs
+            cells = [self._cell(schedule) for schedule in schedules]
+            cells += [self._cell(like, schedule) for schedule, like in inferred.items()]
+            order = {schedule: number for number, schedule in enumerate(singles)}
+            cells.sort(key=lambda cell: order.get(tuple(map(Strike.parse, cell.schedule[:1])), 0))
+            return Matrix(
+                subject=setup.subject.name,
+                adapter=setup.subject.adapter or " ".join(setup.subject.command),
+                versions=bench.lab.versions,
+                source=setup.source,
+                steps=list(setup.steps),
+                promise=bench.lab.promise,
+                control=found,
+                cells=cells,
+                seed=self._options.seed,
+                sampled=lost.sampled,
+                python=platform.python_version(),
+                platform=platform.platform(),
+            )
+
+    def _repeats(self, schedule: Schedule, found: Control) -> int:
+        """How often a schedule is run."""
+        if self._options.repeats is not None:
+            return self._options.repeats
+        varies = any(strike.boundary in found.unstable for strike in schedule)
+        return REPEATS if varies or self._options.profile == "deep" else 1
+
+    def _perform(self, schedules: list[Schedule], found: Control) -> None:
+        """Run what has not been run."""
+        every = [(schedule, run) for schedule in schedules for run in range(self._repeats(schedule, found))]
+        tasks = [task for task in every if (tuple(map(str, task[0])), task[1]) not in self._journal.trials]
+        done = len(every) - len(tasks)
+        self._tell(done, len(every), None)
+        for number, trial in enumerate(self._executor.run(self._setup, found.effects, tasks), done + 1):
+            self._journal.add(trial)
+            self._tell(number, len(every), trial)
+
+    def _outcomes(self, schedule: Schedule) -> list[Trial]:
+        named = tuple(map(str, schedule))
+        return [trial for (each, _), trial in sorted(self._journal.trials.items()) if each == named]
+
+    def _bisected(self, found: Control, whens: list[When]) -> dict[Schedule, Schedule]:
+        """Schedules that are not run, since those around them, which are, ended alike: each with one that was run."""
+        inferred: dict[Schedule, Schedule] = {}
+        for when in whens:
+            row = [(Strike(boundary, when),) for boundary in found.boundaries]
+            ranges = [(0, len(row) - 1)] if row else []
+            while ranges:
+                first, last = ranges.pop()
+                self._perform([row[first], row[last]], found)
+                alike = {frozenset(trial.outcome for trial in self._outcomes(row[end])) for end in (first, last)}
+                if len(alike) == 1:
+                    inferred |= {row[inner]: row[first] for inner in range(first + 1, last)}
+                elif last - first > 1:
+                    middle = (first + last) // 2
+                    ranges += [(first, middle), (middle, last)]
+        return inferred
+
+    def _cell(self, schedule: Schedule, stands_for: Schedule | None = None) -> Cell:
+        """What became of a schedule; stands_for: another, that was not run, and is taken to be like it."""
+        trials = self._outcomes(schedule)
+        outcomes = dict(Counter(trial.outcome for trial in trials))
+        worst = min(trials, key=lambda trial: list(Outcome).index(trial.outcome))
+        named = tuple(map(str, stands_for or schedule))
+        at = " ".join(f"--at {json.dumps(each)}" for each in named)
+        return Cell(
+            schedule=named,
+            outcomes=outcomes,
+            kept=sum(trial.kept for trial in trials),
+            words=worst.words,
+            inferred=stands_for is not None,
+            command=f"{self._command} {at}",
+        )
+
+
+def _pairs(bench: Bench, singles: list[Schedule]) -> Iterator[Schedule]:
+    """Each single fault, and a crash at each boundary of the recovery behind it."""
+    for first in singles:
+        if first[0].when not in ("paused", "power"):
+            for boundary in bench.reached(first):
+                yield from ((*first, Strike(boundary, when)) for when in PAIRED)
+
+
+def header(setup: Setup, options: Options) -> str:
+    """What a journal's trials depend on: a campaign goes on with a journal only if this is the same."""
+    told = {"setup": asdict(setup), "profile": options.profile, "repeats": options.repeats}
+    return json.dumps(told, sort_keys=True, default=str)

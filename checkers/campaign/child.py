@@ -1,0 +1,110 @@
+"""The process that a campaign strikes: it calls one method of an adapter, and tells through a pipe what it comes to.
+
+Its lines are JSON: `["reached", BOUNDARY]`, `["struck", STRIKE]`, `["accepted"]`, and at last `["answer", ...]` or `["error",
+TEXT]`. Whatever is not told has not happened.
+"""
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ...runtime.records import Json
+from . import seccomp
+from .adapter import Adapter, Job, Place
+from .boundary import ACCEPTED, Source, Strike, Striker
+from .world import World
+
+Do = Literal["prepare", "start", "recover", "belief"]
+ANSWER: Final = "answer"
+ERROR: Final = "error"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One method to be called. directory: the place; world: the witness's file. source: who finds boundaries; None: nobody.
+
+    record: the file that gets what was asked of the disk, where calls are intercepted.
+    """
+
+    do: Do
+    directory: str
+    world: str
+    job: str
+    steps: tuple[str, ...]
+    server: str | None = None
+    source: Source | None = None
+    strike: str | None = None
+    record: str | None = None
+    hold_seconds: float = 0.15
+    seconds: float = 20.0
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> "Request":
+        """What `dataclasses.asdict` gave, as it comes out of JSON."""
+        return cls(**{**data, "steps": tuple(data["steps"])})
+
+
+class Teller:
+    """Writes lines into the pipe, each at once."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def __call__(self, *words: Json) -> None:
+        os.write(self._pipe, json.dumps(words).encode() + b"\n")
+
+
+def serve(adapter: Adapter, request: Request, tell: Teller) -> None:
+    """Call the method. What it raises is told; nothing is raised."""
+    try:
+        striker = Striker(Strike.parse(request.strike) if request.strike else None, tell, request.hold_seconds)
+        answer = _call(adapter, request, striker, tell)
+        tell(ANSWER, answer)
+    except BaseException as error:
+        tell(ERROR, "".join(traceback.format_exception(error))[-4000:])
+
+
+def _call(adapter: Adapter, request: Request, striker: Striker, tell: Teller) -> Json:
+    world = World(Path(request.world))
+    place = Place(Path(request.directory), request.server, world.file)
+
+    def act(step: str, key: str | None = None) -> Json:
+        if request.source != "commits":
+            return world.act(step, key)
+        with striker.around(f"effect: {step}"):
+            return world.act(step, key)
+
+    job = Job(request.job, request.steps, act, world.find, lambda: tell(ACCEPTED))
+    if request.source == "commits":
+        _hook(striker)
+    if request.source == "calls":
+        seccomp.install(recording=request.record is not None)
+    match request.do:
+        case "prepare":
+            adapter.prepare(place)
+        case "start":
+            adapter.start(place, job)
+        case "recover":
+            adapter.recover(place, job)
+        case "belief":
+            belief = adapter.belief(place, job)
+            return [belief.status, dict(belief.steps), dict(belief.results)]
+    return None
+
+
+def _hook(striker: Striker) -> None:
+    """Watch the drivers that this process has loaded, or can load cheaply."""
+    import sqlite3  # noqa: F401
+
+    from . import hook_sqlite
+
+    hook_sqlite.install(striker)
+    if "psycopg" in sys.modules:
+        from . import hook_psycopg
+
+        hook_psycopg.install(striker)

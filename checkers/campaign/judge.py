@@ -1,0 +1,90 @@
+"""What became of a job that was struck: the lines of the world, beside those of a control run, and what the record says.
+
+The rules are read from above; the first that fits is the outcome. Nothing of a runtime is known here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..evidence_matrix import Told
+from ..evidence_outcome import UNJUDGED, Outcome
+from .adapter import Belief
+from .world import Effect, counts
+
+
+class Verdict(NamedTuple):
+    """An outcome, and why, in words."""
+
+    outcome: Outcome
+    words: str
+
+
+def judge(steps: Sequence[str], control: Mapping[str, int], effects: list[Effect], belief: Belief) -> Verdict:
+    """The outcome of one run, after the last recovery."""
+    seen = counts(effects)
+    doubled = [step for step in seen if seen[step] > control.get(step, 0)]
+    missing = [step for step in steps if seen.get(step, 0) < control.get(step, 0)]
+    if doubled:
+        words = ", ".join(f"{step} {seen[step]} times instead of {control.get(step, 0)}" for step in doubled)
+        return Verdict(Outcome.DUPLICATE, words)
+    if belief.status == "completed" and missing:
+        return Verdict(Outcome.LOST_EFFECT, f"completed, and {', '.join(missing)} never happened")
+    if wrong := contradictions(steps, effects, belief):
+        return Verdict(Outcome.DISHONEST, "; ".join(wrong))
+    happened = f"{sum(seen.values())} of {sum(control.values())} effects"
+    match belief.status:
+        case "absent":
+            return Verdict(Outcome.LOST_WORK, f"the record knows no such job; the world has {happened}")
+        case "running":
+            return Verdict(Outcome.STUCK, f"still running after recovery; the world has {happened}")
+        case "failed":
+            return Verdict(Outcome.FALSE_FAILURE, f"failed; the world has {happened}")
+        case "unknown":
+            return Verdict(Outcome.HONEST_UNKNOWN, f"the record says that it does not know; the world has {happened}")
+        case "completed":
+            return Verdict(Outcome.EXACTLY_ONCE, f"completed; the world has {happened}")
+
+
+class Struck(NamedTuple):
+    """What was done to the processes of a run. last: the steps that had acted last when one died, or that a paused one was in.
+
+    paused: whether one was woken. power: whether it was the power that failed.
+    """
+
+    last: frozenset[str] = frozenset()
+    paused: bool = False
+    power: bool = False
+
+
+def keeps(promise: Told, verdict: Verdict, control: Mapping[str, int], effects: list[Effect], struck: Struck) -> bool:
+    """Whether an outcome is what the runtime's documentation allows, or what it does not speak of."""
+    if verdict.outcome in UNJUDGED:
+        return False
+    if (struck.paused and not promise.pauses) or (struck.power and not promise.power):
+        return True
+    if verdict.outcome is Outcome.DUPLICATE and promise.last_only:
+        seen = counts(effects)
+        return Outcome.DUPLICATE in promise.allows and {s for s in seen if seen[s] > control.get(s, 0)} <= struck.last
+    return verdict.outcome in {Outcome.EXACTLY_ONCE, *promise.allows}
+
+
+def contradictions(steps: Sequence[str], effects: list[Effect], belief: Belief) -> list[str]:
+    """What the record says of single effects that the world contradicts."""
+    seen = counts(effects)
+    wrong = []
+    for step, known in belief.steps.items():
+        if known == "done" and not seen.get(step):
+            wrong.append(f"the record has {step} as done, and it never happened")
+        if known == "not done" and seen.get(step):
+            wrong.append(f"the record has {step} as not done, and it happened")
+    answers: dict[str, list[object]] = {}
+    for effect in effects:
+        answers.setdefault(effect.step, []).append(effect.result)
+    wrong += [
+        f"the record has {result!r} as the result of {step}, which no effect answered"
+        for step, result in belief.results.items()
+        if result not in answers.get(step, [])
+    ]
+    if belief.status == "failed" and all(seen.get(step) for step in steps):
+        wrong.append("the record has the job as failed, and every effect happened")
+    return wrong

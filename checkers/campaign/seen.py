@@ -1,0 +1,77 @@
+"""The matrices of a test session, made of what its tests have seen."""
+
+import json
+import platform
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+
+from ..evidence_matrix import Cell, Matrix, Told, Trial
+from ..evidence_outcome import Outcome
+from .bench import Bench
+from .crash_points import SEED, Found
+
+
+def seen(bench: Bench, found: Found, trial: Trial, test: str) -> str:
+    """What one test saw, as JSON: a worker's report carries it to the process that prints. test: its id."""
+    return json.dumps(
+        {
+            "setup": asdict(bench.setup),
+            "found": found.dumps(),
+            "versions": bench.lab.versions,
+            "promise": bench.lab.promise.model_dump_json(),
+            "trial": trial.model_dump_json(),
+            "test": test,
+        }
+    )
+
+
+def matrices(told: Iterable[str]) -> Iterator[Matrix]:
+    """The matrix of each runtime that tests have tried, in the order in which they have."""
+    runtimes: dict[str, list[str]] = {}
+    for each in told:
+        runtimes.setdefault(json.dumps(json.loads(each)["setup"], sort_keys=True), []).append(each)
+    for its in runtimes.values():
+        yield _matrix(its)
+
+
+def _matrix(told: list[str]) -> Matrix:
+    """All that was seen of one runtime: the trials of a schedule are one cell, whichever tests made them."""
+    first = json.loads(told[0])
+    found = Found.loads(first["found"])
+    trials: dict[tuple[str, ...], list[tuple[Trial, str]]] = {}
+    for each in map(json.loads, told):
+        trial = Trial.model_validate_json(each["trial"])
+        trials.setdefault(trial.schedule, []).append((trial, each["test"]))
+    # Workers end their tests in any order, and the matrix is to be the same.
+    order = {point: number for number, point in enumerate(found.points)}
+    schedules = sorted(
+        trials, key=lambda schedule: (len(schedule), *(order.get(strike, 0) for strike in schedule), schedule)
+    )
+    setup = first["setup"]
+    return Matrix(
+        subject=setup["subject"]["name"],
+        adapter=setup["subject"]["adapter"],
+        versions=first["versions"],
+        source=setup["source"],
+        steps=setup["steps"],
+        promise=Told.model_validate_json(first["promise"]),
+        control=found.control,
+        cells=[_cell(trials[schedule]) for schedule in schedules],
+        seed=SEED,
+        sampled=dict(found.sampled),
+        python=platform.python_version(),
+        platform=platform.platform(),
+    )
+
+
+def _cell(trials: list[tuple[Trial, str]]) -> Cell:
+    worst, test = min(trials, key=lambda each: list(Outcome).index(each[0].outcome))
+    return Cell(
+        schedule=worst.schedule,
+        outcomes=dict(Counter(trial.outcome for trial, _ in trials)),
+        kept=sum(trial.kept for trial, _ in trials),
+        words=worst.words,
+        command=f"pytest {shlex.quote(test)}",
+    )

@@ -1,0 +1,74 @@
+"""A campaign's file from beginning to end: each of its subjects, with a journal in a directory, judged by what is expected."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ...scenarios.campaign import CampaignFile, Tried
+from ..evidence_matrix import Matrix, Trial
+from .adapter import Subject
+from .bench import Setup
+from .campaign import Campaign, Executor, Journal, Options, header
+
+HEADER: Final = "campaign.json"
+
+Tell = Callable[[str, int, int, Trial | None], None]
+"""Who is told how far it is: the subject, its trials done, its trials in all, the last one."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A subject's matrix, and in which points it is not what was expected."""
+
+    matrix: Matrix
+    unexpected: tuple[str, ...]
+
+
+def sessions(
+    file: CampaignFile, options: Options, executor: Executor, directory: Path | None, command: str, tell: Tell
+) -> Iterator[Judged]:
+    """Each subject of a campaign. directory: where journals are kept. command: repeats the campaign.
+
+    Raises AdapterError and ControlError where a subject cannot be tried, ValueError where a journal is of another campaign.
+    """
+    for tried in file.subjects:
+        subject = Subject(tried.name, tried.adapter, tried.command, tried.options)
+        setup = Setup(subject, file.steps, file.boundaries, file.hold_seconds)
+        journal = journal_of(directory, setup, options)
+
+        def told(done: int, of: int, trial: Trial | None, name: str = tried.name) -> None:
+            tell(name, done, of, trial)
+
+        campaign = Campaign(setup, options, executor, journal, f"{command} --subject {tried.name}", told)
+        matrix = campaign.run()
+        yield Judged(matrix, tuple(_unexpected(tried, matrix)))
+
+
+def journal_of(directory: Path | None, setup: Setup, options: Options) -> Journal:
+    """The journal of a subject: of this campaign, or new. Raises ValueError."""
+    if directory is None:
+        return Journal(None)
+    directory.mkdir(parents=True, exist_ok=True)
+    stamp, file = directory / f"{setup.subject.name}.{HEADER}", directory / f"{setup.subject.name}.jsonl"
+    told = header(setup, options)
+    if stamp.exists() and stamp.read_text(encoding="utf-8") != told:
+        raise ValueError(
+            f"{directory}: holds another campaign of {setup.subject.name}: leave --resume out, or go on with its file"
+        )
+    stamp.write_text(told, encoding="utf-8")
+    return Journal(file)
+
+
+def _unexpected(tried: Tried, matrix: Matrix) -> Iterator[str]:
+    """In which points a matrix is not what was expected."""
+    found = {"promise": matrix.broken, "at_most_once": matrix.repeated}
+    for what, expected in (("promise", tried.expect.promise), ("at_most_once", tried.expect.at_most_once)):
+        cells = found[what]
+        words = what.replace("_", " ")
+        if expected == "kept" and cells:
+            yield f"{tried.name}: {words} is broken by {len(cells)} of {len(matrix.cells)} cells"
+        if expected == "broken" and not cells:
+            yield f"{tried.name}: {words} was expected to be broken, and no cell breaks it"
+    if unjudged := matrix.unjudged:
+        yield f"{tried.name}: {len(unjudged)} cells could not be judged: {unjudged[0].words}"

@@ -1,0 +1,240 @@
+"""A small process that has loaded a runtime once, and forks a child for each method that a campaign calls.
+
+`python -m crashwindow.checkers.campaign.zygote SUBJECT` reads a request a line and answers a line. A child leads a session of
+its own: when it has ended, whatever it has started is ended too. One that takes too long is killed. One that stops itself (a
+paused worker) is left as it is until it is woken.
+"""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from ...runtime.records import Json
+from .adapter import Adapter, AdapterError, Subject, load
+from .boundary import ACCEPTED, REACHED, STRUCK, Strike
+from .call_names import Names
+from .call_record import Recorder
+from .calls import Tracer
+from .child import ANSWER, ERROR, Request, Teller, serve
+from .seccomp import TraceRefusedError
+
+PAUSED_SECONDS: Final = 5.0
+"""How long a woken process may take to end by itself; it is killed then, as it may wait for what will never come."""
+_SUBREAPER: Final = 36
+
+
+@dataclass
+class Ended:
+    """How a called method ended. error: what it raised. signal: what killed it. stopped: the process, where it is paused."""
+
+    reached: list[str] = field(default_factory=list)
+    struck: bool = False
+    accepted: bool = False
+    answered: bool = False
+    answer: Json = None
+    error: str | None = None
+    signal: int = 0
+    timed_out: bool = False
+    stopped: int | None = None
+    seconds: float = 0.0
+
+    def take(self, line: list[Any]) -> None:
+        """One line of the child's."""
+        match line:
+            case [str(word), boundary] if word == REACHED:
+                self.reached.append(boundary)
+            case [str(word), _] if word == STRUCK:
+                self.struck = True
+            case [str(word)] if word == ACCEPTED:
+                self.accepted = True
+            case [str(word), answer] if word == ANSWER:
+                self.answered, self.answer = True, answer
+            case [str(word), text] if word == ERROR:
+                self.error = text
+
+
+class Child:
+    """A forked process, its pipe, and what it has told."""
+
+    def __init__(self, adapter: Adapter, request: Request) -> None:
+        """Raises TraceRefusedError."""
+        self.request, self.ended, self._rest = request, Ended(), b""
+        self.pipe, theirs = os.pipe()
+        waits, go = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self.pipe)
+            os.close(go)
+            _live(adapter, request, theirs, waits)
+        os.close(theirs)
+        os.close(waits)
+        self._begun = time.monotonic()
+        self._recorder: Recorder | None = None
+        self._tracer: Tracer | None = None
+        # A child that is never told to go ends by itself.
+        with os.fdopen(go, "wb") as told:
+            if request.source == "calls":
+                self._tracer = self._traced()
+            told.write(b"!")
+
+    def _traced(self) -> Tracer:
+        request = self.request
+        world = Path(request.world)
+        names = Names(Path(request.directory), world)
+        if request.record is not None:
+            self._recorder = Recorder(names, world, self._accepted)
+        strike = Strike.parse(request.strike) if request.strike else None
+        return Tracer(self.pid, names, strike, request.hold_seconds, self._tell, self._recorder)
+
+    def _tell(self, *words: Json) -> None:
+        self.ended.take(list(words))
+
+    def _accepted(self) -> bool:
+        self._read()
+        return self.ended.accepted
+
+    def _status(self) -> tuple[int, int]:
+        """Whether the child has ended or stopped, as waitpid says it; zeros while it runs."""
+        if self._tracer is not None:
+            return self._tracer.turn()
+        return os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+
+    def wake(self) -> None:
+        """Let a paused process go on."""
+        if self._tracer is not None:
+            self._tracer.wake()
+        else:
+            os.killpg(self.pid, signal.SIGCONT)
+
+    def wait(self, seconds: float, stops: bool = True) -> Ended:
+        """Until it has ended, or stopped where that counts; a child that takes longer is killed."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self._read()
+            ended, status = self._status()
+            if ended and os.WIFSTOPPED(status):
+                if stops:
+                    self._read()
+                    self.ended.stopped = self.pid
+                    return self._told()
+                continue
+            if ended:
+                self.ended.signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+                return self._over()
+            if time.monotonic() > deadline:
+                self.ended.timed_out = True
+                if self._tracer is None:
+                    os.kill(self.pid, signal.SIGKILL)
+                    os.waitpid(self.pid, 0)
+                return self._over()
+            # Every end and every stop of a child comes with this signal, which is blocked.
+            signal.sigtimedwait({signal.SIGCHLD}, 0.002)
+
+    def _read(self) -> None:
+        while select.select([self.pipe], [], [], 0)[0]:
+            data = os.read(self.pipe, 65536)
+            if not data:
+                time.sleep(0.0005)
+                return
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                self.ended.take(json.loads(line))
+
+    def _over(self) -> Ended:
+        self._end()
+        self._read()
+        os.close(self.pipe)
+        self.ended.stopped = None
+        return self._told()
+
+    def _told(self) -> Ended:
+        self.ended.seconds = round(time.monotonic() - self._begun, 4)
+        return self.ended
+
+    def _end(self) -> None:
+        """Kill the child's session, and collect what it leaves to us."""
+        if self._tracer is not None:
+            self._tracer.kill()
+        if self._recorder is not None:
+            assert self.request.record is not None
+            self._recorder.save(self.request.record)
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def _live(adapter: Adapter, request: Request, pipe: int, waits: int) -> NoReturn:
+    """The forked process: it does not return, and runs nothing of what its parent would do on the way out."""
+    try:
+        os.setsid()
+        if not os.read(waits, 1):
+            os._exit(1)
+        os.close(waits)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        os.chdir(request.directory)
+        log = os.open(f"{request.world}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for old, new in ((nothing, 0), (log, 1), (log, 2)):
+            os.dup2(old, new)
+        serve(adapter, request, Teller(pipe))
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
+
+
+def answer(adapter: Adapter, line: dict[str, Any], paused: dict[int, Child]) -> Ended:
+    """One request of the campaign's: call a method, or wake a paused process."""
+    if "wake" in line:
+        child = paused.pop(line["wake"])
+        child.wake()
+        return child.wait(min(child.request.seconds, PAUSED_SECONDS), stops=False)
+    request = Request.read(line)
+    try:
+        child = Child(adapter, request)
+    except TraceRefusedError as error:
+        return Ended(error=str(error))
+    ended = child.wait(request.seconds)
+    if ended.stopped is not None:
+        paused[ended.stopped] = child
+    return ended
+
+
+def main() -> int:
+    """Serve requests from standard input until it ends."""
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    subject = Subject(**json.loads(sys.argv[1]))
+    requests, answers = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        adapter = load(subject)
+    except AdapterError as error:
+        print(json.dumps({"refused": str(error)}), file=answers, flush=True)
+        return 2
+    told = {
+        "versions": dict(adapter.versions),
+        "promise": {**asdict(adapter.promise), "allows": sorted(adapter.promise.allows)},
+        "capabilities": asdict(adapter.capabilities),
+    }
+    print(json.dumps(told), file=answers, flush=True)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    paused: dict[int, Child] = {}
+    for line in requests:
+        print(json.dumps(asdict(answer(adapter, json.loads(line), paused))), file=answers, flush=True)
+    for child in paused.values():
+        os.killpg(child.pid, signal.SIGKILL)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""What a crash campaign found, as data: which outcome each boundary of a runtime had, and how each cell is reproduced."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from .evidence_outcome import AT_MOST_ONCE, UNJUDGED, Outcome
+
+
+class _Base(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Trial(_Base):
+    """One run that was struck: its schedule, what became of it, and in words why. status: what the record said in the end.
+
+    effects: how often each step acted. kept: whether that is what the runtime's documentation allows. seconds: wall time.
+    """
+
+    schedule: tuple[str, ...]
+    run: int
+    outcome: Outcome
+    words: str
+    status: str
+    effects: dict[str, int]
+    kept: bool
+    seconds: float
+
+
+class Cell(_Base):
+    """A schedule and all its runs: how many ended how, and how many as its documentation allows. command: repeats it.
+
+    inferred: it was not run, but stands between two that ended alike.
+    """
+
+    schedule: tuple[str, ...]
+    outcomes: dict[Outcome, int]
+    kept: int
+    words: str
+    inferred: bool = False
+    command: str
+
+    @property
+    def worst(self) -> Outcome:
+        """The worst outcome of its runs: what was not judged is worse than what was found to be well."""
+        return min(self.outcomes, key=list(Outcome).index)
+
+
+class Told(_Base):
+    """What a runtime's documentation promises, and the outcomes that keep it.
+
+    last_only: of the steps that have acted when a process dies, none but the last may act again. pauses: whether it speaks of a
+    process that is overtaken while it is paused, and then goes on; power: of a loss of power; else such a run cannot break it.
+    """
+
+    words: str
+    source: str
+    allows: list[Outcome]
+    last_only: bool
+    pauses: bool
+    power: bool = False
+
+
+class Control(_Base):
+    """The runs without a fault. boundaries: in order. unstable: those that not every run came to."""
+
+    runs: int
+    boundaries: list[str]
+    unstable: list[str]
+    effects: dict[str, int]
+    seconds: float
+
+
+class Matrix(_Base):
+    """The crash matrix of one subject.
+
+    sampled: how many images a loss of power at a boundary may leave, where only some of them were tried, drawn by the seed.
+    """
+
+    subject: str
+    adapter: str
+    versions: dict[str, str]
+    source: Literal["commits", "calls"]
+    steps: list[str]
+    promise: Told
+    control: Control
+    cells: list[Cell]
+    seed: int
+    sampled: dict[str, int] = {}
+    python: str
+    platform: str
+
+    def count(self) -> dict[Outcome, int]:
+        """How many cells have which worst outcome."""
+        found = [cell.worst for cell in self.cells]
+        return {outcome: found.count(outcome) for outcome in Outcome if outcome in found}
+
+    @property
+    def unjudged(self) -> list[Cell]:
+        """The cells of which a run was not judged: never a pass."""
+        return [cell for cell in self.cells if set(cell.outcomes) & UNJUDGED]
+
+    @property
+    def broken(self) -> list[Cell]:
+        """The cells that break what the runtime's own documentation promises."""
+        return [
+            cell for cell in self.cells if cell.kept < sum(n for o, n in cell.outcomes.items() if o not in UNJUDGED)
+        ]
+
+    @property
+    def repeated(self) -> list[Cell]:
+        """The cells that are not at most once, or whose record lies."""
+        return [cell for cell in self.cells if not set(cell.outcomes) <= AT_MOST_ONCE | UNJUDGED]

@@ -1,0 +1,327 @@
+"""Campaigns against any runtime: boundaries are found, processes die there, and what became of the job is judged by the world."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Job, Place, Subject, load
+from crashwindow.checkers.campaign.adapters.naive import ActThenRecord
+from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Setup
+from crashwindow.checkers.campaign.boundary import Strike
+from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Options, control, header
+from crashwindow.checkers.campaign.judge import Struck, judge, keeps
+from crashwindow.checkers.campaign.session import journal_of
+from crashwindow.checkers.campaign.world import Effect, World
+from crashwindow.checkers.evidence_matrix import Cell, Matrix, Told
+from crashwindow.checkers.evidence_outcome import Outcome
+from crashwindow.reports.crash_matrix_files import load_matrices
+from crashwindow.scenarios.campaign import CampaignError, campaign_path, load_campaign, shipped_campaigns
+
+NAIVE = "crashwindow.checkers.campaign.adapters.naive"
+STEPS = ("a", "b")
+ONCE = {"a": 1, "b": 1}
+A, B = Effect(1, "a"), Effect(2, "b")
+
+
+def campaign(name: str, options: Options = Options(), journal: Journal | None = None) -> Matrix:  # noqa: B008  # frozen
+    """A campaign against a teaching case."""
+    setup = Setup(Subject(name, f"{NAIVE}:{name}"), STEPS, hold_seconds=0.0)
+    return Campaign(setup, options, Local(1), journal or Journal(None), "run", lambda *_: None).run()
+
+
+def cell(matrix: Matrix, *schedule: str) -> Cell:
+    """The cell of a schedule."""
+    return next(each for each in matrix.cells if each.schedule == schedule)
+
+
+@pytest.fixture(scope="module")
+def acting() -> Matrix:
+    """A loop that acts and then records, in every boundary."""
+    return campaign("ActThenRecord")
+
+
+@pytest.fixture(scope="module")
+def recording() -> Matrix:
+    """A loop that records and then acts, in every boundary."""
+    return campaign("RecordThenAct")
+
+
+# The judge.
+
+
+@pytest.mark.parametrize(
+    ("effects", "belief", "outcome"),
+    [
+        ([A, B], Belief("completed"), Outcome.EXACTLY_ONCE),
+        ([A, B, Effect(3, "b")], Belief("completed"), Outcome.DUPLICATE),
+        ([A, B, Effect(3, "c")], Belief("completed"), Outcome.DUPLICATE),
+        ([A, Effect(2, "a")], Belief("unknown"), Outcome.DUPLICATE),
+        ([A], Belief("completed"), Outcome.LOST_EFFECT),
+        ([], Belief("running", {"a": "done"}), Outcome.DISHONEST),
+        ([A], Belief("unknown", {"a": "not done"}), Outcome.DISHONEST),
+        ([A, B], Belief("completed", {}, {"a": {"effect": 2}}), Outcome.DISHONEST),
+        ([A, B], Belief("failed"), Outcome.DISHONEST),
+        ([A], Belief("absent"), Outcome.LOST_WORK),
+        ([A], Belief("running", {"a": "done"}), Outcome.STUCK),
+        ([A, B], Belief("running"), Outcome.STUCK),
+        ([A], Belief("failed", {"a": "done"}), Outcome.FALSE_FAILURE),
+        ([A], Belief("unknown", {"a": "unknown"}), Outcome.HONEST_UNKNOWN),
+    ],
+)
+def test_the_judge_counts_lines(effects: list[Effect], belief: Belief, outcome: Outcome) -> None:
+    """Each outcome follows from the lines of the world beside a control run, and from what the record says of them."""
+    assert judge(STEPS, ONCE, effects, belief).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("struck", "kept"),
+    [(Struck(frozenset("b")), True), (Struck(frozenset("a")), False), (Struck(), False), (Struck(paused=True), True)],
+)
+def test_a_promise_may_allow_the_last_step_alone_to_be_repeated(struck: Struck, kept: bool) -> None:
+    """Where a step's record is durable before the next begins, only the step at hand may act again after a crash."""
+    told = Told(words="", source="", allows=[Outcome.DUPLICATE], last_only=True, pauses=False)
+    effects = [A, B, Effect(3, "b")]
+    verdict = judge(STEPS, ONCE, effects, Belief("completed"))
+    assert keeps(told, verdict, ONCE, effects, struck) is kept
+    assert keeps(told.model_copy(update={"last_only": False}), verdict, ONCE, effects, struck)
+    assert keeps(told.model_copy(update={"pauses": True}), verdict, ONCE, effects, struck) is (
+        kept and not struck.paused
+    )
+
+
+def test_the_worst_run_of_a_cell_is_what_it_shows() -> None:
+    """A cell whose runs differ shows the worst; a run that was not judged is worse than a good one, and than none is better."""
+    made = {"schedule": ("before x #1",), "words": "", "command": "", "kept": 0}
+    assert Cell(outcomes={Outcome.EXACTLY_ONCE: 9, Outcome.STUCK: 1}, **made).worst is Outcome.STUCK  # type: ignore[arg-type]
+    assert Cell(outcomes={Outcome.EXACTLY_ONCE: 9, Outcome.ERROR: 1}, **made).worst is Outcome.ERROR  # type: ignore[arg-type]
+
+
+def test_the_world_says_which_line_is_none(tmp_path: Path) -> None:
+    """A line that a program wrote wrongly is named, not counted."""
+    world = World(tmp_path / "world")
+    assert world.act("a") == {"effect": 1}
+    assert world.act("b", "key") == {"effect": 2}
+    assert [tuple(each) for each in world.effects()] == [(1, "a", None), (2, "b", "key")]
+    with world.file.open("a") as file:
+        file.write("a\n")
+    with pytest.raises(ValueError, match="line 3 of the world"):
+        world.effects()
+
+
+# The teaching cases.
+
+
+def test_act_then_record_doubles_in_its_window(acting: Matrix) -> None:
+    """Between an effect and its record a crash doubles it, and nowhere else; the commits are found by their SQL."""
+    assert acting.control.boundaries == [
+        "commit: INSERT jobs #1", "effect: a #1", "commit: INSERT done #1", "effect: b #1", "commit: INSERT done #2",
+    ]  # fmt: skip
+    doubled = {each.schedule[0] for each in acting.cells if each.worst is Outcome.DUPLICATE}
+    assert doubled == {
+        "after effect: a #1", "before commit: INSERT done #1", "held commit: INSERT done #1",
+        "after effect: b #1", "before commit: INSERT done #2", "held commit: INSERT done #2",
+    }  # fmt: skip
+    assert acting.count() == {Outcome.DUPLICATE: 6, Outcome.EXACTLY_ONCE: 9}
+    assert not acting.broken
+    assert len(acting.repeated) == 6
+
+
+def test_record_then_act_loses_in_its_window(recording: Matrix) -> None:
+    """Between a record and its effect a crash loses the effect, and the record says that it happened."""
+    lost = {each.schedule[0] for each in recording.cells if each.worst is Outcome.LOST_EFFECT}
+    assert lost == {
+        "after commit: INSERT done #1", "before effect: a #1", "held effect: a #1",
+        "after commit: INSERT done #2", "before effect: b #1", "held effect: b #1",
+    }  # fmt: skip
+    assert recording.count() == {Outcome.LOST_EFFECT: 6, Outcome.EXACTLY_ONCE: 9}
+
+
+def test_the_same_schedule_has_the_same_outcome(acting: Matrix) -> None:
+    """A cell's own schedule, run alone, ends as it did in the campaign."""
+    schedule = (Strike("effect: a #1", "after"),)
+    again = campaign("ActThenRecord", Options(at=(schedule,), repeats=2))
+    assert [each.outcomes for each in again.cells] == [{Outcome.DUPLICATE: 2}]
+    assert again.cells[0].command == 'run --at "after effect: a #1"'
+
+
+def test_pairs_strike_the_recovery_too() -> None:
+    """A second crash, in the recovery behind the first: an effect happens a third time."""
+    schedule = (Strike("effect: a #1", "after"), Strike("effect: a #1", "after"))
+    matrix = campaign("ActThenRecord", Options(at=(schedule,)))
+    assert matrix.cells[0].outcomes == {Outcome.DUPLICATE: 1}
+    assert matrix.cells[0].words == "a 3 times instead of 1"
+
+
+def test_bisection_runs_less_and_says_what_it_infers() -> None:
+    """Where neighbours end alike the cells between them are inferred, said to be, and are what running them gives."""
+    options = Options(whens=("after",), bisect=True)
+    bisected, whole = campaign("RecordThenAct", options), campaign("RecordThenAct", Options(whens=("after",)))
+    assert {each.schedule for each in bisected.cells} == {each.schedule for each in whole.cells}
+    run = [each for each in bisected.cells if not each.inferred]
+    assert all(each.outcomes == cell(whole, *each.schedule).outcomes for each in run)
+
+
+def test_a_boundary_that_is_not_reached_is_no_pass() -> None:
+    """A schedule that strikes nothing is NOT STRUCK, whatever became of the job."""
+    matrix = campaign("ActThenRecord", Options(at=((Strike("effect: a #7", "after"),),)))
+    assert matrix.count() == {Outcome.NOT_STRUCK: 1}
+    assert matrix.unjudged
+
+
+def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
+    """What a journal holds is not run again, a torn last line is; a journal of another campaign is refused."""
+    at = tuple((Strike("effect: a #1", when),) for when in ("before", "after"))
+    options = Options(at=at)
+    file = tmp_path / "trials"
+    first = campaign("ActThenRecord", options, Journal(file))
+    lines = file.read_text().splitlines()
+    file.write_text(lines[0].replace("EXACTLY ONCE", "STUCK").replace("DUPLICATE", "STUCK") + "\n" + lines[1][:20])
+    again = campaign("ActThenRecord", options, Journal(file))
+    assert Outcome.STUCK in again.count()
+    assert len(again.cells) == len(first.cells)
+    setup = Setup(Subject("x", f"{NAIVE}:ActThenRecord"))
+    journal_of(tmp_path / "kept", setup, Options())
+    journal_of(tmp_path / "kept", setup, Options())
+    with pytest.raises(ValueError, match="holds another campaign"):
+        journal_of(tmp_path / "kept", setup, Options(profile="deep"))
+    assert header(setup, Options()) != header(setup, Options(repeats=2))
+
+
+def test_a_boundary_that_moves_past_an_effect_is_unstable() -> None:
+    """What a background thread commits, now before an effect and now behind it, is no boundary that one run can judge."""
+    runs = iter(
+        [("commit: x #1", "effect: a #1", "commit: y #1"), ("effect: a #1", "commit: x #1", "commit: y #1")] * 2
+    )
+
+    class Rig:
+        setup = Setup(Subject("x"), ("a",))
+
+        def clean(self) -> Clean:
+            return Clean(next(runs), {"a": 1}, 0.0)
+
+    found, _ = control(cast(Bench, Rig()))
+    assert found.unstable == ["commit: x #1"]
+
+
+# Adapters that are wrong.
+
+
+class Forgets(ActThenRecord):
+    """Never acts."""
+
+    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
+        with database:
+            database.execute("INSERT INTO done VALUES (?)", (step,))
+
+
+class Raises(ActThenRecord):
+    """Cannot start."""
+
+    def start(self, place: Place, job: Job) -> None:
+        """Raises."""
+        raise RuntimeError("no such workflow")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("Forgets", "does each step call job.act"), ("Raises", "RuntimeError: no such workflow")]
+)
+def test_a_control_run_has_to_be_well(name: str, words: str) -> None:
+    """Nothing is compared with a run without faults that did not do its job: the error says what is missing."""
+    with Bench(Setup(Subject("wrong", f"{__file__}:{name}"), STEPS)) as bench, pytest.raises(ControlError, match=words):
+        bench.clean()
+
+
+@pytest.mark.parametrize(
+    ("adapter", "words"),
+    [
+        ("nothing", "name an adapter as"),
+        ("no/such.py:Class", "there is no such file"),
+        ("no.such.module:Class", "cannot be imported"),
+        (f"{NAIVE}:Nobody", "has no Nobody"),
+        (f"{NAIVE}:DATABASE", "not callable"),
+        ("collections:OrderedDict", "also needs prepare, start"),
+    ],
+)
+def test_an_adapter_that_cannot_be_used_is_named(adapter: str, words: str) -> None:
+    """The error names the adapter and what it lacks."""
+    with pytest.raises(AdapterError, match=words):
+        load(Subject("x", adapter))
+
+
+# The command line.
+
+
+def test_every_shipped_campaign_is_valid() -> None:
+    """Each file that ships can be read, and is called by its name."""
+    assert shipped_campaigns()
+    for name in shipped_campaigns():
+        assert load_campaign(campaign_path(name)).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name: [", "is not YAML"),
+        ("name: x\ntitle: t\nsubjects: []", "subjects"),
+        ("name: x\ntitle: t\nsubjects: [{name: s}]", "either an adapter or a command"),
+        ("name: x\ntitle: t\nsteps: [a, a]\nsubjects: [{name: s, adapter: m:C}]", "a name of its own"),
+        ("name: x\ntitle: t\nwhat: 1\nsubjects: [{name: s, adapter: m:C}]", "what"),
+    ],
+)
+def test_a_wrong_campaign_file_is_named(tmp_path: Path, text: str, words: str) -> None:
+    """The error names the file and what is wrong."""
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    with pytest.raises(CampaignError, match=words):
+        load_campaign(file)
+
+
+def test_run_writes_every_form_and_judges_what_is_expected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A new campaign runs as it is written; with another expectation it exits with 1, and says which."""
+    assert main(["campaign", "new", str(tmp_path / "mine")]) == 0
+    file = tmp_path / "mine" / "campaign.yaml"
+    file.write_text(file.read_text().replace("steps: [a, b, c]", "steps: [a]"))
+    run = ["campaign", "run", str(file), "--jobs", "1", "--out", str(tmp_path), "--seed", "1"]
+    assert main(run) == 0
+    kept = next((tmp_path / "reports/out").iterdir())
+    names = {path.name for path in kept.iterdir()}
+    assert names >= {"matrix.json", "matrix.html", "matrix.md", "matrix.schema.json", "junit.xml", "results.sarif"}
+    matrix = load_matrices(kept)[0]
+    assert matrix.count()[Outcome.DUPLICATE] == 3
+    sarif = json.loads((kept / "results.sarif").read_text())
+    assert [each["level"] for each in sarif["runs"][0]["results"]] == ["warning"] * 3
+    assert 'failures="0" errors="0"' in (kept / "junit.xml").read_text()
+    assert "://" not in (kept / "matrix.html").read_text()
+    assert main(["campaign", "show", str(kept)]) == 0
+    file.write_text(file.read_text().replace("promise: kept", "promise: broken"))
+    capsys.readouterr()
+    assert main([*run, "--at", "before effect: a #1"]) == 1
+    assert "promise was expected to be broken" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["campaign", "run", "nobody"], "there is no campaign"),
+        (["campaign", "run", "naive", "--subject", "nobody"], "has no such subject"),
+        (["campaign", "run", "naive", "--at", "sometimes x"], "a strike is one of"),
+        (["campaign", "run", "naive", "--jobs", "0"], "give a number, 1 or more"),
+        (["campaign", "run", "naive", "--resume", "/no/such"], "there is no such directory"),
+        (["campaign", "show", "/no/such"], "cannot be read"),
+    ],
+)
+def test_bad_input_is_named(
+    arguments: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Exit code 2, and a line that names the thing."""
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err

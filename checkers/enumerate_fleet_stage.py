@@ -1,13 +1,13 @@
 """The converse of two workers as evidence: the cases that are gone through for it beside the interleavings', and what is left.
 
 One after the other, each of which may be gone before the next one comes (`-turns`); a plan of one attempt; and behind a schedule
-by which the first worker was overtaken at the tool, where it is a word of its own that a worker is gone (`overtaken-`).
+by which the first worker is overtaken, where it is a word of its own that a worker is gone (`overtaken-`).
 """
 
 from typing import Final
 
 from ..scenarios.fleet_policies import TOOL
-from .enumerate_case import SENT, said
+from .enumerate_case import BEGUN, SENT, said
 from .enumerate_cover import reachable
 from .enumerate_fleet import RowEdge, counted, row_edges, within
 from .enumerate_sets import Sets
@@ -23,6 +23,12 @@ GONE: Final = Bounds(workers=2, claims=2, expiries=1, crashes=True)
 """Two at a time, and each may be gone with nobody to come after."""
 UNHEARD: Final = Bounds(workers=2, claims=2, expiries=1, faults=1, crashes=True)
 """The same, and an answer of a store is lost."""
+DEAF: Final = Bounds(workers=2, claims=2, expiries=1, faults=2, crashes=True)
+"""And two are."""
+AFTER: Final = f"clock:expire;{said(2, 'claim fence_events fence_ledger')}"
+"""The second worker comes to F3."""
+UNKNOWN: Final = said(1, "timeout append_unknown ledger_unknown")
+"""The first one has put on record that nobody knows."""
 LATE: Final = f"{SENT};clock:expire;{said(2, 'claim fence_events fence_ledger fence_effects')}"
 """The first worker waits for its request, and the second has read all stores."""
 TWO: Final = {
@@ -34,8 +40,16 @@ TWO: Final = {
         Case("query-quiet-turns", TURNS, "query", "quiet"),
         Case("reexecute-turns", FAULTS, "reexecute", idempotent=True),
         Case("fail-once", BOTH, "fail", retries=0),
-        Case("overtaken-quiet", UNHEARD, "query", "quiet",
-             lead=f"{SENT};clock:expire;{said(2, 'claim fence_events fence_ledger')};clock:quiet"),
+        Case("overtaken-begun", DEAF, "fail", lead=f"{said(1, BEGUN)};{said(1, 'acquire append_started:lost')};{AFTER}"),
+        Case("overtaken-refused", DEAF, "fail", lead=f"{SENT};{said(1, 'refused append_no_effect:lost')};{AFTER}"),
+        Case("overtaken-put", DEAF, "fail", lead=f"{SENT};world:serve:1.1;{said(1, 'answer put_effect:lost')};{AFTER}"),
+        Case("overtaken-query", UNHEARD, "query", "fence", lead=f"{SENT};{UNKNOWN};{AFTER}"),
+        Case("overtaken-happened", UNHEARD, "query", "fence",
+             lead=f"{SENT};world:serve:1.1;{UNKNOWN};{said(1, 'query')};{AFTER}"),
+        Case("overtaken-resolved", UNHEARD, "query", "fence",
+             lead=f"{SENT};world:serve:1.1;{UNKNOWN};{said(1, 'query append_resolved')};{AFTER}"),
+        Case("overtaken-barred", GONE, "query", "fence", lead=f"{LATE};{said(2, 'ledger_unknown')}"),
+        Case("overtaken-quiet", UNHEARD, "query", "quiet", lead=f"{SENT};{AFTER};clock:quiet"),
         Case("overtaken-again", GONE, "reexecute", idempotent=True,
              lead=f"{LATE};{said(2, 'ledger_unknown schedule_retry acquire append_started execute timeout')}"),
     )

@@ -226,8 +226,39 @@ class Raises(ActThenRecord):
         raise RuntimeError("no such workflow")
 
 
+class Says(ActThenRecord):
+    """Has words of its own for a status."""
+
+    def belief(self, place: Place, job: Job) -> Belief:
+        """No word of ours."""
+        return Belief("finished")  # type: ignore[arg-type]
+
+
+class Silent(ActThenRecord):
+    """Returns nothing."""
+
+    def belief(self, place: Place, job: Job) -> Belief:
+        """Nothing."""
+        return None  # type: ignore[return-value]
+
+
+class Unprepared(ActThenRecord):
+    """Has no disk."""
+
+    def prepare(self, place: Place) -> None:
+        """Raises."""
+        raise OSError("no disk")
+
+
 @pytest.mark.parametrize(
-    ("name", "words"), [("Forgets", "does each step call job.act"), ("Raises", "RuntimeError: no such workflow")]
+    ("name", "words"),
+    [
+        ("Forgets", "does each step call job.act"),
+        ("Raises", r"RuntimeError: no such workflow\n\nTraceback (.*\n)*.*in start"),
+        ("Says", "'finished', which is none of absent, running"),
+        ("Silent", "not None"),
+        ("Unprepared", "`prepare` failed: OSError: no disk"),
+    ],
 )
 def test_a_control_run_has_to_be_well(name: str, words: str) -> None:
     """Nothing is compared with a run without faults that did not do its job: the error says what is missing."""

@@ -9,7 +9,7 @@ import pytest
 
 from crashwindow.__main__ import parser
 from crashwindow.checkers.evidence_outcome import AT_MOST_ONCE, MEANING, UNJUDGED, Outcome
-from crashwindow.scenarios.campaign import CampaignFile, Tried
+from crashwindow.scenarios.campaign import CampaignFile, Tried, shipped_campaigns
 from crashwindow.tests.shown_commands import SHIMS, pattern, printed, shown, written
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +31,13 @@ def test_every_command_runs_and_prints_what_is_shown(tmp_path: Path) -> None:
         assert re.fullmatch(pattern(entry.output), output) or not entry.output, f"$ {entry.command}\n{output}"
 
 
+def test_a_page_that_shows_something_else_is_caught() -> None:
+    """What is shown has to be what is printed, line by line, but for what '…' leaves open."""
+    (lie,) = shown("```console\n$ crashwindow campaign run x\n…\n effect: a #1   EXACTLY ONCE\n…\n```\n")
+    assert re.fullmatch(pattern(lie.output), "x\n effect: a #1   EXACTLY ONCE  \n\n")
+    assert not re.fullmatch(pattern(lie.output), "x\n effect: a #1   DUPLICATE\n\n")
+
+
 @pytest.mark.parametrize("line", re.findall(r"^crashwindow (.*)$", PAGE, flags=re.MULTILINE))
 def test_every_other_command_can_be_given(line: str) -> None:
     """What takes too long, or another machine, is understood by the command line; other tests run it."""
@@ -50,6 +57,11 @@ def test_every_key_of_the_file_is_named() -> None:
     """The table of the file's keys has all of them."""
     for model in (CampaignFile, Tried):
         assert [key for key in model.model_fields if f"`{key}`" not in PAGE and key not in ("name", "title")] == []
+
+
+def test_every_campaign_that_ships_is_named() -> None:
+    """Each, and none besides."""
+    assert set(re.findall(r"^crashwindow campaign run (\w+) +#", PAGE, flags=re.MULTILINE)) == set(shipped_campaigns())
 
 
 def test_links_lead_somewhere() -> None:

@@ -94,16 +94,14 @@ class Bench:
             raise ControlError(f"{self.setup.subject.name}: without any fault, {error}") from error
 
     def _clean(self) -> Clean:
-        run = Run(self)
+        run, name = Run(self), self.setup.subject.name
         try:
             ended = run.call("start", watched=True)
             if not ended.answered:
-                raise ControlError(f"{self.setup.subject.name}: `start` failed without any fault: {_failure(ended)}")
+                raise ControlError(f"{name}: `start` failed without any fault: {_whole(ended)}")
             again = run.call("recover")
             if not again.answered:
-                raise ControlError(
-                    f"{self.setup.subject.name}: `recover` of a job that is over failed: {_failure(again)}"
-                )
+                raise ControlError(f"{name}: `recover` of a job that is over failed: {_whole(again)}")
             belief, effects = run.belief(), run.world.effects()
         finally:
             run.remove()
@@ -112,9 +110,7 @@ class Bench:
         if missing or belief.status != "completed":
             lacking = f"{', '.join(missing)} did not happen (does each step call job.act?)" if missing else ""
             said = f"`belief` says {belief.status}, not completed" if belief.status != "completed" else ""
-            raise ControlError(
-                f"{self.setup.subject.name}: without any fault, {'; '.join(filter(None, (lacking, said)))}"
-            )
+            raise ControlError(f"{name}: without any fault, {'; '.join(filter(None, (lacking, said)))}")
         return Clean(tuple(ended.reached), seen, ended.seconds)
 
     def trial(self, schedule: Schedule, number: int, control: Mapping[str, int]) -> Trial:
@@ -295,3 +291,8 @@ def _failure(ended: Ended) -> str:
     if ended.error:
         return ended.error.strip().splitlines()[-1]
     return f"it was ended by signal {ended.signal}" if ended.signal else "it ended without an answer"
+
+
+def _whole(ended: Ended) -> str:
+    """The same, and where: for whoever has to mend an adapter."""
+    return f"{_failure(ended)}\n\n{ended.error}" if ended.error else _failure(ended)

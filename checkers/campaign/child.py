@@ -11,11 +11,11 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from ...runtime.records import Json
 from . import seccomp
-from .adapter import Adapter, Job, Place
+from .adapter import Adapter, AdapterError, Belief, Job, Known, Place, Status
 from .boundary import ACCEPTED, Source, Strike, Striker
 from .world import World
 
@@ -92,9 +92,18 @@ def _call(adapter: Adapter, request: Request, striker: Striker, tell: Teller) ->
         case "recover":
             adapter.recover(place, job)
         case "belief":
-            belief = adapter.belief(place, job)
-            return [belief.status, dict(belief.steps), dict(belief.results)]
+            return _told(adapter.belief(place, job))
     return None
+
+
+def _told(belief: Belief) -> Json:
+    """A belief as JSON. Raises AdapterError for what is none: an unknown word would be judged as if it were another one."""
+    if not isinstance(belief, Belief):
+        raise AdapterError(f"`belief` returns Belief(status, steps, results), not {belief!r}")
+    for said, words in (((belief.status,), get_args(Status)), (belief.steps.values(), get_args(Known))):
+        if wrong := [each for each in said if each not in words]:
+            raise AdapterError(f"`belief` says {wrong[0]!r}, which is none of {', '.join(words)}")
+    return [belief.status, dict(belief.steps), dict(belief.results)]
 
 
 def _hook(striker: Striker) -> None:

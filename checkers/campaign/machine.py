@@ -6,6 +6,7 @@ Each rule is a whole process of the runtime that is struck somewhere, or not at 
 what the reference model reaches (`visible`), no effect may be gone, and a job that is over has to stay as it was.
 """
 
+import atexit
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -39,6 +40,8 @@ def adapter_machine(
     name = name_of(adapter)
     setup = Setup(Subject(name.rpartition(":")[2].lower(), name, options=options or {}), steps, boundaries, 0.0)
     bench = Bench(setup)
+    # Whoever runs the machine without its test case closes nothing.
+    atexit.register(bench.close)
     control = bench.clean()
     strikes = st.none() | st.builds(Strike, st.sampled_from(control.boundaries), st.sampled_from(("before", "after")))
 

@@ -337,6 +337,13 @@ CAMPAIGN_OUT = argument(
 )
 NEW_DIRECTORY = argument("directory", metavar="DIRECTORY", help="where adapter.py and campaign.yaml are written")
 A_MATRIX = argument("matrix", metavar="DIR", help="the directory of a campaign, or its matrix.json")
+SAMPLE_SEED = argument(
+    "--seed",
+    metavar="N",
+    type=int,
+    default=1,
+    help="which images of a loss of power are tried where there are many (%(default)s)",
+)
 CAMPAIGN_CODES = (
     "0: each runtime does what its campaign expects; 1: one does not, or a cell could not be judged; 2: bad input."
 )
@@ -345,7 +352,7 @@ CAMPAIGN_COMMANDS = (
         "run",
         HERE,
         "strike a runtime at every boundary that is found, and show what becomes of its job: the crash matrix",
-        (A_CAMPAIGN, SUBJECT, STRIKES, PROFILE, REPEATS, CORES, EXECUTOR, SCHEDULER, CAMPAIGN_OUT, RESUME, A_SEED),
+        (A_CAMPAIGN, SUBJECT, STRIKES, PROFILE, REPEATS, CORES, EXECUTOR, SCHEDULER, CAMPAIGN_OUT, RESUME, SAMPLE_SEED),
         codes=CAMPAIGN_CODES,
     ),
     Command("show", HERE, "show the crash matrices of a campaign that was run", (A_MATRIX,)),

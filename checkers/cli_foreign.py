@@ -1,7 +1,6 @@
 """The command line of campaigns against runtimes that others wrote: what is asked for, and its progress."""
 
 import argparse
-import random
 import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -102,7 +101,7 @@ def _options(args: argparse.Namespace, file: CampaignFile) -> Options:
         repeats=args.repeats,
         bisect=file.bisect,
         jobs=args.jobs,
-        seed=args.seed if args.seed is not None else random.SystemRandom().randrange(1_000_000),
+        seed=args.seed,
     )
 
 

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -94,8 +95,8 @@ class Bench:
             raise ControlError(f"{self.setup.subject.name}: without any fault, {error}") from error
 
     def _clean(self) -> Clean:
-        run, name = Run(self), self.setup.subject.name
-        try:
+        name = self.setup.subject.name
+        with closing(Run(self)) as run:
             ended = run.call("start", watched=True)
             if not ended.answered:
                 raise ControlError(f"{name}: `start` failed without any fault: {_whole(ended)}")
@@ -103,8 +104,6 @@ class Bench:
             if not again.answered:
                 raise ControlError(f"{name}: `recover` of a job that is over failed: {_whole(again)}")
             belief, effects = run.belief(), run.world.effects()
-        finally:
-            run.remove()
         seen = counts(effects)
         missing = [step for step in self.setup.steps if not seen.get(step)]
         if missing or belief.status != "completed":
@@ -116,15 +115,13 @@ class Bench:
     def trial(self, schedule: Schedule, number: int, control: Mapping[str, int]) -> Trial:
         """One run that is struck; number: which of those of its schedule. What fails in it is an ERROR, never a pass."""
         clock = time.monotonic()
-        run = Run(self)
-        status, effects = "", list[Effect]()
+        status, effects, struck = "", list[Effect](), Struck()
         try:
-            verdict, status = run.perform(schedule, control)
-            effects = run.world.effects()
+            with closing(Run(self)) as run:
+                verdict, status = run.perform(schedule, control)
+                effects, struck = run.world.effects(), run.struck
         except (CampaignRunError, ValueError) as error:
             verdict = Verdict(Outcome.ERROR, str(error))
-        finally:
-            run.remove()
         return Trial(
             schedule=tuple(map(str, schedule)),
             run=number,
@@ -132,30 +129,25 @@ class Bench:
             words=verdict.words,
             status=status,
             effects=dict(counts(effects)),
-            kept=keeps(self.lab.promise, verdict, control, effects, run.struck),
+            kept=keeps(self.lab.promise, verdict, control, effects, struck),
             seconds=round(time.monotonic() - clock, 3),
         )
 
     def losses(self, seed: int) -> Losses:
         """What a power loss may leave in a run that is not struck. Raises ControlError where that cannot be said."""
-        run = Run(self)
-        try:
+        with closing(Run(self)) as run:
             run.call("start", watched=True, record=True)
-            return losses(run.recorded(), seed)
-        except CampaignRunError as error:
-            raise ControlError(f"{self.setup.subject.name}: {error}; leave `power` out of the strikes") from error
-        finally:
-            run.remove()
+            try:
+                return losses(run.recorded(), seed)
+            except CampaignRunError as error:
+                raise ControlError(f"{self.setup.subject.name}: {error}; leave `power` out of the strikes") from error
 
     def reached(self, schedule: Schedule) -> tuple[str, ...]:
         """The boundaries of the recovery that follows a schedule; none where the schedule does not strike."""
-        run = Run(self)
-        try:
+        with closing(Run(self)) as run:
             if not run.strike(schedule):
                 return ()
             return tuple(run.call("recover", watched=True).reached)
-        finally:
-            run.remove()
 
     def place(self) -> tuple[Path, str | None]:
         """A fresh directory, and the address of a fresh database where there is a server."""
@@ -196,9 +188,13 @@ class Run:
         self._record = self._directory / "record"
         self._accepted = False
         self.struck = Struck()
-        self._must("prepare")
+        try:
+            self._must("prepare")
+        except CampaignRunError:
+            self.close()
+            raise
 
-    def remove(self) -> None:
+    def close(self) -> None:
         """Forget the durable state."""
         self._bench.leave(self._directory)
 

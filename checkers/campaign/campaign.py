@@ -5,11 +5,13 @@ schedules are run several times. Where outcomes vary, each is counted. What has 
 interrupted campaign goes on where it was.
 """
 
+import hashlib
 import json
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -55,21 +57,25 @@ class ExecutorError(Exception):
 class Executor(Protocol):
     """Who performs the schedules: threads with a bench each on this machine, or the workers of a cluster."""
 
-    def run(self, setup: Setup, control: Mapping[str, int], tasks: Iterable[Task]) -> Iterator[Trial]:
+    def run(self, setup: Setup, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
         """Each task's trial, as it ends."""
+
+    def close(self) -> None:
+        """End what was kept for the next tasks of the same setup."""
 
 
 class Local:
-    """Threads of this process, with a bench each."""
+    """Threads of this process, with a bench each, which is kept: bisection asks for two trials at a time."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
+        self._setup: Setup | None = None
+        self._benches: list[Bench] = []
 
-    def run(self, setup: Setup, control: Mapping[str, int], tasks: Iterable[Task]) -> Iterator[Trial]:
+    def run(self, setup: Setup, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
         """Each task's trial, as it ends."""
         free: SimpleQueue[Bench] = SimpleQueue()
-        benches = [Bench(setup) for _ in range(self._jobs)]
-        for bench in benches:
+        for bench in self._of(setup, min(self._jobs, len(tasks))):
             free.put(bench)
 
         def perform(task: Task) -> Trial:
@@ -86,8 +92,20 @@ class Local:
                 yield future.result()
         finally:
             pool.shutdown(cancel_futures=True)
-            for bench in benches:
-                bench.close()
+
+    def _of(self, setup: Setup, count: int) -> list[Bench]:
+        """At least so many benches."""
+        if setup != self._setup:
+            self.close()
+        self._setup = setup
+        while len(self._benches) < count:
+            self._benches.append(Bench(setup))
+        return self._benches
+
+    def close(self) -> None:
+        """End the benches."""
+        while self._benches:
+            self._benches.pop().close()
 
 
 class Journal:
@@ -165,7 +183,7 @@ class Campaign:
     def run(self) -> Matrix:
         """Everything that the options ask for. Raises ControlError, AdapterError."""
         setup = self._setup
-        with Bench(setup) as bench:
+        with Bench(setup) as bench, closing(self._executor):
             found, _ = control(bench)
             # A loss of power that is asked for is known: none has to be found.
             whens = [when for when in self._options.whens if when != "power" or not self._options.at]
@@ -267,5 +285,7 @@ def _pairs(bench: Bench, singles: list[Schedule]) -> Iterator[Schedule]:
 
 def header(setup: Setup, options: Options) -> str:
     """What a journal's trials depend on: a campaign goes on with a journal only if this is the same."""
-    told = {"setup": asdict(setup), "profile": options.profile, "repeats": options.repeats}
-    return json.dumps(told, sort_keys=True, default=str)
+    file = Path(setup.subject.adapter.rpartition(":")[0])
+    adapter = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    told = {"setup": asdict(setup), "adapter": adapter, "profile": options.profile, "repeats": options.repeats}
+    return json.dumps({**told, "seed": options.seed}, sort_keys=True, default=str)

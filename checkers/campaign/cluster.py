@@ -5,7 +5,7 @@ the same path. What comes back is the same trial that a local run gives.
 """
 
 import atexit
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -25,13 +25,16 @@ class Cluster:
     address: str | None
     jobs: int
 
-    def run(self, setup: Setup, control: Mapping[str, int], tasks: Iterable[Task]) -> Iterator[Trial]:
+    def run(self, setup: Setup, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
         """Each task's trial, as it ends. Raises ExecutorError."""
         counts = dict(control)
         with self._connected() as client:
             futures = [client.submit(perform, setup, counts, task, pure=False) for task in tasks]
             for _, told in as_completed(futures, with_results=True):
                 yield Trial.model_validate_json(told)
+
+    def close(self) -> None:
+        """Nothing is kept: benches end with the workers."""
 
     @contextmanager
     def _connected(self) -> Iterator[Client]:

@@ -75,7 +75,7 @@ def adapter_machine(
 
         def teardown(self) -> None:
             """Forget the job."""
-            self.run.remove()
+            self.run.close()
 
     Machine.__name__ = f"{name.rpartition(':')[2]}Machine"
     case: Any = Machine.TestCase

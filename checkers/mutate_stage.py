@@ -86,16 +86,16 @@ def _sample(every_name: Sequence[Name], size: int) -> Sequence[Name]:
 
 
 def tasks(chosen: Mapping[str, Sequence[str]], kept: Kept, profile: Profile) -> list[Task]:
-    """What is left to be judged; the longest comes first: of the runtime each bug, after the code as it ships."""
+    """What is left to be judged: models first, of which each is quick; of the runtime each bug, after the code as it ships."""
     todo = {subject: [n for n in every_name if n not in kept.rows] for subject, every_name in chosen.items()}
-    found = [Task(RUNTIME, (name,), False) for name in todo.pop(RUNTIME, ())]
-    if found:
-        found = [*(Task(SHIPPED, (part,), False) for part in dict.fromkeys(PARTS.values())), *found]
-    for subject, left in todo.items():
-        found += [
-            Task(subject, tuple(left[n : n + TOGETHER]), profile == "quick") for n in range(0, len(left), TOGETHER)
-        ]
-    return found
+    bugs = [Task(RUNTIME, (name,), False) for name in todo.pop(RUNTIME, ())]
+    found = [
+        Task(subject, tuple(left[n : n + TOGETHER]), profile == "quick")
+        for subject, left in todo.items()
+        for n in range(0, len(left), TOGETHER)
+    ]
+    shipped = [Task(SHIPPED, (part,), False) for part in dict.fromkeys(PARTS.values())] if bugs else []
+    return [*found, *shipped, *bugs]
 
 
 def _done(todo: Sequence[Task], jobs: int, spaces: Mapping[str, Space]) -> Iterator[tuple[Task, list[MutantCells]]]:

@@ -15,7 +15,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol, cast
 
@@ -154,12 +154,18 @@ def name_of(adapter: type | str) -> str:
     path: Sequence[str] | None = None
     spec = None
     for number in range(adapter.__module__.count(".") + 1):
-        spec = PathFinder.find_spec(".".join(adapter.__module__.split(".")[: number + 1]), path)
+        spec = _found(".".join(adapter.__module__.split(".")[: number + 1]), path)
         if spec is None:
             break
         path = spec.submodule_search_locations
     same = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == Path(file).resolve()
     return f"{adapter.__module__ if same else file}:{adapter.__qualname__}"
+
+
+def _found(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """Where a module is, whether or not it is loaded: what is loaded here need not be importable elsewhere."""
+    found = (finder.find_spec(name, path) for finder in sys.meta_path)
+    return next((spec for spec in found if spec is not None), None)
 
 
 def load(subject: Subject) -> Adapter:

@@ -600,6 +600,7 @@ def known_errors() -> tuple[type[Exception], ...]:
 def verify(args: argparse.Namespace) -> int:
     """The main job, with its progress on the screen."""
     from rich.console import Console
+    from rich.markup import escape
 
     from .checkers.evidence import RunEvidence
     from .checkers.stages import STAGES
@@ -620,13 +621,14 @@ def verify(args: argparse.Namespace) -> int:
     console.print(f"{command}\nevidence in {directory}", highlight=False, soft_wrap=True)
     evidence: RunEvidence | None = None
     with console.status("") as status:
-        context = Context(args.profile, args.seed, directory, status.update)
+        context = Context(args.profile, args.seed, directory, lambda words: status.update(escape(words)))
         for result in stages(context, STAGES, command):
             if isinstance(result, RunEvidence):
                 evidence = result
             else:
                 stage, found, seconds = result
-                console.print(f"  {seconds:6.1f} s  {stage.title}: {found.summary()}", highlight=False, soft_wrap=True)
+                line = f"  {seconds:6.1f} s  {stage.title}: {found.summary()}"
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
     if evidence is None:
         raise RuntimeError("the run ended without evidence")
     files = write(evidence, directory)

@@ -23,6 +23,12 @@ def mutants(args: argparse.Namespace) -> int:
     console = Console(stderr=args.json)
     if args.jobs < 1:
         raise CommandError(f"--jobs {args.jobs}: at least one process has to judge")
+    if args.only and args.resume:
+        raise CommandError("--only and --resume contradict each other: one mutant alone is not kept")
+    if args.resume and not Path(args.resume).is_dir():
+        raise CommandError(
+            f"--resume {args.resume}: no interrupted run is there; give the directory that the run has printed"
+        )
     if args.only:
         return _only(args.only, console, args.json)
     try:

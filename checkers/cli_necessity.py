@@ -9,14 +9,14 @@ from rich.table import Column, Table
 from ..model.mechanisms import BY_ID, MECHANISMS
 from ..runtime.errors import CommandError
 from .evidence import Need
-from .necessity_stage import COLUMNS, matrix
+from .necessity_stage import COLUMNS, differences, matrix
 
 MARKS = {"needed": "✗", "not needed": "·", "not applicable": "", "not checked": "?"}
 LEGEND = "✗ fails without it; · holds without it in every state searched; ? not checked; empty: nothing to ask"
 
 
 def necessity(args: argparse.Namespace) -> int:
-    """Print the cells that are asked for, each with the key of a run that breaks the property, if there is one."""
+    """Print the cells that are asked for, each with the key of a run that breaks the property; 1 where one is not as stated."""
     part = args.part
     if part is not None and part not in BY_ID and part not in COLUMNS:
         raise CommandError(
@@ -30,9 +30,12 @@ def necessity(args: argparse.Namespace) -> int:
         cells = [c for c in cells if c.property == part]
     if args.json:
         print(json.dumps([c.model_dump(mode="json") for c in cells], indent=2, ensure_ascii=False))
-        return 0
-    _show(Console(), cells, part)
-    return 0
+    else:
+        _show(Console(), cells, part)
+    wrong = differences(cells, args.profile)
+    for words in wrong:
+        console.print(words, style="bold red", markup=False, highlight=False, soft_wrap=True)
+    return 1 if wrong else 0
 
 
 def _show(console: Console, cells: list[Need], part: str | None) -> None:

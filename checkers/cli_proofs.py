@@ -23,6 +23,8 @@ def prove(args: argparse.Namespace) -> int:
     """Every inductive proof, or some, with what of it comes from the cache; 1 unless each property is proved."""
     if unknown := [name for name in args.names if name not in NAMES]:
         raise CommandError(f"there is no proof {unknown[0]!r}; there are {', '.join(NAMES)}")
+    if args.health and (args.cache or args.no_cache):
+        raise CommandError("--health asks everything anew: leave --cache and --no-cache out")
     if args.health:
         return _health(args.names or NAMES)
     folder = None if args.no_cache else Path(args.cache) if args.cache else default_folder(os.environ)

@@ -38,6 +38,8 @@ def check_trace(args: argparse.Namespace) -> int:
     checked = checker.checked
     if args.job is not None and not checked.jobs:
         raise CommandError(f"there is no job {args.job!r} in {args.source}: check --job")
+    if not checked.events:
+        raise CommandError(f"{args.source}: there are no events: nothing was compared; check how it was recorded")
     if args.json:
         print(json.dumps(checked.as_json(), indent=2, ensure_ascii=False))
     else:

@@ -24,13 +24,14 @@ class Kept:
         if not self.path.exists():
             self.path.write_text(f"{code}\n", encoding="utf-8")
             return
-        first, *lines = self.path.read_text(encoding="utf-8").splitlines()
-        if first != code:
+        first, *lines = self.path.read_text(encoding="utf-8").splitlines() or [""]
+        if first not in (code, ""):
             raise OtherCodeError(f"{self.path} holds what was found of other code: begin a new run")
         for line in lines:
-            if not line.endswith("}"):
+            try:
+                row = MutantCells.model_validate_json(line)
+            except ValueError:
                 break  # cut short when the run was interrupted: that row is found again
-            row = MutantCells.model_validate_json(line)
             self.rows[row.name] = row
         whole = "".join(f"{row.model_dump_json()}\n" for row in self.rows.values())
         self.path.write_text(f"{code}\n{whole}", encoding="utf-8")

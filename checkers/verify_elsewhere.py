@@ -23,6 +23,9 @@ LISTENING_SECONDS = 0.2
 """How long it may take until somebody who is told nothing new hears that the run is over."""
 
 
+ENDED = "the process of the stage ended without a result"
+
+
 class Failure(NamedTuple):
     """What a stage raised over there, as its traceback."""
 
@@ -30,7 +33,7 @@ class Failure(NamedTuple):
 
 
 class Elsewhere:
-    """The process, started with the first stage. Raises whatever telling raises; `close` then ends it."""
+    """The process, started with the first stage, and again behind one that did not end well. Raises whatever telling raises."""
 
     def __init__(self) -> None:
         self._process: SpawnProcess | None = None
@@ -39,22 +42,34 @@ class Elsewhere:
     def run(self, run: "Run", context: "Context") -> "Found":
         """What a stage finds. The function has to be one that can be imported. Raises RuntimeError where the stage raises."""
         connection = self._connected()
-        connection.send((run, context.profile, context.seed, context.directory))
+        try:
+            connection.send((run, context.profile, context.seed, context.directory))
+            said = self._heard(connection, context.tell)
+        except BaseException:
+            # Whatever that process still says is of this stage, and must not be taken for the next one's.
+            self.close()
+            raise
+        if isinstance(said, Failure):
+            raise RuntimeError(said.words)
+        return said
+
+    def _heard(self, connection: Connection, tell: "Callable[[str], None]") -> "Found | Failure":
+        """The last word of a stage; how far it is is told meanwhile."""
         told = ""
         while True:
             if not connection.poll(LISTENING_SECONDS):
-                context.tell(told)
+                if self._process is None or not self._process.is_alive():
+                    raise RuntimeError(ENDED)
+                tell(told)
                 continue
             try:
                 said: str | Failure | Found = connection.recv()
             except EOFError:
-                raise RuntimeError("the process of the stage ended without a result") from None
-            if isinstance(said, Failure):
-                raise RuntimeError(said.words)
+                raise RuntimeError(ENDED) from None
             if not isinstance(said, str):
                 return said
             told = said
-            context.tell(told)
+            tell(told)
 
     def _connected(self) -> Connection:
         if self._connection is None:
@@ -70,6 +85,9 @@ class Elsewhere:
         if self._process is not None:
             self._process.kill()
             self._process.join()
+        if self._connection is not None:
+            self._connection.close()
+        self._process = self._connection = None
 
 
 def serve(connection: Connection) -> None:

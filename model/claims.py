@@ -156,8 +156,12 @@ NOT_CHECKED: Final = (
     "each distinct trace that the crash campaign leaves is replayed in them, and for other runs A-GATED, A-COMPENSATED and A-INJECTED are "
     "assumed. No lockstep walk follows these models, an order between two nodes, steps or values of one job is in none of them, and nor is a "
     "request for approval that ends without an answer, or a job of its own that undoes a step of another.",
-    "Of the shipped core and the contract engine, enumerated beside their models (decisions 030, 034): an answer of a store that is lost while "
-    "two workers are at work on the job, more than two claims and two attempts in the converse for two workers, two steps' contracts in one "
-    "decision, requests for data, approval nodes of plans in the contract engine; PostgreSQL.",
+    "Of the shipped core, enumerated beside its model (decision 030): cases with verifiers, partial effects, undoing, requeues, gates or another "
+    "step are samples, of the pairs that look alike the first, up to 10,000, and of one worker; with two workers clients ask for nothing but a "
+    "cancel, three work on one kind of tool without a store's faults; that two workers take every edge of their fleet is within two claims and "
+    "two attempts, without clients and other steps; which edges of a gate are taken is not counted.",
+    "Not enumerated: an input that is asked for once the request is sent, the calls of a language model, a lost answer of the contract store beside "
+    "a step, a step that rests once a later one has begun; of the contract engine (decision 034) two steps' contracts in one decision, requests "
+    "for data, approval nodes of plans; PostgreSQL.",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",
 )

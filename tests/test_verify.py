@@ -15,6 +15,7 @@ from crashwindow.checkers.machines import machine_sha256
 from crashwindow.checkers.observed import durable_fields
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.verify import Context, Found, Stage, code_sha256, new_run, verify
+from crashwindow.checkers.verify_elsewhere import Elsewhere
 from crashwindow.checkers.windows import class_of
 from crashwindow.model.claims import CLAIMS
 from crashwindow.model.step import build
@@ -224,13 +225,32 @@ def test_a_stage_elsewhere_says_what_it_would_have_said_here(tmp_path: Path) -> 
 
 
 def test_a_process_that_dies_is_an_error(tmp_path: Path) -> None:
-    """A stage whose process ends without a word is an ERROR beside its claims, and so is what would have come after it."""
+    """A stage whose process ends without a word is an ERROR beside its claims; the next one has a process of its own."""
     stages = [
         Stage(run.__name__, "dies", run, ("P1",), "crash", elsewhere=True)
         for run in (elsewhere_stages.dies, elsewhere_stages.found)
     ]
     evidence = evidence_of(tmp_path, passing(), *stages)
-    assert [item.verdict for item in evidence.claims[0].items[1:]] == [Verdict.ERROR] * 2
+    assert [item.verdict for item in evidence.claims[0].items[1:]] == [Verdict.ERROR, Verdict.PROVED]
+
+
+def test_what_a_stage_says_late_is_not_the_next_ones(tmp_path: Path) -> None:
+    """Where telling fails here, the stage goes on over there: its result is nobody's, and the next stage's is its own."""
+    refused = iter([OSError("the screen is gone")])
+
+    def telling(words: str) -> None:
+        if words == "half of it":
+            for error in refused:
+                raise error
+
+    elsewhere = Elsewhere()
+    try:
+        with pytest.raises(OSError, match="the screen is gone"):
+            elsewhere.run(elsewhere_stages.found, Context("quick", 1, tmp_path, telling))
+        found = elsewhere.run(elsewhere_stages.found, Context("quick", 2, tmp_path, telling))
+    finally:
+        elsewhere.close()
+    assert found.items["P1"][0].statement.split()[0] == "2"
 
 
 def test_an_interrupt_ends_the_process_elsewhere(tmp_path: Path) -> None:

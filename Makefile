@@ -51,7 +51,7 @@ test: $(READY)
 	$(call say,types: mypy --strict)
 	@$(BIN)/mypy
 	$(call say,tests: pytest)
-	@$(BIN)/pytest -n 2 --dist loadfile --benchmark-disable
+	@$(BIN)/pytest -n 3 --dist loadfile --benchmark-disable
 	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify
 

@@ -62,6 +62,7 @@ def test_a_step_is_doubled_between_its_effect_and_its_record(lite: Bench, at: st
     assert trial.status == "completed"
 
 
+@pytest.mark.deep
 def test_postgresql_has_the_same_window() -> None:
     """The window between an effect and its record is the same with the other store; a worker that is overtaken and woken
     doubles as well. (On SQLite a paused worker may hold the one lock that its successor needs, as its other threads write.)"""

@@ -48,6 +48,7 @@ def test_sync_keeps_what_is_documented(synchronous: Matrix) -> None:
     assert len(synchronous.repeated) == 3
 
 
+@pytest.mark.deep
 def test_exit_repeats_every_node() -> None:
     """With nothing persisted before the end, a crash in the second node doubles the first."""
     matrix = campaign("exit", "after effect: b #1")

@@ -96,6 +96,7 @@ def test_every_pair_of_crashes_keeps_every_property() -> None:
     assert max(len(record.key.schedule) for record in records) == 2
 
 
+@pytest.mark.deep
 def test_killed_processes_and_copies_agree() -> None:
     """A schedule ends alike whether its crash is a copy of the files or the end of a process by SIGKILL."""
     found = sweep_contracts(cases=["contract-consent", "contract-timeout-after-effect", "contract-arguments-changed"])

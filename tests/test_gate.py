@@ -35,6 +35,7 @@ from crashwindow.runtime.store import Store
 from crashwindow.runtime.tool import Tool
 from crashwindow.runtime.turn import End, Run, Worker
 from crashwindow.runtime.verify_job import verify
+from crashwindow.tests.sampled import sampled
 
 from .rehearsal import JOB, Died, Stage, node
 
@@ -337,7 +338,7 @@ def story(folder: Path, what: str, faults: dict[str, Fault]) -> tuple[Office, di
     return office, performed
 
 
-@pytest.mark.parametrize("what", FAULTY)
+@pytest.mark.parametrize("what", sampled(FAULTY))
 def test_a_crash_anywhere_changes_nothing(tmp_path: Path, what: str) -> None:
     """Of the worker that asks, of the person's process between the two stores, of the worker that goes on; twice in one story."""
     _, status, effects = FAULTY[what]

@@ -98,6 +98,7 @@ def test_the_looks_of_a_recovery_are_struck(case: str, write: str) -> None:
     assert {("confirm", "after"), *((write, when) for when in ("before", "torn", "after"))} <= struck
 
 
+@pytest.mark.deep
 def test_killed_processes_and_copies_agree() -> None:
     """A schedule ends alike whether its crash is a copy of the files or the end of a process by SIGKILL."""
     cases = [f"semantics-{name}" for name in ("undo-refused", "confirm-person", "approved", "inputs")]

@@ -10,6 +10,7 @@ from crashwindow.checkers.windows import Derived, MisfitError, class_of, derive
 from crashwindow.model.machine import Machine, guard
 from crashwindow.model.step import build
 from crashwindow.model.windows import BY_ID, SEED_ROWS, WINDOWS, Window
+from crashwindow.tests.sampled import sampled
 
 from .spaces import narrowed
 
@@ -36,7 +37,7 @@ CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("change", sorted(CHANGES))
+@pytest.mark.parametrize("change", sampled(sorted(CHANGES), now=2))
 def test_a_changed_rule_makes_the_comparison_fail(change: str) -> None:
     """Change one row of the model and the table no longer agrees, or a state fits no window."""
     name, fields = CHANGES[change]

@@ -107,8 +107,11 @@ def once_words(matrix: Matrix) -> str:
 
 
 def _kept(cells: int, broken: int, matrix: Matrix) -> str:
+    inferred = sum(cell.inferred for cell in matrix.cells)
     if broken:
         return f"broken in {broken} of {cells} cells"
+    if inferred:
+        return f"kept in all {cells - inferred} cells that were run; {inferred} more are inferred from their neighbours"
     return (
         f"kept in {cells - len(matrix.unjudged)} of {cells} cells, the others were not judged"
         if matrix.unjudged

@@ -37,6 +37,8 @@ def render_junit(matrices: Sequence[Matrix]) -> str:
                     case, kind, message=plain(f"{outcome(cell)}: {cell.words}"), type=str(cell.worst)
                 )
                 made.text = plain(f"repeat it with: {cell.command}")
+            elif cell.inferred:
+                ElementTree.SubElement(case, "skipped", message=plain(f"inferred, not run: {outcome(cell)}"))
             else:
                 ElementTree.SubElement(case, "system-out").text = plain(f"{outcome(cell)}: {cell.words}")
     ElementTree.indent(root)

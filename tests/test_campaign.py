@@ -1,6 +1,7 @@
 """Campaigns against any runtime: boundaries are found, processes die there, and what became of the job is judged by the world."""
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 from typing import cast
@@ -250,9 +251,69 @@ class Unprepared(ActThenRecord):
         raise OSError("no disk")
 
 
+class Lies(ActThenRecord):
+    """Has a result on record that no effect answered."""
+
+    def belief(self, place: Place, job: Job) -> Belief:
+        """Says so."""
+        return super().belief(place, job)._replace(results={"a": "sent"})
+
+
+class Hidden(ActThenRecord):
+    """Acts, and commits nothing that the hook sees."""
+
+    def start(self, place: Place, job: Job) -> None:
+        """Its steps alone."""
+        for step in job.steps:
+            job.act(step)
+
+    def recover(self, place: Place, job: Job) -> None:
+        """Does nothing."""
+
+    def belief(self, place: Place, job: Job) -> Belief:
+        """Believes it."""
+        return Belief("completed")
+
+
+class Starts(ActThenRecord):
+    """Does a step in a process with a session of its own, which is started again where it dies."""
+
+    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                os.setsid()
+                job.act(step)
+                os._exit(0)
+            if os.waitpid(child, 0)[1] == 0:
+                break
+        with database:
+            database.execute("INSERT INTO done VALUES (?)", (step,))
+
+
+def test_a_crash_takes_every_process_of_a_runtime() -> None:
+    """A worker that its parent would start again dies together with it: one fault is one crash."""
+    setup = Setup(Subject("starts", f"{__file__}:Starts"), ("a",), hold_seconds=0.0)
+    options = Options(at=((Strike("effect: a #1", "after"),),))
+    matrix = Campaign(setup, options, Local(1), Journal(None), "run", lambda *_: None).run()
+    assert matrix.cells[0].words == "a 2 times instead of 1"
+
+
+def test_what_was_not_judged_is_run_again(tmp_path: Path) -> None:
+    """A journal's torn line goes for good, and a cell of which nothing is known is tried anew."""
+    file = tmp_path / "trials"
+    campaign("ActThenRecord", Options(at=((Strike("effect: a #1", "before"),),)), Journal(file))
+    line = file.read_text()
+    file.write_text(line.replace("EXACTLY ONCE", "ERROR").replace("before", "after") + line + line[:-2])
+    assert [schedule for schedule, _ in Journal(file).trials] == [("before effect: a #1",)]
+    assert file.read_text().endswith("}\n")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
+        ("Lies", "which no effect answered"),
+        ("Hidden", "no commit was found"),
         ("Forgets", "does each step call job.act"),
         ("Raises", r"RuntimeError: no such workflow\n\nTraceback (.*\n)*.*in start"),
         ("Says", "'finished', which is none of absent, running"),
@@ -330,7 +391,9 @@ def test_run_writes_every_form_and_judges_what_is_expected(tmp_path: Path, capsy
     assert main(["campaign", "show", str(kept)]) == 0
     file.write_text(file.read_text().replace("promise: kept", "promise: broken"))
     capsys.readouterr()
-    assert main([*run, "--at", "before effect: a #1"]) == 1
+    # A part of a campaign need not show what the whole one is expected to.
+    assert main([*run, "--at", "before effect: a #1"]) == 0
+    assert main(run) == 1
     assert "promise was expected to be broken" in capsys.readouterr().out
 
 

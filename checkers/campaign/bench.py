@@ -20,7 +20,7 @@ from .boundary import Source, Strike
 from .call_record import load
 from .child import Do, Request
 from .databases import drop_database, fresh_database
-from .judge import Struck, Verdict, judge, keeps
+from .judge import Struck, Verdict, contradictions, judge, keeps
 from .lab import Lab
 from .power import Losses, lay_out, losses
 from .world import Effect, World, counts
@@ -110,6 +110,15 @@ class Bench:
             lacking = f"{', '.join(missing)} did not happen (does each step call job.act?)" if missing else ""
             said = f"`belief` says {belief.status}, not completed" if belief.status != "completed" else ""
             raise ControlError(f"{name}: without any fault, {'; '.join(filter(None, (lacking, said)))}")
+        if wrong := contradictions(self.setup.steps, effects, belief):
+            raise ControlError(
+                f"{name}: without any fault, {'; '.join(wrong)} (a step's result is what job.act returns)"
+            )
+        if self.setup.source == "commits" and not any(each.startswith("commit: ") for each in ended.reached):
+            raise ControlError(
+                f"{name}: no commit was found. The hook sees sqlite3.connect, by that name, and psycopg: for another store,"
+                " or a driver bound by another name, choose `boundaries: calls`"
+            )
         return Clean(tuple(ended.reached), seen, ended.seconds)
 
     def trial(self, schedule: Schedule, number: int, control: Mapping[str, int]) -> Trial:

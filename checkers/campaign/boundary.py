@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Literal, NoReturn, get_args
 
@@ -64,6 +64,7 @@ class Striker:
     def __init__(self, strike: Strike | None, tell: Callable[[str, str], None], hold_seconds: float) -> None:
         self._strike, self._tell, self._hold_seconds = strike, tell, hold_seconds
         self._counts: Counter[str] = Counter()
+        self._leader = os.getpgrp()
         self._lock = threading.Lock()
 
     def before(self, name: str) -> str:
@@ -81,7 +82,7 @@ class Striker:
                 return boundary
             if strike.when == "held":
                 time.sleep(self._hold_seconds)
-            die()
+            die(self._leader)
         return boundary
 
     def after(self, boundary: str) -> None:
@@ -89,7 +90,7 @@ class Striker:
         strike = self._strike
         if strike is not None and strike.boundary == boundary and strike.when == "after":
             self._tell(STRUCK, str(strike))
-            die()
+            die(self._leader)
 
     @contextmanager
     def around(self, name: str) -> Iterator[None]:
@@ -99,7 +100,13 @@ class Striker:
         self.after(boundary)
 
 
-def die() -> NoReturn:
-    """End this process as a crash does: no handler runs, nothing is flushed, nothing is closed."""
-    os.kill(os.getpid(), signal.SIGKILL)
+def die(leader: int) -> NoReturn:
+    """End this process as a crash does: no handler runs, nothing is flushed, nothing is closed. leader: who leads its session.
+
+    A crash takes the whole runtime: a forked worker's parent goes with it. What has left the session is ended by who watches.
+    """
+    if os.getpgrp() != leader:
+        with suppress(ProcessLookupError):
+            os.killpg(leader, signal.SIGKILL)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
     raise AssertionError("a killed process runs on")

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Final, Literal, Protocol
 
 from ..evidence_matrix import Cell, Control, Matrix, Trial
-from ..evidence_outcome import Outcome
+from ..evidence_outcome import UNJUDGED, Outcome
 from .bench import Bench, Clean, Schedule, Setup
 from .boundary import Strike, When
 from .power import Losses
@@ -115,10 +115,13 @@ class Journal:
         self._file = file
         self.trials: dict[tuple[tuple[str, ...], int], Trial] = {}
         if file is not None and file.exists():
-            for line in file.read_bytes().splitlines():
-                # The last line of an interrupted campaign may be torn.
-                if line.endswith(b"}"):
-                    self._take(Trial.model_validate_json(line))
+            # The last line of an interrupted campaign may be torn: it goes, and what was not judged is run again.
+            whole = file.read_bytes()
+            whole = whole[: whole.rfind(b"\n") + 1]
+            file.write_bytes(whole)
+            for trial in map(Trial.model_validate_json, whole.splitlines()):
+                if trial.outcome not in UNJUDGED:
+                    self._take(trial)
 
     def add(self, trial: Trial) -> None:
         """One more."""
@@ -141,7 +144,9 @@ def control(bench: Bench) -> tuple[Control, list[Clean]]:
     every = list(dict.fromkeys(boundary for run in runs for boundary in run.boundaries))
     unstable = [boundary for boundary in every if len({_behind(run, boundary) for run in runs}) > 1]
     # Where control runs differ in effects, the runtime repeats effects without any fault: the least is what is right.
-    effects = {step: min(run.effects.get(step, 0) for run in runs) for step in bench.setup.steps}
+    # What acts beside the job's steps is expected as well.
+    names = dict.fromkeys([*bench.setup.steps, *(step for run in runs for step in run.effects)])
+    effects = {step: min(run.effects.get(step, 0) for run in runs) for step in names}
     seconds = round(sum(run.seconds for run in runs) / len(runs), 4)
     return Control(runs=len(runs), boundaries=every, unstable=unstable, effects=effects, seconds=seconds), runs
 
@@ -286,6 +291,7 @@ def _pairs(bench: Bench, singles: list[Schedule]) -> Iterator[Schedule]:
 def header(setup: Setup, options: Options) -> str:
     """What a journal's trials depend on: a campaign goes on with a journal only if this is the same."""
     file = Path(setup.subject.adapter.rpartition(":")[0])
-    adapter = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    sources = sorted(file.parent.glob("*.py")) if file.is_file() else []
+    adapter = {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in sources}
     told = {"setup": asdict(setup), "adapter": adapter, "profile": options.profile, "repeats": options.repeats}
     return json.dumps({**told, "seed": options.seed}, sort_keys=True, default=str)

@@ -107,6 +107,10 @@ class Child:
             return self._tracer.turn()
         return os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
 
+    def _pauses(self) -> bool:
+        """Whether its strike is a pause."""
+        return (self.request.strike or "").startswith("paused ")
+
     def wake(self) -> None:
         """Let a paused process go on."""
         if self._tracer is not None:
@@ -129,6 +133,10 @@ class Child:
             if ended:
                 self.ended.signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
                 return self._over()
+            if self.ended.struck and self._tracer is None and not self._pauses():
+                # A crash takes the whole runtime: who has left the session would go on, and start again what was struck.
+                with suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGKILL)
             if time.monotonic() > deadline:
                 self.ended.timed_out = True
                 if self._tracer is None:
@@ -160,7 +168,7 @@ class Child:
         return self.ended
 
     def _end(self) -> None:
-        """Kill the child's session, and collect what it leaves to us."""
+        """Kill the child's session and whoever has left it, and collect what it leaves to us."""
         if self._tracer is not None:
             self._tracer.kill()
         if self._recorder is not None:
@@ -168,9 +176,47 @@ class Child:
             self._recorder.save(self.request.record)
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
+        _end_tree(spare=PAUSED - {self.pid})
+
+
+PAUSED: Final[set[int]] = set()
+"""The paused children, whose trees stand until they are woken."""
+
+
+def _end_tree(spare: set[int]) -> None:
+    """Kill whatever descends from this process, sessions of their own included, but for the trees of some children.
+
+    What a dead process has started is ours by then, as we are the subreaper; what is killed may have started more meanwhile.
+    """
+    while True:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
+        below = _below(os.getpid(), spare)
+        if not below:
+            return
+        for pid in below:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.0005)
+
+
+def _below(root: int, spare: set[int]) -> list[int]:
+    """The living processes that descend from one, but for some and what descends from them."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdecimal():
+            with suppress(OSError):
+                state, parent = Path(f"/proc/{entry}/stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
+                if state not in "ZX":
+                    children.setdefault(int(parent), []).append(int(entry))
+    found, todo = list[int](), [root]
+    while todo:
+        for child in children.get(todo.pop(), ()):
+            if child not in spare:
+                found.append(child)
+                todo.append(child)
+    return found
 
 
 def _live(adapter: Adapter, request: Request, pipe: int, waits: int) -> NoReturn:
@@ -197,6 +243,7 @@ def answer(adapter: Adapter, line: dict[str, Any], paused: dict[int, Child]) -> 
     """One request of the campaign's: call a method, or wake a paused process."""
     if "wake" in line:
         child = paused.pop(line["wake"])
+        PAUSED.discard(child.pid)
         child.wake()
         return child.wait(min(child.request.seconds, PAUSED_SECONDS), stops=False)
     request = Request.read(line)
@@ -207,6 +254,7 @@ def answer(adapter: Adapter, line: dict[str, Any], paused: dict[int, Child]) -> 
     ended = child.wait(request.seconds)
     if ended.stopped is not None:
         paused[ended.stopped] = child
+        PAUSED.add(child.pid)
     return ended
 
 

@@ -140,6 +140,7 @@ def test_snapshots_and_killed_processes_agree() -> None:
     assert not any(summary.violations or summary.disagreements for summary in found.summaries)
 
 
+@pytest.mark.deep
 def test_what_a_parked_state_breaks_is_found_in_both_ways(killer: Callable[..., Killer]) -> None:
     """The state in which the job waits for a person is judged in killed processes as in copies, whichever life parked it."""
     policy = POLICIES["barrier-before-lookup"]

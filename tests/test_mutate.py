@@ -315,6 +315,7 @@ def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.Mo
     assert "mutants killed" in found.summary()
 
 
+@pytest.mark.deep
 def test_two_processes_say_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows do not depend on how many processes judge, and what is kept is not judged again."""
     every = [m.name for m in bench("recorded-hardened").generated.mutants[:9]]

@@ -73,6 +73,7 @@ def test_a_changed_row_is_not_what_it_was() -> None:
     assert replace(shared.machine, name="") == replace(machine, name="")
 
 
+@pytest.mark.deep
 def test_two_workers_searched_incrementally_are_two_workers_searched() -> None:
     """A mutant of a fleet breaks a property if and only if a search from the starts says so; some do, and some do not."""
     bench = FleetBench("fleet-recorded")

@@ -50,6 +50,7 @@ def test_every_mutant_of_a_fleet_is_generated() -> None:
     assert {"claim: gives no new epoch", "fence events: does not raise the fence", RAISED} <= protections
 
 
+@pytest.mark.deep
 def test_one_row_is_proved_as_the_whole_is() -> None:
     """A mutant is safe by its changed rows alone if and only if the whole proof over the mutant stands."""
     outcomes = Counter[bool]()

@@ -77,6 +77,7 @@ def test_real_jobs_need_each_row(name: str) -> None:
     assert not all(conforms(without, job) for job in needing())
 
 
+@pytest.mark.deep
 def test_what_is_proved_of_a_step_holds_around_it_but_for_two_sentences() -> None:
     """In every state that the rows add no property is broken, but P6 where it speaks of the step that a job rests at."""
     around, alone = explore(build_around()), space_of()

@@ -282,6 +282,8 @@ class Follower:
 
     def _difference(self, states: Mapping[int, int], real: Mapping[str, str]) -> str:
         """The fields in which the nearest state differs from the real ones."""
+        if not states:
+            return "no state of the model is left"
         views = [self.machine.view(self.packing.unpack(state)) for state in states]
         view = min(views, key=lambda view: sum(view[name] != value for name, value in real.items()))
         differing = [f"{name}: {value}≠{view[name]}" for name, value in real.items() if view[name] != value]

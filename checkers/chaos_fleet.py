@@ -112,7 +112,7 @@ class Fleet:
         """Of each process with something to tell: what it reached or did, or the exit code where it ended by itself."""
         by_pipe = {slot.pipe: slot for slot in self.all}
         for ready in wait(list(by_pipe), seconds):
-            slot = by_pipe[ready]  # type: ignore[index]
+            slot = by_pipe[ready]  # type: ignore[index]  # `wait` gives back what it was given
             try:
                 said = slot.pipe.recv()
             except (EOFError, OSError):

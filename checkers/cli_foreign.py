@@ -3,7 +3,6 @@
 import argparse
 import shlex
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -11,14 +10,12 @@ from rich.progress import Progress, TaskID
 
 from ..runtime.errors import CommandError
 from ..scenarios.campaign import CampaignError, CampaignFile, campaign_path, load_campaign
-from .campaign.adapter import AdapterError
-from .campaign.bench import ControlError, Schedule
+from .campaign.bench import REFUSED, Schedule
 from .campaign.boundary import Strike
 from .campaign.campaign import Executor, ExecutorError, Local, Options
-from .campaign.lab import LabError
 from .campaign.session import Judged, sessions
-from .embedded_postgres import EmbeddedPostgresError
 from .evidence_matrix import Trial
+from .verify import new_run
 
 
 def judged(args: argparse.Namespace, file: CampaignFile, console: Console, directory: Path) -> Iterator[Judged]:
@@ -36,7 +33,7 @@ def judged(args: argparse.Namespace, file: CampaignFile, console: Console, direc
 
         try:
             yield from sessions(file, options, _executor(args), directory, command, tell)
-        except (AdapterError, ControlError, EmbeddedPostgresError, ExecutorError, LabError, ValueError) as error:
+        except (*REFUSED, ExecutorError, ValueError) as error:
             raise CommandError(str(error)) from error
 
 
@@ -49,13 +46,10 @@ def campaign_directory(args: argparse.Namespace) -> Path:
                 f"--resume {directory}: there is no such directory; give the one that the run has printed"
             )
         return directory
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    directory = Path(args.out) / "reports" / "out" / f"campaign-{Path(args.campaign).stem}-{stamp}"
     try:
-        directory.mkdir(parents=True)
+        return new_run(Path(args.out), f"campaign-{Path(args.campaign).stem}-")
     except OSError as error:
         raise CommandError(f"--out {args.out}: {error.strerror}: name a directory that can be written") from error
-    return directory
 
 
 def campaign_new(args: argparse.Namespace) -> int:
@@ -100,7 +94,6 @@ def _options(args: argparse.Namespace, file: CampaignFile) -> Options:
         at=_schedules(args.at),
         repeats=args.repeats,
         bisect=file.bisect,
-        jobs=args.jobs,
         seed=args.seed,
     )
 

@@ -76,12 +76,12 @@ TUESDAY: Final = Said("tuesday", "Send the invitation, please", "invitation")
 
 def one(*decisions: Decision, requests: tuple[Said, ...] = (FIRST,), **more: object) -> Script:
     """A script with one session."""
-    return Script(requests, {FIRST.session: decisions}, **more)  # type: ignore[arg-type]
+    return Script(requests, {FIRST.session: decisions}, **more)  # type: ignore[arg-type]  # `more` names fields of a script
 
 
 def two(tuesday: Said, **more: object) -> Script:
     """A script with two sessions, of which each decides to send."""
-    return Script((MONDAY, tuesday), {"monday": (UNASKED,), "tuesday": (UNASKED,)}, **more)  # type: ignore[arg-type]
+    return Script((MONDAY, tuesday), {"monday": (UNASKED,), "tuesday": (UNASKED,)}, **more)  # type: ignore[arg-type]  # `more` names fields of a script
 
 
 CONTRACT_CASES: Final = {

@@ -177,7 +177,7 @@ def inside(command: Command, ports: Ports, call: ToolCall, strike: Callable[[], 
 
 def connection_of(store: Store) -> Any:
     """The connection of an SQLite store. It is private there: no production code has a use for it."""
-    return store._session._connection  # type: ignore[attr-defined]
+    return store._session._connection  # type: ignore[attr-defined]  # of an SQLite store: see above
 
 
 class Striker:

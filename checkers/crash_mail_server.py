@@ -39,7 +39,7 @@ async def serve() -> None:
     answer(HOST)
     while line := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
         box = Mailbox(line)
-        server = await loop.create_server(lambda box=box: SMTP(box, hostname="witness", loop=loop), HOST, 0)  # type: ignore[misc]
+        server = await loop.create_server(lambda box=box: SMTP(box, hostname="witness", loop=loop), HOST, 0)  # type: ignore[misc]  # a default binds the box of this round
         answer(str(server.sockets[0].getsockname()[1]))
 
 

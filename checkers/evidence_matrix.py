@@ -1,10 +1,12 @@
 """What a crash campaign found, as data: which outcome each boundary of a runtime had, and how each cell is reproduced."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from .evidence_outcome import AT_MOST_ONCE, UNJUDGED, Outcome
+from .evidence_outcome import AT_MOST_ONCE, SEVERITY, UNJUDGED, Outcome
 
 
 class _Base(BaseModel):
@@ -40,10 +42,23 @@ class Cell(_Base):
     inferred: bool = False
     command: str
 
+    @classmethod
+    def of(cls, trials: Sequence[Trial], command: str, stands_for: tuple[str, ...] | None = None) -> "Cell":
+        """The cell of all runs of one schedule. stands_for: another one, which was not run and is taken to be like it."""
+        worst = min(trials, key=lambda trial: SEVERITY[trial.outcome])
+        return cls(
+            schedule=stands_for or worst.schedule,
+            outcomes=dict(Counter(trial.outcome for trial in trials)),
+            kept=sum(trial.kept for trial in trials),
+            words=worst.words,
+            inferred=stands_for is not None,
+            command=command,
+        )
+
     @property
     def worst(self) -> Outcome:
         """The worst outcome of its runs: what was not judged is worse than what was found to be well."""
-        return min(self.outcomes, key=list(Outcome).index)
+        return min(self.outcomes, key=SEVERITY.__getitem__)
 
 
 class Told(_Base):

@@ -19,6 +19,8 @@ class Outcome(StrEnum):
     EXACTLY_ONCE = "EXACTLY ONCE"
 
 
+SEVERITY: Final = {outcome: number for number, outcome in enumerate(Outcome)}
+"""By outcome, its place: the worst is first."""
 MEANING: Final = {
     Outcome.DUPLICATE: "an effect happened more often than without a fault",
     Outcome.LOST_EFFECT: "the record says that all is done, and an effect is missing",

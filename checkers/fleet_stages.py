@@ -156,7 +156,7 @@ def fleet_canaries(context: Context) -> Found:
 
     found, fleet = Found(), recorded_fleet()
     for name, (rule, change) in CANARIES.items():
-        rules = tuple(replace(r, **change) if r.name == rule else r for r in fleet.rules)  # type: ignore[arg-type]
+        rules = tuple(replace(r, **change) if r.name == rule else r for r in fleet.rules)  # type: ignore[arg-type]  # a change names fields of a rule
         proof = prove_fleet(replace(fleet, rules=rules), RECORDED_PROPERTIES, RECORDED_INVARIANT)
         found.mutants.append(mutant(name, proof))
     for missed in PROTECTIONS if context.profile == "deep" else ():

@@ -102,7 +102,7 @@ class Shelf:
                 case Stream(status, fence, events):
                     versions = {event.id: event.version for event in events}
                     new = replace(stream, fence=fence, events=list(events), versions=versions)
-                    new.status = status  # type: ignore[assignment]
+                    new.status = status  # type: ignore[assignment]  # it was read from such a stream
                     store._streams[JOB] = new
                 case Ledger(fence, invocations):
                     records = {record.idempotency_key: record for record in invocations}

@@ -56,7 +56,7 @@ class Variant(Engine):
         values = self.machine.by_name[place].values
         self.anywhere = self._vary(base.anywhere, lambda rule: place not in rule.sees)
         self.placed = [
-            self._vary(group, lambda rule, value=value: value in rule.sees.get(place, ()))  # type: ignore[misc]
+            self._vary(group, lambda rule, value=value: value in rule.sees.get(place, ()))  # type: ignore[misc]  # defaults bind the values of this round
             for value, group in zip(values, base.placed, strict=True)
         ]
 
@@ -102,7 +102,7 @@ class FleetVariant(Variant, FleetEngine):
                 return owner[numbers[rule.name]] == place and value in rule.sees[place]
 
             made = [
-                self._vary(group, lambda rule, value=value, of=of: of(rule, value))  # type: ignore[misc]
+                self._vary(group, lambda rule, value=value, of=of: of(rule, value))  # type: ignore[misc]  # defaults bind the values of this round
                 for value, group in zip(fields[place].values, groups, strict=True)
             ]
             self.tables.append((shift, mask, made))

@@ -10,7 +10,7 @@ from typing import Final
 from ..model.machine import Rule
 from .mutate_rows import Rows
 from .mutate_search import Base, Difference, Seen, run_to
-from .refine import READ, View, illegal, interface, unasked
+from .refine import READ, View, illegal, interface, unasked, viewer
 from .refine import seen as view_of
 
 STEP: Final = "hardened"
@@ -37,15 +37,7 @@ def refines(base: Base, mutant: Rows, difference: Difference, seen: Seen) -> str
 
 
 def _step(base: Base) -> Callable[[Rule, int, int], str]:
-    mask = base.packing.mask(READ)
-    views: dict[int, View] = {}
-
-    def look(state: int) -> View:
-        found = views.get(state & mask)
-        if found is None:
-            found = views[state & mask] = view_of(base.machine.view(base.packing.unpack(state)))
-        return found
-
+    look = viewer(base.machine, base.packing, view_of)
     return lambda rule, before, after: (
         _moved(look(before), look(after)) or unasked(rule, look(before), look(after)) or ""
     )

@@ -72,10 +72,10 @@ def names(profile: Profile) -> dict[str, Sequence[str]]:
     quick = profile == "quick"
     chosen: dict[str, Sequence[str]] = {}
     for policy in SUBJECTS:
-        made = [mutant.name for mutant in Bench(policy).generated.mutants]
+        made = [mutant.name for mutant in _bench(policy).generated.mutants]
         chosen[policy] = _sample(made, SAMPLE_OF_STEP if policy == STEP else SAMPLE) if quick else made
     for name in FLEETS[:1] if quick else FLEETS:
-        made = [mutant.name for mutant in FleetBench(name).mutants]
+        made = [mutant.name for mutant in _fleet(name).mutants]
         chosen[name] = _sample(made, SAMPLE_OF_FLEET) if quick else made
     return chosen if quick else {**chosen, RUNTIME: rows()}
 

@@ -175,7 +175,7 @@ def minimal_sets(
     for prop in properties:
         machines.learn(prop, cells)
         needed = needed_in(cells, prop)
-        found.append(sufficient(prop, needed, profile, lambda present, prop=prop: machines.holds(prop, present)))  # type: ignore[misc]
+        found.append(sufficient(prop, needed, profile, lambda present, prop=prop: machines.holds(prop, present)))  # type: ignore[misc]  # a default binds the property of this round
         tell(f"necessity: minimal sets of {prop.id}: {machines.searches} searches, {machines.taken} by a known run")
     return found
 

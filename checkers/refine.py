@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from ..model.contract import HARDENED, InvalidTransitionError, Status, target
 from ..model.contract_rows import KINDS
 from ..model.contract_step import INTERFACE
-from ..model.machine import Rule
+from ..model.machine import Machine, Rule
 from ..model.step import SET
-from .explore import Space
+from .explore import Packing, Space
 from .traces import trace_to
 
 View = tuple[str, str]  # what the step's records say, and its effect
@@ -86,17 +86,23 @@ class Refinement:
     misfits: tuple[Misfit, ...]
 
 
-def refine_step(space: Space, view: Callable[[Mapping[str, str]], View] = seen) -> Refinement:
-    """Whether every transition of the step machine is, in the contract's view, a step of the interface or none."""
-    mask = space.packing.mask(READ)
+def viewer(machine: Machine, packing: Packing, view: Callable[[Mapping[str, str]], View]) -> Callable[[int], View]:
+    """A view of packed states; those that are equal in what it reads are looked at once."""
+    mask = packing.mask(READ)
     known: dict[int, View] = {}
 
     def look(state: int) -> View:
         found = known.get(state & mask)
         if found is None:
-            found = known[state & mask] = view(space.machine.view(space.packing.unpack(state)))
+            found = known[state & mask] = view(machine.view(packing.unpack(state)))
         return found
 
+    return look
+
+
+def refine_step(space: Space, view: Callable[[Mapping[str, str]], View] = seen) -> Refinement:
+    """Whether every transition of the step machine is, in the contract's view, a step of the interface or none."""
+    look = viewer(space.machine, space.packing, view)
     starts = (space.machine.view(state) for state in space.machine.initial_states())
     misfits = [Misfit("start", f"begins as {view(start)}", "") for start in starts if view(start) != BEGIN[0]]
 

@@ -176,13 +176,16 @@ class _Beside:
         self._listener(words)
 
 
-def new_run(parent: Path) -> Path:
-    """A new directory `reports/out/<run>` under a directory, named by the time. Raises OSError where it cannot be made."""
-    directory = parent / "reports" / "out" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    number = 1
+def new_run(parent: Path, prefix: str = "") -> Path:
+    """A new directory `reports/out/<run>` under a directory, named by the time, behind a prefix if there is one.
+
+    Raises OSError where it cannot be made.
+    """
+    directory = parent / "reports" / "out" / f"{prefix}{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    name, number = directory.name, 1
     while directory.exists():
         number += 1
-        directory = directory.with_name(f"{directory.name.partition('.')[0]}.{number}")
+        directory = directory.with_name(f"{name}.{number}")
     directory.mkdir(parents=True)
     return directory
 

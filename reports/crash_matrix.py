@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ..checkers.evidence_matrix import Cell, Matrix
-from ..checkers.evidence_outcome import AT_MOST_ONCE, UNJUDGED, Outcome
+from ..checkers.evidence_outcome import AT_MOST_ONCE, SEVERITY, UNJUDGED, Outcome
 
 STRUCK: Final = {
     "before": "killed before it",
@@ -68,8 +68,8 @@ def outcome(cell: Cell) -> str:
 
 def notable(matrix: Matrix) -> list[Cell]:
     """The cells that are not simply exactly once, the worst first, and of like ones in the order of the matrix."""
-    order = list(Outcome)
-    return sorted((c for c in matrix.cells if c.worst is not Outcome.EXACTLY_ONCE), key=lambda c: order.index(c.worst))
+    bad = (cell for cell in matrix.cells if cell.worst is not Outcome.EXACTLY_ONCE)
+    return sorted(bad, key=lambda cell: SEVERITY[cell.worst])
 
 
 def good(value: Outcome) -> bool:

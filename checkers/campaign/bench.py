@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from ..embedded_postgres import EmbeddedPostgres
+from ..embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
 from ..evidence_matrix import Trial
 from ..evidence_outcome import Outcome
 from ..power_operations import Entry
@@ -21,7 +21,7 @@ from .call_record import load
 from .child import Do, Request
 from .databases import drop_database, fresh_database
 from .judge import Struck, Verdict, contradictions, judge, keeps
-from .lab import Lab
+from .lab import Lab, LabError
 from .power import Losses, lay_out, losses
 from .world import Effect, World, counts
 from .zygote import Ended
@@ -45,6 +45,14 @@ class Setup:
 
 class ControlError(Exception):
     """A run without a fault did not end as it should: nothing can be compared with it. Says what happened, and the remedy."""
+
+
+class CampaignRunError(Exception):
+    """A run could not be judged: says why."""
+
+
+REFUSED: Final = (AdapterError, CampaignRunError, ControlError, EmbeddedPostgresError, LabError)
+"""What keeps a runtime from being tried."""
 
 
 @dataclass(frozen=True)
@@ -181,10 +189,6 @@ def _in_flight(strike: Strike) -> set[str]:
 
 def _database(directory: Path) -> str:
     return f"place_{directory.name}"
-
-
-class CampaignRunError(Exception):
-    """A run could not be judged: says why."""
 
 
 class Run:

@@ -8,7 +8,6 @@ interrupted campaign goes on where it was.
 import hashlib
 import json
 import platform
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import closing
@@ -18,7 +17,7 @@ from queue import SimpleQueue
 from typing import Final, Literal, Protocol
 
 from ..evidence_matrix import Cell, Control, Matrix, Trial
-from ..evidence_outcome import UNJUDGED, Outcome
+from ..evidence_outcome import UNJUDGED
 from .bench import Bench, Clean, Schedule, Setup
 from .boundary import Strike, When
 from .power import Losses
@@ -38,15 +37,13 @@ Task = tuple[Schedule, int]
 
 @dataclass(frozen=True)
 class Options:
-    """How much is tried. whens: which faults at each boundary. at: these schedules alone; none: all. jobs: processes side by
-    side."""
+    """How much is tried. whens: which faults at each boundary. at: these schedules alone; none: all."""
 
     profile: Profile = "quick"
     whens: tuple[When, ...] = ("before", "after", "held", "paused")
     at: tuple[Schedule, ...] = ()
     repeats: int | None = None
     bisect: bool = False
-    jobs: int = 1
     seed: int = 0
 
 
@@ -113,7 +110,7 @@ class Journal:
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self.trials: dict[tuple[tuple[str, ...], int], Trial] = {}
+        self.trials: dict[tuple[str, ...], dict[int, Trial]] = {}
         if file is not None and file.exists():
             # The last line of an interrupted campaign may be torn: it goes, and what was not judged is run again.
             whole = file.read_bytes()
@@ -131,7 +128,16 @@ class Journal:
                 file.write(trial.model_dump_json() + "\n")
 
     def _take(self, trial: Trial) -> None:
-        self.trials[trial.schedule, trial.run] = trial
+        self.trials.setdefault(trial.schedule, {})[trial.run] = trial
+
+    def of(self, schedule: Schedule) -> list[Trial]:
+        """What became of a schedule, run by run."""
+        return [trial for _, trial in sorted(self.trials.get(tuple(map(str, schedule)), {}).items())]
+
+    def has(self, task: Task) -> bool:
+        """Whether a run of a schedule is there."""
+        schedule, run = task
+        return run in self.trials.get(tuple(map(str, schedule)), {})
 
 
 Tell = Callable[[int, int, Trial | None], None]
@@ -235,16 +241,12 @@ class Campaign:
     def _perform(self, schedules: list[Schedule], found: Control) -> None:
         """Run what has not been run."""
         every = [(schedule, run) for schedule in schedules for run in range(self._repeats(schedule, found))]
-        tasks = [task for task in every if (tuple(map(str, task[0])), task[1]) not in self._journal.trials]
+        tasks = [task for task in every if not self._journal.has(task)]
         done = len(every) - len(tasks)
         self._tell(done, len(every), None)
         for number, trial in enumerate(self._executor.run(self._setup, found.effects, tasks), done + 1):
             self._journal.add(trial)
             self._tell(number, len(every), trial)
-
-    def _outcomes(self, schedule: Schedule) -> list[Trial]:
-        named = tuple(map(str, schedule))
-        return [trial for (each, _), trial in sorted(self._journal.trials.items()) if each == named]
 
     def _bisected(self, found: Control, whens: list[When]) -> dict[Schedule, Schedule]:
         """Schedules that are not run, since those around them, which are, ended alike: each with one that was run."""
@@ -255,7 +257,7 @@ class Campaign:
             while ranges:
                 first, last = ranges.pop()
                 self._perform([row[first], row[last]], found)
-                alike = {frozenset(trial.outcome for trial in self._outcomes(row[end])) for end in (first, last)}
+                alike = {frozenset(trial.outcome for trial in self._journal.of(row[end])) for end in (first, last)}
                 if len(alike) == 1:
                     inferred |= {row[inner]: row[first] for inner in range(first + 1, last)}
                 elif last - first > 1:
@@ -265,19 +267,9 @@ class Campaign:
 
     def _cell(self, schedule: Schedule, stands_for: Schedule | None = None) -> Cell:
         """What became of a schedule; stands_for: another, that was not run, and is taken to be like it."""
-        trials = self._outcomes(schedule)
-        outcomes = dict(Counter(trial.outcome for trial in trials))
-        worst = min(trials, key=lambda trial: list(Outcome).index(trial.outcome))
-        named = tuple(map(str, stands_for or schedule))
-        at = " ".join(f"--at {json.dumps(each)}" for each in named)
-        return Cell(
-            schedule=named,
-            outcomes=outcomes,
-            kept=sum(trial.kept for trial in trials),
-            words=worst.words,
-            inferred=stands_for is not None,
-            command=f"{self._command} {at}",
-        )
+        named = tuple(map(str, stands_for)) if stands_for is not None else None
+        at = " ".join(f"--at {json.dumps(each)}" for each in named or map(str, schedule))
+        return Cell.of(self._journal.of(schedule), f"{self._command} {at}", named)
 
 
 def _pairs(bench: Bench, singles: list[Schedule]) -> Iterator[Schedule]:

@@ -107,9 +107,7 @@ def _told(belief: Belief) -> Json:
 
 
 def _hook(striker: Striker) -> None:
-    """Watch the drivers that this process has loaded, or can load cheaply."""
-    import sqlite3  # noqa: F401
-
+    """Watch SQLite, and PostgreSQL where its driver is loaded."""
     from . import hook_sqlite
 
     hook_sqlite.install(striker)

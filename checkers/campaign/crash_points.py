@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from ..embedded_postgres import EmbeddedPostgresError
 from ..evidence_matrix import Control
-from .adapter import AdapterError, Subject, name_of
-from .bench import Bench, CampaignRunError, ControlError, Setup
+from .adapter import Subject, name_of
+from .bench import REFUSED, Bench, Setup
 from .boundary import WHENS, Source, When
 from .campaign import control, single_faults
-from .lab import LabError
 
 TAKES: Final = ("adapter", "steps", "boundaries", "strikes", "options", "hold_seconds")
 """The arguments of the mark; all but the first may be left out."""
@@ -26,8 +24,6 @@ DEFAULT_STEPS: Final = ("a", "b", "c")
 DEFAULT_WHENS: Final[tuple[When, ...]] = ("before", "after", "held", "paused")
 SEED: Final = 0
 """Of the sample of what a loss of power may leave: the same tests in each session."""
-REFUSED: Final = (AdapterError, CampaignRunError, ControlError, EmbeddedPostgresError, LabError)
-"""What keeps a runtime from being tried."""
 
 
 class CrashPointsError(Exception):

@@ -5,6 +5,7 @@ methods of connections and cursors say when one has returned. A statement whose 
 committed, outside a transaction, with its last row.
 """
 
+import sqlite3.dbapi2
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,11 +29,11 @@ def install(striker: Striker) -> None:
 def replacements(striker: Striker) -> list[tuple[ModuleType, str, Callable[..., Any]]]:
     """Which functions of the drivers' modules `install` replaces, and by what."""
     found = []
-    for package in ("sqlite3", "pysqlite3"):
-        module = sys.modules.get(f"{package}.dbapi2")
+    for module in (sqlite3.dbapi2, sys.modules.get("pysqlite3.dbapi2")):
         if module is not None:
             connect = _watching(module, striker)
-            found += [(each, "connect", connect) for each in (module, sys.modules[package])]
+            package = sys.modules[module.__name__.partition(".")[0]]
+            found += [(each, "connect", connect) for each in (module, package)]
     return found
 
 

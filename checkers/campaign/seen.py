@@ -3,12 +3,11 @@
 import json
 import platform
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from ..evidence_matrix import Cell, Matrix, Told, Trial
-from ..evidence_outcome import Outcome
+from ..evidence_outcome import SEVERITY
 from .bench import Bench
 from .crash_points import SEED, Found
 
@@ -67,11 +66,5 @@ def _matrix(told: list[str]) -> Matrix:
 
 
 def _cell(trials: list[tuple[Trial, str]]) -> Cell:
-    worst, test = min(trials, key=lambda each: list(Outcome).index(each[0].outcome))
-    return Cell(
-        schedule=worst.schedule,
-        outcomes=dict(Counter(trial.outcome for trial, _ in trials)),
-        kept=sum(trial.kept for trial, _ in trials),
-        words=worst.words,
-        command=f"pytest {shlex.quote(test)}",
-    )
+    _, test = min(trials, key=lambda each: SEVERITY[each[0].outcome])
+    return Cell.of([trial for trial, _ in trials], f"pytest {shlex.quote(test)}")

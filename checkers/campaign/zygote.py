@@ -150,7 +150,6 @@ class Child:
         while select.select([self.pipe], [], [], 0)[0]:
             data = os.read(self.pipe, 65536)
             if not data:
-                time.sleep(0.0005)
                 return
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
@@ -189,9 +188,11 @@ def _end_tree(spare: set[int]) -> None:
     What a dead process has started is ours by then, as we are the subreaper; what is killed may have started more meanwhile.
     """
     while True:
-        with suppress(ChildProcessError):
+        try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
+        except ChildProcessError:
+            return  # nobody is left, as after most calls
         below = _below(os.getpid(), spare)
         if not below:
             return

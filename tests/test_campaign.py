@@ -19,6 +19,8 @@ from crashwindow.checkers.campaign.session import journal_of
 from crashwindow.checkers.campaign.world import Effect, World
 from crashwindow.checkers.evidence_matrix import Cell, Matrix, Told
 from crashwindow.checkers.evidence_outcome import Outcome
+from crashwindow.reports.crash_matrix import promise_words
+from crashwindow.reports.crash_matrix_ci import render_junit
 from crashwindow.reports.crash_matrix_files import load_matrices
 from crashwindow.scenarios.campaign import CampaignError, campaign_path, load_campaign, shipped_campaigns
 
@@ -164,6 +166,14 @@ def test_bisection_runs_less_and_says_what_it_infers() -> None:
     assert {each.schedule for each in bisected.cells} == {each.schedule for each in whole.cells}
     run = [each for each in bisected.cells if not each.inferred]
     assert all(each.outcomes == cell(whole, *each.schedule).outcomes for each in run)
+    inferred = len(bisected.cells) - len(run)
+    assert inferred > 0
+    assert (
+        promise_words(bisected)
+        == f"kept in all {len(run)} cells that were run; {inferred} more are inferred from their neighbours"
+    )
+    assert render_junit([bisected]).count("<skipped") == inferred
+    assert "<skipped" not in render_junit([whole])
 
 
 def test_a_boundary_that_is_not_reached_is_no_pass() -> None:
@@ -206,6 +216,21 @@ def test_a_boundary_that_moves_past_an_effect_is_unstable() -> None:
 
     found, _ = control(cast(Bench, Rig()))
     assert found.unstable == ["commit: x #1"]
+
+
+def test_what_acts_beside_the_steps_is_expected_as_well() -> None:
+    """An effect that no step of the job is named by, and that every run without a fault has, is no double."""
+
+    class Rig:
+        setup = Setup(Subject("x"), ("a",))
+
+        def clean(self) -> Clean:
+            return Clean((), {"a": 1, "log": 1}, 0.0)
+
+    found, _ = control(cast(Bench, Rig()))
+    effects = [A, Effect(2, "log")]
+    assert judge(("a",), found.effects, effects, Belief("completed")).outcome is Outcome.EXACTLY_ONCE
+    assert judge(("a",), found.effects, [*effects, Effect(3, "log")], Belief("completed")).outcome is Outcome.DUPLICATE
 
 
 # Adapters that are wrong.

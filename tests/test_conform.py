@@ -16,7 +16,7 @@ from crashwindow.checkers.bugs_decide import (
 )
 from crashwindow.checkers.bugs_step import altered_result, ledger_forgotten, skipped_committed, swapped_writes
 from crashwindow.checkers.conform import walk
-from crashwindow.checkers.conform_follow import Disagreement, Model
+from crashwindow.checkers.conform_follow import Disagreement, Follower, Model
 from crashwindow.checkers.conform_rig import Rig
 from crashwindow.checkers.conform_world import CONTRACTS, Gate, Looks, StepPlan
 from crashwindow.checkers.evidence import Item, Verdict
@@ -212,3 +212,11 @@ def test_every_contract_is_walked() -> None:
     configurations = {tuple(machine.view(s)[n] for n in names) for s in machine.initial_states()}
     declared = [dict(zip(names, ("yes" if i else "no", u, look), strict=True)) for i, u, look in CONTRACTS]
     assert {tuple(normal(each).values()) for each in declared} == configurations
+
+
+def test_a_model_without_a_state_disagrees() -> None:
+    """Where no run of the model is left, whatever the stores hold is a disagreement, and said to be one."""
+    follower = Follower(Model(build()), {"idempotent": "no", "on_unknown": "park", "look": "none"}, "job-1 step-1")
+    follower.states = {}
+    with pytest.raises(Disagreement, match="no state of the model is left"):
+        follower.observe({"job": "open"}, 0)

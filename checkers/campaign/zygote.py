@@ -107,10 +107,6 @@ class Child:
             return self._tracer.turn()
         return os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
 
-    def _pauses(self) -> bool:
-        """Whether its strike is a pause."""
-        return (self.request.strike or "").startswith("paused ")
-
     def wake(self) -> None:
         """Let a paused process go on."""
         if self._tracer is not None:
@@ -133,10 +129,6 @@ class Child:
             if ended:
                 self.ended.signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
                 return self._over()
-            if self.ended.struck and self._tracer is None and not self._pauses():
-                # A crash takes the whole runtime: who has left the session would go on, and start again what was struck.
-                with suppress(ProcessLookupError):
-                    os.kill(self.pid, signal.SIGKILL)
             if time.monotonic() > deadline:
                 self.ended.timed_out = True
                 if self._tracer is None:

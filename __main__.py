@@ -651,7 +651,7 @@ def campaign_run(args: argparse.Namespace) -> int:
     for each in judged(args, file, console, directory):
         matrices.append(each.matrix)
         unexpected += each.unexpected
-        console.print(matrix_table(each.matrix))
+        console.print(matrix_table(each.matrix), crop=False)
     files = write_matrices(file.title, matrices, directory)
     console.print(f"report: {files['matrix.html']}", highlight=False, soft_wrap=True)
     for words in unexpected:
@@ -667,7 +667,7 @@ def campaign_show(args: argparse.Namespace) -> int:
 
     console = Console()
     for matrix in load_matrices(Path(args.matrix)):
-        console.print(matrix_table(matrix))
+        console.print(matrix_table(matrix), crop=False)
     return 0
 
 

@@ -1,7 +1,6 @@
 """The command line of campaigns against runtimes that others wrote: what is asked for, and its progress."""
 
 import argparse
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from .campaign.bench import REFUSED, Schedule
 from .campaign.boundary import Strike
 from .campaign.campaign import Executor, ExecutorError, Local, Options
 from .campaign.session import Judged, sessions
+from .campaign.shell import command_line
 from .evidence_matrix import Trial
 from .verify import new_run
 
@@ -21,7 +21,7 @@ from .verify import new_run
 def judged(args: argparse.Namespace, file: CampaignFile, console: Console, directory: Path) -> Iterator[Judged]:
     """Each subject of a campaign, with a bar for its trials. CommandError for what cannot be carried out."""
     options = _options(args, file)
-    command = f"crashwindow campaign run {shlex.quote(args.campaign)} --profile {options.profile} --seed {options.seed}"
+    command = command_line(_words(args))
     console.print(f"{command}\nkept in {directory}", highlight=False, soft_wrap=True)
     with Progress(console=console, transient=True) as progress:
         bars: dict[str, TaskID] = {}
@@ -65,7 +65,7 @@ def campaign_new(args: argparse.Namespace) -> int:
         raise CommandError(f"{directory}: {error.strerror}: name a directory that can be written") from error
     for path in made:
         print(path)
-    print(f"run it: crashwindow campaign run {shlex.quote(str(directory / 'campaign.yaml'))}")
+    print(f"run it: {command_line(['crashwindow', 'campaign', 'run', str(directory / 'campaign.yaml')])}")
     return 0
 
 
@@ -83,6 +83,11 @@ def chosen(args: argparse.Namespace) -> CampaignFile:
         raise CommandError(f"--subject {unknown[0]}: {args.campaign} has no such subject; there are {', '.join(names)}")
     chosen = tuple(each for each in file.subjects if each.name in args.subject)
     return file.model_copy(update={"subjects": chosen})
+
+
+def _words(args: argparse.Namespace) -> list[str]:
+    """What begins each command that repeats something of this campaign."""
+    return ["crashwindow", "campaign", "run", args.campaign, "--profile", args.profile, "--seed", str(args.seed)]
 
 
 def _options(args: argparse.Namespace, file: CampaignFile) -> Options:

@@ -52,7 +52,10 @@ def load_matrices(path: Path) -> list[Matrix]:
 
 
 def matrix_table(matrix: Matrix) -> Group:
-    """A matrix on the terminal: the table, what it means for the promise, and how to repeat what is not exactly once."""
+    """A matrix on the terminal: the table, what it means for the promise, and how to repeat what is not exactly once.
+
+    It is printed with `crop=False`: commands are longer than a terminal is wide.
+    """
     view = shown(matrix)
     table = Table(title=matrix.subject, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("boundary", overflow="fold")
@@ -65,7 +68,10 @@ def matrix_table(matrix: Matrix) -> Group:
         found = [cell for cell in view.pairs if cell in notable(matrix)]
         parts.append(Text(f"{len(view.pairs)} schedules of two faults, {len(found)} not exactly once"))
     parts += [Text(f"{name}: {plain(words)}") for name, words in facts(matrix)[:5]]
-    parts += [Text(f"  {outcome(cell)}: {plain(cell.words)}\n    {plain(cell.command)}") for cell in notable(matrix)]
+    for cell in notable(matrix):
+        # A command is one line, however narrow the terminal: so it can be copied, and given to a shell.
+        command = Text(f"    {plain(cell.command)}", no_wrap=True, overflow="ignore")
+        parts += [Text(f"  {outcome(cell)}: {plain(cell.words)}"), command]
     return Group(*parts)
 
 

@@ -148,7 +148,7 @@ def test_the_same_schedule_has_the_same_outcome(acting: Matrix) -> None:
     schedule = (Strike("effect: a #1", "after"),)
     again = campaign("ActThenRecord", Options(at=(schedule,), repeats=2))
     assert [each.outcomes for each in again.cells] == [{Outcome.DUPLICATE: 2}]
-    assert again.cells[0].command == 'run --at "after effect: a #1"'
+    assert again.cells[0].command == "run --at 'after effect: a #1'"
 
 
 def test_pairs_strike_the_recovery_too() -> None:

@@ -21,6 +21,7 @@ from ..evidence_outcome import UNJUDGED
 from .bench import Bench, Clean, Schedule, Setup
 from .boundary import Strike, When
 from .power import Losses
+from .shell import command_line
 
 CONTROLS: Final = 3
 """Runs without a fault."""
@@ -268,8 +269,8 @@ class Campaign:
     def _cell(self, schedule: Schedule, stands_for: Schedule | None = None) -> Cell:
         """What became of a schedule; stands_for: another, that was not run, and is taken to be like it."""
         named = tuple(map(str, stands_for)) if stands_for is not None else None
-        at = " ".join(f"--at {json.dumps(each)}" for each in named or map(str, schedule))
-        return Cell.of(self._journal.of(schedule), f"{self._command} {at}", named)
+        at = [word for each in named or map(str, schedule) for word in ("--at", each)]
+        return Cell.of(self._journal.of(schedule), f"{self._command} {command_line(at)}", named)
 
 
 def _pairs(bench: Bench, singles: list[Schedule]) -> Iterator[Schedule]:

@@ -2,7 +2,6 @@
 
 import json
 import platform
-import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
@@ -10,6 +9,7 @@ from ..evidence_matrix import Cell, Matrix, Told, Trial
 from ..evidence_outcome import SEVERITY
 from .bench import Bench
 from .crash_points import SEED, Found
+from .shell import command_line
 
 
 def seen(bench: Bench, found: Found, trial: Trial, test: str) -> str:
@@ -67,4 +67,4 @@ def _matrix(told: list[str]) -> Matrix:
 
 def _cell(trials: list[tuple[Trial, str]]) -> Cell:
     _, test = min(trials, key=lambda each: SEVERITY[each[0].outcome])
-    return Cell.of([trial for trial, _ in trials], f"pytest {shlex.quote(test)}")
+    return Cell.of([trial for trial, _ in trials], command_line(["pytest", test]))

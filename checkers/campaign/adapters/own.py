@@ -38,6 +38,9 @@ class Own:
 
     def __init__(self, store: str = "sqlite", on_unknown: OnUnknown = "park") -> None:
         self._server, self._on_unknown = store == "postgresql", on_unknown
+        if self._server:
+            # So is the driver: its commits are seen only where it is there before a method is called.
+            from ....runtime import postgres_store as _postgres_store  # noqa: F401
         woken = self._server and on_unknown == "park"
         self.capabilities = Capabilities(self._server, takeover_seconds=TTL + 0.2 if woken else None, seconds=30.0)
         allows = frozenset({Outcome.HONEST_UNKNOWN} if on_unknown == "park" else set[Outcome]())

@@ -2,7 +2,12 @@
 
 import json
 import os
+import re
 import sqlite3
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
@@ -113,6 +118,32 @@ def test_the_world_says_which_line_is_none(tmp_path: Path) -> None:
         file.write("a\n")
     with pytest.raises(ValueError, match="line 3 of the world"):
         world.effects()
+
+
+def test_effects_side_by_side_have_numbers_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that act at once, each of which has written its line before any of them counts, are told apart."""
+    world, together = World(tmp_path / "world"), threading.Barrier(4)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: together.wait())
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(world.act, "abcd"))
+    assert {effect.step: effect.result for effect in world.effects()} == dict(zip("abcd", told, strict=True))
+
+
+def test_effects_of_several_processes_have_numbers_of_their_own(tmp_path: Path) -> None:
+    """So are those of processes: what each was answered is the number of its own line."""
+    script = (
+        "import json, sys; from pathlib import Path; from crashwindow.checkers.campaign.world import World;"
+        " world = World(Path(sys.argv[1])); input(); print(json.dumps([world.act(sys.argv[2]) for _ in range(50)]))"
+    )
+    world = World(tmp_path / "world")
+    commands = [[sys.executable, "-c", script, str(world.file), name] for name in "ab"]
+    running = [subprocess.Popen(each, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for each in commands]
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    told = {name: json.loads(each.communicate()[0]) for name, each in zip("ab", running, strict=True)}
+    assert told == {name: [e.result for e in world.effects() if e.step == name] for name in "ab"}
 
 
 # The teaching cases.
@@ -234,6 +265,35 @@ def test_what_acts_beside_the_steps_is_expected_as_well() -> None:
 
 
 # Adapters that are wrong.
+
+
+class Unmade(ActThenRecord):
+    """Cannot be made."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("no licence")
+
+
+class Exits(ActThenRecord):
+    """Ends the process instead of being made."""
+
+    def __init__(self) -> None:
+        sys.exit("set HOME")
+
+
+class Unsaid(ActThenRecord):
+    """Does not know its versions."""
+
+    @property
+    def versions(self) -> dict[str, str]:  # type: ignore[override]
+        """Raises."""
+        raise LookupError("not installed")
+
+
+class Unpromised(ActThenRecord):
+    """Promises in its own words."""
+
+    promise = "at least once"  # type: ignore[assignment]
 
 
 class Forgets(ActThenRecord):
@@ -361,12 +421,27 @@ def test_a_control_run_has_to_be_well(name: str, words: str) -> None:
         (f"{NAIVE}:Nobody", "has no Nobody"),
         (f"{NAIVE}:DATABASE", "not callable"),
         ("collections:OrderedDict", "also needs prepare, start"),
+        (f"{__file__}:Unmade", rf"Unmade: cannot be made: RuntimeError: no licence \({re.escape(__file__)}:\d+\)"),
+        (f"{__file__}:Exits", rf"Exits: cannot be made: SystemExit: set HOME \({re.escape(__file__)}:\d+\)"),
+        (f"{__file__}:Unsaid", rf"Unsaid: cannot be made: LookupError: not installed \({re.escape(__file__)}:\d+\)"),
+        (f"{__file__}:Unpromised", "promise is 'at least once', and has to be a Promise"),
     ],
 )
 def test_an_adapter_that_cannot_be_used_is_named(adapter: str, words: str) -> None:
     """The error names the adapter and what it lacks."""
     with pytest.raises(AdapterError, match=words):
         load(Subject("x", adapter))
+
+
+def test_an_adapter_that_cannot_be_made_ends_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The command names the adapter, the exception and its line, shows no traceback, and ends with 2."""
+    (tmp_path / "mine.py").write_text("class Mine:\n    def __init__(self):\n        raise KeyError('TOKEN')\n")
+    file = tmp_path / "c.yaml"
+    file.write_text("name: c\ntitle: t\nsubjects: [{name: s, adapter: mine.py:Mine}]")
+    assert main(["campaign", "run", str(file), "--out", str(tmp_path)]) == 2
+    error = capfd.readouterr().err
+    assert f"{tmp_path / 'mine.py'}:Mine: cannot be made: KeyError: 'TOKEN' ({tmp_path / 'mine.py'}:3)" in error
+    assert "Traceback" not in error
 
 
 # The command line.

@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
@@ -130,6 +131,7 @@ class Adapter(Protocol):
 
 
 METHODS: Final = ("prepare", "start", "recover", "belief")
+ATTRIBUTES: Final = {"promise": Promise, "capabilities": Capabilities, "versions": Mapping}
 
 
 @dataclass(frozen=True)
@@ -179,21 +181,34 @@ def load(subject: Subject) -> Adapter:
         raise AdapterError(f"{subject.adapter!r}: name an adapter as module:Class or file.py:Class")
     try:
         module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    except AdapterError:
+        raise
     except ImportError as error:
         raise AdapterError(f"{where}: cannot be imported: {error}{_remedy(error)}") from error
-    except Exception as error:
-        raise AdapterError(f"{where}: cannot be loaded: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise AdapterError(f"{where}: cannot be loaded: {_told(error)}") from error
     made = getattr(module, name, None)
     if made is None:
         raise AdapterError(f"{where}: has no {name}")
     try:
         adapter = made(**subject.options)
-    except TypeError as error:
-        raise AdapterError(f"{subject.adapter}: {error}") from error
-    lacking = [each for each in (*METHODS, "promise", "capabilities", "versions") if not hasattr(adapter, each)]
-    if lacking:
+        said = {each: getattr(adapter, each, None) for each in (*METHODS, *ATTRIBUTES)}
+    except (Exception, SystemExit) as error:
+        raise AdapterError(f"{subject.adapter}: cannot be made: {_told(error)}") from error
+    if lacking := [each for each, what in said.items() if what is None]:
         raise AdapterError(f"{subject.adapter}: an adapter also needs {', '.join(lacking)}")
+    for each, kind in ATTRIBUTES.items():
+        if not isinstance(said[each], kind):
+            raise AdapterError(f"{subject.adapter}: {each} is {said[each]!r}, and has to be a {kind.__name__}")
     return cast(Adapter, adapter)
+
+
+def _told(error: BaseException) -> str:
+    """An exception, and where it was raised, unless that was here: an adapter's author looks there."""
+    places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename != __file__]
+    theirs = [place for place in places if not place.filename.startswith("<frozen ")]
+    where = f" ({theirs[-1].filename}:{theirs[-1].lineno})" if theirs else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def _from_file(file: Path) -> object:

@@ -23,8 +23,11 @@ def mutants(args: argparse.Namespace) -> int:
     console = Console(stderr=args.json)
     if args.jobs < 1:
         raise CommandError(f"--jobs {args.jobs}: at least one process has to judge")
-    if args.only and args.resume:
-        raise CommandError("--only and --resume contradict each other: one mutant alone is not kept")
+    if args.only and (idle := _idle_beside_only(args)):
+        raise CommandError(
+            f"--only cannot be given with {' and '.join(idle)}: one mutant meets every checker, in this process, and is not"
+            f" kept; leave out {' and '.join(idle)}, or leave out --only for a run of all"
+        )
     if args.resume and not Path(args.resume).is_dir():
         raise CommandError(
             f"--resume {args.resume}: no interrupted run is there; give the directory that the run has printed"
@@ -53,6 +56,13 @@ def mutants(args: argparse.Namespace) -> int:
     else:
         console.print(matrix(summed(found)))
     return code
+
+
+def _idle_beside_only(args: argparse.Namespace) -> list[str]:
+    """The options given that would change nothing of one mutant: how many are judged, by how many, and where they are kept."""
+    changed = {"--profile": args.profile != "deep", "--jobs": args.jobs != 1, "--out": args.out != ".",
+               "--resume": bool(args.resume)}  # fmt: skip
+    return [name for name, given in changed.items() if given]
 
 
 def survivors_first(found: Sequence[MutantCells]) -> list[MutantCells]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from crashwindow.__main__ import main
 from crashwindow.checkers import cli_mutants, contract_stages, mutate_runtime, mutate_stage
 from crashwindow.checkers.bugs_step import epoch_not_raised, skipped_committed
 from crashwindow.checkers.evidence import Cell, KillRow, MutantCells
@@ -296,10 +297,26 @@ def test_one_mutant_meets_every_checker(
     """`--only` tells what each checker says; a name that is none is a usage error."""
     name = "interleavings: events-unfenced"
     monkeypatch.setattr(mutate_stage, "judge", lambda name, whole: cells(name) if whole else None)
-    assert cli_mutants.mutants(asked(tmp_path, only=name, json=False)) == 0
+    assert cli_mutants.mutants(asked(tmp_path, only=name, out=".", json=False)) == 0
     assert "explore" in capsys.readouterr().out
     with pytest.raises(CommandError, match="there is no mutant of that name"):
-        cli_mutants.mutants(asked(tmp_path, only="gate-hardened: nothing"))
+        cli_mutants.mutants(asked(tmp_path, only="gate-hardened: nothing", out="."))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("--profile", "quick"), ("--jobs", "2"), ("--out", "elsewhere"), ("--resume", "elsewhere")],
+    ids=lambda g: g[0],
+)
+def test_one_mutant_takes_no_option_of_a_run(
+    given: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option that would change nothing of one mutant is a usage error that names it and what to leave out."""
+    monkeypatch.setattr(cli_mutants, "one", lambda name: pytest.fail("judged all the same"))
+    assert main(["mutants", "--only", "interleavings: events-unfenced", *given]) == 2
+    said = capsys.readouterr().err
+    assert f"--only cannot be given with {given[0]}:" in said
+    assert f"leave out {given[0]}, or leave out --only" in said
 
 
 def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def contract_proof(context: Context) -> Found:
     for claim in PROVED:
         if claim.policy not in proofs:
             proofs[claim.policy] = prove(*subject(claim.policy))
-        items = dict(to_items(proofs[claim.policy]))
+        items = dict(to_items(proofs[claim.policy], [f"smt2/{claim.policy}/"]))
         found.add(claim.id, *(items[name] for name in claim.properties))
     context.proofs.update(proofs)
     for policy, proof in proofs.items():

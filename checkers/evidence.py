@@ -11,7 +11,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA_VERSION = 2
+from .evidence_matrix import Matrix
+
+SCHEMA_VERSION = 3
 
 
 class Verdict(StrEnum):
@@ -84,6 +86,9 @@ class Item(Base):
     statement: str  # one sentence: what exactly was established
     figures: dict[str, int | float | str] = Field(default_factory=dict)
     trace: Trace | None = None
+    files: list[str] = Field(
+        default_factory=list
+    )  # in the run's directory, on which the verdict rests; "DIR/": all of it
     command: str  # reproduces it
 
 
@@ -320,7 +325,7 @@ class RunInfo(Base):
 class RunEvidence(Base):
     """Everything one `crashwindow verify` found out: the content of `evidence.json`."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     run: RunInfo
     machines: list[Machine]
     claims: list[ClaimResult]
@@ -330,6 +335,7 @@ class RunEvidence(Base):
     mutants: list[MutantResult]
     kills: list[KillRow] = Field(default_factory=list)
     contracts: list[ContractCoverage]
+    campaigns: list[Matrix] = Field(default_factory=list)  # crash matrices of runtimes
     necessity: Necessity | None
     not_checked: list[str]  # sentences: what this run says nothing about
     errors: list[str]  # stages that ended with an exception, and why

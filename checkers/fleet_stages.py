@@ -60,8 +60,9 @@ def fleet_proof(context: Context) -> Found:
     answers: Answered = {}
     for fleet, properties, clauses in fleet_subjects():
         proof = prove_fleet(fleet, properties, clauses, known_answers=answers)
-        export_fleet(proof, context.directory / "smt2" / f"{fleet.name}.smt2")
-        told[fleet.name] = to_items(proof)
+        file = f"smt2/{fleet.name}.smt2"
+        export_fleet(proof, context.directory / file)
+        told[fleet.name] = to_items(proof, [file])
         context.tell(f"proof: {fleet.name}")
     items = {FLEET: {**told["fleet-gate"], **told["fleet-compensation"], **told["fleet-recorded"], **told[FLEET]}}
     for claim in PROVED:

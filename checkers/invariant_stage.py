@@ -35,20 +35,30 @@ ABOUT: Final = {
 def ways(context: Context) -> StageFound:
     """Found invariants and counted workers, beside the claims that the written invariants prove."""
     from .invariant_ways import COUNTED, LIFTED, MACHINES, counted, found, found_in_two, lifted
+    from .prove import export
+    from .prove_fleet import export_fleet
 
     told = StageFound()
     deep = context.profile == "deep"
     for name in MACHINES if deep else QUICK:
         context.tell(f"invariant: {name}")
+        item = of_machine(found(name))
+        export(found(name).search.proof, context.directory / item.files[0])
         for claim in (c for c in CLAIMS if _proved(c, name)):
-            told.add(claim.id, of_machine(found(name)))
+            told.add(claim.id, item)
     for name in LIFTED if deep else LIFTED_QUICK:
         context.tell(f"invariant: {name}")
+        made = lifted(name)
+        item = of_lifting(name, made)
+        export_fleet(made.proof, context.directory / item.files[0])
         for claim_id in ABOUT[name]:
-            told.add(claim_id, of_lifting(name, lifted(name)))
+            told.add(claim_id, item)
     if deep:
         context.tell("invariant: two workers")
-        told.add("P12-ANY", of_fleet(found_in_two()))
+        two = found_in_two()
+        item = of_fleet(two)
+        export_fleet(two.proof, context.directory / item.files[0])
+        told.add("P12-ANY", item)
     for name in COUNTED if deep else COUNTED_QUICK:
         context.tell(f"counting: {name}")
         item = of_count(name, counted(name))
@@ -71,18 +81,18 @@ def of_machine(made: "Found") -> Item:
     figures: dict[str, int | float | str] = {
         "found": c.found, "written": c.written, "states": search.states, "rounds": search.rounds,
         "written not implied": len(c.missing), "found not implied": len(c.more),
+        "questions in files": len(search.proof.results),
     }  # fmt: skip
-    if not made.holds:
-        why = search.stuck or next(iter(c.unanswered), "the proof over it fails")
-        said = f"no invariant of {made.name} was found: {why}"
-        return Item(checker="prove", verdict=Verdict.ERROR, statement=said, figures=figures, command=COMMAND)
+    verdict, command = Verdict.PROVED, f"{COMMAND} {made.name}"
     said = (
         f"{made.name}: {c.found} clauses that nobody wrote, found in {search.states} states, prove every property by induction;"
         f" of {c.written} written ones {c.written - len(c.missing)} follow from them"
     )
-    return Item(
-        checker="prove", verdict=Verdict.PROVED, statement=said, figures=figures, command=f"{COMMAND} {made.name}"
-    )
+    if not made.holds:
+        why = search.stuck or next(iter(c.unanswered), "the proof over it fails")
+        verdict, said = Verdict.ERROR, f"no invariant of {made.name} was found: {why}"
+    files = [f"smt2/{made.name}-found/"]
+    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, files=files, command=command)
 
 
 def of_lifting(name: str, made: "Lifting") -> Item:
@@ -90,6 +100,7 @@ def of_lifting(name: str, made: "Lifting") -> Item:
     figures: dict[str, int | float | str] = {
         "kept": len(made.kept), "dropped": len(made.dropped), "added": len(made.added),
         "states that many workers add": made.learned, "rounds": made.rounds,
+        "questions in files": len(made.proof.results),
     }  # fmt: skip
     said = (
         f"{name}: the clauses found for one worker, {len(made.kept)} of {len(made.kept) + len(made.dropped)}, and"
@@ -100,7 +111,8 @@ def of_lifting(name: str, made: "Lifting") -> Item:
     if not made.holds:
         why = made.stuck or next(iter(made.proof.unmet), "")
         verdict, said = Verdict.ERROR, f"{name}: what was found for one worker proves nothing of any number: {why}"
-    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=f"{COMMAND} {name}")
+    files, command = [f"smt2/{name}-lifted.smt2"], f"{COMMAND} {name}"
+    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, files=files, command=command)
 
 
 def of_fleet(made: "FleetSearch") -> Item:
@@ -108,6 +120,7 @@ def of_fleet(made: "FleetSearch") -> Item:
     figures: dict[str, int | float | str] = {
         "found": len(made.clauses), "states of one of two": made.states, "rounds": made.rounds,
         "written coupling": len(coupling(recorded_fleet())),
+        "questions in files": len(made.proof.results),
     }  # fmt: skip
     said = (
         f"recorded values: {len(made.clauses)} clauses about each worker, found in the states of two, prove P5 and every property"
@@ -116,7 +129,8 @@ def of_fleet(made: "FleetSearch") -> Item:
     verdict = Verdict.PROVED
     if not made.holds:
         verdict, said = Verdict.ERROR, f"no invariant of any number of workers was found in two: {made.stuck}"
-    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=f"{COMMAND} fleet-recorded")
+    files, command = ["smt2/fleet-recorded-found.smt2"], f"{COMMAND} fleet-recorded"
+    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, files=files, command=command)
 
 
 def of_count(name: str, made: "Counted") -> Item:

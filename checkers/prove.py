@@ -209,15 +209,16 @@ def _write(proof: Proof, results: Sequence[Result], folder: Path) -> None:
         (folder / f"{number:03}-{slug}.smt2").write_text(text, encoding="utf-8")
 
 
-def to_items(proof: Proof) -> list[tuple[str, Item]]:
-    """The proof as evidence: an item for each property."""
-    return [(p.id, _item(proof, p)) for p in proof.properties]
+def to_items(proof: Proof, files: Sequence[str] = ()) -> list[tuple[str, Item]]:
+    """The proof as evidence: an item for each property. files: where `export` has written it, below the run's directory."""
+    return [(p.id, _item(proof, p, files)) for p in proof.properties]
 
 
-def _item(proof: Proof, p: Property) -> Item:
+def _item(proof: Proof, p: Property, files: Sequence[str]) -> Item:
     results, verdict = proof.rests_on(p.id), proof.verdict(p.id)
     figures: dict[str, int | float | str] = {
         "obligations": len(results),
+        "questions in files": len(proof.results),
         "clauses": len(proof.invariant),
         "seconds": round(sum(r.seconds for r in results), 3),
         "rlimit": sum(r.rlimit for r in results),
@@ -230,4 +231,6 @@ def _item(proof: Proof, p: Property) -> Item:
         Verdict.PROVED: f"{p.id} holds in every reachable state, for any number of crashes, attempts and requests, by induction.",
         Verdict.ERROR: f"{p.id}: the solver gave no answer, or the proof says nothing: {'; '.join(unmet[:3])}.",
     }.get(verdict, f"{p.id}: no inductive proof was found: {'; '.join(breaks[:3])}.")
-    return Item(checker="prove", verdict=verdict, statement=statement, figures=figures, command=COMMAND)
+    return Item(
+        checker="prove", verdict=verdict, statement=statement, figures=figures, files=list(files), command=COMMAND
+    )

@@ -110,15 +110,16 @@ def export_fleet(proof: FleetProof, file: Path) -> None:
     file.write_text(proof.text, encoding="utf-8")
 
 
-def to_items(proof: FleetProof) -> dict[str, Item]:
-    """The proof as evidence, by property."""
-    return {name: _item(proof, name) for name in (P5, *(p.id for p in proof.properties))}
+def to_items(proof: FleetProof, files: Sequence[str] = ()) -> dict[str, Item]:
+    """The proof as evidence, by property. files: where `export_fleet` has written it, below the run's directory."""
+    return {name: _item(proof, name, files) for name in (P5, *(p.id for p in proof.properties))}
 
 
-def _item(proof: FleetProof, name: str) -> Item:
+def _item(proof: FleetProof, name: str, files: Sequence[str]) -> Item:
     results, verdict = proof.rests_on(name), proof.verdict(name)
     figures: dict[str, int | float | str] = {
         "obligations": len(results),
+        "questions in files": len(proof.results),
         "rows": len(proof.fleet.rules),
         "seconds": round(sum(r.seconds for r in results), 3),
         "solver": SOLVER,
@@ -127,4 +128,4 @@ def _item(proof: FleetProof, name: str) -> Item:
     said = f"{name} holds in every reachable state, for any number of workers, claims and crashes, by induction."
     if verdict is not Verdict.PROVED:
         said = f"{name}: no inductive proof for any number of workers: {unmet}."
-    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, command=COMMAND)
+    return Item(checker="prove", verdict=verdict, statement=said, figures=figures, files=list(files), command=COMMAND)

@@ -58,7 +58,8 @@ def item(claim: Claim, said: Sequence[Opinion], folder: Path, sampled: bool, sol
         verdict, words = Verdict.ERROR, f"no obligation was written for {', '.join(sorted(missing))}"
     elif wrong:
         verdict, words = Verdict.ERROR, f"cvc5 does not agree with {len(wrong)} of {len(mine)}: {wrong[0].sentence}"
-    return Item(checker="reprove", verdict=verdict, statement=words, figures=figures, command=COMMAND)
+    files = [f"smt2/{name}/" if (folder / name).is_dir() else f"smt2/{name}.smt2" for name in names]
+    return Item(checker="reprove", verdict=verdict, statement=words, figures=figures, files=files, command=COMMAND)
 
 
 def proof_of(opinion: Opinion, folder: Path) -> str:

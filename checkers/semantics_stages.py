@@ -66,7 +66,7 @@ def semantics_proof(context: Context) -> Found:
     for policy in CLAUSES:
         claims = [claim for claim in PROVED if claim.policy == policy]
         made = context.proofs[policy] = prove(*subject(policy))
-        items = dict(to_items(made))
+        items = dict(to_items(made, [f"smt2/{policy}/"]))
         for claim in claims:
             found.add(claim.id, *(items[name] for name in claim.properties))
         export(made, context.directory / "smt2" / policy)

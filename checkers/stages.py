@@ -89,7 +89,7 @@ def proof(context: Context) -> Found:
     found = Found()
     for claim in STEP_CLAIMS:
         if "prove" in claim.methods and claim.kind == "holds":
-            items = dict(to_items(proved(POLICIES[claim.policy], context)))
+            items = dict(to_items(proved(POLICIES[claim.policy], context), [f"smt2/{claim.policy}/"]))
             found.add(claim.id, *(items[name] for name in claim.properties))
     for policy, made in context.proofs.items():
         export(made, context.directory / "smt2" / policy)
@@ -134,7 +134,9 @@ def table(context: Context) -> Found:
     verdict = Verdict.REFUTED if wrong else Verdict.EXHAUSTED
     figures: dict[str, int | float | str] = {"windows": len(rows), "states": len(space)}
     command = "crashwindow claims T-WINDOW"
-    found.add("T-WINDOW", Item(checker="windows", verdict=verdict, statement=said, figures=figures, command=command))
+    files = [f"smt2/{ROWS}/"]
+    item = Item(checker="windows", verdict=verdict, statement=said, figures=figures, files=files, command=command)
+    found.add("T-WINDOW", item)
     for claim, (ids, effects) in ROW_WINDOWS.items():
         found.add(claim, row_of_the_seed(claim, [row for row in rows if row.window.id in ids], effects))
     return found

@@ -41,6 +41,7 @@ from .evidence import (
     Verdict,
     WindowResult,
 )
+from .evidence_matrix import Matrix
 from .explore import Space
 from .verify_elsewhere import Elsewhere
 
@@ -68,6 +69,7 @@ class Found(BaseModel):
     kills: list[KillRow] = Field(default_factory=list)
     contracts: list[ContractCoverage] = Field(default_factory=list)
     edges: dict[str, dict[str, int]] = Field(default_factory=dict)  # of contracts, "state trigger state", by checker
+    campaigns: list[Matrix] = Field(default_factory=list)
     necessity: Necessity | None = None
     errors: list[str] = Field(default_factory=list)
 
@@ -268,6 +270,7 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         mutants=[m for part in found for m in part.mutants],
         kills=[k for part in found for k in part.kills],
         contracts=[_taken(coverage, found) for part in found for coverage in part.contracts],
+        campaigns=[c for part in found for c in part.campaigns],
         necessity=next((part.necessity for part in found if part.necessity), None),
         not_checked=list(NOT_CHECKED),
         errors=[e for part in found for e in part.errors],

@@ -45,7 +45,7 @@ ROOMS = (
     Room("scenarios/*", ("scenarios", "model"), "what is tried is data about the model"),
     Room(
         "checkers/evidence*",
-        ("checkers.evidence", "checkers.evidence_outcome", "model"),
+        ("checkers.evidence", "checkers.evidence_matrix", "checkers.evidence_outcome", "model"),
         "reports read it and must not meet a checker through it",
     ),
     Room(

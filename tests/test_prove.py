@@ -298,7 +298,7 @@ def test_evidence_of_a_proof_and_of_a_failure() -> None:
     items = dict(to_items(proof("hardened")))
     assert list(items) == [p.id for p in PROPERTIES]
     assert all(item.verdict is Verdict.PROVED and item.checker == "prove" for item in items.values())
-    assert items["P1"].figures.keys() == {"obligations", "clauses", "seconds", "rlimit", "solver"}
+    assert items["P1"].figures.keys() == {"obligations", "questions in files", "clauses", "seconds", "rlimit", "solver"}
     failed = dict(to_items(prove(leading("5: open attempt", "acquire")(build()), PROPERTIES, INVARIANT)))
     assert failed["P1"].verdict is Verdict.NOT_CHECKED
     assert "5: open attempt" in failed["P1"].statement

@@ -813,8 +813,8 @@ def test_evidence_survives_a_round_trip(tmp_path: Path) -> None:
     [
         ("not json", "is not JSON"),
         ("[1, 2]", "is not evidence: it has no schema_version"),
-        ('{"schema_version": 1}', "has schema_version 1, this program reads 2"),
-        ('{"schema_version": 2}', "errors, first at run: Field required"),
+        ('{"schema_version": 1}', "has schema_version 1, this program reads 3"),
+        ('{"schema_version": 3}', "errors, first at run: Field required"),
         ("[" * 100_000, "is not JSON"),
         ("\udcff", "is not JSON"),
     ],

@@ -8,10 +8,20 @@ refutation or an error. Whatever is not as expected is a sentence in `problems`,
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
-from ..checkers.evidence import ContractCoverage, Item, RunEvidence, Verdict, WindowResult, strongest, weakest
+from ..checkers.evidence import (
+    ContractCoverage,
+    Item,
+    KillRow,
+    RunEvidence,
+    Schedules,
+    Verdict,
+    WindowResult,
+    strongest,
+    weakest,
+)
 from ..model.claims import ASSUMPTIONS, CLAIMS, Assumption, Claim
 from ..model.compensation import COMPENSATION_RULES, HARDENED_COMPENSATION
 from ..model.contract import RULES
@@ -24,6 +34,9 @@ from .words import effects, number, plain
 
 SURE: Final = (Verdict.PROVED, Verdict.EXHAUSTED)
 BROKEN: Final = (Verdict.REFUTED, Verdict.ERROR)
+
+ProblemKind = Literal["claim", "window", "campaign", "scenario", "mutant", "mutants", "contracts", "run"]
+"""What a problem may be about: `mutants` is a row of the kill matrix, `run` the whole of it."""
 
 _TIMING = re.compile(r"second|_ms$|\bms$|per_s|elapsed|duration")
 
@@ -129,14 +142,38 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class View:
+class Problem:
+    """Something that is not as expected, in words; kind and name say what the words are about, where that is one thing."""
+
+    kind: ProblemKind
+    name: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The register's claims, each with what was found out about it, if anything."""
+
+    entries: tuple[Entry, ...]
+
+    def hardened(self, entry: Entry) -> Entry | None:
+        """The hardened claim beside which an as_written one stands."""
+        return next((e for e in self.entries if e.claim.id == entry.claim.hardened), None)
+
+
+@dataclass(frozen=True)
+class View(Listing):
     """The whole report, before it has a form."""
 
     evidence: RunEvidence
-    entries: tuple[Entry, ...]
     assumptions: tuple[tuple[Assumption, tuple[str, ...]], ...]  # with the claims that need each
     not_checked: tuple[str, ...]
-    problems: tuple[str, ...]
+    unexpected: tuple[Problem, ...]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not as expected, in words."""
+        return tuple(problem.words for problem in self.unexpected)
 
     @property
     def passed(self) -> bool:
@@ -165,10 +202,6 @@ class View:
         hardened = [entry for entry in self.entries if entry.claim.variant == "hardened"]
         return [(e, i) for e in hardened for i in e.items if i.trace and i.verdict is not Verdict.REFUTED]
 
-    def hardened(self, entry: Entry) -> Entry | None:
-        """The hardened claim beside which an as_written one stands."""
-        return next((e for e in self.entries if e.claim.id == entry.claim.hardened), None)
-
     @property
     def headline(self) -> str:
         """The one sentence on top of every form."""
@@ -196,7 +229,7 @@ class View:
         ]
 
 
-def paired(view: View) -> list[Entry]:
+def paired(view: Listing) -> list[Entry]:
     """The register with each as_written claim behind the hardened one beside which it stands."""
     found: list[Entry] = []
     for entry in view.entries:
@@ -209,7 +242,7 @@ _OWN: Final = "Properties, tables and keys"
 _SENTENCE: Final = re.compile(r"S\d-")
 
 
-def grouped(view: View) -> list[tuple[str, list[Entry]]]:
+def grouped(view: Listing) -> list[tuple[str, list[Entry]]]:
     """The register in parts: the specification's own properties, then the sentences of each document, section by section.
 
     An as_written claim stands behind the hardened one, and so in its part.
@@ -253,74 +286,94 @@ def cited(claim: Claim) -> str:
     return "; ".join(sources) or "ours"
 
 
+def listing(evidence: RunEvidence | None, register: Register = REGISTER) -> Listing:
+    """The register with the items of the evidence; without evidence no claim has one."""
+    items: dict[str, list[Item]] = {}
+    for result in evidence.claims if evidence else ():
+        items.setdefault(result.claim, []).extend(result.items)
+    return Listing(tuple(Entry(claim, tuple(items.get(claim.id, ()))) for claim in register.claims))
+
+
 def judge(evidence: RunEvidence, register: Register = REGISTER) -> View:
     """Put the evidence beside the register."""
-    items: dict[str, list[Item]] = {}
-    for result in evidence.claims:
-        items.setdefault(result.claim, []).extend(result.items)
-    entries = tuple(Entry(claim, tuple(items.get(claim.id, ()))) for claim in register.claims)
+    entries = listing(evidence, register).entries
     problems = [*_claim_problems(evidence, register, entries), *_run_problems(evidence)]
     if not evidence.passed and not problems:
-        problems = ["the evidence says of itself that not every verdict is the expected one"]
+        problems = [Problem("run", "", "the evidence says of itself that not every verdict is the expected one")]
     return View(
-        evidence,
         entries,
+        evidence,
         tuple(_assumptions(register, entries)),
         tuple(_not_checked(evidence, entries)),
-        tuple(map(plain, problems)),
+        tuple(replace(problem, words=plain(problem.words)) for problem in problems),
     )
 
 
-def _claim_problems(evidence: RunEvidence, register: Register, entries: tuple[Entry, ...]) -> Iterator[str]:
+def _claim_problems(evidence: RunEvidence, register: Register, entries: tuple[Entry, ...]) -> Iterator[Problem]:
+    def about(name: str, words: str) -> Problem:
+        return Problem("claim", name, f"claim {name}{words}")
+
     known = {claim.id: claim for claim in register.claims}
     for name, count in Counter(result.claim for result in evidence.claims).items():
         if name not in known:
-            yield f"claim {name}: the register has no such claim, so nothing is claimed by it"
+            yield about(name, ": the register has no such claim, so nothing is claimed by it")
         if count > 1:
-            yield f"claim {name}: the evidence lists it {count} times"
+            yield about(name, f": the evidence lists it {count} times")
     for result in evidence.claims:
         claim = known.get(result.claim)
         if claim and result.expected != claim.expected:
-            yield f"claim {claim.id}: the evidence expects {result.expected}, the register {claim.expected}"
+            yield about(claim.id, f": the evidence expects {result.expected}, the register {claim.expected}")
     for entry in entries:
+        claim = entry.claim
         if not entry.as_expected:
-            claim = entry.claim
-            yield f"claim {claim.id} ({claim.variant}): expected {claim.expected}, found {entry.link(entry.best)}"
+            yield about(claim.id, f" ({claim.variant}): expected {claim.expected}, found {entry.link(entry.best)}")
         for item in entry.items:
             if item.verdict is Verdict.ERROR:
-                yield f"claim {entry.claim.id}: the checker {item.checker} failed: {item.statement}"
-        for name in entry.claim.assumptions:
+                yield about(claim.id, f": the checker {item.checker} failed: {item.statement}")
+        for name in claim.assumptions:
             if name not in register.assumptions:
-                yield f"claim {entry.claim.id}: the register does not define its assumption {name}"
+                yield about(claim.id, f": the register does not define its assumption {name}")
 
 
-def _run_problems(evidence: RunEvidence) -> Iterator[str]:
-    yield from evidence.errors
+def _run_problems(evidence: RunEvidence) -> Iterator[Problem]:
+    yield from (Problem("run", "", words) for words in evidence.errors)
     for window in evidence.windows:
-        yield from (f"window {window.row}: {words}" for words in window_problems(window))
+        for words in window_problems(window):
+            yield Problem("window", window.row, f"window {window.row}: {words}")
     for campaign in evidence.schedules:
-        for what, keys in (
-            ("broke a property", campaign.violations),
-            ("ended otherwise by SIGKILL", campaign.disagreements),
-        ):
-            if keys:
-                yield f"campaign {campaign.name}: {number(len(keys))} schedules {what}, first {keys[0]}"
+        for words in campaign_problems(campaign):
+            yield Problem("campaign", campaign.name, f"campaign {campaign.name}: {words}")
     for scenario in evidence.scenarios:
         if not scenario.passed:
-            yield f"scenario {scenario.name}: expected {scenario.expected}, observed {scenario.observed}"
+            words = f"scenario {scenario.name}: expected {scenario.expected}, observed {scenario.observed}"
+            yield Problem("scenario", scenario.name, words)
     for mutant in evidence.mutants:
         if not mutant.killed_by:
-            yield f"mutant {mutant.name}: no checker said no"
+            yield Problem("mutant", mutant.name, f"mutant {mutant.name}: no checker said no")
     for row in evidence.kills:
-        yield from (
-            f"mutant {name}: no checker said no, and nothing is proved of it: crashwindow mutants --only '{name}'"
-            for name in row.gaps
-        )
+        for name in row.gaps:
+            words = f"no checker said no, and nothing is proved of it: crashwindow mutants --only '{name}'"
+            yield Problem("mutants", kills_name(row), f"mutant {name}: {words}")
     for coverage in evidence.contracts:
-        yield from (f"contracts on {coverage.store}: {edge} was never taken" for edge in coverage.untaken)
-        yield from (f"contracts on {coverage.store}: {words}" for words in coverage.wrong)
-        if coverage.refused != coverage.illegal:
-            yield f"contracts on {coverage.store}: {coverage_words(coverage)}"
+        for words in coverage_problems(coverage):
+            yield Problem("contracts", coverage.store, f"contracts on {coverage.store}: {words}")
+
+
+def campaign_problems(campaign: Schedules) -> list[str]:
+    """What is wrong with a campaign of crash schedules on the runtime."""
+    told = (("broke a property", campaign.violations), ("ended otherwise by SIGKILL", campaign.disagreements))
+    return [f"{number(len(keys))} schedules {what}, first {keys[0]}" for what, keys in told if keys]
+
+
+def coverage_problems(coverage: ContractCoverage) -> list[str]:
+    """What is wrong with how a contract's machine was tried on a store."""
+    refused = [] if coverage.refused == coverage.illegal else [coverage_words(coverage)]
+    return [*(f"{edge} was never taken" for edge in coverage.untaken), *coverage.wrong, *refused]
+
+
+def kills_name(row: KillRow) -> str:
+    """A row of the kill matrix by its name: whose mutants, and of which kind."""
+    return f"{row.subject}: {row.kind}"
 
 
 Needs = dict[str, list[tuple[str, str, Verdict]]]

@@ -53,7 +53,7 @@ class Desk:
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     """A warm process for the behaviours; skips where this machine does not let a process trace its children."""
-    with Lab(Subject("behaviours", RUNTIME)) as lab:
+    with Lab(Subject("behaviours", RUNTIME), "calls") as lab:
         ended = lab.call(Request("start", "/", "/dev/null", "job", ("fails",), source="calls"))
         if ended.error and "cannot be intercepted" in ended.error:
             pytest.skip(ended.error)
@@ -254,7 +254,7 @@ def test_a_broken_tracer_is_seen(lab: Lab, tmp_path: Path, broken: str, claim: C
     """One that does not stop the others, takes a failed call for a done one, or forgets syncs, breaks a claim that holds."""
     for name in ("broken", "whole"):
         (tmp_path / name).mkdir()
-    with Lab(Subject("behaviours", RUNTIME, options={"broken": broken})) as mutant:
+    with Lab(Subject("behaviours", RUNTIME, options={"broken": broken}), "calls") as mutant:
         assert not claim(Desk(mutant, tmp_path / "broken"))
     assert claim(Desk(lab, tmp_path / "whole"))
 

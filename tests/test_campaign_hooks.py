@@ -159,7 +159,7 @@ def lite(driver: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     witness.execute("PRAGMA journal_mode=WAL")
     witness.executescript("CREATE TABLE t (n INTEGER PRIMARY KEY); CREATE TABLE u (n)")
     recorder = Recorder(lambda: int(witness.execute(ROWS).fetchone()[0]))
-    for module, name, instead in hook_sqlite.replacements(recorder):
+    for module, name, instead in hook_sqlite.replacements(recorder, driver.__name__):
         monkeypatch.setattr(module, name, instead)
     yield recorder
     witness.close()

@@ -9,8 +9,9 @@ from crashwindow.checkers.campaign.adapter import Subject
 from crashwindow.checkers.campaign.bench import JOB, Bench, ControlError, Setup
 from crashwindow.checkers.campaign.boundary import Strike
 from crashwindow.checkers.campaign.call_record import load
-from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Options
+from crashwindow.checkers.campaign.campaign import Campaign, Local, Options
 from crashwindow.checkers.campaign.child import Request
+from crashwindow.checkers.campaign.journal import Journal
 from crashwindow.checkers.campaign.lab import Lab
 from crashwindow.checkers.campaign.power import IMAGES, lay_out, losses
 from crashwindow.checkers.evidence_matrix import Cell, Control, Matrix, Told
@@ -33,7 +34,7 @@ def naive(synchronous: str) -> Setup:
 @pytest.fixture(scope="module", autouse=True)
 def permitted() -> None:
     """Skips where this machine does not let a process trace its children."""
-    with Lab(Subject("behaviours", RUNTIME)) as lab:
+    with Lab(Subject("behaviours", RUNTIME), "calls") as lab:
         ended = lab.call(Request("start", "/", "/dev/null", "job", ("fails",), source="calls"))
     if ended.error and "cannot be intercepted" in ended.error:
         pytest.skip(ended.error)
@@ -50,7 +51,7 @@ def recorded(subject: Subject, steps: tuple[str, ...], directory: Path) -> tuple
     """What a run without a fault asks of the disk, in a place that is left as it is."""
     place, record, world = directory / "place", directory / "record", str(directory / "world")
     place.mkdir()
-    with Lab(subject) as lab:
+    with Lab(subject, "calls") as lab:
         assert lab.call(Request("prepare", str(place), world, JOB, steps)).answered
         ended = lab.call(Request("start", str(place), world, JOB, steps, source="calls", record=str(record)))
     assert ended.answered, ended.error
@@ -124,8 +125,8 @@ def test_a_mapped_file_is_said_to_escape(tmp_path: Path) -> None:
 def test_commits_say_nothing_of_the_disk() -> None:
     """A campaign on commits that is to lose power is told to intercept calls."""
     setup = Setup(Subject("naive", NAIVE), STEPS)
-    campaign = Campaign(setup, Options(whens=("power",)), Local(1), Journal(None), "run", lambda *_: None)
-    with pytest.raises(ControlError, match="choose `boundaries: calls`"):
+    with Bench(setup) as bench, pytest.raises(ControlError, match="choose `boundaries: calls`"):
+        campaign = Campaign(bench, Options(whens=("power",)), Local(1), Journal(None), "run", lambda *_: None)
         campaign.run()
 
 

@@ -73,7 +73,7 @@ class Bench:
             raise AdapterError(
                 f"{setup.subject.name}: a command's commits cannot be seen from outside it: choose `boundaries: calls`"
             )
-        self.lab = Lab(setup.subject)
+        self.lab = Lab(setup.subject, setup.source)
         self._directory = Path(tempfile.mkdtemp(prefix="crashwindow-campaign-"))
         self._server = EmbeddedPostgres() if self.lab.capabilities.server else None
         self._places = 0
@@ -108,7 +108,7 @@ class Bench:
             ended = run.call("start", watched=True)
             if not ended.answered:
                 raise ControlError(f"{name}: `start` failed without any fault: {_whole(ended)}")
-            again = run.call("recover")
+            again = run.call("recover", watched=True)
             if not again.answered:
                 raise ControlError(f"{name}: `recover` of a job that is over failed: {_whole(again)}")
             belief, effects = run.belief(), run.world.effects()
@@ -124,8 +124,8 @@ class Bench:
             )
         if self.setup.source == "commits" and not any(each.startswith("commit: ") for each in ended.reached):
             raise ControlError(
-                f"{name}: no commit was found. The hook sees sqlite3.connect, by that name, and psycopg: for another store,"
-                " or a driver bound by another name, choose `boundaries: calls`"
+                f"{name}: no commit was found. The hooks see sqlite3, pysqlite3 and psycopg, in the process that calls the"
+                " adapter and in those that it forks: for anything else choose `boundaries: calls`"
             )
         return Clean(tuple(ended.reached), seen, ended.seconds)
 
@@ -227,6 +227,10 @@ class Run:
             seconds=self._bench.lab.capabilities.seconds,
         )
         ended = self._bench.lab.call(request)
+        if ended.past:
+            raise CampaignRunError(
+                f"the commits of {', '.join(dict.fromkeys(ended.past))} are not seen: choose `boundaries: calls`"
+            )
         self._accepted = self._accepted or ended.accepted
         return ended
 

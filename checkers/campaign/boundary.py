@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn, get_args
+from typing import Final, Literal, NoReturn, Protocol, get_args
 
 When = Literal["before", "after", "held", "paused", "power"]
 """Killed before it, killed after it, held before it for a while and then killed, stopped before it and woken after a
@@ -26,6 +26,7 @@ _LEFT: Final = " left "
 REACHED: Final = "reached"
 STRUCK: Final = "struck"
 ACCEPTED: Final = "accepted"
+PAST: Final = "past"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ class Strike:
         return cls(boundary, when, image)
 
 
+class Told(Protocol):
+    """Who is told by a hook that a boundary is come to, and that what happens there has happened."""
+
+    def before(self, name: str) -> str:
+        """A boundary is come to; its name with the occurrence."""
+
+    def after(self, boundary: str) -> None:
+        """What happens at a boundary has happened."""
+
+
 class Striker:
     """Counts the boundaries that a process comes to, tells of each, and strikes at one.
 
@@ -66,6 +77,10 @@ class Striker:
         self._counts: Counter[str] = Counter()
         self._leader = os.getpgrp()
         self._lock = threading.Lock()
+
+    def past(self, driver: str) -> None:
+        """Something is used whose commits nobody sees."""
+        self._tell(PAST, driver)
 
     def before(self, name: str) -> str:
         """A boundary is come to; its name with the occurrence."""
@@ -98,6 +113,26 @@ class Striker:
         boundary = self.before(name)
         yield
         self.after(boundary)
+
+
+class Relay:
+    """Where hooks tell that are installed before there is a striker, as a driver has to be hooked before its names are taken."""
+
+    striker: Striker | None = None
+
+    def before(self, name: str) -> str:
+        """Tell the striker, if there is one."""
+        return self.striker.before(name) if self.striker is not None else name
+
+    def after(self, boundary: str) -> None:
+        """Tell the striker, if there is one."""
+        if self.striker is not None:
+            self.striker.after(boundary)
+
+    def past(self, driver: str) -> None:
+        """Tell the striker, if there is one."""
+        if self.striker is not None:
+            self.striker.past(driver)
 
 
 def die(leader: int) -> NoReturn:

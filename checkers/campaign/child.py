@@ -6,7 +6,6 @@ TEXT]`. Whatever is not told has not happened.
 
 import json
 import os
-import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from ...runtime.records import Json
-from . import seccomp
+from . import hooks, seccomp
 from .adapter import Adapter, AdapterError, Belief, Job, Known, Place, Status
 from .boundary import ACCEPTED, Source, Strike, Striker
 from .world import World
@@ -81,7 +80,7 @@ def _call(adapter: Adapter, request: Request, striker: Striker, tell: Teller) ->
 
     job = Job(request.job, request.steps, act, world.find, lambda: tell(ACCEPTED))
     if request.source == "commits":
-        _hook(striker)
+        hooks.arm(striker)
     if request.source == "calls":
         seccomp.install(recording=request.record is not None)
     match request.do:
@@ -104,14 +103,3 @@ def _told(belief: Belief) -> Json:
         if wrong := [each for each in said if each not in words]:
             raise AdapterError(f"`belief` says {wrong[0]!r}, which is none of {', '.join(words)}")
     return [belief.status, dict(belief.steps), dict(belief.results)]
-
-
-def _hook(striker: Striker) -> None:
-    """Watch SQLite, and PostgreSQL where its driver is loaded."""
-    from . import hook_sqlite
-
-    hook_sqlite.install(striker)
-    if "psycopg" in sys.modules:
-        from . import hook_psycopg
-
-        hook_psycopg.install(striker)

@@ -14,7 +14,7 @@ from psycopg._connection_base import BaseConnection
 from psycopg._cursor_base import BaseCursor
 from psycopg._pipeline_base import BasePipeline
 
-from .boundary import Striker
+from .boundary import Told
 from .statements import Watch, split
 
 _WATCH: Final = "crashwindow_watch"
@@ -23,17 +23,17 @@ _WatchOf = Callable[[Any], Watch]
 _Replaced = tuple[type, str, Callable[..., Any]]
 
 
-def install(striker: Striker) -> None:
-    """Every connection of psycopg that is used from now on tells a striker."""
-    for owner, name, instead in replacements(striker):
+def install(told: Told) -> None:
+    """Every connection of psycopg that is used from now on tells of its commits."""
+    for owner, name, instead in replacements(told):
         setattr(owner, name, instead)
 
 
-def replacements(striker: Striker) -> list[_Replaced]:
+def replacements(told: Told) -> list[_Replaced]:
     """Which methods of psycopg's classes `install` replaces, and by what."""
 
     def watch_of(connection: Any) -> Watch:
-        watch: Watch = vars(connection).setdefault(_WATCH, Watch(striker))
+        watch: Watch = vars(connection).setdefault(_WATCH, Watch(told))
         return watch
 
     parts = (_commands, _queries, _answers, _copies, _pipelines)

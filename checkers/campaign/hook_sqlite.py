@@ -5,69 +5,80 @@ methods of connections and cursors say when one has returned. A statement whose 
 committed, outside a transaction, with its last row.
 """
 
-import sqlite3.dbapi2
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
-from .boundary import Striker
+from .boundary import Told
 from .statements import Watch
 
 _FACTORY: Final = 5
 """Where `connect` takes a class of connections, if by its place."""
 
 
-def install(striker: Striker) -> None:
-    """Every connection of `sqlite3`, and of `pysqlite3` where it is loaded, that is made from now on tells a striker."""
-    for module, name, instead in replacements(striker):
+def install(told: Told, package: str) -> None:
+    """Every connection of a driver, `sqlite3` or `pysqlite3`, that is made from now on tells of its commits, whatever name
+    made it; but for a name that was bound before."""
+    for module, name, instead in replacements(told, package):
         setattr(module, name, instead)
 
 
-def replacements(striker: Striker) -> list[tuple[ModuleType, str, Callable[..., Any]]]:
-    """Which functions of the drivers' modules `install` replaces, and by what."""
-    found = []
-    for module in (sqlite3.dbapi2, sys.modules.get("pysqlite3.dbapi2")):
-        if module is not None:
-            connect = _watching(module, striker)
-            package = sys.modules[module.__name__.partition(".")[0]]
-            found += [(each, "connect", connect) for each in (module, package)]
-    return found
-
-
-def _watching(module: ModuleType, striker: Striker) -> Callable[..., Any]:
-    """`connect` of a driver, whose connections are watched: of the class that the caller asks for."""
-    shipped = module.connect
+def replacements(told: Told, package: str) -> list[tuple[ModuleType, str, Callable[..., Any]]]:
+    """What `install` replaces in the modules of a driver, and by what."""
+    driver = import_module(f"{package}.dbapi2")
+    shipped, plain_connection, plain_cursor = driver.connect, driver.Connection, driver.Cursor
 
     @lru_cache
-    def watched(kind: type, bases: Callable[[type], type]) -> type:
-        return bases(kind)
+    def cursor(kind: type) -> type:
+        return kind if issubclass(kind, _Watching) else _cursor(kind)
+
+    @lru_cache
+    def connection(kind: type) -> type:
+        return kind if issubclass(kind, _Watching) else _connection(kind, told, lambda its: cursor(its or plain_cursor))
+
+    def asked(factory: Any) -> Any:
+        # A function that makes connections makes watched ones.
+        return connection(factory) if isinstance(factory, type) else factory
 
     def connect(*args: Any, **kwargs: Any) -> Any:
         if len(args) > _FACTORY:
-            args = (*args[:_FACTORY], watched(args[_FACTORY], _connection), *args[_FACTORY + 1 :])
+            args = (*args[:_FACTORY], asked(args[_FACTORY]), *args[_FACTORY + 1 :])
         else:
-            kwargs["factory"] = watched(kwargs.get("factory", module.Connection), _connection)
-        made = shipped(*args, **kwargs)
-        made.watch(Watch(striker), lambda kind: watched(kind or module.Cursor, _cursor))
-        return made
+            kwargs["factory"] = asked(kwargs.get("factory", plain_connection))
+        return shipped(*args, **kwargs)
 
-    return connect
+    instead: dict[str, Callable[..., Any]] = {
+        "connect": connect,
+        "Connection": connection(plain_connection),
+        "Cursor": cursor(plain_cursor),
+    }
+    return [(module, *each) for module in (driver, import_module(package)) for each in instead.items()]
 
 
-def _connection(kind: Any) -> type:
-    """A class of connections that tell their watch."""
+def watched(connection: object) -> bool:
+    """Whether a connection tells of its commits."""
+    return isinstance(connection, _Watching)
 
-    class Watched(kind):  # type: ignore[misc]  # its base is whatever the runtime uses
-        _watch: Watch
+
+class _Watching:
+    """What is made by a class of this module."""
+
+
+def _connection(kind: Any, told: Told, cursors: Callable[[type | None], type]) -> type:
+    """A class of connections that tell of their commits."""
+
+    class Watched(kind, _Watching):  # type: ignore[misc]  # its base is whatever the runtime uses
         _user: Callable[[str], object] | None = None
         _running: str | None = None
         _changes = 0
 
-        def watch(self, watch: Watch, cursors: Callable[[type | None], type]) -> None:
-            self._watch, self._cursors = watch, cursors
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            # A base may speak to the database while it is made.
+            self._watch = Watch(told)
+            super().__init__(*args, **kwargs)
             super().set_trace_callback(self._traced)
 
         def _traced(self, sql: str) -> None:
@@ -91,9 +102,7 @@ def _connection(kind: Any) -> type:
             self._user = callback
 
         def cursor(self, factory: type | None = None) -> Any:
-            made = super().cursor(self._cursors(factory))
-            made.watched = self._watched
-            return made
+            return super().cursor(cursors(factory))
 
         # Those of the driver do not come by `cursor`.
         def execute(self, *args: Any) -> Any:
@@ -132,10 +141,13 @@ def _connection(kind: Any) -> type:
 
 
 def _cursor(kind: Any) -> type:
-    """A class of cursors that tell their connection's watch."""
+    """A class of cursors that tell their connection."""
 
-    class Watched(kind):  # type: ignore[misc]  # its base is whatever the runtime uses
-        watched: Callable[..., Any]
+    class Watched(kind, _Watching):  # type: ignore[misc]  # its base is whatever the runtime uses
+        def __init__(self, connection: Any) -> None:
+            super().__init__(connection)
+            # A connection that was made past the hook has none.
+            self.watched: Callable[..., Any] = getattr(connection, "_watched", nullcontext)
 
         def execute(self, *args: Any) -> Any:
             with self.watched(self):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..evidence_matrix import Told
 from .adapter import AdapterError, Capabilities, Subject
+from .boundary import Source
 from .child import Request
 from .zygote import Ended
 
@@ -19,12 +20,15 @@ class LabError(Exception):
 
 
 class Lab:
-    """A warm process for one subject; a context manager ends it. Raises AdapterError where the adapter cannot be used."""
+    """A warm process for one subject; a context manager ends it. source: who will find boundaries.
 
-    def __init__(self, subject: Subject) -> None:
+    Raises AdapterError where the adapter cannot be used.
+    """
+
+    def __init__(self, subject: Subject, source: Source) -> None:
         self.subject = subject
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "crashwindow.checkers.campaign.zygote", json.dumps(asdict(subject))],
+            [sys.executable, "-m", "crashwindow.checkers.campaign.zygote", json.dumps(asdict(subject)), source],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
             # What can be imported here can be imported there.
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from .boundary import Striker
+from .boundary import Told
 
 _CHANGE: Final = (
     r"(?:(INSERT|REPLACE)(?:\s+OR\s+\w+)?\s+INTO|(UPDATE)(?:\s+OR\s+\w+)?(?:\s+ONLY)?|(DELETE)\s+FROM(?:\s+ONLY)?|"
@@ -71,8 +71,8 @@ class Watch:
     in_transaction: whether the statements sent so far leave a transaction open.
     """
 
-    def __init__(self, striker: Striker) -> None:
-        self._striker = striker
+    def __init__(self, told: Told) -> None:
+        self._told = told
         self._writes: list[str] = []
         self._at: list[str] = []
         self._committing: list[str] = []
@@ -107,7 +107,7 @@ class Watch:
         self.in_transaction = in_transaction
         if committed:
             self._committing = committed
-            self._at.append(self._striker.before(name_of(committed)))
+            self._at.append(self._told.before(name_of(committed)))
 
     def _commits(self, sql: str) -> bool:
         """Whether a statement ends a transaction; the release of a savepoint does where that had begun it."""
@@ -121,7 +121,7 @@ class Watch:
     def returned(self) -> None:
         """The driver has returned: what was at a boundary is behind it."""
         while self._at:
-            self._striker.after(self._at.pop(0))
+            self._told.after(self._at.pop(0))
 
     def failed(self, in_transaction: bool) -> None:
         """The driver has raised: what was at a boundary has not happened. in_transaction: whether the transaction is still

@@ -1,8 +1,8 @@
 """A small process that has loaded a runtime once, and forks a child for each method that a campaign calls.
 
-`python -m crashwindow.checkers.campaign.zygote SUBJECT` reads a request a line and answers a line. A child leads a session of
-its own: when it has ended, whatever it has started is ended too. One that takes too long is killed. One that stops itself (a
-paused worker) is left as it is until it is woken.
+`python -m crashwindow.checkers.campaign.zygote SUBJECT SOURCE` reads a request a line and answers a line. A child leads a
+session of its own: when it has ended, whatever it has started is ended too. One that takes too long is killed. One that stops
+itself (a paused worker) is left as it is until it is woken.
 """
 
 import ctypes
@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ...runtime.records import Json
+from . import hooks
 from .adapter import Adapter, AdapterError, Subject, load
-from .boundary import ACCEPTED, REACHED, STRUCK, Strike
+from .boundary import ACCEPTED, PAST, REACHED, STRUCK, Strike
 from .call_names import Names
 from .call_record import Recorder
 from .calls import Tracer
@@ -33,9 +34,11 @@ _SUBREAPER: Final = 36
 
 @dataclass
 class Ended:
-    """How a called method ended. error: what it raised. signal: what killed it. stopped: the process, where it is paused."""
+    """How a called method ended. past: drivers that it has used and whose commits nobody sees. error: what it raised.
+    signal: what killed it. stopped: the process, where it is paused."""
 
     reached: list[str] = field(default_factory=list)
+    past: list[str] = field(default_factory=list)
     struck: bool = False
     accepted: bool = False
     answered: bool = False
@@ -53,6 +56,8 @@ class Ended:
                 self.reached.append(boundary)
             case [str(word), _] if word == STRUCK:
                 self.struck = True
+            case [str(word), driver] if word == PAST:
+                self.past.append(driver)
             case [str(word)] if word == ACCEPTED:
                 self.accepted = True
             case [str(word), answer] if word == ANSWER:
@@ -257,6 +262,8 @@ def main() -> int:
     subject = Subject(**json.loads(sys.argv[1]))
     requests, answers = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    if sys.argv[2] == "commits":
+        hooks.install()
     try:
         adapter = load(subject)
     except AdapterError as error:

@@ -116,8 +116,9 @@ class Acts:
         answer, after = self.shelf.within(names, stores, at, act)
         problems: list[str] = []
         for name, old, new in zip(NAMES, stores, after, strict=True):
-            contents = self.shelf.contents[name]
-            problems += refused_writes(command, contents[old], contents[new])
+            if old != new:
+                contents = self.shelf.contents[name]
+                problems += refused_writes(command, contents[old], contents[new])
         return Done(answer, after, self.world(self.site.world), tuple(problems))
 
     def send(self, turn: Turn, world: int) -> int:

@@ -17,7 +17,8 @@ A worker that is never moved again is one that crashed there, or is paused for e
 A worker has no name before its first claim, so workers that have claimed nothing are interchangeable, and are counted once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 from ..runtime.commands import Execute
@@ -55,6 +56,24 @@ class Move(NamedTuple):
     now: Actor = NO_ONE
 
 
+class Ahead(NamedTuple):
+    """A step of one worker, and the worker then: at its command, or between two turns. resting: which worker between two turns
+    is told from others behind it, negative; 0: none.
+    """
+
+    step: Step
+    actor: Actor
+    resting: int
+
+
+class Held(NamedTuple):
+    """The newest lease: of which claim, by which worker, until when."""
+
+    epoch: int = 0
+    owner: int = 0
+    until: float = 0.0
+
+
 class Floor:
     """One case's workers, stores, world and clock, under a mutant or as shipped."""
 
@@ -65,20 +84,23 @@ class Floor:
         self.steps = Steps(self.acts)
         self.turns = self.steps.turns
         self._moments: dict[tuple[int, int, float], float | None] = {}
+        self._aheads: dict[tuple[Actor, Numbers, int, float], list[Ahead]] = {}
+        self._held: dict[int, Held] = {}
+        self._sendings: dict[int, float] = {}
         bounds = case.bounds
         self.first = State(
             self.shelf.first, self.acts.world(World()), BEGINNING, (), bounds.expiries, bounds.faults, bounds.cancels
         )
 
-    def moves(self, state: State) -> Iterator[Move]:
+    def moves(self, state: State) -> list[Move]:
         """Everything that can happen next; what changes nothing is left out."""
-        stores, world, at, actors, *_ = state
-        yield from self._newcomer(state)
+        actors = state.actors
+        found = self._newcomer(state)
         for place, actor in enumerate(actors):
             if actor not in actors[:place]:
-                others = actors[:place] + actors[place + 1 :]
-                yield from self._moved(state, others, actor[0], self.steps.of(actor, stores, world, at))
-        yield from self._environment(state)
+                found += self._moved(state, actors[:place] + actors[place + 1 :], actor[0], actor)
+        found += self._environment(state)
+        return found
 
     def answer(self, state: State, turn: int) -> Answer:
         """What a turn's command is answered in a state."""
@@ -86,33 +108,44 @@ class Floor:
 
     # Workers.
 
-    def _newcomer(self, state: State) -> Iterator[Move]:
+    def _newcomer(self, state: State) -> list[Move]:
         """A worker that has claimed nothing yet; where no place is free, one of the others may be gone."""
-        stores, world, at, actors, *_ = state
-        epoch, bounds = self._epoch(stores), self.case.bounds
-        if epoch < bounds.claims and len(actors) < bounds.workers:
+        stores, _, at, actors, *_ = state
+        held, bounds = self._lease(stores), self.case.bounds
+        if held.epoch < bounds.claims and len(actors) < bounds.workers:
             # A name is never given twice: the newest lease may be that of a worker that is gone.
-            lease = self.acts.lease(stores)
-            holder = int(lease.owner.removeprefix("worker-")) if lease is not None else 0
-            owner = max([epoch, holder, *map(self._owner, actors)]) + 1
-            yield from self._moved(state, actors, -1, self.steps.claim(owner, stores, world, at))
-        elif epoch < bounds.claims or bounds.crashes:
+            owner = max([held.epoch, held.owner, *map(self._owner, actors)]) + 1
+            return self._moved(state, actors, -1, (-owner, ""))
+        gone = []
+        if held.epoch < bounds.claims or bounds.crashes:
             for actor in dict.fromkeys(actors):
                 left = list(actors)
                 left.remove(actor)
-                kept = self._ordered(tuple(left), stores, at)
-                yield Move(f"worker-{self._owner(actor)}:crash", state._replace(actors=kept), was=actor[0])
+                kept = ordered(left, self._resting(stores, at))
+                gone.append(Move(f"worker-{self._owner(actor)}:crash", state._replace(actors=kept), was=actor[0]))
+        return gone
 
-    def _moved(self, state: State, others: tuple[Actor, ...], was: int, steps: list[Step]) -> Iterator[Move]:
+    def _moved(self, state: State, others: tuple[Actor, ...], was: int, actor: Actor) -> list[Move]:
         """The states once one worker has moved on, and these others have not."""
-        at, expiries, left, cancels = state.at, state.expiries, state.faults, state.cancels
-        for step in steps:
-            word, actor, stores, world, problems, faults = step
+        before, earth, at, _, expiries, left, cancels = state
+        found = []
+        for (word, now, stores, world, problems, faults), then, resting in self._ahead(actor, before, earth, at):
             if faults <= left:
-                kept = self._ordered((*others, self.steps.rested(step, at)), stores, at)
+                kept = ordered((*others, then), resting)
                 after = State(stores, world, at, kept, expiries, left - faults, cancels)
                 if after != state:
-                    yield Move(word, after, problems, was, actor)
+                    found.append(Move(word, after, problems, was, now))
+        return found
+
+    def _ahead(self, actor: Actor, stores: Numbers, world: int, at: float) -> list[Ahead]:
+        """What a worker can do next, whoever else is at work: once for all that it depends on."""
+        key = (actor, stores, world, at)
+        if key not in self._aheads:
+            steps = self.steps.of(actor, stores, world, at)
+            self._aheads[key] = [
+                Ahead(step, self.steps.rested(step, at), self._resting(step.stores, at)) for step in steps
+            ]
+        return self._aheads[key]
 
     # The world, the clock, people.
 
@@ -135,22 +168,20 @@ class Floor:
 
     def _tick(self, state: State) -> Iterator[Move]:
         """Time passes until something is decided otherwise than before."""
-        key = (state.stores[0], state.stores[3], state.at)
+        stores, world, now, actors, expiries, faults, cancels = state
+        key = (stores[0], stores[3], now)
         if key not in self._moments:
             self._moments[key] = self._moment(state)
         at = self._moments[key]
         if at is None:
             return
-        lease = self.acts.lease(state.stores)
-        over = lease is not None and at == lease.expires_at
-        if not over or state.expiries:
+        held = self._lease(stores)
+        over = held.epoch > 0 and at == held.until
+        if not over or expiries:
             # A-QUIET: a worker that has passed its last look sends within D after its lease, or never.
-            left = tuple(
-                actor for actor in state.actors if not (self._sending(actor) and until_of(self.turns[actor[0]]) <= at)
-            )
-            world = self.acts.turned(state.world, "at", at, into=lambda it: it.at(at))
-            kept = self._ordered(left, state.stores, at)
-            after = state._replace(at=at, world=world, actors=kept, expiries=state.expiries - over)
+            left = [actor for actor in actors if actor[0] < 0 or actor[1] or not self._sends_until(actor[0]) <= at]
+            world = self.acts.turned(world, "at", at, into=lambda it: it.at(at))
+            after = State(stores, world, at, ordered(left, self._resting(stores, at)), expiries - over, faults, cancels)
             yield Move("clock:expire" if over else "clock:quiet", after)
 
     def _moment(self, state: State) -> float | None:
@@ -165,27 +196,28 @@ class Floor:
 
     # What states are made of.
 
-    def _ordered(self, actors: tuple[Actor, ...], stores: Numbers, at: float) -> tuple[Actor, ...]:
-        """Workers in one order. Between two turns only the holder of a lease that lasts is told from others."""
-        if len(actors) > 1:
-            actors = tuple(sorted(actors))
-        if actors and actors[0][0] < 0:
+    def _lease(self, stores: Numbers) -> Held:
+        """Whose the newest lease is."""
+        if stores[3] not in self._held:
             lease = self.acts.lease(stores)
-            holder = lease.owner if lease is not None and lease.expires_at > at else None
-            return tuple(actor for actor in actors if actor[0] >= 0 or f"worker-{-actor[0]}" == holder)
-        return actors
+            owner = int(lease.owner.removeprefix("worker-")) if lease is not None else 0
+            self._held[stores[3]] = Held(lease.epoch, owner, lease.expires_at) if lease is not None else Held()
+        return self._held[stores[3]]
 
-    def _epoch(self, stores: Numbers) -> int:
-        """How many claims there were."""
-        lease = self.acts.lease(stores)
-        return 0 if lease is None else lease.epoch
+    def _resting(self, stores: Numbers, at: float) -> int:
+        """Between two turns only the holder of a lease that lasts is told from others: it, negative; 0: nobody."""
+        held = self._lease(stores)
+        return -held.owner if held.until > at else 0
 
     def _owner(self, actor: Actor) -> int:
         return self.turns[actor[0]].owner if actor[0] >= 0 else -actor[0]
 
-    def _sending(self, actor: Actor) -> bool:
-        """Whether a worker has looked at its lease, and not sent its request yet."""
-        return actor[0] >= 0 and actor[1] == "" and isinstance(self.turns[actor[0]].command, Execute)
+    def _sends_until(self, number: int) -> float:
+        """Until when a worker sends that has looked at its lease, and not sent its request yet; for ever: it does not send."""
+        if number not in self._sendings:
+            turn = self.turns[number]
+            self._sendings[number] = until_of(turn) if isinstance(turn.command, Execute) else inf
+        return self._sendings[number]
 
     def quiet(self, state: State) -> bool:
         """Whether a person may say of a parked step that it did not happen."""
@@ -197,3 +229,11 @@ class Floor:
         if stream.status != "parked":
             return 0.0
         return next(event.at for event in reversed(stream.events) if event.type == "job_parked") + QUIET
+
+
+def ordered(actors: Sequence[Actor], resting: int) -> tuple[Actor, ...]:
+    """Workers in one order; of those between two turns only the one that is told from others."""
+    kept = tuple(sorted(actors)) if len(actors) > 1 else tuple(actors)
+    if kept and kept[0][0] < 0:
+        return tuple(actor for actor in kept if actor[0] >= 0 or actor[0] == resting)
+    return kept

@@ -52,13 +52,10 @@ class Steps:
         key = (actor, at, *[stores[place] for place in places])
         if key not in self._kept:
             self._kept[key] = list(self._next(actor, stores, world, at))
-        steps = []
-        for word, told, after, _, problems, faults in self._kept[key]:
-            left = list(stores)
-            for place in places:
-                left[place] = after[place]
-            steps.append(Step(word, told, cast("Numbers", tuple(left)), world, problems, faults))
-        return steps
+        return [
+            Step(word, told, spliced(stores, after, places), world, problems, faults)
+            for word, told, after, _, problems, faults in self._kept[key]
+        ]
 
     def rested(self, step: Step, at: float) -> Actor:
         """A worker whose turn has ended is between two turns; unless it holds a lease that its shift has to release."""
@@ -74,7 +71,9 @@ class Steps:
     def _stores_of(self, number: int) -> list[int]:
         """The places of the stores on which all depends that this turn can do next; [] where more does."""
         command = self.turns[number].command
-        if command is None or isinstance(command, Execute) or self.acts.mutant.looks_first(command):
+        if command is None:
+            return [NAMES.index("lease")]  # its shift releases that
+        if isinstance(command, Execute) or self.acts.mutant.looks_first(command):
             return []
         return [NAMES.index(name) for name in stores_of(command)]
 
@@ -166,3 +165,11 @@ class Steps:
     def _told(self, number: int, answer: Answer, stores: Numbers, world: int, at: float) -> int:
         """The turn once its command is answered; what it would do alone from there is foreseen."""
         return self.turns.told(number, answer, at, self.acts.onward(stores, world, at))
+
+
+def spliced(stores: Numbers, after: Numbers, places: list[int]) -> Numbers:
+    """Some contents, and at these places others."""
+    if len(places) == 1:
+        place = places[0]
+        return cast("Numbers", (*stores[:place], after[place], *stores[place + 1 :]))
+    return cast("Numbers", tuple(after[n] if n in places else stores[n] for n in range(len(NAMES))))

@@ -5,11 +5,10 @@ remembered for whoever meets the same content again. That it touched no other is
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from ..runtime.memory_store import MemoryStore
-from ..runtime.records import ChainedEvent, EffectRecord, Invocation, Lease, NewEvent
+from ..runtime.records import ChainedEvent, EffectRecord, Invocation, JobStatus, Lease, NewEvent
 from .interleave_case import BEGINNING, JOB, submission
 
 Name = Literal["stream", "ledger", "effects", "lease"]
@@ -19,7 +18,7 @@ NAMES: Final[tuple[Name, ...]] = ("stream", "ledger", "effects", "lease")
 class Stream(NamedTuple):
     """The event stream: the job's state, its fence, its events."""
 
-    status: str
+    status: JobStatus
     fence: int
     events: tuple[ChainedEvent, ...]
 
@@ -68,9 +67,10 @@ class Shelf:
     def number(self, name: Name) -> int:
         """The number of what the memory store holds now."""
         content = self._content(name)
+        key: Any
         match content:
-            case Stream():
-                key: Any = (content.status, content.fence, tuple(map(timeless, content.events)))
+            case Stream(status, fence, events):
+                key = (status, fence, *map(timeless, events))
             case _:
                 key = repr(content)
         if (name, key) not in self._numbers:
@@ -101,15 +101,13 @@ class Shelf:
             match content:
                 case Stream(status, fence, events):
                     versions = {event.id: event.version for event in events}
-                    new = replace(stream, fence=fence, events=list(events), versions=versions)
-                    new.status = status  # type: ignore[assignment]  # it was read from such a stream
-                    store._streams[JOB] = new
+                    store._streams[JOB] = type(stream)(stream.created_at, status, fence, list(events), versions)
                 case Ledger(fence, invocations):
                     records = {record.idempotency_key: record for record in invocations}
-                    store._ledgers[JOB] = replace(ledger, fence=fence, records=records)
+                    store._ledgers[JOB] = type(ledger)(fence, records)
                 case Effects(fence, written):
                     kept = {record.idempotency_key: record for record in written}
-                    store._effects[JOB] = replace(effects, fence=fence, records=kept)
+                    store._effects[JOB] = type(effects)(fence, kept)
                 case Lease():
                     store._leases[JOB] = content
                 case None:
@@ -130,5 +128,10 @@ class Shelf:
         answer = act()
         if strayed := self.held() - set(names):
             raise AssertionError(f"a command on {', '.join(names)} has written to {', '.join(sorted(strayed))}")
-        after = [self.number(name) if name in names else numbers[at] for at, name in enumerate(NAMES)]
+        after = list(numbers)
+        for name in names:
+            place = NAMES.index(name)
+            # What was refused has left a stream as it was: it need not be looked for among all of them.
+            if name != "stream" or self._content(name) != self.contents[name][numbers[place]]:
+                after[place] = self.number(name)
         return answer, (after[0], after[1], after[2], after[3])

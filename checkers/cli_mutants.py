@@ -13,9 +13,10 @@ from rich.table import Table
 
 from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
+from .evidence_code import code_sha256
 from .mutate_matrix import Kept, OtherCodeError, gaps, summed
 from .mutate_stage import GAPS, every, one
-from .verify import code_sha256, new_run
+from .verify import new_run
 
 
 def mutants(args: argparse.Namespace) -> int:

@@ -13,13 +13,13 @@ from ..model.liveness import FAIR, FINITE, RECLAIMS, RESTS
 from ..model.liveness_claims import LIVENESS_CLAIMS, LIVENESS_REASONS
 from ..model.machine import Guard, Machine
 from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
+from ..scenarios.machines import machine_of
 from .evidence import Item, MutantResult, Trace, Verdict
 from .explore import Engine, Packing, Space
 from .fleet_search import FleetEngine
 from .fleet_stages import DEEP, QUICK, two_workers
 from .liveness import Lasso, Looked, Moves, look, moves_of, nearest, resting
 from .liveness_fleet import fleet_moves
-from .machines import machine_of
 from .search import complete
 from .traces import to_lasso, trace_to
 from .verify import Context, Found, Stage

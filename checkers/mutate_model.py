@@ -18,10 +18,10 @@ from ..model.invariant import INVARIANT, Clause
 from ..model.liveness import RESTS
 from ..model.machine import Machine
 from ..model.properties import PROPERTIES, Property
+from ..scenarios.machines import machine_of
 from .evidence import Cell, MutantCells
 from .explore import Engine, Space, explore
 from .liveness_stage import LIVE
-from .machines import machine_of
 from .mutate_live import Liveness
 from .mutate_prove import Asked, ask
 from .mutate_refine import refines

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from .evidence import MutantCells
+from .evidence_code import code_sha256
 from .explore import Space
 from .mutate_bugs import PARTS
 from .mutate_fleet import FLEETS, FleetBench
 from .mutate_matrix import Kept, summed
 from .mutate_model import STEP, SUBJECTS, Bench
 from .mutate_runtime import judge, rows, sound
-from .verify import Context, Found, Profile, Stage, code_sha256
+from .verify import Context, Found, Profile, Stage
 
 SAMPLE: Final = 40
 """Mutants of each machine that the quick profile asks proof and search about."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ..model.machine import Machine
+from ..scenarios.machines import machine_of
 from .conform import walk
 from .conform_follow import Disagreement, Follower, Model
 from .contract_conform import walk_contracts
@@ -17,7 +18,6 @@ from .crash_run import Trace
 from .crash_snapshot import Breadth, sweep_case
 from .evidence import Verdict
 from .explore import Engine
-from .machines import machine_of
 from .semantics_cases import SEMANTICS_CASES
 from .semantics_monitor import SemanticsMonitor
 from .substitute import Patch, planted

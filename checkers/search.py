@@ -17,10 +17,10 @@ from ..model.recorded import HARDENED_RECORDED
 from ..model.step import FIELDS
 from ..model.windows import AMBIGUOUS
 from ..scenarios.fleet_policies import FLEET_POLICIES
+from ..scenarios.machines import machine_of
 from .evidence import Item, Trace, Verdict
 from .explore import Space, explore, predecessors, reaching, touched
 from .fleet_search import nearest
-from .machines import machine_of
 from .traces import trace_to
 
 REST = guard(job="completed|failed|cancelled|parked|waiting", at="idle")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..model.machine import Machine
+from ..scenarios.machines import machine_of
 from .automaton import Automaton, Divergence, Refusal
 from .crash_run import Trace
 from .evidence import Item, Verdict
-from .machines import machine_of
 from .monitor import BEGINNING
 from .semantics_trace import Beside, Reader, Told, beside_of, readers, subject_of
 

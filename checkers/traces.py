@@ -4,9 +4,9 @@ A run that never ends is a lasso: in its key, `0/3/1*4/0`, what follows the star
 """
 
 from ..model.machine import Machine, State
+from ..scenarios.machines import NAMES, machine_of
 from .evidence import LOOP, Frame, Trace
 from .explore import Space, follow, key_of
-from .machines import NAMES, machine_of
 
 PREFIX = "model"
 

@@ -5,7 +5,6 @@ interrupted run goes on where it was (`--resume DIR`). A stage that ends with an
 it should have spoken of, never a pass.
 """
 
-import hashlib
 import platform
 import subprocess
 import threading
@@ -41,6 +40,7 @@ from .evidence import (
     Verdict,
     WindowResult,
 )
+from .evidence_code import ROOT, code_sha256
 from .evidence_matrix import Matrix
 from .explore import Space
 from .verify_elsewhere import Elsewhere
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from .prove import Proof
 
 Profile = Literal["quick", "deep"]
-ROOT = Path(__file__).parent.parent
-ROOMS = ("model", "runtime", "checkers", "scenarios", "reports")
 PACKAGES = ("apsw", "cvc5", "hypothesis", "httpx", "networkx", "pydantic", "rfc8785", "rich", "z3-solver")
 
 
@@ -286,19 +284,6 @@ def _taken(coverage: ContractCoverage, found: list[Found]) -> ContractCoverage:
         more = {checker: edges[name] for checker, edges in taken.items() if name in edges}
         edges.append(edge.model_copy(update={"by": {**edge.by, **more}}))
     return coverage.model_copy(update={"edges": edges})
-
-
-def code_sha256() -> str:
-    """One hash over every source file of the rooms: which code the evidence speaks of."""
-    digest = hashlib.sha256()
-    files = [
-        p for room in ROOMS for p in (ROOT / room).rglob("*") if p.suffix in (".py", ".yaml", ".css", ".js", ".html")
-    ]
-    for path in sorted(p for p in files if "out" not in p.relative_to(ROOT).parts):
-        digest.update(
-            f"{path.relative_to(ROOT).as_posix()}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
-        )
-    return digest.hexdigest()
 
 
 def _version(package: str) -> str:

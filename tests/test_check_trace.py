@@ -27,7 +27,6 @@ from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.forgery import edits
-from crashwindow.checkers.machines import machine_of
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.checkers.semantics_monitor import NONSENSE, queues
 from crashwindow.checkers.semantics_records import UNDO, Durable, Row
@@ -37,6 +36,7 @@ from crashwindow.checkers.stream_job import Job, Track
 from crashwindow.checkers.stream_lines import TYPES, Line, Records, StreamError, line_of, lines, written
 from crashwindow.checkers.stream_step import Position, Positions, Symbol
 from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.scenarios.machines import machine_of
 
 from .logged_jobs import work
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.checkers.machines import NAMES
 from crashwindow.model.claim_types import PROPERTY_BY_ID
 from crashwindow.model.claims import ASSUMPTIONS, CLAIM_BY_ID, CLAIMS, DOCUMENTS, REASONS, Citation
 from crashwindow.model.seed_claims import SEED_CLAIMS
 from crashwindow.model.seed_claims_s1 import ROW_WINDOWS
 from crashwindow.model.windows import BY_ID
+from crashwindow.scenarios.machines import NAMES
 
 SEEDS = Path(__file__).parents[2] / "shared" / "seeds"
 STRONG = re.compile("保证|禁止|必须|不会|至多|仅|不允许")

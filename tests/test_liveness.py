@@ -25,7 +25,6 @@ from crashwindow.checkers.liveness_stage import (
     shown,
     subjects,
 )
-from crashwindow.checkers.machines import machine_of
 from crashwindow.checkers.traces import replay
 from crashwindow.checkers.verify import Context
 from crashwindow.model.claim_types import Claim
@@ -34,6 +33,7 @@ from crashwindow.model.liveness import FAIR, FINITE, RECLAIMS, RESTS, mover
 from crashwindow.model.machine import Actor
 from crashwindow.reports.sequence import diagram
 from crashwindow.scenarios.fleet_policies import recorded_fleet
+from crashwindow.scenarios.machines import machine_of
 
 from .sampled import sampled
 

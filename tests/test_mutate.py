@@ -21,7 +21,6 @@ from crashwindow.checkers.bugs_step import epoch_not_raised, skipped_committed
 from crashwindow.checkers.evidence import Cell, KillRow, MutantCells
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.liveness import look, moves_of
-from crashwindow.checkers.machines import machine_of
 from crashwindow.checkers.mutate_bugs import BUGS, Bug
 from crashwindow.checkers.mutate_matrix import Kept, OtherCodeError, summed
 from crashwindow.checkers.mutate_model import Bench
@@ -36,6 +35,7 @@ from crashwindow.model.machine import Machine
 from crashwindow.runtime import sqlite_statements
 from crashwindow.runtime.errors import CommandError
 from crashwindow.runtime.protocol import Step
+from crashwindow.scenarios.machines import machine_of
 
 from .sampled import sampled
 

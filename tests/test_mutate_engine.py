@@ -8,7 +8,6 @@ import pytest
 
 from crashwindow.checkers.explore import Engine, explore
 from crashwindow.checkers.fleet_search import FleetEngine, forbidden, search
-from crashwindow.checkers.machines import machine_of
 from crashwindow.checkers.mutate_engine import FleetVariant, Variant
 from crashwindow.checkers.mutate_fleet import FleetBench
 from crashwindow.checkers.mutate_rows import KINDS, Rows, generate
@@ -18,6 +17,7 @@ from crashwindow.model.fleet_rows import WORKERS, fleet_machine
 from crashwindow.model.machine import Machine
 from crashwindow.model.recorded import RECORDED_PROPERTIES
 from crashwindow.scenarios.fleet_policies import recorded_fleet
+from crashwindow.scenarios.machines import machine_of
 
 EACH = 8
 """Mutants of each class that are compared."""

@@ -9,7 +9,6 @@ import pytest
 
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
-from crashwindow.checkers.machines import machine_of
 from crashwindow.checkers.prove import Proof, prove, stops_at
 from crashwindow.checkers.prove_needed import unneeded
 from crashwindow.checkers.search import check, examine, witness
@@ -24,6 +23,7 @@ from crashwindow.model.contract import BOUNDARIES as CONTRACT_BOUNDARIES
 from crashwindow.model.gate import GATE_RULES
 from crashwindow.model.recorded import RECORDED_RULES
 from crashwindow.model.semantics_claims import SEMANTICS_CLAIMS
+from crashwindow.scenarios.machines import machine_of
 from crashwindow.scenarios.semantics_policies import SEMANTICS_POLICIES
 
 from .sampled import sampled

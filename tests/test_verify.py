@@ -11,13 +11,14 @@ import pytest
 
 from crashwindow.checkers import fleet_stages
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict, strongest, weakest
-from crashwindow.checkers.machines import machine_sha256
+from crashwindow.checkers.evidence_code import code_sha256
 from crashwindow.checkers.observed import durable_fields
 from crashwindow.checkers.stages import STAGES
-from crashwindow.checkers.verify import Context, Found, Stage, code_sha256, new_run, verify
+from crashwindow.checkers.verify import Context, Found, Stage, new_run, verify
 from crashwindow.checkers.verify_elsewhere import Elsewhere
 from crashwindow.checkers.windows import class_of
 from crashwindow.model.claims import CLAIMS
+from crashwindow.model.fingerprint import machine_sha256
 from crashwindow.model.step import build
 from crashwindow.scenarios.policies import POLICIES
 from crashwindow.tests import elsewhere_stages

@@ -7,7 +7,7 @@ hook: a campaign that went on without their commits would show a matrix with hol
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, reduce
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
@@ -18,10 +18,9 @@ from .boundary import Relay, Striker
 UNSEEN: Final = {
     "apsw": ("Connection",),
     "asyncpg": ("connect", "connection.connect"),
-    "lmdb": ("open", "Environment"),
-    "pg8000.dbapi": ("connect",),
+    "pg8000.core": ("CoreConnection.__init__",),
     "psycopg2": ("connect",),
-    "pymysql": ("connect",),
+    "pymysql.connections": ("Connection.__init__",),
 }
 """Drivers whose commits no hook sees, and what opens a store in each."""
 _RELAY: Final = Relay()
@@ -82,9 +81,9 @@ class _WhenLoaded:
 def _note(driver: str) -> None:
     """Tell whenever a driver opens a store."""
     for path in UNSEEN[driver]:
-        *modules, name = path.split(".")
-        owner = importlib.import_module(".".join((driver, *modules)))
-        setattr(owner, name, _telling(getattr(owner, name), partial(_RELAY.past, driver)))
+        *owners, name = path.split(".")
+        owner = reduce(getattr, owners, sys.modules[driver])
+        setattr(owner, name, _telling(getattr(owner, name), partial(_RELAY.past, driver.partition(".")[0])))
 
 
 def _telling(opens: Any, tell: Callable[[], None]) -> Any:

@@ -9,18 +9,20 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from crashwindow.__main__ import main
+from crashwindow.checkers.campaign import journal
 from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Job, Place, Subject, load
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord
 from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Setup
 from crashwindow.checkers.campaign.boundary import Strike
-from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Options, control, header
+from crashwindow.checkers.campaign.campaign import Campaign, Local, Options, control
+from crashwindow.checkers.campaign.journal import Journal, journal_of
 from crashwindow.checkers.campaign.judge import Struck, judge, keeps
-from crashwindow.checkers.campaign.session import journal_of
 from crashwindow.checkers.campaign.world import Effect, World
 from crashwindow.checkers.evidence_matrix import Cell, Matrix, Told
 from crashwindow.checkers.evidence_outcome import Outcome
@@ -35,10 +37,11 @@ ONCE = {"a": 1, "b": 1}
 A, B = Effect(1, "a"), Effect(2, "b")
 
 
-def campaign(name: str, options: Options = Options(), journal: Journal | None = None) -> Matrix:  # noqa: B008  # frozen
+def campaign(name: str, options: Options = Options(), kept: Journal | None = None) -> Matrix:  # noqa: B008  # frozen
     """A campaign against a teaching case."""
     setup = Setup(Subject(name, f"{NAIVE}:{name}"), STEPS, hold_seconds=0.0)
-    return Campaign(setup, options, Local(1), journal or Journal(None), "run", lambda *_: None).run()
+    with Bench(setup) as bench:
+        return Campaign(bench, options, Local(1), kept or Journal(None), "run", lambda *_: None).run()
 
 
 def cell(matrix: Matrix, *schedule: str) -> Cell:
@@ -215,7 +218,7 @@ def test_a_boundary_that_is_not_reached_is_no_pass() -> None:
 
 
 def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
-    """What a journal holds is not run again, a torn last line is; a journal of another campaign is refused."""
+    """What a journal holds is not run again, a torn last line is."""
     at = tuple((Strike("effect: a #1", when),) for when in ("before", "after"))
     options = Options(at=at)
     file = tmp_path / "trials"
@@ -225,12 +228,42 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     again = campaign("ActThenRecord", options, Journal(file))
     assert Outcome.STUCK in again.count()
     assert len(again.cells) == len(first.cells)
-    setup = Setup(Subject("x", f"{NAIVE}:ActThenRecord"))
-    journal_of(tmp_path / "kept", setup, Options())
-    journal_of(tmp_path / "kept", setup, Options())
-    with pytest.raises(ValueError, match="holds another campaign"):
-        journal_of(tmp_path / "kept", setup, Options(profile="deep"))
-    assert header(setup, Options()) != header(setup, Options(repeats=2))
+
+
+def test_a_journal_goes_on_with_what_it_was_begun_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another setting, adapter, command, or release of anything that is installed is refused, and each that changed is named."""
+    (tmp_path / "mine.py").write_text("old")
+    (tmp_path / "loop.sh").write_text("old")
+    setups = {
+        "mine.py": Setup(Subject("x", f"{tmp_path / 'mine.py'}:Mine")),
+        "loop.sh": Setup(Subject("y", command=("sh", str(tmp_path / "loop.sh")))),
+    }
+    monkeypatch.setattr(journal, "distributions", lambda: [installed("dbos", "1.0"), installed("rich", "14")])
+    for setup in setups.values():
+        for _ in range(2):
+            journal_of(tmp_path / "kept", setup, Options(), {"server": "16"})
+    mine = setups["mine.py"]
+    for options, told, words in (
+        (Options(profile="deep"), {"server": "16"}, "changed since it was begun: profile: leave"),
+        (Options(repeats=2, seed=3), {"server": "16"}, "begun: repeats, seed: leave"),
+        (Options(), {"server": "17"}, r"begun: server \(16 then, 17 now\): leave"),
+    ):
+        with pytest.raises(ValueError, match=f"holds another campaign of x; .*{words}"):
+            journal_of(tmp_path / "kept", mine, options, told)
+    for name, setup in setups.items():
+        (tmp_path / name).write_text("new")
+        with pytest.raises(ValueError, match=f"begun: {name}: leave"):
+            journal_of(tmp_path / "kept", setup, Options(), {"server": "16"})
+        (tmp_path / name).write_text("old")
+    monkeypatch.setattr(journal, "distributions", lambda: [installed("dbos", "1.1"), installed("more", "2")])
+    words = r"dbos \(1.0 then, 1.1 now\), more \(none then, 2 now\), rich \(14 then, none now\): leave"
+    with pytest.raises(ValueError, match=words):
+        journal_of(tmp_path / "kept", mine, Options(), {"server": "16"})
+
+
+def installed(name: str, version: str) -> object:
+    """An installed distribution."""
+    return SimpleNamespace(metadata={"Name": name}, version=version)
 
 
 def test_a_boundary_that_moves_past_an_effect_is_unstable() -> None:
@@ -380,7 +413,8 @@ def test_a_crash_takes_every_process_of_a_runtime() -> None:
     """A worker that its parent would start again dies together with it: one fault is one crash."""
     setup = Setup(Subject("starts", f"{__file__}:Starts"), ("a",), hold_seconds=0.0)
     options = Options(at=((Strike("effect: a #1", "after"),),))
-    matrix = Campaign(setup, options, Local(1), Journal(None), "run", lambda *_: None).run()
+    with Bench(setup) as bench:
+        matrix = Campaign(bench, options, Local(1), Journal(None), "run", lambda *_: None).run()
     assert matrix.cells[0].words == "a 2 times instead of 1"
 
 

@@ -3,10 +3,11 @@
 import pytest
 
 from crashwindow.checkers.campaign.adapter import Subject
-from crashwindow.checkers.campaign.bench import Setup
+from crashwindow.checkers.campaign.bench import Bench, Setup
 from crashwindow.checkers.campaign.boundary import Strike
-from crashwindow.checkers.campaign.campaign import Campaign, Executor, ExecutorError, Journal, Local, Options
+from crashwindow.checkers.campaign.campaign import Campaign, Executor, ExecutorError, Local, Options
 from crashwindow.checkers.campaign.cluster import Cluster
+from crashwindow.checkers.campaign.journal import Journal
 from crashwindow.checkers.evidence_matrix import Matrix
 
 AT = tuple((Strike("effect: a #1", when),) for when in ("before", "after", "held"))
@@ -15,7 +16,8 @@ AT = tuple((Strike("effect: a #1", when),) for when in ("before", "after", "held
 def campaign(executor: Executor) -> Matrix:
     """Some schedules of a teaching case."""
     setup = Setup(Subject("x", "crashwindow.checkers.campaign.adapters.naive:ActThenRecord"), ("a",), hold_seconds=0.0)
-    return Campaign(setup, Options(at=AT), executor, Journal(None), "run", lambda *_: None).run()
+    with Bench(setup) as bench:
+        return Campaign(bench, Options(at=AT), executor, Journal(None), "run", lambda *_: None).run()
 
 
 def test_a_cluster_of_two_workers_gives_the_local_matrix() -> None:

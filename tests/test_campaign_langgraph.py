@@ -3,9 +3,10 @@
 import pytest
 
 from crashwindow.checkers.campaign.adapter import Subject
-from crashwindow.checkers.campaign.bench import Setup
+from crashwindow.checkers.campaign.bench import Bench, Setup
 from crashwindow.checkers.campaign.boundary import Strike
-from crashwindow.checkers.campaign.campaign import Campaign, Journal, Local, Options
+from crashwindow.checkers.campaign.campaign import Campaign, Local, Options
+from crashwindow.checkers.campaign.journal import Journal
 from crashwindow.checkers.evidence_matrix import Matrix
 from crashwindow.checkers.evidence_outcome import Outcome
 
@@ -17,7 +18,8 @@ def campaign(durability: str, *at: str) -> Matrix:
     """Some schedules of a graph of two nodes."""
     setup = Setup(Subject("langgraph", ADAPTER, options={"durability": durability}), ("a", "b"), hold_seconds=0.0)
     schedules = tuple((Strike.parse(each),) for each in at)
-    return Campaign(setup, Options(at=schedules), Local(1), Journal(None), "run", lambda *_: None).run()
+    with Bench(setup) as bench:
+        return Campaign(bench, Options(at=schedules), Local(1), Journal(None), "run", lambda *_: None).run()
 
 
 @pytest.fixture(scope="module")

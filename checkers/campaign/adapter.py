@@ -11,12 +11,10 @@ killed. The world belongs to the campaign: a step of the job does its effect by 
 
 import importlib
 import importlib.util
-import inspect
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol, cast
 
@@ -145,29 +143,6 @@ class Subject:
     adapter: str = ""
     command: tuple[str, ...] = ()
     options: Mapping[str, Json] = field(default_factory=dict)
-
-
-def name_of(adapter: type | str) -> str:
-    """An adapter's class by name, so that another process finds it: in its module, where that can be imported, or in its
-    file."""
-    if isinstance(adapter, str):
-        return adapter
-    file = inspect.getfile(adapter)
-    path: Sequence[str] | None = None
-    spec = None
-    for number in range(adapter.__module__.count(".") + 1):
-        spec = _found(".".join(adapter.__module__.split(".")[: number + 1]), path)
-        if spec is None:
-            break
-        path = spec.submodule_search_locations
-    same = spec is not None and spec.origin is not None and Path(spec.origin).resolve() == Path(file).resolve()
-    return f"{adapter.__module__ if same else file}:{adapter.__qualname__}"
-
-
-def _found(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """Where a module is, whether or not it is loaded: what is loaded here need not be importable elsewhere."""
-    found = (finder.find_spec(name, path) for finder in sys.meta_path)
-    return next((spec for spec in found if spec is not None), None)
 
 
 def load(subject: Subject) -> Adapter:

@@ -5,21 +5,18 @@ schedules are run several times. Where outcomes vary, each is counted. What has 
 interrupted campaign goes on where it was.
 """
 
-import hashlib
-import json
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Final, Literal, Protocol
 
 from ..evidence_matrix import Cell, Control, Matrix, Trial
-from ..evidence_outcome import UNJUDGED
 from .bench import Bench, Clean, Schedule, Setup
 from .boundary import Strike, When
+from .journal import Journal
 from .power import Losses
 from .shell import command_line
 
@@ -84,10 +81,17 @@ class Local:
                 free.put(bench)
 
         pool = ThreadPoolExecutor(self._jobs)
+        running: list[Future[Trial]] = [pool.submit(perform, task) for task in tasks]
+        given = set[Future[Trial]]()
         try:
-            running: list[Future[Trial]] = [pool.submit(perform, task) for task in tasks]
             for future in as_completed(running):
+                given.add(future)
                 yield future.result()
+        except KeyboardInterrupt:
+            # What has begun comes to its end, which is awaited below anyway, and is not lost.
+            pool.shutdown(cancel_futures=True)
+            yield from (future.result() for future in running if future not in given and not future.cancelled())
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -104,41 +108,6 @@ class Local:
         """End the benches."""
         while self._benches:
             self._benches.pop().close()
-
-
-class Journal:
-    """The trials of a campaign, a line each, in a file that only grows; None: they are kept in memory alone."""
-
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
-        self.trials: dict[tuple[str, ...], dict[int, Trial]] = {}
-        if file is not None and file.exists():
-            # The last line of an interrupted campaign may be torn: it goes, and what was not judged is run again.
-            whole = file.read_bytes()
-            whole = whole[: whole.rfind(b"\n") + 1]
-            file.write_bytes(whole)
-            for trial in map(Trial.model_validate_json, whole.splitlines()):
-                if trial.outcome not in UNJUDGED:
-                    self._take(trial)
-
-    def add(self, trial: Trial) -> None:
-        """One more."""
-        self._take(trial)
-        if self._file is not None:
-            with self._file.open("a", encoding="utf-8") as file:
-                file.write(trial.model_dump_json() + "\n")
-
-    def _take(self, trial: Trial) -> None:
-        self.trials.setdefault(trial.schedule, {})[trial.run] = trial
-
-    def of(self, schedule: Schedule) -> list[Trial]:
-        """What became of a schedule, run by run."""
-        return [trial for _, trial in sorted(self.trials.get(tuple(map(str, schedule)), {}).items())]
-
-    def has(self, task: Task) -> bool:
-        """Whether a run of a schedule is there."""
-        schedule, run = task
-        return run in self.trials.get(tuple(map(str, schedule)), {})
 
 
 Tell = Callable[[int, int, Trial | None], None]
@@ -184,18 +153,21 @@ def _behind(run: Clean, boundary: str) -> tuple[str, ...] | None:
 
 
 class Campaign:
-    """The schedules of one subject, and what became of them. command: how `crashwindow` repeats it, without `--at`."""
+    """The schedules of one subject, and what became of them. bench: on which the boundaries are found.
+
+    command: how `crashwindow` repeats it, without `--at`.
+    """
 
     def __init__(
-        self, setup: Setup, options: Options, executor: Executor, journal: Journal, command: str, tell: Tell
+        self, bench: Bench, options: Options, executor: Executor, journal: Journal, command: str, tell: Tell
     ) -> None:
-        self._setup, self._options, self._executor = setup, options, executor
+        self._bench, self._setup, self._options, self._executor = bench, bench.setup, options, executor
         self._journal, self._command, self._tell = journal, command, tell
 
     def run(self) -> Matrix:
         """Everything that the options ask for. Raises ControlError, AdapterError."""
-        setup = self._setup
-        with Bench(setup) as bench, closing(self._executor):
+        bench, setup = self._bench, self._setup
+        with closing(self._executor):
             found, _ = control(bench)
             # A loss of power that is asked for is known: none has to be found.
             whens = [when for when in self._options.whens if when != "power" or not self._options.at]
@@ -279,12 +251,3 @@ def _pairs(bench: Bench, singles: list[Schedule]) -> Iterator[Schedule]:
         if first[0].when not in ("paused", "power"):
             for boundary in bench.reached(first):
                 yield from ((*first, Strike(boundary, when)) for when in PAIRED)
-
-
-def header(setup: Setup, options: Options) -> str:
-    """What a journal's trials depend on: a campaign goes on with a journal only if this is the same."""
-    file = Path(setup.subject.adapter.rpartition(":")[0])
-    sources = sorted(file.parent.glob("*.py")) if file.is_file() else []
-    adapter = {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in sources}
-    told = {"setup": asdict(setup), "adapter": adapter, "profile": options.profile, "repeats": options.repeats}
-    return json.dumps({**told, "seed": options.seed}, sort_keys=True, default=str)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from ..evidence_matrix import Control
-from .adapter import Subject, name_of
+from .adapter import Subject
 from .bench import REFUSED, Bench, Setup
 from .boundary import WHENS, Source, When
 from .campaign import control, single_faults
+from .sources import name_of
 
 TAKES: Final = ("adapter", "steps", "boundaries", "strikes", "options", "hold_seconds")
 """The arguments of the mark; all but the first may be left out."""

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from ...runtime.records import Json
-from .adapter import Belief, Subject, name_of
+from .adapter import Belief, Subject
 from .bench import Bench, Run, Setup
 from .boundary import Source, Strike
+from .sources import name_of
 from .visible import OVER, allowed
 from .world import counts
 

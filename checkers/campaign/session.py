@@ -3,15 +3,13 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from ...scenarios.campaign import CampaignFile, Tried
 from ..evidence_matrix import Matrix, Trial
 from .adapter import Subject
-from .bench import Setup
-from .campaign import Campaign, Executor, Journal, Options, header
-
-HEADER: Final = "campaign.json"
+from .bench import Bench, Setup
+from .campaign import Campaign, Executor, Options
+from .journal import journal_of
 
 Tell = Callable[[str, int, int, Trial | None], None]
 """Who is told how far it is: the subject, its trials done, its trials in all, the last one."""
@@ -35,29 +33,15 @@ def sessions(
     for tried in file.subjects:
         subject = Subject(tried.name, tried.adapter, tried.command, tried.options)
         setup = Setup(subject, file.steps, file.boundaries, file.hold_seconds)
-        journal = journal_of(directory, setup, options)
 
         def told(done: int, of: int, trial: Trial | None, name: str = tried.name) -> None:
             tell(name, done, of, trial)
 
-        campaign = Campaign(setup, options, executor, journal, f"{command} --subject {tried.name}", told)
-        matrix = campaign.run()
+        with Bench(setup) as bench:
+            journal = journal_of(directory, setup, options, bench.lab.versions)
+            repeat = f"{command} --subject {tried.name}"
+            matrix = Campaign(bench, options, executor, journal, repeat, told).run()
         yield Judged(matrix, tuple(_unexpected(tried, matrix, bool(options.at))))
-
-
-def journal_of(directory: Path | None, setup: Setup, options: Options) -> Journal:
-    """The journal of a subject: of this campaign, or new. Raises ValueError."""
-    if directory is None:
-        return Journal(None)
-    directory.mkdir(parents=True, exist_ok=True)
-    stamp, file = directory / f"{setup.subject.name}.{HEADER}", directory / f"{setup.subject.name}.jsonl"
-    told = header(setup, options)
-    if stamp.exists() and stamp.read_text(encoding="utf-8") != told:
-        raise ValueError(
-            f"{directory}: holds another campaign of {setup.subject.name}: leave --resume out, or go on with its file"
-        )
-    stamp.write_text(told, encoding="utf-8")
-    return Journal(file)
 
 
 def _unexpected(tried: Tried, matrix: Matrix, part: bool) -> Iterator[str]:

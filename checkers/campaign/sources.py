@@ -1,0 +1,61 @@
+"""Where an adapter lies: its class by name, its file, and the files on which it depends. Nothing is imported for that."""
+
+import inspect
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+from .adapter import Subject
+
+
+def name_of(adapter: type | str) -> str:
+    """An adapter's class by name, so that another process finds it: in its module, where that can be imported, or in its
+    file."""
+    if isinstance(adapter, str):
+        return adapter
+    file = inspect.getfile(adapter)
+    found = _file_of(adapter.__module__)
+    same = found is not None and found.resolve() == Path(file).resolve()
+    return f"{adapter.__module__ if same else file}:{adapter.__qualname__}"
+
+
+def source_of(subject: Subject) -> Path | None:
+    """The file that holds a subject's adapter; of a command's words the first that is a file, below the working directory if one
+    is. None where there is none."""
+    if subject.command:
+        files = _words(subject)
+        near = [file for file in files if file.resolve().is_relative_to(Path.cwd())]
+        return next(iter(near or files), None)
+    where = subject.adapter.rpartition(":")[0]
+    file = Path(where) if where.endswith(".py") else _file_of(where)
+    return file if file is not None and file.is_file() else None
+
+
+def files_of(subject: Subject) -> list[Path]:
+    """Whatever changes a subject's adapter: the Python files beside it, which it may import, or a command's own files."""
+    if subject.command:
+        return _words(subject)
+    source = source_of(subject)
+    return sorted(source.parent.glob("*.py")) if source is not None else []
+
+
+def _words(subject: Subject) -> list[Path]:
+    return [file for file in map(Path, subject.command) if file.is_file()]
+
+
+def _file_of(module: str) -> Path | None:
+    """Where a module lies, whether or not it is loaded: what is loaded here need not be importable elsewhere."""
+    path: Sequence[str] | None = None
+    spec = None
+    for number in range(module.count(".") + 1):
+        spec = _found(".".join(module.split(".")[: number + 1]), path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+
+
+def _found(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    found = (finder.find_spec(name, path) for finder in sys.meta_path)
+    return next((spec for spec in found if spec is not None), None)

@@ -1,7 +1,6 @@
 """The commands by which people and clients speak to a job, and what they are told that they can say."""
 
 import argparse
-import math
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,47 +121,10 @@ def waits_for(history: "History") -> str:
 
 def say_next(url: str, job_id: str, events: list[Event]) -> None:
     """What a person can do about a job that waits or is parked, each with its command; nothing is said of any other."""
-    from .clients import why_parked
-    from .history import History
+    from .next_words import ways
 
-    history = History(events)
-    waiting = history.waiting or {}
-    if history.status == "waiting":
-        node = plain(waiting["node"])
-        if "signal" in waiting:
-            command = _command("signal", url, job_id, waiting["signal"])
-            print(f"  node {node} waits for a signal: {command} --by NAME [--data JSON]")
-        else:
-            print(f"  node {node} waits for a person: {_command('contract show', url, waiting['contract_id'])}")
-    elif history.status == "parked":
-        step = history.parked or ""
-        match why_parked(history):
-            case "confirmation":
-                print(f"  step {plain(step)}: {_reason(events)}. Look, then say so:")
-                print(f"  the record stands: {_command('confirm', url, job_id)} --by NAME --evidence TEXT")
-                print(f"  undo the step: {_command('compensate', url, job_id, step)} --by NAME --reason TEXT")
-            case "compensation failed":
-                print(f"  step {plain(step)}: {_reason(events)}")
-                print(f"  undo it, again: {_command('compensate', url, job_id, step)} --by NAME --reason TEXT")
-            case _:
-                _say_resolve(url, job_id, events)
-    else:
-        return
-    print(f"  give it up: {_command('cancel', url, job_id)} --by NAME --reason TEXT")
-
-
-def _say_resolve(url: str, job_id: str, events: list[Event]) -> None:
-    """A question about the past."""
-    from .resolve import moment, question
-
-    asked = question(job_id, events)
-    command = f"{_command('resolve', url, job_id)} --by NAME --evidence TEXT"
-    final = moment(math.ceil(asked.quiet_until))
-    print(
-        f"  step {plain(asked.step)}: {plain(asked.tool)} was called, and may have acted or not. Find out, then say so:"
-    )
-    print(f"  it happened: {command} --happened --result JSON")
-    print(f"  it did not happen: {command} --not-happened   (accepted from {final} on)")
+    for words, command, note in ways(url, job_id, events):
+        print(f"  {words}{command and f': {command}'}{note and f'   ({note})'}")
 
 
 def say_end(events: list[Event]) -> None:
@@ -177,13 +139,3 @@ def say_end(events: list[Event]) -> None:
             )
         if last.type == "job_cancelled" and event.type == "cancel_requested":
             print(f"  by {plain(event.data['who'])}: {compact(event.data['reason'])}")
-
-
-def _reason(events: list[Event]) -> str:
-    """Why the job was parked last."""
-    return plain(str(next(event.data["reason"] for event in reversed(events) if event.type == "job_parked")))
-
-
-def _command(name: str, url: str, *given: str) -> str:
-    """A command to be copied. The ids come first: one that begins with a dash has to be quoted by hand all the same."""
-    return plain(f"crashwindow {name} {shlex.join([*given, '--store', without_password(url)])}")

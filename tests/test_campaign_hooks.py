@@ -400,6 +400,26 @@ def autonomous(connection: Connection) -> None:
     connection.execute("COMMIT")
 
 
+def bound_here(connection: Connection) -> None:
+    """Cursors that put the parameters in themselves, and those that hand over `$1`; each row of `executemany`."""
+    for number, cursor in enumerate((psycopg.ClientCursor(connection), psycopg.RawCursor(connection))):
+        marks = ("%s", "$1")[number]
+        cursor.execute(f"INSERT INTO t VALUES ({marks})", (number,))
+        cursor.executemany(f"INSERT INTO u VALUES ({marks})", [(1,), (2,)])
+        connection.commit()
+    connection.cursor_factory = psycopg.ClientCursor
+    connection.autocommit = True
+    connection.execute("INSERT INTO t VALUES (%s)", (2,))
+
+
+def on_server(connection: Connection) -> None:
+    """A cursor of the server's reads; what its transaction has written beside it is committed as ever."""
+    connection.execute("INSERT INTO t VALUES (1)")
+    with connection.cursor("named") as cursor:
+        assert cursor.execute("SELECT n FROM t").fetchall() == [(1,)]
+    connection.commit()
+
+
 def streamed(connection: Connection) -> None:
     """A stream of rows that a write returns is over with its last row; outside autocommit it is committed later."""
     assert len(list(connection.cursor().stream("INSERT INTO t VALUES (1), (2) RETURNING n"))) == 2
@@ -470,6 +490,8 @@ def rolled_back(connection: Connection) -> None:
                 ("INSERT u #2", 7, 8),
             ],
         ),
+        (bound_here, [("INSERT t, INSERT u #1", 0, 3), ("INSERT t, INSERT u #2", 3, 6), ("INSERT t #1", 6, 7)]),
+        (on_server, [("INSERT t #1", 0, 1)]),
         (streamed, [("INSERT t #1", 0, 2), ("INSERT u #1", 2, 3)]),
         (copied, [("COPY t #1", 0, 2), ("COPY u #1", 2, 3)]),
         (

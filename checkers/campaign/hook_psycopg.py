@@ -13,6 +13,7 @@ from psycopg import AsyncCopy, Copy, pq, sql
 from psycopg._connection_base import BaseConnection
 from psycopg._cursor_base import BaseCursor
 from psycopg._pipeline_base import BasePipeline
+from psycopg.client_cursor import ClientCursorMixin
 
 from .boundary import Told
 from .statements import Watch, split
@@ -83,17 +84,22 @@ def _commands(watch_of: _WatchOf) -> Iterator[_Replaced]:
 
 def _queries(watch_of: _WatchOf) -> Iterator[_Replaced]:
     """What a cursor sends: a query, each row of `executemany`, a COPY."""
-    send, send_prepared = BaseCursor._execute_send, BaseCursor._send_query_prepared
+    send_prepared = BaseCursor._send_query_prepared
 
-    def execute_send(self: Any, query: Any, **kwargs: Any) -> None:
-        _send(watch_of(self._conn), self._conn, query.query)
-        send(self, query, **kwargs)
+    def sending(send: Callable[..., None]) -> Callable[..., None]:
+        def execute_send(self: Any, query: Any, **kwargs: Any) -> None:
+            _send(watch_of(self._conn), self._conn, query.query)
+            send(self, query, **kwargs)
+
+        return execute_send
 
     def send_query_prepared(self: Any, name: bytes, query: Any, **kwargs: Any) -> None:
         _send(watch_of(self._conn), self._conn, query.query)
         send_prepared(self, name, query, **kwargs)
 
-    yield BaseCursor, "_execute_send", execute_send
+    # Cursors that put the parameters in themselves send by themselves.
+    for owner in (BaseCursor, ClientCursorMixin):
+        yield owner, "_execute_send", sending(owner._execute_send)
     yield BaseCursor, "_send_query_prepared", send_query_prepared
 
 

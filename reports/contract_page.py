@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 from ..model.contract import ACTORS, ADDED, AS_WRITTEN, HARDENED, RULES, Status, Trigger
 from .machine import added_by, mermaid, svg
-from .markdown import code, escape, table
+from .markdown_text import code, escape, table
 
 _PART: Final = re.compile(r"(<!-- begin ([\w-]+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 

@@ -13,7 +13,8 @@ from rich.text import Text
 from ..checkers.evidence_matrix import Cell, Matrix
 from .crash_matrix import STRUCK, facts, notable, outcome, shown, tone
 from .crash_matrix_ci import render_junit, render_sarif
-from .crash_matrix_page import render_matrices_html, render_matrices_markdown
+from .crash_matrix_markdown import render_matrices_markdown
+from .crash_matrix_page import render_matrices_html
 from .files import EvidenceError
 from .words import plain
 

@@ -1,10 +1,9 @@
-"""Crash matrices as one self-contained HTML page, and as Markdown."""
+"""Crash matrices as one self-contained HTML page."""
 
 from collections.abc import Sequence
 
 from ..checkers.evidence_matrix import Cell, Matrix
 from ..checkers.evidence_outcome import MEANING, Outcome
-from . import markdown
 from .crash_matrix import STRUCK, Shown, facts, headline, notable, outcome, shown, tone
 from .html_parts import section
 from .page import page
@@ -15,7 +14,7 @@ from .words import number
 def render_matrices_html(title: str, matrices: Sequence[Matrix]) -> str:
     """The whole page."""
     sections = [_section(number, matrix) for number, matrix in enumerate(matrices, 1)]
-    legend = section("outcomes", str(len(matrices) + 1), "What the outcomes mean", _legend())
+    legend = section("outcomes", str(len(matrices) + 1), "What the outcomes mean", outcomes())
     contents = [tag("li", tag("a", f"{n} {m.subject}", href=f"#{m.subject}")) for n, m in enumerate(matrices, 1)]
     body = join(
         tag(
@@ -31,9 +30,13 @@ def render_matrices_html(title: str, matrices: Sequence[Matrix]) -> str:
 
 
 def _section(number: int, matrix: Matrix) -> Html:
+    return section(matrix.subject, str(number), matrix.subject, matrix_body(matrix))
+
+
+def matrix_body(matrix: Matrix) -> Html:
+    """One subject: the facts beside its table, the table, and the command of each cell."""
     view = shown(matrix)
-    body = join(pairs(facts(matrix), "facts"), _totals(matrix), _table(view), _second(view), _notable(matrix))
-    return section(matrix.subject, str(number), matrix.subject, body)
+    return join(pairs(facts(matrix), "facts"), _totals(matrix), _table(view), _second(view), _notable(matrix))
 
 
 def _totals(matrix: Matrix) -> Html:
@@ -89,35 +92,6 @@ def _commands(caption: str, cells: list[Cell]) -> Html:
     return table(caption, heads, rows, "matrix")
 
 
-def _legend() -> Html:
+def outcomes() -> Html:
+    """What each outcome of a cell means."""
     return tag("dl", *(join(tag("dt", _badge(o)), tag("dd", words)) for o, words in MEANING.items()), class_="legend")
-
-
-def render_matrices_markdown(title: str, matrices: Sequence[Matrix]) -> str:
-    """The same, compact."""
-    lines = [f"# Crash matrix: {markdown.escape(title)}", "", markdown.escape(headline(matrices)), ""]
-    for matrix in matrices:
-        view = shown(matrix)
-        lines += [f"## {markdown.escape(matrix.subject)}", ""]
-        lines += [f"- {markdown.escape(name)}: {markdown.escape(words)}" for name, words in facts(matrix)]
-        lines += [f"- {count} × {markdown.escape(value)}" for value, count in matrix.count().items()]
-        lines += [""]
-        heads = ("boundary", *(STRUCK[when] for when in view.columns))
-        lines += markdown.table(heads, ((markdown.code(r.boundary), *(_mark(c) for c in r.cells)) for r in view.rows))
-        several = [*view.pairs, *(c for c in notable(matrix) if len(c.schedule) == 1)]
-        shown_once = {c.schedule: c for c in several if c.worst is not Outcome.EXACTLY_ONCE}.values()
-        heads = ("struck", "outcome", "seen", "to repeat it")
-        lines += markdown.table(
-            heads,
-            (
-                (markdown.code("; ".join(c.schedule)), _mark(c), markdown.escape(c.words), markdown.code(c.command))
-                for c in shown_once
-            ),
-        )
-    lines += ["## What the outcomes mean", ""]
-    lines += [f"- {markdown.escape(value)}: {markdown.escape(words)}" for value, words in MEANING.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _mark(cell: Cell | None) -> str:
-    return markdown.escape("not tried" if cell is None else outcome(cell))

@@ -1,7 +1,8 @@
-"""Campaigns, scenarios, mutants, machines, and the run's own section in HTML."""
+"""Mutants, coverage with its gaps first, and the run's own section in HTML."""
 
 from ..checkers.evidence import KillRow, Machine, Schedules
 from . import kills
+from .gaps import gaps
 from .html_parts import counts
 from .tags import Html, Part, code, join, listing, pairs, row, table, tag
 from .view import View, run_facts
@@ -10,19 +11,33 @@ from .words import number, tally
 NONE = "none"
 
 
+def mutants(view: View) -> Html:
+    """Planted bugs, and who said no: how well the checkers see."""
+    return join(_mutants(view), _kills(view.evidence.kills))
+
+
 def coverage(view: View) -> Html:
-    """What was tried, and how well the checkers see."""
+    """What was tried; what was not comes first."""
     run = view.evidence
     return join(
+        tag("h3", "Gaps", id="gaps"),
+        _gaps(view),
         tag("h3", "Crash campaigns on the runtime"),
         _campaigns(run.schedules),
         tag("h3", "Scenarios"),
         _scenarios(view),
-        tag("h3", "Mutants: planted bugs, and who said no"),
-        _mutants(view),
-        _kills(view.evidence.kills),
-        tag("h3", "Models"),
+        tag("h3", "Models", id="models"),
         _machines(run.machines),
+    )
+
+
+def _gaps(view: View) -> Html:
+    found = gaps(view)
+    if not found:
+        return tag("p", "The evidence shows none.", class_="nothing")
+    heads = ["Where", "What is missing"]
+    return table(
+        "What was not reached, not taken or not tried", [*heads], [row(heads, [*gap]) for gap in found], "stack"
     )
 
 

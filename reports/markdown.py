@@ -1,14 +1,18 @@
 """The report as GitHub-flavoured Markdown: the same content as the page, compact. Text of the evidence is escaped."""
 
-import re
 from collections.abc import Iterable
 
-from ..checkers.evidence import Item, RunEvidence, Trace, WindowResult
+from ..checkers.evidence import Item, Necessity, RunEvidence, Trace, WindowResult
 from ..model.contract import HARDENED
 from ..model.windows import SEED_ROWS
 from . import kills
 from . import necessity as matrix
+from .answers import answers, limit
+from .crash_matrix_markdown import matrix_lines, outcome_lines
+from .gaps import gaps
 from .machine import mermaid
+from .markdown_text import code, escape, table
+from .sections import NUMBERS, TITLES
 from .sequence import broken, diagram
 from .view import (
     LEGEND,
@@ -26,41 +30,26 @@ from .view import (
     run_facts,
     window_problems,
 )
-from .words import alternatives, number, plain, tally
-
-_MARKS = re.compile(r"([\\`*\[\]|~#!]|(?<![^\W_])_|_(?![^\W_]))")
-_BAR = re.compile(r"(?<!\\)\|")
-_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)|^([-+=])")
-
-
-def escape(value: object) -> str:
-    """A text in which nothing is Markdown or HTML."""
-    text = plain(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = _MARKS.sub(r"\\\1", text)
-    text = re.sub(r"(?<=\w)://", r"&#58;//", text)
-    return _NUMBERED.sub(lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"\\{m[3]}", text)
-
-
-def code(value: object) -> str:
-    """A command or a key, in a fence that it cannot close."""
-    text = plain(value)
-    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") or not text else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
-
-
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """A table; cells are Markdown already, and cannot end early."""
-    names = list(heads)
-    body = ["| " + " | ".join(_BAR.sub(r"\\|", cell) for cell in cells) + " |" for cells in rows]
-    return [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}", *body, ""] if body else ["none", ""]
+from .words import alternatives, number, tally
 
 
 def render_markdown(evidence: RunEvidence, register: Register = REGISTER) -> str:
     """The whole report."""
     view = judge(evidence, register)
-    parts = (_head, _guaranteed, _windows, _contracts, _claims, _findings, _coverage, _run)
-    lines = [line for part in parts for line in part(view)]
+    parts = {
+        "guaranteed": _guaranteed,
+        "windows": _windows,
+        "claims": _claims,
+        "findings": _findings,
+        "contracts": _contracts,
+        "necessity": _necessity,
+        "mutants": _mutants,
+        "coverage": _coverage,
+        "matrices": _matrices,
+        "run": _run,
+    }
+    titled = ((f"## {NUMBERS[name]} {title}", "", *parts[name](view)) for name, title in TITLES.items())
+    lines = [*_head(view), *(line for part in titled for line in part)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -71,7 +60,14 @@ def _bullets(items: Iterable[str]) -> list[str]:
 def _head(view: View) -> list[str]:
     lines = ["# crashwindow: verification report", "", f"**{escape(view.headline)}**", ""]
     problems = ["> [!CAUTION]", *(f"> - {escape(problem)}" for problem in view.problems), ""]
-    return [*lines, *([] if view.passed else problems), *_bullets(view.totals)]
+    said = (
+        (escape(a.question), f"**{a.said}**", escape(", ".join(f"{e.claim.id} {e.best}" for e in a.by)))
+        for a in answers(view)
+    )
+    beyond = limit(view)
+    told = [f"What nobody can have ({beyond.claim.id}): {escape(beyond.claim.sentence)}", ""] if beyond else []
+    first = [*table(("Question", "Answer, under the assumptions below", "By these claims"), said), *told]
+    return [*lines, *([] if view.passed else problems), *first, *_bullets(view.totals)]
 
 
 def _promises(entries: list[Entry]) -> list[str]:
@@ -94,8 +90,6 @@ def _guaranteed(view: View) -> list[str]:
     models = [f"Model {escape(m.policy)}, SHA-256: {code(m.sha256)}" for m in view.evidence.machines]
     warning = ["**This run did not pass: read no line below without the list above.**", ""]
     return [
-        "## 1 What is guaranteed, and what is not",
-        "",
         *([] if view.passed else warning),
         "### Guaranteed",
         "",
@@ -145,8 +139,6 @@ def _windows(view: View) -> list[str]:
     seen = ("Crashes", "Observed recovery", "Observed at the crash", "Observed in the end")
     seed = ((r.row, escape(r.sentence), r.lines, ", ".join(r.refined_by), escape(r.finding)) for r in SEED_ROWS)
     return [
-        "## 2 Crash windows",
-        "",
         *table((*heads, *seen), map(_window, view.evidence.windows)),
         "",
         "The five rows of the seed's own table (S1 §2), and the windows that refine them:",
@@ -179,15 +171,7 @@ def _or(values: list[str]) -> str:
 
 
 def _contracts(view: View) -> list[str]:
-    lines = ["## 3 Execution contracts", "", "```mermaid", *mermaid(HARDENED).splitlines(), "```", ""]
-    for heading, rules in NEEDED:
-        matrix = (
-            (rule, rules[rule], ", ".join(f"{escape(name)} {said}" for _, name, said in claims))
-            for rule, claims in needs(view, rules).items()
-        )
-        lines += [f"### {heading}", "", "Without the rule, all others in force, these properties fail.", ""]
-        lines += table(("Without", "What the rule says", "Then"), matrix)
-    lines += _necessity(view)
+    lines = ["```mermaid", *mermaid(HARDENED).splitlines(), "```", ""]
     lines += ["### Edges, on a real store", "", *([] if view.evidence.contracts else ["none", ""])]
     for c in view.evidence.contracts:
         rows = (
@@ -200,21 +184,30 @@ def _contracts(view: View) -> list[str]:
 
 
 def _necessity(view: View) -> list[str]:
-    found = view.evidence.necessity
-    lines = ["### Which mechanism each property of the step needs", ""]
+    lines = ["### Which mechanism each property of the step needs", "", *_needed(view.evidence.necessity)]
+    for heading, rules in NEEDED:
+        rows = (
+            (rule, rules[rule], ", ".join(f"{escape(name)} {said}" for _, name, said in claims))
+            for rule, claims in needs(view, rules).items()
+        )
+        lines += [f"### {heading}", "", "Without the rule, all others in force, these properties fail.", ""]
+        lines += table(("Without", "What the rule says", "Then"), rows)
+    return lines
+
+
+def _needed(found: Necessity | None) -> list[str]:
     if found is None:
-        return [*lines, "none", ""]
-    lines += [matrix.LEGEND, ""]
+        return ["none", ""]
     rows = [(r.mechanism, *r.marks) for r in matrix.rows(found)]
-    lines += table(("Without", *matrix.PROPERTIES), rows)
+    lines = [matrix.LEGEND, "", *table(("Without", *matrix.PROPERTIES), rows)]
     keys = [
         (r.mechanism, escape(r.sentence), c.property, str(c.steps), f"`{c.key}`")
         for r in matrix.rows(found)
         for c in r.needed
     ]
-    lines += ["", *table(("Without", "What it says", "Fails", "Steps", "crashwindow replay"), keys)]
+    lines += table(("Without", "What it says", "Fails", "Steps", "crashwindow replay"), keys)
     chosen = [(escape(name), fails, escape(keys)) for name, fails, keys in matrix.choices(found)]
-    lines += ["", *table(("Choice", "Fails", "crashwindow replay"), chosen), ""]
+    lines += table(("Choice", "Fails", "crashwindow replay"), chosen)
     return [*lines, *_bullets(list(matrix.sentences(found)))]
 
 
@@ -224,7 +217,7 @@ def _claims(view: View) -> list[str]:
     for name, entries in grouped(view):
         rows, told = _part(view, entries)
         lines += [f"### {escape(name)}", "", *table(heads, rows), *told, ""]
-    return ["## 4 Claim register", "", *lines]
+    return lines
 
 
 def _part(view: View, entries: list[Entry]) -> tuple[list[tuple[str, ...]], list[str]]:
@@ -248,7 +241,7 @@ def _item(item: Item) -> str:
 
 
 def _findings(view: View) -> list[str]:
-    lines = ["## 5 Findings and witnesses, step by step", "", "In a state, the number 2 stands for two or more.", ""]
+    lines = ["In a state, the number 2 stands for two or more.", ""]
     for finding in view.findings:
         entry, item, beside = finding.entry, finding.item, finding.hardened
         lines += [f"### {escape(entry.claim.id)}: {item.verdict} ({entry.claim.variant.replace('_', ' ')})", ""]
@@ -285,8 +278,30 @@ def _trace(trace: Trace | None, nothing: str) -> list[str]:
     return table(("#", "Who", "Step", "Boundary", "Changes"), rows)
 
 
+def _mutants(view: View) -> list[str]:
+    run = view.evidence
+    mutants = (
+        (escape(m.name), escape(m.killed_by) if m.killed_by else "**SURVIVED**", escape(m.words)) for m in run.mutants
+    )
+    rows = (
+        (*map(escape, kills.cells(k)), f"**{escape('; '.join(k.gaps))}**" if k.gaps else "none")
+        for k in kills.survivors_first(run.kills)
+    )
+    classes = [kills.caption(run.kills), "", *table(kills.HEADS, rows)] if run.kills else []
+    return [*table(("Mutant", "Killed by", "In these words"), mutants), *classes]
+
+
+def _matrices(view: View) -> list[str]:
+    found = view.evidence.campaigns
+    if not found:
+        return ["none", ""]
+    parts = [line for each in found for line in (f"### {escape(each.subject)}", "", *matrix_lines(each))]
+    return [*parts, "### What the outcomes mean", "", *outcome_lines(), ""]
+
+
 def _coverage(view: View) -> list[str]:
     run = view.evidence
+    missing = ((escape(where), escape(what)) for where, what in gaps(view))
     campaigns = (
         (
             escape(c.name),
@@ -308,14 +323,6 @@ def _coverage(view: View) -> list[str]:
         )
         for s in run.scenarios
     )
-    mutants = (
-        (escape(m.name), escape(m.killed_by) if m.killed_by else "**SURVIVED**", escape(m.words)) for m in run.mutants
-    )
-    rows = (
-        (*map(escape, kills.cells(k)), f"**{escape('; '.join(k.gaps))}**" if k.gaps else "none")
-        for k in kills.survivors_first(run.kills)
-    )
-    matrix = [kills.caption(run.kills), "", *table(kills.HEADS, rows)] if run.kills else []
     machines = (
         (
             escape(m.policy),
@@ -325,8 +332,9 @@ def _coverage(view: View) -> list[str]:
         for m in run.machines
     )
     return [
-        "## 6 Coverage",
+        "### Gaps",
         "",
+        *table(("Where", "What is missing"), missing),
         "### Crash campaigns on the runtime",
         "",
         *table(("Campaign", "Struck by", "Schedules", "Outcomes", "Violations", "Disagreements"), campaigns),
@@ -335,10 +343,6 @@ def _coverage(view: View) -> list[str]:
         "### Scenarios",
         "",
         *table(("Scenario", "Expected", "Observed", "As expected", "Detail", "Command"), scenarios),
-        "### Mutants",
-        "",
-        *table(("Mutant", "Killed by", "In these words"), mutants),
-        *matrix,
         "### Models",
         "",
         *table(("Policy", "Fields", "Rules", "States", "Transitions", "Rules never reached"), machines),
@@ -354,8 +358,6 @@ def _keys(keys: list[str]) -> str:
 def _run(view: View) -> list[str]:
     told = "Only this section differs between two runs on the same code."
     return [
-        "## 7 This run",
-        "",
         told,
         "",
         *(f"- {escape(name)}: {escape(value)}" for name, value in run_facts(view.evidence)),

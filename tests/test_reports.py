@@ -41,9 +41,10 @@ from crashwindow.checkers.evidence import (
 from crashwindow.model.claims import Assumption, Citation, Claim
 from crashwindow.reports.files import EVIDENCE, EvidenceError, load, write
 from crashwindow.reports.html import render_html
-from crashwindow.reports.markdown import code, escape, render_markdown
+from crashwindow.reports.markdown import render_markdown
+from crashwindow.reports.markdown_text import code, escape
 from crashwindow.reports.sequence import LANES, broken, diagram
-from crashwindow.reports.terminal import claim_text, claims_table, summary_table, trace_table
+from crashwindow.reports.terminal import summary_table, trace_table
 from crashwindow.reports.view import CONTRACT_RULES, OTHER_RULES, REGISTER, Register, grouped, judge, needs
 from crashwindow.reports.words import plain
 
@@ -424,7 +425,7 @@ def test_only_the_runs_own_section_differs_between_two_runs() -> None:
         machines=[evidence().machines[0].model_copy(update={"states_per_second": 5.0})],
         schedules=[evidence().schedules[0].model_copy(update={"per_second": 2.0})],
     )
-    for render, mark in ((render_html, '<section id="run"'), (render_markdown, "## 7 This run")):
+    for render, mark in ((render_html, '<section id="run"'), (render_markdown, "## 10 Environment, and this run")):
         one, two = render(evidence(), SMALL), render(other, SMALL)
         assert one.split(mark)[0] == two.split(mark)[0]
         assert one.split(mark)[1] != two.split(mark)[1]
@@ -771,28 +772,10 @@ def test_a_counterexample_says_what_it_breaks() -> None:
         assert "crashwindow explore X" in text
 
 
-def test_the_register_without_evidence_is_not_checked() -> None:
-    """`claims_table` claims no verdict that no run has given."""
-    text = shown(claims_table(SMALL))
-    assert text.count("NOT CHECKED") == len(SMALL.claims)
-    assert "PROVED" in shown(claims_table(SMALL, evidence()))
-    assert "S1 §2, lines 24–28" in text
-
-
-def test_one_claim_is_shown_with_its_assumptions_and_items() -> None:
-    """`claim_text` names what a claim needs, with the owner, and what was found out; without evidence it is NOT CHECKED."""
-    text = shown(claim_text(SMALL.claims[0], evidence(), SMALL))
-    assert "No request is served after D. (the tool's author)" in text
-    assert "PROVED: Inductive over 44 clauses." in text
-    assert "not applied walk" in text
-    assert "verdict NOT CHECKED" in shown(claim_text(SMALL.claims[0], None, SMALL))
-
-
 def test_terminal_tables_fit_a_narrow_terminal() -> None:
-    """Summary, register and trace fit 80 columns; the last line of the summary is the headline."""
+    """Summary and trace fit 80 columns; the last line of the summary is the headline."""
     assert shown(summary_table(evidence(), SMALL)).strip().endswith("Every verdict is the expected one.")
     assert "crash after the effect" in shown(trace_table(trace(DOUBLED, "model:k:0/1")))
-    assert "P14" in shown(claims_table(REGISTER))
 
 
 def test_evidence_survives_a_round_trip(tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""Where the evidence ends: what was not reached, not taken, not struck or not applied, gathered from every part of a run."""
+
+from collections.abc import Iterator
+
+from ..checkers.evidence import Verdict
+from .view import SHIPPED, View
+from .words import number, plain
+
+Gap = tuple[str, str]
+"""Where it is, and what is missing."""
+
+
+def gaps(view: View) -> list[Gap]:
+    """Every gap, in the order of the report; no gap is left out because it was expected."""
+    return [*_claims(view), *_windows(view), *_machines(view), *_walks(view), *_edges(view), *_runs(view)]
+
+
+def _claims(view: View) -> Iterator[Gap]:
+    silent = [entry for entry in view.entries if entry.best is Verdict.NOT_CHECKED]
+    if silent:
+        yield "Claims that nothing checked", ", ".join(entry.claim.id for entry in silent)
+    tested = [e for e in view.entries if e.claim.variant == "hardened" and e.best is Verdict.TESTED]
+    if tested:
+        yield "Claims that rest on tests alone", ", ".join(entry.claim.id for entry in tested)
+    for entry in view.entries:
+        if entry.items and entry.missing:
+            yield f"Claim {entry.claim.id}", f"not applied in this run: {', '.join(entry.missing)}"
+
+
+def _windows(view: View) -> Iterator[Gap]:
+    for window in view.evidence.windows:
+        if not window.observed.crashes:
+            yield f"Window {window.row}", "no crash of the runtime was tried in it"
+        elif not window.observed.killed:
+            yield f"Window {window.row}", "no process was killed in it: its crashes were exceptions or snapshots"
+
+
+def _machines(view: View) -> Iterator[Gap]:
+    for machine in view.evidence.machines:
+        if machine.policy in SHIPPED and machine.unreached:
+            yield f"Model {machine.policy}", f"rules never reached: {', '.join(machine.unreached)}"
+
+
+def _walks(view: View) -> Iterator[Gap]:
+    """A walk says of how many rules it took how many; the same walk stands beside several claims."""
+    seen = set()
+    for entry in view.entries:
+        for item in entry.items:
+            taken, rules = item.figures.get("rules taken"), item.figures.get("rules")
+            if isinstance(taken, int) and isinstance(rules, int) and taken < rules:
+                gap = (
+                    f"Walk of {entry.claim.policy}",
+                    f"{number(rules - taken)} of {number(rules)} rules were not taken",
+                )
+                if gap not in seen:
+                    seen.add(gap)
+                    yield gap
+
+
+def _edges(view: View) -> Iterator[Gap]:
+    for coverage in view.evidence.contracts:
+        if coverage.untaken:
+            yield f"Contracts on {coverage.store}", f"edges never taken: {'; '.join(map(plain, coverage.untaken))}"
+
+
+def _runs(view: View) -> Iterator[Gap]:
+    for row in view.evidence.kills:
+        if row.gaps:
+            yield f"Mutants of {row.subject}", f"neither killed nor proved harmless: {'; '.join(row.gaps)}"
+    for matrix in view.evidence.campaigns:
+        if matrix.unjudged:
+            yield f"Crash matrix of {matrix.subject}", f"{number(len(matrix.unjudged))} cells were not judged"
+    for cell in view.evidence.necessity.cells if view.evidence.necessity else ():
+        if cell.answer == "not checked":
+            yield f"Necessity of {cell.mechanism} for {cell.property}", "not checked in this run"

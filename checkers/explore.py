@@ -87,16 +87,13 @@ class Engine:
         known = {rule.name: n for n, rule in enumerate(self.like.machine.rules)} if self.like else {}
         self.single: list[Single] = []
         self.asked: list[list[Field]] = []
-        self.parts: list[Machine] = []
+        self.parts: list[Machine | None] = []
         for rule in machine.rules:
             n = known.get(rule.name)
             if self.like and n is not None and self.like.machine.rules[n] == rule:
                 single, asked, part = self.like.single[n], self.like.asked[n], self.like.parts[n]
             else:
-                names = touched(rule)
-                single, asked = (self.packing.mask(names), {}), asked_of(machine, rule)
-                # A rule leaves all other fields as they are: it is asked what becomes of these alone.
-                part = replace(machine, fields=tuple(f for f in machine.fields if f.name in names), rules=())
+                single, asked, part = (self.packing.mask(touched(rule)), {}), asked_of(machine, rule), None
             self.single.append(single)
             self.asked.append(asked)
             self.parts.append(part)
@@ -165,7 +162,8 @@ class Engine:
             known = memo.get(seen)
             if known is None:
                 known = memo[seen] = self.interpreted(index, packed)
-            found += tuple((delta, index) for delta in known)
+            if known:  # few rules of a group may fire
+                found += tuple([(delta, index) for delta in known])
         return found
 
     def interpreted(self, index: int, packed: int) -> tuple[int, ...]:
@@ -173,10 +171,17 @@ class Engine:
         rule = self.machine.rules[index]
         if not enabled({f.name: f.values[self.packing.code(packed, f.name)] for f in self.asked[index]}, rule):
             return ()
-        part, mask = self.parts[index], self.single[index][0]
+        part, mask = self.parts[index] or self._part(index), self.single[index][0]
         view = {f.name: f.values[self.packing.code(packed, f.name)] for f in part.fields}
         after = (part.view(state) for state in apply(part, view, rule))
         return tuple((packed & mask) ^ self.packing.some(fields) for fields in after)
+
+    def _part(self, index: int) -> Machine:
+        """A rule leaves all other fields as they are: it is asked what becomes of those that it touches alone."""
+        names = touched(self.machine.rules[index])
+        fields = tuple(f for f in self.machine.fields if f.name in names)
+        part = self.parts[index] = replace(self.machine, fields=fields, rules=())
+        return part
 
 
 def asked_of(machine: Machine, rule: Rule) -> list[Field]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ...runtime.records import Json
-from . import hooks
+from . import hooks, tree
 from .adapter import Adapter, AdapterError, Subject, load
 from .boundary import ACCEPTED, PAST, REACHED, STRUCK, Strike
 from .call_names import Names
@@ -67,11 +67,12 @@ class Ended:
 
 
 class Child:
-    """A forked process, its pipe, and what it has told."""
+    """A forked process, its pipe, and what it has told. halted: itself and all that it has started, while it is paused."""
 
     def __init__(self, adapter: Adapter, request: Request) -> None:
         """Raises TraceRefusedError."""
         self.request, self.ended, self._rest = request, Ended(), b""
+        self.halted = frozenset[int]()
         self.pipe, theirs = os.pipe()
         waits, go = os.pipe()
         self.pid = os.fork()
@@ -112,12 +113,27 @@ class Child:
             return self._tracer.turn()
         return os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
 
+    def _worker_stands(self) -> bool:
+        """Whether it is a process that the child has started which has been paused."""
+        paused = self.ended.struck and (self.request.strike or "").startswith("paused ")
+        return paused and self._tracer is None and tree.one_stands(spare=_halted())
+
+    def _pause(self) -> None:
+        """One has stopped: so do all."""
+        if self._tracer is None:
+            tree.stop(spare=_halted())
+        self.halted = tree.below(spare=_halted())
+        PAUSED[self.pid] = self
+        self._read()
+        self.ended.stopped = self.pid
+
     def wake(self) -> None:
-        """Let a paused process go on."""
+        """Let a paused process go on, and all that it has started."""
+        del PAUSED[self.pid]
         if self._tracer is not None:
             self._tracer.wake()
         else:
-            os.killpg(self.pid, signal.SIGCONT)
+            tree.go_on(self.halted)
 
     def wait(self, seconds: float, stops: bool = True) -> Ended:
         """Until it has ended, or stopped where that counts; a child that takes longer is killed."""
@@ -125,11 +141,11 @@ class Child:
         while True:
             self._read()
             ended, status = self._status()
-            if ended and os.WIFSTOPPED(status):
-                if stops:
-                    self._read()
-                    self.ended.stopped = self.pid
-                    return self._told()
+            halts = ended and os.WIFSTOPPED(status)
+            if stops and (halts or self._worker_stands()):
+                self._pause()
+                return self._told()
+            if halts:
                 continue
             if ended:
                 self.ended.signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
@@ -172,49 +188,16 @@ class Child:
             self._recorder.save(self.request.record)
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        _end_tree(spare=PAUSED - {self.pid})
+        tree.end(spare=_halted())
 
 
-PAUSED: Final[set[int]] = set()
+PAUSED: Final[dict[int, Child]] = {}
 """The paused children, whose trees stand until they are woken."""
 
 
-def _end_tree(spare: set[int]) -> None:
-    """Kill whatever descends from this process, sessions of their own included, but for the trees of some children.
-
-    What a dead process has started is ours by then, as we are the subreaper; what is killed may have started more meanwhile.
-    """
-    while True:
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return  # nobody is left, as after most calls
-        below = _below(os.getpid(), spare)
-        if not below:
-            return
-        for pid in below:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.0005)
-
-
-def _below(root: int, spare: set[int]) -> list[int]:
-    """The living processes that descend from one, but for some and what descends from them."""
-    children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdecimal():
-            with suppress(OSError):
-                state, parent = Path(f"/proc/{entry}/stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
-                if state not in "ZX":
-                    children.setdefault(int(parent), []).append(int(entry))
-    found, todo = list[int](), [root]
-    while todo:
-        for child in children.get(todo.pop(), ()):
-            if child not in spare:
-                found.append(child)
-                todo.append(child)
-    return found
+def _halted() -> frozenset[int]:
+    """Every process that stands."""
+    return frozenset[int]().union(*(child.halted for child in PAUSED.values()))
 
 
 def _live(adapter: Adapter, request: Request, pipe: int, waits: int) -> NoReturn:
@@ -237,11 +220,10 @@ def _live(adapter: Adapter, request: Request, pipe: int, waits: int) -> NoReturn
         os._exit(0)
 
 
-def answer(adapter: Adapter, line: dict[str, Any], paused: dict[int, Child]) -> Ended:
+def answer(adapter: Adapter, line: dict[str, Any]) -> Ended:
     """One request of the campaign's: call a method, or wake a paused process."""
     if "wake" in line:
-        child = paused.pop(line["wake"])
-        PAUSED.discard(child.pid)
+        child = PAUSED[line["wake"]]
         child.wake()
         return child.wait(min(child.request.seconds, PAUSED_SECONDS), stops=False)
     request = Request.read(line)
@@ -249,11 +231,7 @@ def answer(adapter: Adapter, line: dict[str, Any], paused: dict[int, Child]) -> 
         child = Child(adapter, request)
     except TraceRefusedError as error:
         return Ended(error=str(error))
-    ended = child.wait(request.seconds)
-    if ended.stopped is not None:
-        paused[ended.stopped] = child
-        PAUSED.add(child.pid)
-    return ended
+    return child.wait(request.seconds)
 
 
 def main() -> int:
@@ -276,11 +254,9 @@ def main() -> int:
     }
     print(json.dumps(told), file=answers, flush=True)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-    paused: dict[int, Child] = {}
     for line in requests:
-        print(json.dumps(asdict(answer(adapter, json.loads(line), paused))), file=answers, flush=True)
-    for child in paused.values():
-        os.killpg(child.pid, signal.SIGKILL)
+        print(json.dumps(asdict(answer(adapter, json.loads(line)))), file=answers, flush=True)
+    tree.end(spare=frozenset())
     return 0
 
 

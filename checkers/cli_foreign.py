@@ -23,18 +23,24 @@ def judged(args: argparse.Namespace, file: CampaignFile, console: Console, direc
     options = _options(args, file)
     command = command_line(_words(args))
     console.print(f"{command}\nkept in {directory}", highlight=False, soft_wrap=True)
-    with Progress(console=console, transient=True) as progress:
-        bars: dict[str, TaskID] = {}
+    progress, bars = Progress(console=console, transient=True), dict[str, TaskID]()
 
-        def tell(name: str, done: int, of: int, trial: Trial | None) -> None:
-            if name not in bars:
-                bars[name] = progress.add_task(name, total=of)
-            progress.update(bars[name], completed=done, total=of)
+    def tell(name: str, done: int, of: int, trial: Trial | None) -> None:
+        if name not in bars:
+            bars[name] = progress.add_task(name, total=of)
+        progress.update(bars[name], completed=done, total=of)
 
-        try:
+    try:
+        with progress:
             yield from sessions(file, options, _executor(args), directory, command, tell)
-        except (*REFUSED, ExecutorError, ValueError) as error:
-            raise CommandError(str(error)) from error
+    except (*REFUSED, ExecutorError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    except KeyboardInterrupt:
+        again = command_line([*_words(args), *_rest(args), "--resume", str(directory)])
+        console.print(
+            f"interrupted; what has ended is kept. Go on with:\n{again}", highlight=False, soft_wrap=True, markup=False
+        )
+        raise
 
 
 def campaign_directory(args: argparse.Namespace) -> Path:
@@ -88,6 +94,16 @@ def chosen(args: argparse.Namespace) -> CampaignFile:
 def _words(args: argparse.Namespace) -> list[str]:
     """What begins each command that repeats something of this campaign."""
     return ["crashwindow", "campaign", "run", args.campaign, "--profile", args.profile, "--seed", str(args.seed)]
+
+
+def _rest(args: argparse.Namespace) -> Iterator[str]:
+    """The other arguments of this campaign, as they were given."""
+    for name in ("subject", "at"):
+        for each in getattr(args, name) or ():
+            yield from (f"--{name}", each)
+    for name in ("repeats", "jobs", "executor", "scheduler"):
+        if getattr(args, name) is not None:
+            yield from (f"--{name}", str(getattr(args, name)))
 
 
 def _options(args: argparse.Namespace, file: CampaignFile) -> Options:

@@ -193,6 +193,21 @@ def test_pairs_strike_the_recovery_too() -> None:
     assert matrix.cells[0].words == "a 3 times instead of 1"
 
 
+def test_a_job_that_nobody_was_told_of_is_started_again_in_a_pair() -> None:
+    """Killed before the runtime has taken the job, which it then knows nothing of: the client starts it again, and the second
+    fault strikes that; where the runtime had said that it has the job, nobody starts it again."""
+    first = Strike("commit: INSERT jobs #1", "before")
+    setup = Setup(Subject("loop", f"{NAIVE}:ActThenRecord"), STEPS, hold_seconds=0.0)
+    with Bench(setup) as bench:
+        assert bench.reached((first,)) == bench.clean().boundaries
+        pair = bench.trial((first, Strike("effect: a #1", "after")), 0, ONCE)
+        assert (pair.outcome, pair.words) == (Outcome.DUPLICATE, "a 2 times instead of 1")
+        assert bench.trial((first, first), 0, ONCE).outcome is Outcome.EXACTLY_ONCE
+        told = Strike("effect: b #1", "before")
+        assert "commit: INSERT jobs #1" not in bench.reached((told,))
+        assert bench.trial((told, first), 0, ONCE).outcome is Outcome.NOT_STRUCK
+
+
 def test_bisection_runs_less_and_says_what_it_infers() -> None:
     """Where neighbours end alike the cells between them are inferred, said to be, and are what running them gives."""
     options = Options(whens=("after",), bisect=True)

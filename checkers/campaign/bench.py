@@ -164,7 +164,7 @@ class Bench:
         with closing(Run(self)) as run:
             if not run.strike(schedule):
                 return ()
-            return tuple(run.call("recover", watched=True).reached)
+            return tuple(run.revive(watched=True).reached)
 
     def place(self) -> tuple[Path, str | None]:
         """A fresh directory, and the address of a fresh database where there is a server."""
@@ -234,6 +234,16 @@ class Run:
         self._accepted = self._accepted or ended.accepted
         return ended
 
+    def revive(self, strike: Strike | None = None, watched: bool = False, record: bool = False) -> Ended:
+        """What follows a crash: recover; and where the record then knows no such job, a client that was never told that it is
+        accepted starts it again. The strike is taken by whichever comes to its boundary first."""
+        recovered = self.call("recover", strike, watched, record)
+        if recovered.struck or self._accepted or self.belief().status != "absent":
+            return recovered
+        started = self.call("start", strike, watched, record)
+        started.reached = list(dict.fromkeys([*recovered.reached, *started.reached]))
+        return started
+
     def _must(self, do: Do) -> Ended:
         ended = self.call(do)
         if not ended.answered:
@@ -258,7 +268,8 @@ class Run:
     def strike(self, schedule: Schedule) -> bool:
         """Each incarnation with its fault; whether all of them struck."""
         for number, strike in enumerate(schedule):
-            ended = self.call("recover" if number else "start", strike, record=strike.when == "power")
+            record = strike.when == "power"
+            ended = self.revive(strike, record=record) if number else self.call("start", strike, record=record)
             if not ended.struck:
                 return False
             if strike.when == "power":
@@ -274,12 +285,8 @@ class Run:
         """Strike, recover, and judge; the verdict, and what the record says in the end."""
         if not self.strike(schedule):
             return Verdict(Outcome.NOT_STRUCK, "the process did not come to the boundary"), ""
-        recovered = self.call("recover")
+        recovered = self.revive()
         belief = self.belief()
-        if belief.status == "absent" and not self._accepted:
-            # A client that was never told that the job is accepted starts it again.
-            recovered = self.call("start")
-            belief = self.belief()
         if recovered.timed_out:
             belief = belief._replace(status="running")
         verdict = judge(self._setup.steps, control, self.world.effects(), belief)

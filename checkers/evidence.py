@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
 
 SCHEMA_VERSION = 3
@@ -336,6 +337,7 @@ class RunEvidence(Base):
     kills: list[KillRow] = Field(default_factory=list)
     contracts: list[ContractCoverage]
     campaigns: list[Matrix] = Field(default_factory=list)  # crash matrices of runtimes
+    graphs: list[StateGraph] = Field(default_factory=list)  # reachable states, put together until they can be drawn
     necessity: Necessity | None
     not_checked: list[str]  # sentences: what this run says nothing about
     errors: list[str]  # stages that ended with an exception, and why

@@ -33,6 +33,7 @@ from .necessity_stage import NECESSITY
 from .power_stage import POWER
 from .proof_subjects import step_subject
 from .prove_health_stage import HEALTH
+from .quotient import GRAPHS
 from .search import check, complete, examine
 from .second_stage import SECOND_OPINION
 from .seed_text import SEED_TEXT
@@ -327,6 +328,8 @@ STAGES = (
     SEED_TEXT,
     VERIFY_JOB,
     *SEMANTICS_STAGES,
+    # After every search that it draws.
+    GRAPHS,
     *FLEET_STAGES,
     replace(INVARIANTS, elsewhere=True),
     HEALTH,

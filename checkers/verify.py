@@ -41,6 +41,7 @@ from .evidence import (
     WindowResult,
 )
 from .evidence_code import ROOT, code_sha256
+from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
 from .explore import Space
 from .verify_elsewhere import Elsewhere
@@ -68,6 +69,7 @@ class Found(BaseModel):
     contracts: list[ContractCoverage] = Field(default_factory=list)
     edges: dict[str, dict[str, int]] = Field(default_factory=dict)  # of contracts, "state trigger state", by checker
     campaigns: list[Matrix] = Field(default_factory=list)
+    graphs: list[StateGraph] = Field(default_factory=list)
     necessity: Necessity | None = None
     errors: list[str] = Field(default_factory=list)
 
@@ -86,6 +88,7 @@ class Found(BaseModel):
             ("coverages of contracts complete", [c for c in self.contracts if c.complete], self.contracts),
         ):
             words += [f"{len(right)} of {len(every)} {name}"] if every else []
+        words += [f"{len(self.graphs)} graphs of reachable states"] if self.graphs else []
         if self.kills:
             harmless, gaps = sum(k.same + k.safe for k in self.kills), sum(len(k.gaps) for k in self.kills)
             words.append(
@@ -269,6 +272,7 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         kills=[k for part in found for k in part.kills],
         contracts=[_taken(coverage, found) for part in found for coverage in part.contracts],
         campaigns=[c for part in found for c in part.campaigns],
+        graphs=[g for part in found for g in part.graphs],
         necessity=next((part.necessity for part in found if part.necessity), None),
         not_checked=list(NOT_CHECKED),
         errors=[e for part in found for e in part.errors],

@@ -45,7 +45,13 @@ ROOMS = (
     Room("scenarios/*", ("scenarios", "model"), "what is tried is data about the model"),
     Room(
         "checkers/evidence*",
-        ("checkers.evidence", "checkers.evidence_matrix", "checkers.evidence_outcome", "model"),
+        (
+            "checkers.evidence",
+            "checkers.evidence_graph",
+            "checkers.evidence_matrix",
+            "checkers.evidence_outcome",
+            "model",
+        ),
         "reports read it and must not meet a checker through it",
     ),
     Room(
@@ -56,7 +62,14 @@ ROOMS = (
     Room("checkers/*", ("checkers", "runtime", "scenarios", "model"), "they compare the model with the real thing"),
     Room(
         "reports/*",
-        ("reports", "checkers.evidence", "checkers.evidence_matrix", "checkers.evidence_outcome", "model"),
+        (
+            "reports",
+            "checkers.evidence",
+            "checkers.evidence_graph",
+            "checkers.evidence_matrix",
+            "checkers.evidence_outcome",
+            "model",
+        ),
         "old evidence can be rendered without the run",
     ),
     Room(

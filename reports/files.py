@@ -22,14 +22,19 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write(evidence: RunEvidence, directory: Path, register: Register = REGISTER) -> dict[str, Path]:
-    """Write evidence, its schema and the reports into a directory; answers name to path."""
-    texts = {
+def forms(evidence: RunEvidence, register: Register = REGISTER) -> dict[str, str]:
+    """Every form of a run's evidence by the name of its file: the evidence, its schema and the reports, and nothing else."""
+    return {
         EVIDENCE: _json(evidence.model_dump(mode="json")),
         SCHEMA: _json(RunEvidence.model_json_schema()),
         "report.html": render_html(evidence, register),
         "report.md": render_markdown(evidence, register),
     }
+
+
+def write(evidence: RunEvidence, directory: Path, register: Register = REGISTER) -> dict[str, Path]:
+    """Write evidence, its schema and the reports into a directory; answers name to path."""
+    texts = forms(evidence, register)
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8", newline="\n")

@@ -134,7 +134,19 @@ OVER = argument(
 )
 A_CASE = argument("--case", metavar="NAME", help="one case, by name")
 WORDS = argument("--schedule", metavar="WORD;WORD", help="one schedule of the case alone, word by word")
-CLAIM = argument("claim", metavar="CLAIM", nargs="?", help="one claim's id")
+CLAIM = argument("claim", metavar="CLAIM", nargs="?", help="one claim's id: it is shown as by `crashwindow why`")
+VARIANT = argument("--variant", choices=("hardened", "as_written"), help="the claims of this variant")
+VERDICT = argument(
+    "--verdict",
+    metavar="VERDICT",
+    help="the claims with this verdict, the best one found, or without evidence the expected one: PROVED, EXHAUSTED, TESTED,"
+    " ASSUMED, NOT-CHECKED, REFUTED or ERROR",
+)
+REQUIREMENT = argument("--requirement", metavar="ID", help="the claims about a requirement, such as T-RECOVER or P11")
+DOCUMENT = argument("--document", choices=("S0", "S1", "S2", "S3", "S4"), help="the claims that cite this document")
+SEARCH = argument(
+    "--search", metavar="WORDS", default="", help="the claims in whose id, sentence, requirement or policy each word is"
+)
 A_CLAIM = argument("claim", metavar="CLAIM", help="a claim's id")
 KEY = argument(
     "key",
@@ -282,6 +294,7 @@ CONTRACT_COMMANDS = (
 )
 
 HERE = ""
+REGISTER = ".reports.cli_claims"
 CAMPAIGNS = ".checkers.cli_campaign"
 WHERE = OneOf(
     True,
@@ -391,7 +404,18 @@ COMMANDS = (
         "run every checker and write the report; exit 0 only if every verdict is the expected one",
         (PROFILE, OUT, SEED, RESUME),
     ),
-    Command("claims", HERE, "list the claim register, or one claim in full", (CLAIM, EVIDENCE_FILE)),
+    Command(
+        "claims",
+        REGISTER,
+        "list the claim register, document by document, or the claims that are asked for",
+        (CLAIM, VARIANT, VERDICT, REQUIREMENT, DOCUMENT, SEARCH, EVIDENCE_FILE, JSON),
+    ),
+    Command(
+        "why",
+        REGISTER,
+        "why a claim stands as it does: source, formal statement, assumptions, evidence, and what would refute it",
+        (A_CLAIM, EVIDENCE_FILE, JSON),
+    ),
     Command("witness", HERE, "show, for a claim, a run that reaches what it speaks of", (A_CLAIM,)),
     Command(
         "replay",
@@ -578,6 +602,7 @@ def known_errors() -> tuple[type[Exception], ...]:
     """The errors that tell the user what to do; any other one is a defect of ours, and shows its traceback."""
     from .model.contract import InvalidTransitionError
     from .reports.files import EvidenceError
+    from .reports.register import RegisterError
     from .runtime import clients, plan, registry, resolve, store
     from .runtime.contracts.store import ContractError
 
@@ -587,6 +612,7 @@ def known_errors() -> tuple[type[Exception], ...]:
         clients.ClientError,
         EvidenceError,
         InvalidTransitionError,
+        RegisterError,
         plan.PlanError,
         registry.DuplicateToolError,
         registry.ToolSourceError,
@@ -668,24 +694,6 @@ def campaign_show(args: argparse.Namespace) -> int:
     console = Console()
     for matrix in load_matrices(Path(args.matrix)):
         console.print(matrix_table(matrix), crop=False)
-    return 0
-
-
-def claims(args: argparse.Namespace) -> int:
-    """The register, or one of its claims."""
-    from rich.console import Console
-
-    from .reports.files import load
-    from .reports.terminal import claim_text, claims_table
-
-    claim = known_claim(args.claim) if args.claim else None
-    newest = max(Path("reports", "out").glob("*/evidence.json"), default=None)
-    file = Path(args.evidence) if args.evidence else newest
-    evidence = load(file) if file else None
-    console = Console()
-    console.print(claim_text(claim, evidence) if claim else claims_table(evidence=evidence))
-    said = f"verdicts from {file}" if file else "no verdicts: run `crashwindow verify`, or give --evidence FILE"
-    console.print(said, highlight=False, soft_wrap=True)
     return 0
 
 

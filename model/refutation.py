@@ -1,7 +1,7 @@
 """What a claim says formally, thing by thing, and what would refute it, in words that every form of the report shares.
 
-A thing that is forbidden is a guard of the model's own (`model.properties` and its like), as the rows have it: nothing is restated here. In a
-guard, the number 2 stands for two or more.
+A thing that is forbidden is a guard of the model's own (`model.properties` and its like), as the rows have it: nothing is
+restated here. In a guard, the number 2 stands for two or more.
 """
 
 from collections.abc import Mapping
@@ -61,8 +61,8 @@ REFUTES: Final[Mapping[Kind, str]] = {
 """What would refute a claim of each kind; of one that is refuted, what would show that verdict to be wrong."""
 
 LIVE_REFUTED: Final = (
-    "It is held for refuted: some run under policy {policy} keeps every assumption of the claim and never comes to rest. That verdict "
-    "would be wrong if every such run came to rest."
+    "It is held for refuted: some run under policy {policy} keeps every assumption of the claim and never comes to rest. "
+    "That verdict would be wrong if every such run came to rest."
 )
 """The same of a claim of kind `live` that is expected to be refuted: the register has both."""
 
@@ -106,7 +106,7 @@ def refuted_by(claim: Claim) -> list[str]:
     """What would refute a claim: a sentence by its kind, then each thing that its properties forbid."""
     refuted = claim.kind == "live" and claim.expected == "REFUTED"
     said = (LIVE_REFUTED if refuted else REFUTES[claim.kind]).format(policy=f"'{claim.policy}'")
-    return [said, *(f"{part.property}: {words}" for part in formal(claim) for words in part.forbids)]
+    return [said, *(f"{part.name}: {words}" for part in formal(claim) for words in part.forbids)]
 
 
 def glossary(claim: Claim) -> dict[str, str]:

@@ -6,9 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..checkers.evidence import RunEvidence, Trace, Verdict
-from ..model.claims import Claim
 from .sequence import diagram
-from .view import REGISTER, Entry, Register, View, cited, judge, paired, window_problems
+from .view import REGISTER, Register, View, judge, paired, window_problems
 from .words import effects, number, plain
 
 STYLES = {
@@ -91,43 +90,6 @@ def _schedules(view: View) -> Table:
         bad = [_text(number(len(keys)), "bold red" if keys else "") for keys in (c.violations, c.disagreements)]
         table.add_row(_text(c.name), _text(number(c.schedules)), _text(number(c.per_second)), *bad)
     return table
-
-
-def claims_table(register: Register = REGISTER, evidence: RunEvidence | None = None) -> Table:
-    """The register: id, variant, verdict, source. Without evidence nothing is checked."""
-    entries = judge(evidence, register).entries if evidence else tuple(Entry(claim, ()) for claim in register.claims)
-    table = _table("Claim register", "claim", "variant", "verdict", "source")
-    for entry in entries:
-        verdict = _verdict(entry.best, entry.as_expected or not evidence)
-        table.add_row(_text(entry.claim.id), _text(entry.claim.variant), verdict, _text(cited(entry.claim)))
-    return table
-
-
-def claim_text(claim: Claim, evidence: RunEvidence | None = None, register: Register = REGISTER) -> Group:
-    """One claim of the register with its formal statement, its assumptions and what was found out about it."""
-    entry = Entry(claim, ())
-    if evidence:
-        entry = next((e for e in judge(evidence, register).entries if e.claim.id == claim.id), entry)
-    needed = [register.assumptions[name] for name in claim.assumptions if name in register.assumptions]
-    facts = [
-        ("formal", claim.formal),
-        ("requirement", claim.requirement),
-        ("source", cited(claim)),
-        *((a.id, f"{a.text} ({a.owner})") for a in needed),
-        ("hardened form", claim.hardened or ""),
-        ("expected", claim.expected),
-        ("verdict", entry.link(entry.best)),
-        ("weakest link", entry.link(entry.worst)),
-        *((item.checker, f"{item.verdict}: {item.statement} ({item.command})") for item in entry.items),
-        ("not applied", ", ".join(entry.missing)),
-    ]
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, words in facts:
-        if words:
-            table.add_row(_text(name, "dim"), _text(words))
-    return Group(_text(f"{claim.id} ({claim.variant.replace('_', ' ')})", "bold"), _text(claim.sentence), table)
 
 
 def trace_table(trace: Trace) -> Table:

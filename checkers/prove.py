@@ -27,6 +27,7 @@ from .prove_obligations import obligations, strengthen
 from .prove_solve import SOLVER, Obligation, Progress, Result, Solve, solve
 
 COMMAND = "crashwindow verify"
+SLUG: Final = 88
 BATCH: Final = 40
 """How many obligations are written out at once where the first failure is enough."""
 
@@ -206,7 +207,8 @@ def _write(proof: Proof, results: Sequence[Result], folder: Path) -> None:
         slug = re.sub(r"[^a-z0-9]+", "-", f"{asked.kind} {asked.name}".lower()).strip("-")
         status = result.answer if asked.kind == "fires" else asked.expected
         text = document(code, [] if asked.free else known, asked.name, asked.goal, status)
-        (folder / f"{number:03}-{slug}.smt2").write_text(text, encoding="utf-8")
+        # The number tells them apart; names stay short enough for every archive.
+        (folder / f"{number:03}-{slug[:SLUG].strip('-')}.smt2").write_text(text, encoding="utf-8")
 
 
 def to_items(proof: Proof, files: Sequence[str] = ()) -> list[tuple[str, Item]]:

@@ -1,4 +1,4 @@
-"""The manifest of a bundle: each file with its size and SHA-256, and the Merkle root over all of them; a function of the files."""
+"""The manifest of a bundle: each file with its size and SHA-256, and the Merkle root over all of them."""
 
 import hashlib
 from collections.abc import Mapping

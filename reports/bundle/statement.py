@@ -44,7 +44,7 @@ def statement(files: Mapping[str, bytes], evidence: RunEvidence) -> bytes:
         "claims": dict(best),
         "passed": evidence.passed,
     }
-    subjects = [
+    subjects: list[dict[str, Any]] = [
         {"name": MANIFEST, "digest": {"sha256": _sha256(files[MANIFEST]), ROOT: merkle_root(listed(files)).hex()}},
         {"name": "evidence.json", "digest": {"sha256": _sha256(files["evidence.json"])}},
     ]

@@ -105,14 +105,14 @@ def rests_on(records: Records) -> Iterator[str]:
         for event in step.all("confirmation_warned"):
             told = "; ".join(event.data["mismatches"])
             yield f"step {name!r}: its record was used although a verifier did not agree (event {event.version}): {told}"
-        for event in _repeats(step):
+        for event in repeats(step):
             yield (
                 f"step {name!r}: executed again (event {event.version}) while the outcome before was unknown; that it acted"
                 " once is what the tool declares by idempotent"
             )
 
 
-def _repeats(step: Step) -> Iterator[Event]:
+def repeats(step: Step) -> Iterator[Event]:
     """Executions that were begun while an earlier one was neither closed nor resolved."""
     open_attempts: set[int] = set()
     for event in step.events:

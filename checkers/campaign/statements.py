@@ -2,7 +2,9 @@
 
 A boundary is what makes changes durable: a COMMIT, however it comes about, or a write outside a transaction. It is named by
 what the transaction wrote, `commit: INSERT jobs, UPDATE steps`: the verbs and tables of its statements, in order, each once. A
-commit that wrote nothing is no boundary. A write is told by its text: what a function called by a SELECT writes is not seen.
+commit that wrote nothing is no boundary. A write is told by its text: what a function called by a SELECT writes is not seen, nor
+is what SELECT INTO makes; a statement that is not known to read counts as a write, by its verb alone (`DO`, `CALL`), as a
+boundary too many harms nobody.
 """
 
 import re
@@ -14,7 +16,7 @@ from .boundary import Told
 _CHANGE: Final = (
     r"(?:(INSERT|REPLACE)(?:\s+OR\s+\w+)?\s+INTO|(UPDATE)(?:\s+OR\s+\w+)?(?:\s+ONLY)?|(DELETE)\s+FROM(?:\s+ONLY)?|"
     r"(MERGE)\s+INTO|(TRUNCATE)(?:\s+TABLE)?|(COPY)(?=\s+[\w.\"]+\s*(?:\([^)]*\))?\s+FROM\b)|"
-    r"(CREATE|DROP|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+|UNLOGGED\s+)?(?:UNIQUE\s+)?(?:MATERIALIZED\s+)?"
+    r"(CREATE|DROP|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+|UNLOGGED\s+)?(?:UNIQUE\s+)?(?:MATERIALIZED\s+|VIRTUAL\s+)?"
     r"(?:TABLE|INDEX|VIEW|TRIGGER|SCHEMA|SEQUENCE|FUNCTION|TYPE|EXTENSION)(?:\s+CONCURRENTLY)?(?:\s+IF\s+(?:NOT\s+)?EXISTS)?)"
     r"\s+([\w.\"`\[\]]+)"
 )
@@ -31,28 +33,50 @@ _RELEASE: Final = re.compile(r"^\s*RELEASE\s+(?:SAVEPOINT\s+)?([^\s;]+)", re.IGN
 _BACK: Final = re.compile(
     r"^\s*(?:ROLLBACK|ABORT)\b(?!\s+(?:(?:WORK|TRANSACTION)\s+)?(?:TO|PREPARED)\b)", re.IGNORECASE
 )
-_COMMENT: Final = re.compile(r"^(?:\s*(?:--[^\n]*\n|/\*.*?\*/))+", re.DOTALL)
 _QUOTES: Final = str.maketrans("", "", '"`[]')
+_QUOTED: Final = r"[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$"
+_COMMENT: Final = r"--[^\n]*|/\*.*?\*/"
+_OPAQUE: Final = re.compile(f"(?:{_QUOTED})|({_COMMENT})", re.DOTALL)
 # A semicolon ends a statement, except within quotes, a dollar-quoted body or a comment.
-_STATEMENT: Final = re.compile(
-    r"(?:'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|[^;])+", re.DOTALL
-)  # fmt: skip
+_STATEMENT: Final = re.compile(f"(?:{_QUOTED}|{_COMMENT}|[^;])+", re.DOTALL)
+_VERB: Final = re.compile(r"^\s*([a-z]+)", re.IGNORECASE)
+# PRAGMA has what lasts beside what a connection asks for itself each time: the latter would be a boundary in every method.
+_LASTS: Final = re.compile(r"^\s*PRAGMA\s+(?:\w+\.)?(user_version|application_id)\s*[=(]", re.IGNORECASE)
+_READS: Final = re.compile(
+    r"^\s*(?:ABORT|ANALYZE|ATTACH|BEGIN|CHECKPOINT|CLOSE|COMMIT|COPY|DEALLOCATE|DECLARE|DETACH|DISCARD|END|EXPLAIN|FETCH|LISTEN|"
+    r"LOAD|LOCK|MOVE|NOTIFY|PRAGMA|PREPARE|RELEASE|RESET|ROLLBACK|SAVEPOINT|SELECT|SET|SHOW|START|TABLE|UNLISTEN|VACUUM|VALUES|"
+    r"WITH)\b",
+    re.IGNORECASE,
+)
+"""The verbs that write nothing, where no other pattern has found a write."""
+
+
+def bare(sql: str) -> str:
+    """A statement without its comments."""
+    return _OPAQUE.sub(lambda found: " " if found.group(2) else found.group(), sql)
 
 
 def written(sql: str) -> list[str]:
-    """What a statement writes, as `INSERT jobs`: of one that begins with WITH, each of its parts that writes."""
-    bare = _COMMENT.sub("", sql)
-    if two_phase := _TWO_PHASE.match(bare):
+    """What a statement without comments writes, as `INSERT jobs`: of one that begins with WITH, each of its parts that writes."""
+    if two_phase := _TWO_PHASE.match(sql):
         return [" ".join(two_phase.group(1).upper().split())]
-    if _WITH.match(bare):
-        return [_named(found) for found in _PART.finditer(_STRING.sub("''", bare))]
-    found = _WRITE.match(bare)
-    return [_named(found)] if found is not None else []
+    if _WITH.match(sql):
+        return [_named(found) for found in _PART.finditer(_STRING.sub("''", sql))]
+    if found := _WRITE.match(sql):
+        return [_named(found)]
+    if lasts := _LASTS.match(sql):
+        return [f"PRAGMA {lasts.group(1).lower()}"]
+    verb = _VERB.match(sql)
+    return [verb.group(1).upper()] if verb is not None and not _READS.match(sql) else []
 
 
 def _named(found: re.Match[str]) -> str:
     *verbs, table = found.groups()
-    return f"{next(filter(None, verbs)).upper()} {table.translate(_QUOTES).lower()}"
+    return f"{next(filter(None, verbs)).upper()} {_plain(table)}"
+
+
+def _plain(name: str) -> str:
+    return name.translate(_QUOTES).lower()
 
 
 def name_of(writes: list[str]) -> str:
@@ -84,10 +108,10 @@ class Watch:
         transaction is committed when they have run; else with those that follow."""
         committed: list[str] = []
         for each in statements:
-            sql = _COMMENT.sub("", each)
+            sql = bare(each)
             savepoint = _SAVEPOINT.match(sql)
             if savepoint is not None and not in_transaction:
-                self._outermost, in_transaction = savepoint.group(1), True
+                self._outermost, in_transaction = _plain(savepoint.group(1)), True
                 continue
             if _BEGIN.match(sql):
                 in_transaction = True
@@ -112,7 +136,7 @@ class Watch:
     def _commits(self, sql: str) -> bool:
         """Whether a statement ends a transaction; the release of a savepoint does where that had begun it."""
         release = _RELEASE.match(sql)
-        return _END.match(sql) is not None or (release is not None and release.group(1) == self._outermost)
+        return _END.match(sql) is not None or (release is not None and _plain(release.group(1)) == self._outermost)
 
     def forget(self) -> None:
         """What was written so far is committed, or never will be."""

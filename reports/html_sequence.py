@@ -15,7 +15,11 @@ SHORT = {"event stream": "events", "effect store": "effects"}
 
 def draw(trace: Trace, name: str, last: list[str], broken: bool) -> Html:
     """A trace as a diagram that can be stepped through; `last` says what the last step shows."""
-    picture = diagram(trace)
+    return draw_picture(diagram(trace), name, last, broken)
+
+
+def draw_picture(picture: Diagram, name: str, last: list[str], broken: bool) -> Html:
+    """The same of a diagram, whatever it was made from."""
     if not picture.steps:
         return tag("p", "The trace holds no step.")
     lanes = len(picture.lanes)
@@ -104,9 +108,9 @@ def _state(picture: Diagram, name: str) -> Html:
     final = picture.steps[-1]
     just = {field for field, _, _ in final.changed}
     groups: dict[str, list[Html]] = {}
-    for field in ordered(final.state):
+    for field in picture.groups or ordered(final.state):
         cells = tag("th", field, scope="row", title=meaning(field) or None), tag("td", final.state[field])
-        groups.setdefault(group(field), []).append(
+        groups.setdefault(picture.groups.get(field) or group(field), []).append(
             tag("tr", *cells, data_field=field, class_="changed" if field in just else None)
         )
     bodies = [

@@ -7,7 +7,7 @@ was overtaken, so that it stands in the effect store no longer, is drawn as such
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from ..checkers.evidence import Frame, Trace
@@ -67,10 +67,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Diagram:
-    """The lanes and the steps."""
+    """The lanes and the steps. groups: the heading of each field of the state, in their order, where they are not the model's."""
 
     lanes: tuple[str, ...]
     steps: tuple[Step, ...]
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 def ordered(names: Mapping[str, str]) -> list[str]:

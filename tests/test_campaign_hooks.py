@@ -284,6 +284,65 @@ def test_commits_of_sqlite(driver: ModuleType, lite: Recorder, body: Callable[[A
     assert lite.seen() == expected
 
 
+def test_a_setting_that_commits_is_a_boundary(driver: ModuleType, lite: Recorder) -> None:
+    """What is open is committed as soon as a connection is told to begin no more transactions: it is behind it at once."""
+    database = driver.connect("x.db")
+    database.execute("INSERT INTO t VALUES (1)")
+    database.isolation_level = None
+    assert lite.seen() == [("INSERT t #1", 0, 1)]
+    assert database.isolation_level is None
+    database.execute("INSERT INTO t VALUES (2)")
+    database.isolation_level = "IMMEDIATE"
+    database.execute("INSERT INTO t VALUES (3)")
+    database.close()
+    assert lite.seen() == [("INSERT t #1", 0, 1), ("INSERT t #2", 1, 2)]
+
+
+def test_a_cursor_that_is_closed_ends_its_statement(driver: ModuleType, lite: Recorder) -> None:
+    """A write whose rows nobody fetches is committed when its cursor is closed; another one's end says nothing of it."""
+    database = driver.connect("x.db", isolation_level=None)
+    other = database.execute("SELECT 1")
+    cursor = database.execute("INSERT INTO t VALUES (1), (2) RETURNING n")
+    other.close()
+    assert [when for when, _, _ in lite.told] == ["before"]
+    cursor.close()
+    assert lite.seen() == [("INSERT t #1", 0, 2)]
+    database.close()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="connections have `autocommit` from Python 3.12 on")
+def test_commits_where_the_driver_always_keeps_a_transaction_open(lite: Recorder, driver: ModuleType) -> None:
+    """`autocommit=False`: a commit begins the next transaction at once, and is told of once, before it returns."""
+    if driver is pysqlite3:
+        pytest.skip("pysqlite3 has no `autocommit`")
+    database = driver.connect("x.db", autocommit=False)
+    database.execute("INSERT INTO t VALUES (1)")
+    database.commit()
+    expected = [("INSERT t #1", 0, 1)]
+    assert lite.seen() == expected
+    database.commit()
+    with database:
+        database.execute("INSERT INTO u VALUES (1)")
+    expected += [("INSERT u #1", 1, 2)]
+    assert lite.seen() == expected
+    database.execute("INSERT INTO t VALUES (2)")
+    database.rollback()
+    database.executescript("INSERT INTO t VALUES (2); INSERT INTO u VALUES (2);")
+    assert lite.seen() == expected
+    database.autocommit = True
+    expected += [("INSERT t, INSERT u #1", 2, 4)]
+    assert lite.seen() == expected
+    assert database.autocommit is True
+    database.execute("INSERT INTO t VALUES (3)")
+    database.commit()
+    expected += [("INSERT t #2", 4, 5)]
+    assert lite.seen() == expected
+    database.autocommit = False
+    database.execute("INSERT INTO t VALUES (4)")
+    database.close()
+    assert lite.seen() == expected
+
+
 def test_a_write_that_fails_has_not_happened(driver: ModuleType, lite: Recorder) -> None:
     """The boundary of a failed write has no other side, and the next one is told of as ever."""
     database = driver.connect("x.db", isolation_level=None)

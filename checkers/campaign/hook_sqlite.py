@@ -17,6 +17,8 @@ from .statements import Watch
 
 _FACTORY: Final = 5
 """Where `connect` takes a class of connections, if by its place."""
+_COMMITTING: Final = ("isolation_level", "autocommit")
+"""Settings of a connection that commit what is open."""
 
 
 def install(told: Told, package: str) -> None:
@@ -114,6 +116,10 @@ def _connection(kind: Any, told: Told, cursors: Callable[[type | None], type]) -
         def executescript(self, *args: Any) -> Any:
             return self.cursor().executescript(*args)
 
+        def __setattr__(self, name: str, value: Any) -> None:
+            with self._watched() if name in _COMMITTING else nullcontext():
+                super().__setattr__(name, value)
+
         def commit(self) -> None:
             with self._watched():
                 super().commit()
@@ -172,6 +178,10 @@ def _cursor(kind: Any) -> type:
         def fetchall(self) -> Any:
             with self.watched():
                 return super().fetchall()
+
+        def close(self) -> None:
+            with self.watched(self):
+                super().close()
 
         def __next__(self) -> Any:
             with self.watched(self):

@@ -87,13 +87,15 @@ class Control(_Base):
 
 
 class Matrix(_Base):
-    """The crash matrix of one subject.
+    """The crash matrix of one subject. file, line: of its adapter's class, as an absolute path where it was run; "" for none.
 
     sampled: how many images a loss of power at a boundary may leave, where only some of them were tried, drawn by the seed.
     """
 
     subject: str
     adapter: str
+    file: str = ""
+    line: int = 1
     versions: dict[str, str]
     source: Literal["commits", "calls"]
     steps: list[str]

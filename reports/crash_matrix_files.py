@@ -32,12 +32,18 @@ def write_matrices(title: str, matrices: Sequence[Matrix], directory: Path) -> d
         "matrix.html": render_matrices_html(title, matrices),
         "matrix.md": render_matrices_markdown(title, matrices),
         "junit.xml": render_junit(matrices),
-        "results.sarif": render_sarif(matrices),
+        "results.sarif": render_sarif(matrices, _checkout()),
     }
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8", newline="\n")
     return {name: directory / name for name in texts}
+
+
+def _checkout() -> Path:
+    """The checkout in which the command was given; the working directory where that is in none."""
+    here = Path.cwd()
+    return next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
 
 
 def load_matrices(path: Path) -> list[Matrix]:

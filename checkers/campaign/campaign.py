@@ -19,6 +19,7 @@ from .boundary import Strike, When
 from .journal import Journal
 from .power import Losses
 from .shell import command_line
+from .sources import place_of
 
 CONTROLS: Final = 3
 """Runs without a fault."""
@@ -189,9 +190,12 @@ class Campaign:
             cells += [self._cell(like, schedule) for schedule, like in inferred.items()]
             order = {schedule: number for number, schedule in enumerate(singles)}
             cells.sort(key=lambda cell: order.get(tuple(map(Strike.parse, cell.schedule[:1])), 0))
+            file, line = place_of(setup.subject)
             return Matrix(
                 subject=setup.subject.name,
                 adapter=setup.subject.adapter or " ".join(setup.subject.command),
+                file=file,
+                line=line,
                 versions=bench.lab.versions,
                 source=setup.source,
                 steps=list(setup.steps),

@@ -7,9 +7,11 @@ from dataclasses import asdict
 
 from ..evidence_matrix import Cell, Matrix, Told, Trial
 from ..evidence_outcome import SEVERITY
+from .adapter import Subject
 from .bench import Bench
 from .crash_points import SEED, Found
 from .shell import command_line
+from .sources import place_of
 
 
 def seen(bench: Bench, found: Found, trial: Trial, test: str) -> str:
@@ -49,9 +51,13 @@ def _matrix(told: list[str]) -> Matrix:
         trials, key=lambda schedule: (len(schedule), *(order.get(strike, 0) for strike in schedule), schedule)
     )
     setup = first["setup"]
+    subject = Subject(setup["subject"]["name"], setup["subject"]["adapter"])
+    file, line = place_of(subject)
     return Matrix(
-        subject=setup["subject"]["name"],
-        adapter=setup["subject"]["adapter"],
+        subject=subject.name,
+        adapter=subject.adapter,
+        file=file,
+        line=line,
         versions=first["versions"],
         source=setup["source"],
         steps=setup["steps"],

@@ -1,5 +1,6 @@
 """Where an adapter lies: its class by name, its file, and the files on which it depends. Nothing is imported for that."""
 
+import ast
 import inspect
 import sys
 from collections.abc import Sequence
@@ -30,6 +31,17 @@ def source_of(subject: Subject) -> Path | None:
     where = subject.adapter.rpartition(":")[0]
     file = Path(where) if where.endswith(".py") else _file_of(where)
     return file if file is not None and file.is_file() else None
+
+
+def place_of(subject: Subject) -> tuple[str, int]:
+    """The file of a subject's adapter, and the line of its class, 1 where that is not found; "" where there is no file."""
+    file = source_of(subject)
+    if file is None:
+        return "", 1
+    name = subject.adapter.rpartition(":")[2]
+    body = ast.parse(file.read_bytes()).body if name else []
+    lines = [node.lineno for node in body if isinstance(node, ast.ClassDef) and node.name == name]
+    return str(file.resolve()), next(iter(lines), 1)
 
 
 def files_of(subject: Subject) -> list[Path]:

@@ -43,31 +43,35 @@ def _window(view: Mapping[str, str]) -> Named:
     """The crash window of a state's durable fields; windows that share them are one node, as no rule can tell them apart."""
     durable = BY_ID[class_of(view)].durable
     alike = [window for window in WINDOWS if window.durable is durable]
-    return ", ".join(window.id for window in alike), "; ".join(window.crash_after for window in alike)
+    return " ".join(window.id for window in alike), "; ".join(window.crash_after for window in alike)
 
 
 def by_values(words: str, *fields: str, effects: str | None = None) -> Quotient:
-    """Together is what agrees in some fields."""
+    """Together is what agrees in some fields, the first being a status; of what is over, in that alone."""
 
     def name(view: Mapping[str, str]) -> Named:
-        return " / ".join(view[n] for n in fields), ", ".join(f"{n} = {view[n]}" for n in fields)
+        told = fields[:1] if view[fields[0]] in OVER else fields
+        return " / ".join(view[n] for n in told), ", ".join(f"{n} = {view[n]}" for n in told)
 
     return Quotient(words, fields, name, effects)
 
 
+OVER: Final = ("completed", "failed", "cancelled", "rejected", "ended")
 QUOTIENTS: Final[Mapping[str, Quotient]] = {
     HARDENED.name: Quotient(
         "states whose durable fields are in the same crash window, whether a worker is at work or not",
         tuple(sorted({name for window in WINDOWS for g in window.durable for name in g})), _window, "effects"),
     HARDENED_CONTRACT.name: by_values(
-        "states with the same status of the tool's contract and the same record of its step", "tool", "step", effects="effects"),
-    HARDENED_GATE.name: by_values("states with the same status of the job and the same wait_completed", "job", "wait"),
-    HARDENED_COMPENSATION.name: by_values(
-        "states with the same status of the job, of the newest attempt and of the events that it left", "job", "attempt", "told",
-        effects="undone"),
-    HARDENED_RECORDED.name: by_values(
-        "states with the same status of the job, the same effect record and the same event", "job", "effect", "committed",
+        "states with the same status of the tool's contract and, until it is over, the same record of its step", "tool", "step",
         effects="effects"),
+    HARDENED_GATE.name: by_values(
+        "states with the same status of the job and, until it is over, the same newest wait_completed", "job", "wait"),
+    HARDENED_COMPENSATION.name: by_values(
+        "states with the same status of the job and, until it is over, of the newest attempt and of its events", "job", "attempt",
+        "told", effects="undone"),
+    HARDENED_RECORDED.name: by_values(
+        "states with the same status of the job and, until it is over, the same effect record and event", "job", "effect",
+        "committed", effects="effects"),
 }  # fmt: skip
 """By policy, what its states are put together by."""
 

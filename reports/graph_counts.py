@@ -1,4 +1,4 @@
-"""Whether a graph of reachable states holds every state and every transition of its machine, once: what else it shows is a picture."""
+"""Whether a graph of reachable states holds every state and every transition of its machine, once."""
 
 from collections import Counter
 from collections.abc import Iterator

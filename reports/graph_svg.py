@@ -2,7 +2,8 @@
 
 A transition that stays among the states of a node, and every crash, is a figure on the node. An edge to a node at which many
 end, or to one many rows off, is its name behind an arrow on the node that it leaves. Whoever points at a node, or moves the
-keyboard's focus to it, sees all its edges as lines, with their rules; the others step back. That is done by CSS alone.
+keyboard's focus to it, sees all its edges as lines, and the others step back: by CSS alone. A label that has no room is left out;
+the tables beside the picture have all of them.
 """
 
 import re
@@ -87,8 +88,8 @@ def drawing(graph: StateGraph, name: str) -> Html:
         tag("title", heading, id=f"{name}-title"),
         tag("desc", told, id=f"{name}-desc"),
         tag("style", Html(_focus(name, len(graph.nodes)))),
-        *(_line(routes[e.source, e.target], _class(e, index, e not in near)) for e in graph.edges),
-        *(_label(e, routes[e.source, e.target], _class(e, index, e not in readable)) for e in graph.edges),
+        *(_line(routes[e.source, e.target], _class(e, index, later=e not in near)) for e in graph.edges),
+        *(_label(e, routes[e.source, e.target], _class(e, index, later=False)) for e in readable),
         *(
             _node(node, layout.boxes[node.name], index[node.name], texts[node.name], graph.edges)
             for node in graph.nodes
@@ -221,7 +222,7 @@ def _node(node: StateNode, box: Box, index: int, lines: Sequence[tuple[str, str]
     start = tag("path", d=f"M{box.x + 16:.1f} {box.y - 20:.1f} v12 m-4 0 h8 l-4 8 Z", class_="start")
     return tag(
         "g",
-        tag("title", f"{node.name}: {node.words}"),
+        tag("title", f"{node.name}: {node.words}.{leads}"),
         tag(
             "rect",
             x=f"{box.x:.1f}",

@@ -14,8 +14,8 @@ from .words import number, plain
 LEGEND = (
     "A box holds all states that are put together, and says how many they are and how often the world has changed in them."
     " ✕: transitions of a crash from these states; where no edge is a crash's, all of them stay in the box. →: further edges,"
-    " which are drawn while a box is pointed at, clicked, or reached with the Tab key. Solid: a worker takes the edge; dashed: only"
-    " others do. A double line round a box: nothing leads out of it. “3 rules”: the table of edges names them."
+    " which are drawn while a box is pointed at, clicked, or reached with the Tab key. Solid: a worker takes the edge; dashed:"
+    " only others do. A double line round a box: nothing leads out of it. “3 rules”: the table of edges names them."
 )
 
 

@@ -1,6 +1,7 @@
 """Where the evidence ends: what was not reached, not taken, not struck or not applied, gathered from every part of a run."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from ..checkers.evidence import Verdict
 from .view import SHIPPED, View
@@ -8,6 +9,7 @@ from .words import number, plain
 
 Gap = tuple[str, str]
 """Where it is, and what is missing."""
+FEW: Final = 8
 
 
 def gaps(view: View) -> list[Gap]:
@@ -36,9 +38,16 @@ def _windows(view: View) -> Iterator[Gap]:
 
 
 def _machines(view: View) -> Iterator[Gap]:
+    """All rules that were never reached are named beside the models; a gap names the first of many."""
     for machine in view.evidence.machines:
-        if machine.policy in SHIPPED and machine.unreached:
-            yield f"Model {machine.policy}", f"rules never reached: {', '.join(machine.unreached)}"
+        rules = machine.unreached
+        if machine.policy in SHIPPED and rules:
+            rest = f", and {number(len(rules) - FEW)} more" if len(rules) > FEW else ""
+            named = "; ".join(rules[:FEW])
+            yield (
+                f"Model {machine.policy}",
+                f"{number(len(rules))} of {number(machine.rules)} rules never reached: {named}{rest}",
+            )
 
 
 def _walks(view: View) -> Iterator[Gap]:
@@ -70,6 +79,9 @@ def _runs(view: View) -> Iterator[Gap]:
     for matrix in view.evidence.campaigns:
         if matrix.unjudged:
             yield f"Crash matrix of {matrix.subject}", f"{number(len(matrix.unjudged))} cells were not judged"
+    unasked: dict[str, list[str]] = {}
     for cell in view.evidence.necessity.cells if view.evidence.necessity else ():
         if cell.answer == "not checked":
-            yield f"Necessity of {cell.mechanism} for {cell.property}", "not checked in this run"
+            unasked.setdefault(cell.mechanism, []).append(cell.property)
+    for mechanism, properties in unasked.items():
+        yield f"Necessity of {mechanism}", f"not checked in this run for {', '.join(properties)}"

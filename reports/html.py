@@ -52,6 +52,7 @@ def render_html(evidence: RunEvidence, register: Register = REGISTER) -> str:
             banner(view),
             first(view),
             _contents(),
+            tag("button", "Unfold everything", type="button", class_="unfold", aria_pressed="false", hidden=True),
         ),
         tag("main", *sections),
     )

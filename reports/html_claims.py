@@ -88,7 +88,7 @@ def _item(entry: Entry, item: Item) -> Html:
 
 def findings(view: View) -> Html:
     """Each refutation with its counterexample, then a witness for what holds, all in the same form."""
-    found = [_finding(finding) for finding in view.findings]
+    found = [_finding(finding, open_=n == 0) for n, finding in enumerate(view.findings)]
     seen = [_witness(entry, item) for entry, item in view.witnesses]
     scenarios = [
         tag(
@@ -119,7 +119,8 @@ def _command(command: str) -> Html:
     return tag("p", "Reproduce: ", code(command), class_="command")
 
 
-def _finding(finding: Finding) -> Html:
+def _finding(finding: Finding, open_: bool) -> Html:
+    """One finding; its run is folded, but for the first one's and those that nobody expected."""
     entry, item = finding.entry, finding.item
     claim = entry.claim
     title = tag(
@@ -137,9 +138,14 @@ def _finding(finding: Finding) -> Html:
     shows = broken(item.trace, claim.properties) if item.trace and refuted else []
     last = shows or ([] if refuted else ["This is what the sentence says"])
     run = (
-        draw(item.trace, f"claim {claim.id}", last, refuted)
+        tag(
+            "details",
+            tag("summary", f"The run, step by step: {len(item.trace.frames) - 1} steps"),
+            draw(item.trace, f"claim {claim.id}", last, refuted),
+            open=open_ or not entry.as_expected,
+        )
         if item.trace
-        else tag("p", "The evidence holds no run for it.", class_="warning")
+        else tag("p", "No run of the model stands beside it: the command shows it.", class_="small")
     )
     return tag(
         "article",

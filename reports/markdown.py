@@ -247,7 +247,7 @@ def _findings(view: View) -> list[str]:
         lines += [f"### {escape(entry.claim.id)}: {item.verdict} ({entry.claim.variant.replace('_', ' ')})", ""]
         lines += [f"> {escape(entry.claim.sentence)} ({escape(cited(entry.claim))})", "", escape(item.statement), ""]
         lines += [f"Hardened form {escape(beside.claim.id)}: {escape(beside.link(beside.best))}", ""] if beside else []
-        lines += [f"Reproduce: {code(item.command)}", "", *_trace(item.trace, "The evidence holds no run for it.")]
+        lines += [f"Reproduce: {code(item.command)}", "", *_trace(item.trace, "No run of the model stands beside it: the command shows it.")]
         if item.trace and item.verdict == "REFUTED":
             lines += [*(f"**{escape(words)}**" for words in broken(item.trace, entry.claim.properties)), ""]
     lines += ["### Witnesses of what holds", ""]

@@ -64,10 +64,15 @@
   addEventListener("hashchange", follow);
   follow();
 
-  let closed = [];
-  addEventListener("beforeprint", () => {
-    closed = [...document.querySelectorAll("details:not([open])")];
-    closed.forEach((details) => { details.open = true; });
-  });
-  addEventListener("afterprint", () => closed.forEach((details) => { details.open = false; }));
+  // What is folded is not printed: whoever wants everything on paper unfolds it first.
+  const button = document.querySelector(".unfold");
+  const folds = [...document.querySelectorAll("details")];
+  if (button && folds.length) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const fold = folds.every((details) => details.open);
+      folds.forEach((details) => { details.open = !fold; });
+      button.setAttribute("aria-pressed", String(!fold));
+    });
+  }
 })();

@@ -137,6 +137,10 @@ class Engine:
     def _within(self, group: Group, rules: Collection[int]) -> Group:
         return self._group([index for index in group[1] if index in rules])
 
+    def masks(self) -> list[int]:
+        """For each place, by its code, the fields on which it depends what may be done there; the place is one of them."""
+        return [self.mask << self.shift | mask | self.anywhere[0] for mask, _, _ in self.placed]
+
     def steps(self, packed: int) -> Iterator[Delta]:
         """Every step from a state, memoised: (delta, index of the rule)."""
         for _, deltas in self.every([packed]):

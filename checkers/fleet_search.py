@@ -29,11 +29,11 @@ ATTEMPTS: Final = "attempts"
 
 
 class FleetEngine(Engine):
-    """The successor function, by the places of every worker."""
+    """The successor function, by the places of every worker. like: as of an `Engine`."""
 
-    def __init__(self, machine: Machine, workers: Sequence[str]) -> None:
+    def __init__(self, machine: Machine, workers: Sequence[str], like: Engine | None = None) -> None:
         self.workers = workers
-        super().__init__(machine)
+        super().__init__(machine, like)
 
     def _place(self) -> None:
         """A group for each place of each worker."""
@@ -76,16 +76,18 @@ def search(
     stop: Sequence[Guard] = (),
     claims: int = 0,
     attempts: int = 0,
+    like: Engine | None = None,
 ) -> Space:
     """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds.
 
     claims: how many there are at most, of all workers together; attempts: how many the step's plan has; 0: no bound.
+    like: as of an `Engine`.
     """
     machine = fleet_machine(fleet, workers)
     machine = bounded(machine, claims) if claims else machine
     if attempts:
         machine = planned(machine, attempts)
-    engine = FleetEngine(machine, workers)
+    engine = FleetEngine(machine, workers, like)
     reduce_to = (
         cache(reduction(fleet, engine.packing, workers)) if reduced else None
     )  # most states are reached many times

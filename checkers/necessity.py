@@ -7,7 +7,7 @@ run that breaks it is the counterexample; where none does, the mechanism is not 
 The quick profile searches the step's own execution, by a few kinds of tools; the deep one whatever may befall its job, by all.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -72,9 +72,26 @@ def declared(kind: Kind) -> Guard:
     return guard(**dict(zip(DECLARED, kind, strict=True)))
 
 
-def broken(space: Space, prop: Property, machine: Machine) -> Break | None:
-    """How a property fails in a space, by a shortest run; its key is one of the machine, of which the space may be a part."""
-    nearest = first(space, prop.never)
+def unlike(space: Space, guards: Iterable[Guard]) -> list[int]:
+    """The nearest to the start of the states that look alike to some guards, in the order in which they were reached."""
+    mask = space.packing.mask(name for each in guards for name in each)
+    found: dict[int, int] = {}
+    for state in space.parents:  # breadth first
+        found.setdefault(state & mask, state)
+    return list(found.values())
+
+
+def forbidden(properties: Iterable[Property]) -> list[Guard]:
+    """What some properties forbid in a state, all of it."""
+    return [each for prop in properties for each in prop.never]
+
+
+def broken(space: Space, prop: Property, machine: Machine, among: Collection[int] | None = None) -> Break | None:
+    """How a property fails in a space, by a shortest run; its key is one of the machine, of which the space may be a part.
+
+    among: the states that are `unlike` to what it forbids, and to more, where many properties are asked of one space.
+    """
+    nearest = first(space, prop.never, among)
     if nearest is not None:
         state, never = nearest
         return Break(f"never: {show(never)}", *keyed(machine, space.path(state)))
@@ -92,21 +109,20 @@ def broken(space: Space, prop: Property, machine: Machine) -> Break | None:
     return Break(found.part, *keyed(machine, run))
 
 
-def first(space: Space, guards: Sequence[Guard]) -> tuple[int, Guard] | None:
-    """The state nearest to the start in which one of some guards holds, and which one; states that look alike are asked once."""
+def first(space: Space, guards: Sequence[Guard], among: Collection[int] | None = None) -> tuple[int, Guard] | None:
+    """The state nearest to the start in which one of some guards holds, and which one; states that look alike are asked once.
+
+    among: states that are `unlike` to these guards, and to others.
+    """
+    states = space.parents if among is None else among
     mask = space.packing.mask(name for each in guards for name in each)
     matchers = [(space.packing.matcher(each), each) for each in guards]
     broken_by = {
-        part: each
-        for part in {state & mask for state in space.parents}
-        for match, each in reversed(matchers)
-        if match(part)
+        part: each for part in {state & mask for state in states} for match, each in reversed(matchers) if match(part)
     }
     if not broken_by:
         return None
-    return next(
-        (state, broken_by[state & mask]) for state in space.parents if state & mask in broken_by
-    )  # breadth first
+    return next((state, broken_by[state & mask]) for state in states if state & mask in broken_by)  # breadth first
 
 
 def keyed(machine: Machine, run: list[tuple[str, State]]) -> tuple[str, int]:
@@ -129,6 +145,7 @@ def column(mechanism: str, profile: str) -> list[Need]:
     """What each property of the step says of one mechanism, P15 among them."""
     machine, part = machine_without([mechanism], profile)
     space, change = searched(part), missing([mechanism])
+    among = unlike(space, forbidden(PROPERTIES))
     cells = []
     for prop in PROPERTIES:
         left = spoken_of(prop, change)
@@ -137,7 +154,9 @@ def column(mechanism: str, profile: str) -> list[Need]:
         else:
             what = "" if left == prop else "; what it says of those records is not asked"
             cells.append(
-                cell(prop.id, mechanism, broken(space, left, machine), f"{len(space):,} states, one worker{what}")
+                cell(
+                    prop.id, mechanism, broken(space, left, machine, among), f"{len(space):,} states, one worker{what}"
+                )
             )
     return [*cells, _rests(mechanism, machine, space, profile)]
 
@@ -186,9 +205,12 @@ def choices(space: Space) -> list[Need]:
     what occurs no more then.
     """
     cells = []
+    among = unlike(space, forbidden(PROPERTIES))
+    declared_so = guard(on_unknown="|".join(CHOICES))
+    occurring = unlike(space, [declared_so, *(each for prop in PROPERTIES for each in prop.occurs)])
     for prop in PROPERTIES:
-        found = broken(space, prop, space.machine)
-        reached = together(space, [*prop.occurs, guard(on_unknown="|".join(CHOICES))])
+        found = broken(space, prop, space.machine, among)
+        reached = together(space, occurring, [*prop.occurs, declared_so])
         for choice in CHOICES:
             others = guard(on_unknown="|".join(each for each in CHOICES if each != choice))
             lost = [show(g) for g in prop.occurs if not any(map(space.packing.matcher({**g, **others}), reached))]
@@ -198,7 +220,7 @@ def choices(space: Space) -> list[Need]:
     return cells
 
 
-def together(space: Space, guards: Sequence[Guard]) -> set[int]:
-    """The values that the fields of some guards take together."""
+def together(space: Space, states: Iterable[int], guards: Sequence[Guard]) -> set[int]:
+    """The values that the fields of some guards take together in some states."""
     mask = space.packing.mask(name for each in guards for name in each)
-    return {state & mask for state in space.parents}
+    return {state & mask for state in states}

@@ -13,7 +13,7 @@ from ..model.properties import PROPERTIES
 from ..scenarios.without import named
 from .evidence import Need, Verdict
 from .explore import Space
-from .necessity import ASKED, QUICK, Break, broken, narrowed, searched
+from .necessity import ASKED, QUICK, Break, broken, forbidden, narrowed, searched, unlike
 
 ALL: Final = "all"
 """Every property of the step that a state or a step may break."""
@@ -24,7 +24,8 @@ FIRST: Final = ("4567", "5467", "6457", "7456")
 def failing(space: Space, machine: Machine, without: Sequence[str] = ()) -> dict[str, Break]:
     """The properties of the step that fail in a space, each with a shortest run."""
     left = ((p.id, spoken_of(p, missing(without))) for p in PROPERTIES)
-    return {name: found for name, prop in left if prop and (found := broken(space, prop, machine))}
+    among = unlike(space, forbidden(PROPERTIES))
+    return {name: found for name, prop in left if prop and (found := broken(space, prop, machine, among))}
 
 
 def ordered(order: str, profile: str, without: Sequence[str] = ()) -> tuple[int, dict[str, Break]]:

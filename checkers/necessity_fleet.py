@@ -8,6 +8,7 @@ the reduced space; the run that is shown makes that way with what the reductions
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from ..model.compensation_properties import COMPENSATION_PROPERTIES
@@ -23,7 +24,7 @@ from ..scenarios.without import fleet_without, named
 from .evidence import Need
 from .explore import Packing, Space
 from .fleet_search import CLAIMS as CLAIMS_FIELD
-from .fleet_search import forbidden, reduction, search
+from .fleet_search import FleetEngine, bounded, forbidden, reduction, search
 from .necessity import Break, cell, first, keyed
 
 Breaks = Callable[[int, int, int], str]
@@ -57,18 +58,25 @@ def columns(profile: str) -> Iterator[list[Need]]:
         yield [*step(mechanism, claims), *(each for worked in SEMANTICS for each in others(worked, mechanism, claims))]
 
 
+@cache
+def original(kind: str, claims: int) -> FleetEngine:
+    """The engine of the two workers with every mechanism: most rows of a fleet without one are its rows."""
+    return FleetEngine(bounded(fleet_machine(fleet_without(named(kind, []), kind, missing([]))), claims), WORKERS)
+
+
 def step(mechanism: str, claims: int) -> list[Need]:
     """What the properties of the step, and P5, say of a mechanism."""
     fleet = fleet_without(named(STEP, [mechanism]), STEP, missing([mechanism]))
-    space = search(fleet, reduced=True, claims=claims)
+    space = search(fleet, reduced=True, claims=claims, like=original(STEP, claims))
+    whole = fleet_machine(fleet)
     where = f"{len(space):,} states, two workers, {claims} claims, one kind of tool"
     judges = {P5: below(fleet, space.machine), "P7": taken_back(space.machine)}
     made = {name: judge(space.packing) for name, judge in judges.items()}
     taken = stepwise(space, made)
-    failing = {name: _step(fleet, space, state, made[name]) for name, state in taken.items()}
+    failing = {name: _step(fleet, whole, space, state, made[name]) for name, state in taken.items()}
     cells = [cell(P5, mechanism, failing.get(P5), where)]
     for prop in PROPERTIES:
-        found = failing.get(prop.id) if prop.id in judges else _state(fleet, space, prop)
+        found = failing.get(prop.id) if prop.id in judges else _state(fleet, whole, space, prop)
         cells.append(cell(prop.id, mechanism, found, where))
     return cells
 
@@ -76,28 +84,29 @@ def step(mechanism: str, claims: int) -> list[Need]:
 def others(worked: Worked, mechanism: str, claims: int) -> Iterator[Need]:
     """What the properties of gates, compensations and recorded values say of a mechanism."""
     fleet = fleet_without(named(worked.kind, [mechanism]), worked.kind, missing([mechanism]))
-    space = search(fleet, reduced=True, claims=claims)
+    space = search(fleet, reduced=True, claims=claims, like=original(worked.kind, claims))
+    whole = fleet_machine(fleet)
     where = f"{len(space):,} states, two workers, {claims} claims"
     for name, properties in worked.properties.items():
-        failing = [each for p in properties if (each := _state(fleet, space, p))]
+        failing = [each for p in properties if (each := _state(fleet, whole, space, p))]
         yield cell(name, mechanism, min(failing, key=lambda each: each.steps, default=None), where)
 
 
-def _state(fleet: Fleet, space: Space, prop: Property) -> Break | None:
+def _state(fleet: Fleet, whole: Machine, space: Space, prop: Property) -> Break | None:
     """The nearest state that a property forbids."""
     found = first(space, forbidden(fleet, prop))
     if found is None:
         return None
-    return Break(f"never: {show(found[1])}", *keyed(fleet_machine(fleet), unreduced(fleet, space, found[0])))
+    return Break(f"never: {show(found[1])}", *keyed(whole, unreduced(fleet, space, found[0])))
 
 
-def _step(fleet: Fleet, space: Space, state: int, breaks: Breaks) -> Break:
+def _step(fleet: Fleet, whole: Machine, space: Space, state: int, breaks: Breaks) -> Break:
     """The step, from the nearest state, that breaks a property."""
     run = unreduced(fleet, space, state, breaks)
     packed = [space.packing.pack((*each, space.machine.by_name[CLAIMS_FIELD].values[0])) for _, each in run[-2:]]
     number = next(n for n, r in enumerate(space.machine.rules) if _unbounded(space.machine, n) == run[-1][0])
     words = breaks(packed[0], packed[0] ^ packed[1], number)
-    return Break(f"{words}, by {run[-1][0]!r}", *keyed(fleet_machine(fleet), run))
+    return Break(f"{words}, by {run[-1][0]!r}", *keyed(whole, run))
 
 
 def unreduced(fleet: Fleet, space: Space, packed: int, breaks: Breaks | None = None) -> list[tuple[str, State]]:

@@ -21,7 +21,7 @@ from ..model.properties import Property
 from ..scenarios.without import machine_without
 from .evidence import Need, Sufficient
 from .explore import follow
-from .necessity import QUICK, broken, narrowed, searched
+from .necessity import QUICK, broken, forbidden, narrowed, searched, unlike
 from .traces import PREFIX
 
 APART: Final = ("ledger", "effect-store", "on-unknown")
@@ -88,8 +88,9 @@ class Machines:
         self.searches += 1
         machine = self.machine(present)
         space = searched(machine)
+        among = unlike(space, forbidden(self.asked))
         for prop in self.asked:
-            found = broken(space, prop, machine)
+            found = broken(space, prop, machine, among)
             self.answers[present][prop.id] = found is None
             if found is not None:
                 self.runs[prop.id].append(follow(machine, found.key.rpartition(":")[2]))

@@ -19,7 +19,7 @@ from ..model.windows import AMBIGUOUS
 from ..scenarios.fleet_policies import FLEET_POLICIES
 from ..scenarios.machines import machine_of
 from .evidence import Item, Trace, Verdict
-from .explore import Space, explore, predecessors, reaching, touched
+from .explore import Space, explore, predecessors, reaching
 from .fleet_search import nearest
 from .traces import trace_to
 
@@ -64,26 +64,25 @@ def _reached(space: Space, guards: Sequence[Guard]) -> list[Guard]:
 def _check_steps(space: Space, prop: Property) -> Violation | None:
     """The step half of a property: what has been written stays, and nothing is written after the end.
 
-    Only rules that write what is to stay can break it, and what they do depends on the fields that they touch: of the states
-    that agree in those the nearest one speaks for all.
+    Only rules that write what is to stay can break it, and what they do depends on the fields that they touch, being at the place
+    where they may fire: of the states that agree in those, and in whether the end is reached, the nearest one speaks for all.
     """
     packing, fields, rules = space.packing, space.machine.by_name, space.machine.rules
     durable = [f.name for f in space.machine.fields if f.scope is Scope.DURABLE]
     kept = {*prop.grows, *(durable if prop.absorbing else ())}
     writes = [bool(kept & rule.writes.keys()) for rule in rules]
-    writing = (rule for rule, it in zip(rules, writes, strict=True) if it)
-    looked_at = {*kept, *(name for g in prop.absorbing for name in g), *(n for r in writing for n in touched(r))}
-    looked_at_mask, durable_mask = packing.mask(looked_at), packing.mask(durable)
+    writing = space.engine.only({index for index, it in enumerate(writes) if it})
+    end, durable_mask = packing.mask(name for g in prop.absorbing for name in g), packing.mask(durable)
+    looked_at = [mask | end for mask in writing.masks()]
+    shift, place = writing.shift, writing.mask
     growing = [(name, packing.mask([name]), fields[name].count) for name in prop.grows]
     ended = [packing.matcher(g) for g in prop.absorbing]
     first: dict[int, int] = {}
     for state in space.parents:
-        first.setdefault(state & looked_at_mask, state)
+        first.setdefault(state & looked_at[(state >> shift) & place], state)
     for state in first.values():
         over = any(match(state) for match in ended)
-        for delta, index in space.engine.steps(state):
-            if not writes[index]:
-                continue
+        for delta, index in writing.steps(state):
             part = f"written after the end, by {rules[index].name!r}" if over and delta & durable_mask else None
             for name, mask, count in growing:
                 if delta & mask and (state & mask) and (not count or (state ^ delta) & mask < state & mask):

@@ -9,9 +9,11 @@ Counts. A field with `count=True` holds a natural number. Its values are "0", "1
 the interpreter saturates (one less than "2" is "1" or "2"), the prover uses an unbounded integer.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from itertools import product
 
 Guard = Mapping[str, frozenset[str]]
@@ -119,14 +121,13 @@ class Machine:
     impossible: tuple[Guard, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [rule.name for rule in self.rules]
-        for name in names:
-            if names.count(name) > 1:
+        for name, times in Counter(rule.name for rule in self.rules).items():
+            if times > 1:
                 raise ModelError(f"rule {name!r} is defined twice")
         for rule in self.rules:
             self._check_rule(rule)
 
-    @property
+    @cached_property
     def by_name(self) -> dict[str, Field]:
         """The fields, by name."""
         return {f.name: f for f in self.fields}
@@ -194,7 +195,10 @@ class Machine:
 
 def holds(view: Mapping[str, str], literals: Guard) -> bool:
     """Whether a guard holds in a state."""
-    return all(view[name] in values for name, values in literals.items())
+    for name, values in literals.items():  # noqa: SIM110  # nothing is called more often, and `all` takes twice as long
+        if view[name] not in values:
+            return False
+    return True
 
 
 def enabled(view: Mapping[str, str], rule: Rule) -> bool:

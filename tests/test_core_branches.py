@@ -39,10 +39,6 @@ EXCEPTIONS: Final[dict[str, str]] = {
     " call, in the thread of the call\")": "no tool of these cases asks from another thread: that is refused at once",
     "job: if \"undoes\" in entry: → step: Step = ElsewhereStep(run, entry)":
         "the job that undoes a step of another one (`request_compensation`) is in no case",
-    "protocol: case \"execute\" | \"closed\": → return":
-        f"{DEFENCE}: a failure on record behind a step is owed first (`job.owed`), so one of the three matches",
-    "llm_step: case StepResult.PERMANENT_FAILURE: → return (yield from self.fail())": "a gap: the samples do not come there",
-    "llm_step: if pause: → yield from self.run.wait(Pause(seconds=pause))": "a gap: the samples do not come there",
     "protocol: if self.stored is not None: → return": "the same job, where the step's effect is not known",
     "protocol: elif not permitted(self.run, self.node.approved_by, self.node.id, self.tool.name, self.node.args): → need ="
     " yield from self.abandon(UNAPPROVED)": f"{DEFENCE}: the gate stands before its step in every valid plan",
@@ -59,7 +55,7 @@ EXCEPTIONS: Final[dict[str, str]] = {
 
 
 def untaken(names: tuple[str, ...], folder: Path) -> set[str]:
-    """The branches of the core that none of these cases takes: `MODULE: LINE → LINE`."""
+    """The branches of the core that none of these cases takes: `MODULE: LINE → LINE`; a module, where none comes into it."""
     measured = coverage.Coverage(branch=True, include=["*/runtime/*.py"], data_file=None)
     for name in names:
         enumerated = product(name)
@@ -71,7 +67,9 @@ def untaken(names: tuple[str, ...], folder: Path) -> set[str]:
             measured.stop()
     measured.json_report(outfile=str(folder / "branches.json"))
     told = json.loads((folder / "branches.json").read_text(encoding="utf-8"))
-    return {line for path, found in told["files"].items() for line in named(Path(path), found["missing_branches"])}
+    entered = {Path(path).stem for path in told["files"]}
+    branches = {line for path, found in told["files"].items() for line in named(Path(path), found["missing_branches"])}
+    return branches | (set(CORE) - entered)
 
 
 def again(enumerated: Product) -> None:
@@ -98,7 +96,7 @@ def test_every_branch_of_the_core_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_a_case_less_leaves_branches(tmp_path: Path) -> None:
-    """The measure has teeth: without an approval's refusal, or a failure after an effect, their branches are missing."""
+    """The measure has teeth: branches that a case does not take are missing, and so is a module that it never comes into."""
     left = untaken(("for-good",), tmp_path)
-    assert any(line.startswith("gate: ") for line in left)
-    assert any(line.startswith("compensation: ") for line in left)
+    assert any(line.startswith("protocol: ") for line in left)
+    assert left >= {"compensation", "llm_step"}

@@ -107,6 +107,11 @@ EXTERNAL_ID = argument("--external-id", metavar="X", help="with --happened: the 
 BY = argument("--by", metavar="NAME", required=True, help="who says so")
 EVIDENCE = argument("--evidence", metavar="TEXT", required=True, help="how that is known")
 
+JOB_OUTPUT = argument(
+    "--output", metavar="DIR|FILE", default=".", help="where it is written: a file, or job-JOB.html in a directory (.)"
+)
+JOB_FORM = argument("--format", choices=("html", "md", "json"), default="html", help="in which form (%(default)s)")
+
 PROFILE = argument("--profile", choices=("quick", "deep"), default="quick", help="how much: quick is the default")
 MUTANTS_PROFILE = argument(
     "--profile",
@@ -531,6 +536,14 @@ COMMANDS = (
         "check the stored records of a job; exit 0 if it is completed and verifiable, 1 if not, 3 if not completed",
         (JOB, STORE, JSON),
     ),
+    Command(
+        "report-job",
+        HERE,
+        "write the page of a job: what happened, what is in doubt, whether the record is intact, and all that is recorded",
+        (JOB, STORE, JOB_OUTPUT, JOB_FORM),
+        codes="as of verify-job: 0 completed and verifiable, 1 a criterion is violated, 3 not completed; the page is written"
+        " all the same. 2: bad input, or a store that cannot be read, and no page.",
+    ),
     Command("effects", ".runtime.cli_logs", "show the effects of a job, one line each, in order", (JOB, STORE, JSON)),
     Command(
         "resolve",
@@ -661,6 +674,31 @@ def verify(args: argparse.Namespace) -> int:
     console.print(summary_table(evidence))
     console.print(f"report: {files['report.html']}", highlight=False, soft_wrap=True)
     return 0 if judge(evidence).passed else 1
+
+
+def report_job(args: argparse.Namespace) -> int:
+    """The page of a job as a file, and its first sentence on the screen; the exit code is that of `verify-job`."""
+    from .checkers.job_evidence import job_evidence
+    from .reports.job_files import write_job
+    from .reports.job_words import summary
+    from .runtime.cli_common import no_such_job, opened
+    from .runtime.cli_logs import COMPLETED, NOT_FINISHED, VIOLATED
+
+    with opened(args.store, existing=True) as store:
+        try:
+            job = job_evidence(store, args.job, args.store)
+        except KeyError:
+            raise no_such_job(args.job, args.store) from None
+    try:
+        file = write_job(job, args.format, args.output)
+    except OSError as error:
+        raise CommandError(
+            f"--output {args.output}: {error.strerror}: name a file or a directory that can be written"
+        ) from error
+    print(f"{summary(job).headline}\n{file}")
+    if job.verdict.violated:
+        return VIOLATED
+    return COMPLETED if job.verdict.verifiable else NOT_FINISHED
 
 
 def campaign_run(args: argparse.Namespace) -> int:

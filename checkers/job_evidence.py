@@ -86,7 +86,7 @@ def _program() -> str:
     try:
         return version("crashwindow")
     except PackageNotFoundError:
-        return "not installed"
+        return "(not installed)"
 
 
 def _verdict(verdict: Verdict) -> data.JobVerdict:

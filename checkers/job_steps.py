@@ -125,7 +125,7 @@ def _acted(part: Step, run: StepHistory, records: Records) -> Said:
     if run.open:
         begun = [event for event in part.events if event.type in BEGINS and event.data["attempt"] in run.open]
         which = ", ".join(f"attempt {e.data['attempt']} (event {e.version})" for e in begun)
-        return "in doubt", f"{which} was begun, and no record says what became of it"
+        return "in doubt", f"{which} was begun, and no record says whether it acted"
     if run.closed:
         number = len(run.closed)
         closed = "its one attempt" if number == 1 else f"each of its {number} attempts"

@@ -43,14 +43,35 @@ class Line:
 
 @dataclass(frozen=True)
 class _Text:
-    """A string in the source: what it is or, where it is made from parts, may become. rank: the lowest fits best."""
+    """A string in the source: what it is or, where it is made from parts, may become. rank: the lowest fits best.
 
-    pattern: re.Pattern[str]
+    function: the one that makes it; of a string that a call is given as a name, the one that is called.
+    """
+
+    text: str | re.Pattern[str]
     line: Line
-    made: bool
     rank: int
+    function: str
+
+    @property
+    def made(self) -> bool:
+        """Whether it is made from parts."""
+        return not isinstance(self.text, str)
+
+    def fits(self, name: str) -> bool:
+        """Whether a name is this string; a place such as `append_node` gives its rule the name "append node"."""
+        if isinstance(self.text, str):
+            return name in (self.text, self.text.replace("_", " "))
+        return bool(self.text.fullmatch(name))
+
+    def place(self, name: str) -> tuple[int, int]:
+        """How well it fits a name, the best first: given as a name; made, half of it fixed; anywhere; made somehow."""
+        if self.made:
+            return (1 if -self.rank * 2 >= len(name) else 3), self.rank
+        return (2 if self.rank else 0), self.rank
 
 
+@cache
 def rule_line(policy: str, rule: str) -> Line | None:
     """Where the rule of a policy's machine is written; None for a name that no source of a model makes."""
     match = _WORKER.fullmatch(rule)
@@ -63,6 +84,7 @@ def rule_line(policy: str, rule: str) -> Line | None:
     return None
 
 
+@cache
 def claim_line(claim: str) -> Line | None:
     """Where a claim is written down; None for one that is not in the register."""
     files = sorted(file.name for file in MODEL.glob("*claims*.py"))
@@ -71,36 +93,57 @@ def claim_line(claim: str) -> Line | None:
 
 
 def _find(file: str, name: str, *, exact: bool = False) -> Line | None:
-    fitting = [text for text in _texts(file) if text.pattern.fullmatch(name) and not (exact and text.made)]
-    return min(fitting, key=lambda text: (text.made, text.rank)).line if fitting else None
+    fitting = [text for text in _texts(file) if text.fits(name) and not (exact and text.made)]
+    if not fitting:
+        return None
+    best = min(fitting, key=lambda text: text.place(name))
+    return _part(file, name, best) or best.line
+
+
+def _part(file: str, name: str, made: _Text) -> Line | None:
+    """Where a part of a made name is given to the function that makes it: `gate("denied", …)` makes "gate: denied"."""
+    match = None if isinstance(made.text, str) else made.text.fullmatch(name)
+    for part in match.groups() if match else ():
+        for text in _texts(file):
+            if text.rank == 0 and text.function == made.function and text.fits(part):
+                return text.line
+    return None
 
 
 @cache
 def _texts(file: str) -> tuple[_Text, ...]:
-    return tuple(_strings(ast.parse((MODEL / file).read_text(encoding="utf-8")), f"model/{file}"))
+    tree = ast.parse((MODEL / file).read_text(encoding="utf-8"))
+    return tuple(_strings(tree, f"model/{file}", ""))
 
 
-def _strings(tree: ast.Module, file: str) -> Iterator[_Text]:
+def _strings(node: ast.AST, file: str, function: str, called: str | None = None) -> Iterator[_Text]:
     """Every string: first what a call is given as a name, then what stands in a function, then what stands in a table."""
-    named = {id(arg) for node in ast.walk(tree) if isinstance(node, ast.Call) for arg in _names(node)}
-    inner = {id(node) for outer in ast.walk(tree) if isinstance(outer, ast.FunctionDef) for node in ast.walk(outer)}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Constant(value=str(text)):
-                # A place such as `append_node` gives its rule the name "append node".
-                pattern = f"{re.escape(text)}|{re.escape(text.replace('_', ' '))}"
-                rank = 0 if id(node) in named else 1 if id(node) in inner else 2
-                yield _Text(re.compile(pattern), Line(file, node.lineno), made=False, rank=rank)
-            case ast.JoinedStr(values=parts):
-                fixed = [str(part.value) if isinstance(part, ast.Constant) else "" for part in parts]
-                length = sum(map(len, fixed))
-                if length > SHORT:
-                    pattern = "".join(re.escape(text) if text else ".+" for text in fixed)
-                    yield _Text(re.compile(pattern), Line(file, node.lineno), made=True, rank=-length)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        rank = 0 if called is not None else 1 if function else 2
+        yield _Text(node.value, Line(file, node.lineno), rank, called or function)
+    if isinstance(node, ast.JoinedStr):
+        fixed = [str(part.value) if isinstance(part, ast.Constant) else "" for part in node.values]
+        length = sum(map(len, fixed))
+        if length > SHORT:
+            pattern = "".join(re.escape(text) if text else "(.*)" for text in fixed)
+            yield _Text(re.compile(pattern), Line(file, node.lineno), -length, function)
+        return
+    inside = node.name if isinstance(node, ast.FunctionDef) else function
+    named = {id(name): who for name, who in _names(node)} if isinstance(node, ast.Call) else {}
+    for child in ast.iter_child_nodes(node):
+        yield from _strings(child, file, inside, named.get(id(child)))
 
 
-def _names(call: ast.Call) -> list[ast.expr]:
-    """What a call may be given as the name of what it makes: its first argument, or the second of `_end(rows, "…")`."""
-    if isinstance(call.func, ast.Name) and call.func.id == "Field":
+def _names(call: ast.Call) -> list[tuple[ast.expr, str]]:
+    """What a call may be given as the name of what it makes, and who is called: its first argument, or the second of
+    `_end(rows, "…")`."""
+    who = call.func.id if isinstance(call.func, ast.Name) else ""
+    if who == "Field":
         return []
-    return call.args[1:2] if call.args and isinstance(call.args[0], ast.Name) else call.args[:1]
+    given = call.args[1:2] if call.args and isinstance(call.args[0], ast.Name) else call.args[:1]
+    return [(each, who) for each in given]
+
+
+def window_line(window: str) -> Line | None:
+    """Where a row of the crash-window table is written; None for one that is not in the table."""
+    return _find("windows.py", window, exact=True)

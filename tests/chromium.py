@@ -52,6 +52,8 @@ class Chromium:
         for each in (read, write, *theirs):
             os.close(each)
         self._number, self._session, self._left = 0, "", b""
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
         target = self("Target.createTarget", url="about:blank")["targetId"]
         self._session = self("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self("Page.enable")
@@ -74,7 +76,8 @@ class Chromium:
             self._process.wait()
 
     def __call__(self, method: str, **params: Any) -> dict[str, Any]:
-        """One command of the protocol, and its answer. Events in between are dropped."""
+        """One command of the protocol, and its answer. Of events in between what the page complains of, and what it asks
+        for, is kept."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -87,6 +90,25 @@ class Chromium:
                     raise RuntimeError(f"{method}: {said['error']}")
                 result: dict[str, Any] = said["result"]
                 return result
+            self._heard(said)
+
+    def _heard(self, said: dict[str, Any]) -> None:
+        about: dict[str, Any] = said.get("params", {})
+        match said.get("method"):
+            case "Network.requestWillBeSent":
+                self.requests.append(about["request"]["url"])
+            case "Runtime.exceptionThrown":
+                self.complaints.append(str(about["exceptionDetails"]))
+            case "Log.entryAdded" if about["entry"]["level"] in ("error", "warning"):
+                self.complaints.append(about["entry"]["text"])
+            case "Runtime.consoleAPICalled" if about["type"] in ("error", "warning", "assert"):
+                self.complaints.append(str(about["args"]))
+
+    def listen(self) -> None:
+        """From here on `complaints` holds what the console shows, and `requests` every address that is asked for."""
+        for domain in ("Network", "Runtime", "Log"):
+            self(f"{domain}.enable")
+        self.complaints, self.requests = [], []
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._left:
@@ -146,7 +168,7 @@ class Chromium:
 
     def press(self, key: str) -> None:
         """One key, such as Tab."""
-        code = {"Tab": 9, "Enter": 13, " ": 32}[key]
+        code = {"Tab": 9, "Enter": 13, " ": 32, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}[key]
         text = {"text": "\r"} if key == "Enter" else {"text": " "} if key == " " else {}
         for kind in ("keyDown", "keyUp"):
             self(
@@ -161,3 +183,8 @@ class Chromium:
         """The whole page, as PNG."""
         taken = self("Page.captureScreenshot", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(taken["data"]))
+
+    def pdf(self) -> bytes:
+        """The page, printed."""
+        printed = self("Page.printToPDF", preferCSSPageSize=True, printBackground=False)
+        return base64.b64decode(printed["data"])

@@ -54,7 +54,7 @@ def render_run_sarif(evidence: RunEvidence, register: Register = REGISTER) -> st
         *(_finding(view, finding, number) for number, finding in enumerate(findings)),
     ]
     root: Json = {"description": {"text": "The root of the crashwindow source tree."}}
-    return sarif_log(rules, results, root, {"headline": view.headline, "run": dict(run_facts(view.evidence))})
+    return sarif_log(rules, results, root, headline=view.headline, run=dict(run_facts(view.evidence)))
 
 
 def _unexpected(kind: ProblemKind) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
@@ -44,13 +44,16 @@ def result(name: str, level: Level, words: str, where: Json, same: str, **more: 
         "level": level,
         "message": {"text": plain(words)},
         "locations": [where],
-        # Many results lie in one line: what tells them apart goes under the key that GitHub reads.
-        "partialFingerprints": {"primaryLocationLineHash": f"{hashlib.sha256(same.encode()).hexdigest()[:16]}:1"},
+        # Many results lie in one line: what tells them apart goes under the key that GitHub reads, too.
+        "partialFingerprints": {
+            "primaryLocationLineHash": f"{hashlib.sha256(same.encode()).hexdigest()[:16]}:1",
+            "crashwindow/v1": plain(same),
+        },
         **more,
     }
 
 
-def sarif_log(rules: Sequence[Json], results: Sequence[Json], root: Json, properties: Mapping[str, object]) -> str:
+def sarif_log(rules: Sequence[Json], results: Sequence[Json], root: Json, **properties: object) -> str:
     """The document. root: what is known of the directory that paths are relative to; properties: of the run."""
     run: Json = {
         "tool": {"driver": {"name": "crashwindow", "rules": list(rules)}},
@@ -59,6 +62,6 @@ def sarif_log(rules: Sequence[Json], results: Sequence[Json], root: Json, proper
         "results": list(results),
     }
     if properties:
-        run["properties"] = dict(properties)
+        run["properties"] = properties
     log = {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"

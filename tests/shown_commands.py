@@ -66,5 +66,6 @@ def pattern(output: list[str]) -> str:
 
 
 def written(text: str) -> dict[str, str]:
-    """The files that a page has one write: Python blocks whose first line is a comment with a name."""
-    return dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL))
+    """The files that a page has one write: blocks of Python or YAML whose first line is a comment with a name."""
+    block = r"^```(?:python|yaml)\n# (\w+\.(?:py|yaml))\n(.*?)^```$"
+    return dict(re.findall(block, text, flags=re.MULTILINE | re.DOTALL))

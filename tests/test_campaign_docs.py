@@ -1,5 +1,6 @@
 """The tutorial of crash campaigns does not lie: its commands run and print what stands there, its table is the code's."""
 
+import ast
 import re
 import shlex
 import shutil
@@ -62,6 +63,25 @@ def test_every_key_of_the_file_is_named() -> None:
 def test_every_campaign_that_ships_is_named() -> None:
     """Each, and none besides."""
     assert set(re.findall(r"^crashwindow campaign run (\w+) +#", PAGE, flags=re.MULTILINE)) == set(shipped_campaigns())
+
+
+def imported(source: str) -> set[tuple[str, str]]:
+    """What a file imports by name from the package: modules and names."""
+    found = (each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.ImportFrom))
+    return {(str(e.module), name.name) for e in found if str(e.module).startswith("crashwindow.") for name in e.names}
+
+
+def test_the_imports_that_are_told_are_all_that_an_adapter_needs() -> None:
+    """The two lines can be imported; no adapter on the page, of `campaign new`, or among the examples needs more."""
+    (told,) = re.findall(r"^```python\n(from crashwindow.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+    exec(told, {})
+    adapters = [
+        written(PAGE)["tasks_adapter.py"],
+        (ROOT / "checkers/campaign/skeleton/adapter.py.txt").read_text(encoding="utf-8"),
+        (ROOT / "examples/adapters/notebook.py").read_text(encoding="utf-8"),
+    ]
+    assert [imported(source) - imported(told) for source in adapters] == [set()] * len(adapters)
+    assert all(imported(source) for source in adapters)
 
 
 def test_links_lead_somewhere() -> None:

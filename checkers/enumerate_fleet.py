@@ -21,7 +21,8 @@ from ..model.machine import Machine, Rule
 from ..model.step import build
 from ..scenarios.fleet_policies import STEP_ALONE, only
 from . import fleet_search
-from .enumerate_sets import Edge, actor_of
+from .enumerate_ops import actor_of
+from .enumerate_sets import Edge
 from .explore import Packing, Space
 from .fleet_search import search
 

@@ -31,7 +31,7 @@ from .enumerate_site import CALLS, LATER, LOOKS, PART, WideTurns
 from .interleave_case import STEP
 from .interleave_floor import Floor, Move, State
 from .interleave_mutants import SHIPPED, Mutant
-from .interleave_steps import Actor, Step, Steps
+from .interleave_steps import ALL, WORLD, Actor, Step, Steps
 from .interleave_store import Numbers
 from .interleave_world import Request, World
 
@@ -44,6 +44,11 @@ class WideSteps(Steps):
     def __init__(self, acts: WideActs) -> None:
         super().__init__(acts)
         self.turns = WideTurns(acts.case, acts.site)
+
+    def _parts_of(self, number: int) -> tuple[int, ...]:
+        """What is not a store's to answer may depend on what is in all of them: how it may be answered, and what is recorded."""
+        parts = super()._parts_of(number)
+        return ALL if parts in ((), (WORLD,)) else parts
 
     def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
         """A verifier, or a tool that answers at once, is asked in every way."""

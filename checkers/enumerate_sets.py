@@ -6,21 +6,13 @@ a set are at the place of the command that comes next, decisions taken; those pa
 crash strikes as well, since nobody can tell at which of them a process was gone. An empty set is a disagreement.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-from ..model.machine import Actor, Machine, Rule
-from .conform_follow import LOST, PLACE, UNVERIFIED, decides
-from .explore import Engine
-
-HEARS: Final = "elsewhere: in doubt"
-"""What a cancel waits for: it is not seen when."""
-REFUSED: Final = ("refused by", "version conflict")
-"""Rules of a fleet for a write that changed nothing: the store's answer, not a decision."""
-TURNED_AWAY: Final = f"name:{'|'.join(REFUSED)}"
-"""What a worker comes to at a command that the store refuses."""
-GONE: Final = ("world: late request lost", "world: refuses")
-"""What may become of a request while time passes."""
+from ..model.machine import Machine
+from .conform_follow import LOST
+from .enumerate_ops import TURNED_AWAY, actor_of, bare, fitness, worker_of
+from .explore import Delta, Engine
 
 Edge = tuple[int, int]
 """A rule's number, and the packed values of the fields that it touches."""
@@ -55,6 +47,14 @@ class Effect(NamedTuple):
     chain: tuple[int, ...] = ()
 
 
+class Narrow(NamedTuple):
+    """Some of a machine's rules alone: the fields that they touch, what they do to a state, and what that is remembered of."""
+
+    mask: int
+    steps: Callable[[int], Iterator[Delta]]
+    known: dict[int, tuple[Delta, ...]]
+
+
 class Sets:
     """The sets of a machine, by number. taken: the edges that some reading took and whose end it allows."""
 
@@ -71,7 +71,9 @@ class Sets:
         self._touches: dict[Reading, int] = {}
         self._fits: dict[tuple[str, str], frozenset[int]] = {}
         self._kinds: dict[str, list[int]] = {}
-        self._narrow: dict[tuple[str, str], Engine] = {}
+        self._named = [(index, rule, bare(rule)) for index, rule in enumerate(machine.rules)]
+        self._narrow: dict[tuple[str, str], Narrow] = {}
+        self._there: dict[tuple[str, str], frozenset[int]] = {}
 
     def __len__(self) -> int:
         return len(self.members)
@@ -130,8 +132,7 @@ class Sets:
             mask = self.packing.mask(names)
             silent = "unverified" if reading.unverified else "decides"
             for op in (*reading.ops, silent, *([f"at:{place}", TURNED_AWAY] if kind == "next" else [])):
-                for index in self.fitting(*worker_of(op, reading)):
-                    mask |= self.engine.single[index][0]
+                mask |= self._only(*worker_of(op, reading.who)).mask
             self._touches[reading] = mask
         return self._touches[reading]
 
@@ -178,7 +179,7 @@ class Sets:
 
     def _taken(self, op: str, reading: Reading, states: set[int], first: bool) -> list[tuple[int, int, int]]:
         """The steps that an op can be; where nothing may have happened, a step of no rule."""
-        op, who = worker_of(op, reading)
+        op, who = worker_of(op, reading.who)
         if op == "stay":
             return [(state, -1, state) for state in states]
         if op in ("gone", "time"):
@@ -203,10 +204,24 @@ class Sets:
 
     def _of(self, op: str, who: str, states: Iterable[int]) -> list[tuple[int, int, int]]:
         """What the rules that an op can be do to some states."""
+        mask, steps, known = self._only(op, who)
+        found = []
+        for state in states:
+            deltas = known.get(state & mask)
+            if deltas is None:
+                deltas = known[state & mask] = tuple(steps(state))
+            for delta, index in deltas:
+                found.append((state, index, state ^ delta))
+        return found
+
+    def _only(self, op: str, who: str) -> "Narrow":
+        """The rules that an op can be, alone."""
         if (op, who) not in self._narrow:
-            self._narrow[op, who] = self.engine.only(self.fitting(op, who))
-        steps = self._narrow[op, who].steps
-        return [(state, index, state ^ delta) for state in states for delta, index in steps(state)]
+            fitting, mask = self.fitting(op, who), 0
+            for index in fitting:
+                mask |= self.engine.single[index][0]
+            self._narrow[op, who] = Narrow(mask, self.engine.only(fitting).steps, {})
+        return self._narrow[op, who]
 
     def _ends(self, state: int, reading: Reading) -> bool:
         """Whether the worker is where the code is: at a command that the store allows, or at one that it refuses."""
@@ -219,16 +234,24 @@ class Sets:
             return at == self.packing.codes[name][what]
         if self._of(f"at:{what}", reading.who, [state]):
             return True
-        rules = (self.machine.rules[index] for index in self.fitting(f"at:{what}", reading.who))
-        there = {self.packing.codes[name][value] for rule in rules for value in rule.sees[name]}
-        return at in there and bool(self._of(TURNED_AWAY, reading.who, [state]))
+        return at in self._places(what, reading.who) and bool(self._of(TURNED_AWAY, reading.who, [state]))
+
+    def _places(self, boundary: str, who: str) -> frozenset[int]:
+        """Where a worker is that comes to a boundary."""
+        if (boundary, who) not in self._there:
+            name = f"{who}.at" if who else "at"
+            rules = (self.machine.rules[index] for index in self.fitting(f"at:{boundary}", who))
+            self._there[boundary, who] = frozenset(
+                self.packing.codes[name][value] for rule in rules for value in rule.sees[name]
+            )
+        return self._there[boundary, who]
 
     def fitting(self, op: str, who: str) -> frozenset[int]:
         """The rules that an op can be."""
         if (op, who) not in self._fits:
             if op not in self._kinds:
                 fits = fitness(op)
-                self._kinds[op] = [index for index, rule in enumerate(self.machine.rules) if fits(rule)]
+                self._kinds[op] = [index for index, rule, name in self._named if fits(rule, name)]
             actors = self._actors
             self._fits[op, who] = frozenset(i for i in self._kinds[op] if not who or actors[i] in (who, ""))
         return self._fits[op, who]
@@ -256,48 +279,3 @@ class Sets:
         rules = self.machine.rules
         names = {rules[index].name for state in reached for _, index in self.engine.steps(state)}
         return sorted(name for name in names if LOST not in name)
-
-
-def bare(rule: Rule) -> str:
-    """A rule's name without its worker."""
-    return rule.name.partition(": ")[2] if actor_of(rule) else rule.name
-
-
-def actor_of(rule: Rule) -> str:
-    """The worker of a fleet whose rule it is; "" for a rule of nobody, and of a machine of one worker."""
-    who = rule.name.partition(": ")[0]
-    return who if len(who) == 1 and who.islower() else ""
-
-
-def worker_of(op: str, reading: Reading) -> tuple[str, str]:
-    """An op, and whose it is: of the reading's worker, or of the one that it names."""
-    op, at, named = op.partition("@")
-    return op, named if at else reading.who
-
-
-def fitness(op: str) -> Callable[[Rule], bool]:
-    """Which rules an op can be."""
-    kind, _, what = op.partition(":")
-    place = PLACE.get(what, what)
-    match kind:
-        case "do":
-            return lambda rule: rule.boundary == place and rule.actor is Actor.WORKER and LOST not in rule.name
-        case "lost":
-            return lambda rule: rule.boundary == place and LOST in rule.name
-        case "at":
-            return lambda rule: rule.boundary == place and rule.actor is Actor.WORKER
-        case "name":
-            return lambda rule: bare(rule).startswith(tuple(what.split("|")))
-        case "emits":
-            # A job that parks at another step while this one is in doubt: this one is left as if the job had parked at it.
-            whose = ("elsewhere", "park") if what == "job_parked" else "elsewhere"
-            return lambda rule: rule.name.startswith(whose) and what in rule.emits[:1] and LOST not in rule.name
-        case "crash":
-            return lambda rule: rule.actor is Actor.CRASH
-        case "gone":
-            return lambda rule: bare(rule).startswith(GONE)
-        case "time":
-            return lambda rule: rule.actor is Actor.CLOCK
-        case _:
-            silent = (UNVERIFIED, HEARS) if kind == "unverified" else (HEARS,)
-            return lambda rule: bare(rule).startswith(silent) or (decides(rule) and not bare(rule).startswith(REFUSED))

@@ -21,7 +21,7 @@ from .interleave_acts import Acts, Done, stores_of
 from .interleave_case import BEGINNING, JOB, Case, submission
 from .interleave_floor import Floor, State
 from .interleave_mutants import SHIPPED, Phase
-from .interleave_steps import Steps
+from .interleave_steps import ALL, WORLD, Steps
 from .interleave_store import NAMES, Content, Effects, Ledger, Name, Numbers, Shelf, Stream, timeless
 from .interleave_turn import Turn
 from .interleave_world import World
@@ -135,8 +135,9 @@ class SqliteActs(Acts):
 class WholeSteps(Steps):
     """What a worker can do next, found out for the whole store each time."""
 
-    def _stores_of(self, number: int) -> list[int]:
-        return []
+    def _parts_of(self, number: int) -> tuple[int, ...]:
+        parts = super()._parts_of(number)
+        return parts if parts in ((), (WORLD,)) else ALL
 
 
 class SqliteFloor(Floor):

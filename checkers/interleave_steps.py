@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, cast
 
-from ..runtime.commands import Claim, Execute
+from ..runtime.commands import Claim, Execute, Pause
 from ..runtime.records import TERMINAL
 from ..runtime.store import StaleEpoch
 from .interleave_acts import Acts, stores_of
@@ -14,6 +14,10 @@ from .interleave_turn import DOWN, LOST, Answer, Turns, refused
 Actor = tuple[int, Phase]
 """A worker: its turn, and how far its command is. -N: worker N between two turns, who may claim its own lease again."""
 NO_ONE: Final[Actor] = (-1, "")
+WORLD: Final = len(NAMES)
+"""The place of the world, behind those of the stores."""
+ALL: Final = tuple(range(WORLD + 1))
+"""All that a step can depend on, beside its worker and the time."""
 
 
 class Step(NamedTuple):
@@ -36,25 +40,25 @@ class Steps:
     def __init__(self, acts: Acts) -> None:
         self.acts = acts
         self.turns = Turns(acts.site.tool, looks=not acts.mutant.unlooked)
-        self._alone: dict[int, list[int]] = {}
+        self._alone: dict[int, tuple[int, ...]] = {}
         self._kept: dict[Any, list[Step]] = {}
 
     def of(self, actor: Actor, stores: Numbers, world: int, at: float) -> list[Step]:
-        """Everything that a worker can do next. What depends on its stores alone is found out once for their contents."""
+        """Everything that a worker can do next. Each is found out once for the stores, or the world, that it depends on."""
         number = actor[0]
         if number < 0:
             return self.claim(-number, stores, world, at)
         if number not in self._alone:
-            self._alone[number] = self._stores_of(number)
-        places = self._alone[number]
-        if not places:
-            return list(self._next(actor, stores, world, at))
-        key = (actor, at, *[stores[place] for place in places])
+            self._alone[number] = self._parts_of(number)
+        ground, parts = (*stores, world), self._alone[number]
+        key = (actor, at, *[ground[part] for part in parts])
         if key not in self._kept:
             self._kept[key] = list(self._next(actor, stores, world, at))
+        if len(parts) == len(ground):
+            return self._kept[key]
         return [
-            Step(word, told, spliced(stores, after, places), world, problems, faults)
-            for word, told, after, _, problems, faults in self._kept[key]
+            Step(word, told, *spliced(stores, world, after, there, parts), problems, faults)
+            for word, told, after, there, problems, faults in self._kept[key]
         ]
 
     def rested(self, step: Step, at: float) -> Actor:
@@ -68,14 +72,17 @@ class Steps:
             return (-turn.owner, "")
         return step.actor
 
-    def _stores_of(self, number: int) -> list[int]:
-        """The places of the stores on which all depends that this turn can do next; [] where more does."""
+    def _parts_of(self, number: int) -> tuple[int, ...]:
+        """The stores, by their places, and the world, behind them, on which all depends that this turn can do next."""
         command = self.turns[number].command
         if command is None:
-            return [NAMES.index("lease")]  # its shift releases that
-        if isinstance(command, Execute) or self.acts.mutant.looks_first(command):
-            return []
-        return [NAMES.index(name) for name in stores_of(command)]
+            return (NAMES.index("lease"),)  # its shift releases that
+        if self.acts.mutant.looks_first(command):
+            return ALL
+        if isinstance(command, Pause):
+            return ()
+        asks_world = isinstance(command, Execute) or not stores_of(command)
+        return (WORLD,) if asks_world else tuple(NAMES.index(name) for name in stores_of(command))
 
     def claim(self, owner: int, stores: Numbers, world: int, at: float) -> list[Step]:
         """A turn begins, with its claim."""
@@ -167,9 +174,11 @@ class Steps:
         return self.turns.told(number, answer, at, self.acts.onward(stores, world, at))
 
 
-def spliced(stores: Numbers, after: Numbers, places: list[int]) -> Numbers:
-    """Some contents, and at these places others."""
-    if len(places) == 1:
-        place = places[0]
-        return cast("Numbers", (*stores[:place], after[place], *stores[place + 1 :]))
-    return cast("Numbers", tuple(after[n] if n in places else stores[n] for n in range(len(NAMES))))
+def spliced(stores: Numbers, world: int, after: Numbers, there: int, parts: tuple[int, ...]) -> tuple[Numbers, int]:
+    """Some contents and a world, with these parts as they are after a step."""
+    if not parts or parts == (WORLD,):
+        return stores, there if parts else world
+    if len(parts) == 1:
+        place = parts[0]
+        return cast("Numbers", (*stores[:place], after[place], *stores[place + 1 :])), world
+    return cast("Numbers", tuple(after[n] if n in parts else stores[n] for n in range(len(NAMES)))), world

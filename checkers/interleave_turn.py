@@ -55,6 +55,20 @@ class _Reached(BaseException):
     """The answers are used up: the driver is to perform a command that nobody has answered."""
 
 
+class InconstantError(BaseException):
+    """A driver that was given the same answers again performs another command: it is no function of them, and nothing that is
+    remembered of its turns holds. Not an Exception, so that no driver or tool takes it for an error of its own.
+    """
+
+
+class Given(NamedTuple):
+    """A command that was met before, its answer, and when the driver looked at the clock after it."""
+
+    command: Command | None
+    answer: Answer
+    at: float
+
+
 class Turn(NamedTuple):
     """A worker's turn so far. owner: its number. before: the turn one answer earlier. command: what it performs next; None when
     it has ended. asks: the command's number. lease: the one that it holds; its shift releases it. stopped: it let go of the job.
@@ -87,7 +101,7 @@ class _Given:
 
     def __init__(
         self,
-        given: list[tuple[Answer, float]],
+        given: list[Given],
         started: float,
         looks: bool,
         reached: Callable[[Command], Answer],
@@ -106,7 +120,9 @@ class _Given:
         if self._next == len(self._given):
             answer = self._reached(command)
         else:
-            answer, time = self._given[self._next]
+            known, answer, time = self._given[self._next]
+            if command != known:
+                raise InconstantError(f"given the same answers, the driver performed {known} once, and {command} now")
             self._time = time if self._looks else self._time
             self._next += 1
         if isinstance(answer.value, Lease):
@@ -198,12 +214,11 @@ class Turns:
 
     def _run(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward = unknown) -> list[Turn]:
         """Run a driver up to this turn, and on from it by guessed answers: the turn, and those that followed."""
-        given, first, started = [(answer, at)] if answer else [], before, at
+        given, first, started, told, looked = list[Given](), before, at, answer, at
         while first >= 0 and (turn := self._turns[first]):
-            started = turn.at
-            if turn.answer is not None:
-                given.append((turn.answer, turn.at))
-            first = turn.before
+            assert told is not None
+            given.append(Given(turn.command, told, looked))
+            first, started, told, looked = turn.before, turn.at, turn.answer, turn.at
         reached: list[Turn] = []
         last = answer
 

@@ -1,6 +1,8 @@
 """Several workers on one job: every schedule within bounds keeps the properties, and a protection taken away is seen to fall."""
 
+from dataclasses import replace
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,15 @@ from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.checkers.interleave_mutants import MUTANTS, SHIPPED
 from crashwindow.checkers.interleave_replay import differences, replay, sample
 from crashwindow.checkers.interleave_stage import CLAIMED, COUNTS, DEEP, KILLS, QUICK, exhausted, interleavings, planted
-from crashwindow.checkers.interleave_turn import LOST
+from crashwindow.checkers.interleave_turn import LOST, InconstantError
 from crashwindow.checkers.interleave_whole import on_postgres, on_sqlite
 from crashwindow.checkers.verify import Context
 from crashwindow.model.boundaries import BY_NAME
+from crashwindow.runtime import drive
 from crashwindow.runtime.errors import CommandError
+from crashwindow.runtime.job import work
 from crashwindow.runtime.memory_store import MemoryStore
+from crashwindow.runtime.turn import Worker
 
 from .sampled import sampled
 
@@ -34,6 +39,20 @@ ZOMBIE = (
 def graph(name: str) -> Graph:
     """A case's graph, searched once."""
     return interleave(CASES[name])
+
+
+def test_a_core_that_is_no_function_of_its_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered of a turn holds as long as the driver, given the same answers, performs the same commands: one that
+    performs another the next time ends the search.
+    """
+    runs = count()
+
+    def moody(worker: Worker, job: str | None = None) -> Any:
+        return work(replace(worker, ttl=worker.ttl + next(runs)), job)
+
+    monkeypatch.setattr(drive, "work", moody)
+    with pytest.raises(InconstantError, match="performed Claim"):
+        interleave(CASES["fail-2"])
 
 
 @pytest.mark.parametrize("name", ["fail-2", "park-2"])

@@ -133,7 +133,7 @@ class SqliteStore:
                 rows = connection.execute(sql.CLAIM_OLDEST, values).fetchall()
             else:
                 rows = connection.execute(sql.CLAIM_ONE, (*values, job_id)).fetchall()
-        return Lease(*rows[0]) if rows else None
+        return _lease(*rows[0]) if rows else None
 
     def renew(self, lease: Lease, ttl: float) -> Lease:
         """H1: see Store.renew."""
@@ -141,7 +141,7 @@ class SqliteStore:
             rows = connection.execute(sql.RENEW, (lease.job_id, lease.epoch, self._now() + ttl)).fetchall()
         if not rows:
             raise StaleEpoch(f"job {lease.job_id!r}: the lease of epoch {lease.epoch} is over; a newer one was given")
-        return lease._replace(expires_at=rows[0][0])
+        return lease._replace(expires_at=float(rows[0][0]))
 
     def release(self, lease: Lease) -> None:
         """End a lease now: see Store.release."""
@@ -295,6 +295,11 @@ class SqliteStore:
         """Close the file and give up the worker lock; every later call raises StoreUnusableError."""
         if self._session.close() and self._worker_lock:
             self._worker_lock.release()
+
+
+def _lease(job_id: str, owner: str, epoch: int, expires_at: float, previous_expiry: float) -> Lease:
+    """A lease as other stores give it: a statement that returns what it writes gives a whole number as an int."""
+    return Lease(job_id, owner, epoch, float(expires_at), float(previous_expiry))
 
 
 def _job(connection: sqlite3.Connection, job_id: str) -> Any:

@@ -142,6 +142,20 @@ def test_the_graph_over_sqlite_is_the_same() -> None:
     assert (found.states, found.transitions) == COUNTS["fail-2"][:2]
 
 
+def test_both_stores_answer_in_the_same_words(tmp_path: Path) -> None:
+    """A worker of either store comes to the same turns, so no driver is run for one that the other has had: a lease is told in
+    the same numbers.
+    """
+    case = every()["fail-2"]
+    one = Floor(case)
+    floor = SqliteFloor(case, tmp_path, one)
+    try:
+        told = [[move.now for move in each.moves(each.first)] for each in (one, floor)]
+    finally:
+        floor.close()
+    assert told[0] == told[1]
+
+
 def test_a_store_that_writes_otherwise_is_another_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison has teeth: a SQLite store that forgets a fence is found."""
     case = every()["fail-2"]

@@ -4,13 +4,22 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_UNSAFE: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    r"\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Controls, directions, and what has no shape: joiners, fillers, selectors, tags, lone surrogates."""
 
 
 def plain(text: object) -> str:
     """A text on one line in which nothing is invisible: control and direction characters are written out."""
     spaced = re.sub(r"[\t\r\n]+", " ", str(text))
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", spaced)
+    return _UNSAFE.sub(_written_out, spaced)
+
+
+def _written_out(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def number(value: float | str) -> str:

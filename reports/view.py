@@ -38,7 +38,8 @@ BROKEN: Final = (Verdict.REFUTED, Verdict.ERROR)
 ProblemKind = Literal["claim", "window", "campaign", "scenario", "mutant", "mutants", "contracts", "run"]
 """What a problem may be about: `mutants` is a row of the kill matrix, `run` the whole of it."""
 
-_TIMING = re.compile(r"second|_ms$|\bms$|per_s|elapsed|duration")
+TIMING: Final = re.compile(r"second|_ms$|\bms$|per_s|elapsed|duration")
+"""The names of figures that depend on the machine and its load."""
 
 LEGEND: Final = {
     Verdict.PROVED: "An inductive proof by a solver: it holds in every reachable state of the model, without a bound on crashes. "
@@ -76,7 +77,7 @@ SHIPPED: Final = (
 
 def figures(item: Item) -> list[tuple[str, str]]:
     """The figures of an item but for timings, which belong to the run's own section."""
-    return [(plain(k), number(v)) for k, v in sorted(item.figures.items()) if not _TIMING.search(k)]
+    return [(plain(k), number(v)) for k, v in sorted(item.figures.items()) if not TIMING.search(k)]
 
 
 @dataclass(frozen=True)
@@ -485,5 +486,5 @@ def timings(evidence: RunEvidence) -> Iterator[tuple[str, str]]:
     for result in evidence.claims:
         for item in result.items:
             for key, value in sorted(item.figures.items()):
-                if _TIMING.search(key):
+                if TIMING.search(key):
                     yield f"{plain(result.claim)}, {item.checker}", f"{plain(key)} {number(value)}"

@@ -19,6 +19,8 @@ from .words import number
 Kind = Literal["goal", "strategy", "solution", "context", "assumption"]
 TOP: Final = "G-TOP"
 FAMILY: Final = re.compile(r"T-PROP P\d+|[A-Z]+(-[A-Z]+)?")
+SILENT: Final = (Verdict.NOT_CHECKED, Verdict.ASSUMED)
+"""Verdicts that support nothing: they say why nothing does."""
 ON_THE_MODEL: Final = frozenset(("prove", "reprove", "explore", "windows"))
 """Methods that decide a claim on the model."""
 
@@ -161,7 +163,7 @@ def _unsaid(view: View) -> Iterator[Element]:
     """Each sentence on what the run says nothing about. A claim that nothing checked is a goal of its own elsewhere."""
     silent = tuple(f"Claim {entry.claim.id}: " for entry in view.entries if entry.best is Verdict.NOT_CHECKED)
     for n, words in enumerate((words for words in view.not_checked if not words.startswith(silent)), 1):
-        yield Element(f"G-OPEN-{n}", "goal", f"Not shown: {words}", Support.OPEN, verdict=Verdict.NOT_CHECKED)
+        yield Element(f"G-OPEN-{n}", "goal", f"Left open: {words}", Support.OPEN, verdict=Verdict.NOT_CHECKED)
 
 
 def _requirements(strategy: str, entries: Iterable[Entry], assumed: Mapping[str, Element]) -> Iterator[Element]:
@@ -203,6 +205,7 @@ def _claim(entry: Entry, assumed: Mapping[str, Element]) -> Element:
         Element(f"Sn-{claim.id}-{n}", "solution", item.statement, Support.FULL, verdict=item.verdict, claim=claim.id,
                 command=item.command)
         for n, item in enumerate(entry.items, 1)
+        if item.verdict not in SILENT
     ]  # fmt: skip
     lacking = [
         Element(f"G-{claim.id}-{method}", "goal", f"{claim.id} by {method}: the register names this method, the run did not "
@@ -212,6 +215,7 @@ def _claim(entry: Entry, assumed: Mapping[str, Element]) -> Element:
     text = claim.sentence if claim.variant == "hardened" else f"As written, expected {claim.expected}: {claim.sentence}"
     if not entry.shipped and claim.variant == "hardened":
         text = f"Under policy {claim.policy}: {text}"
+    text += "".join(f" ({item.verdict}: {item.statement})" for item in entry.items if item.verdict in SILENT)
     return Element(
         f"G-{claim.id}",
         "goal",
@@ -230,7 +234,7 @@ def _stands(entry: Entry, lacking: bool) -> Support:
     broken = any(item.verdict in BROKEN for item in entry.items) and entry.claim.variant == "hardened"
     if broken or not entry.as_expected:
         return Support.NOT
-    if entry.best in (Verdict.NOT_CHECKED, Verdict.ASSUMED):
+    if entry.best in SILENT:
         return Support.OPEN
     return Support.PARTLY if lacking else Support.FULL
 

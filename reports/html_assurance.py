@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from ..checkers.evidence import Verdict
 from .assurance import Element, Kind, Support, case, undeveloped
 from .html_parts import verdict
 from .tags import Html, Part, code, join, listing, tag
@@ -23,10 +22,10 @@ SHAPES: Final[dict[Kind, str]] = {
     "assumption": "M14 4c16 0 16 14 0 14s-16-14 0-14z",
 }
 SLUGS: Final = {Support.FULL: "full", Support.PARTLY: "partly", Support.OPEN: "open", Support.NOT: "not"}
-WIDTH: Final = 232
+WIDTH: Final = 226
 """Of a box in the picture, in pixels."""
-GAP: Final = 20
-LETTERS: Final = 33
+GAP: Final = 14
+LETTERS: Final = 29
 """Characters in a line of a box."""
 LINE: Final = 16
 
@@ -147,23 +146,22 @@ def _overview(top: Element) -> Html:
     """The top goal with its contexts, and its strategies, each with how its goals stand."""
     count = max(len(top.parts), 3)
     width = count * (WIDTH + GAP) + GAP
-    middle = width / 2
-    contexts = _wrapped("; ".join(c.id for c in top.context), 4)
-    texts = [_wrapped(part.text, 6) for part in top.parts]
+    middle = width // 2
+    contexts = [c.id for c in top.context]
+    texts = [_wrapped(part.text, 7) for part in top.parts]
     goal = _wrapped(top.text, 12)
-    upper, lower = 30 + LINE * len(goal), 66 + LINE * max((len(lines) for lines in texts), default=0)
+    upper = max(50 + LINE * len(goal), 34 + LINE * len(contexts))
+    lower = 98 + LINE * max((len(lines) for lines in texts), default=0)
     row = GAP + upper + 46
-    boxes = [_box(top, middle, GAP, upper, goal), _beside(middle + WIDTH / 2, GAP, contexts)]
+    boxes = [_box(top, middle, GAP, upper, goal), _beside(middle + WIDTH // 2, GAP, contexts)]
     lines = []
-    start = (width - len(top.parts) * (WIDTH + GAP) + GAP) / 2 + WIDTH / 2
+    start = (width - len(top.parts) * (WIDTH + GAP) + GAP) // 2 + WIDTH // 2
     for n, (part, words) in enumerate(zip(top.parts, texts, strict=True)):
         x = start + n * (WIDTH + GAP)
         stand = Counter(goal.support for goal in part.parts)
         figures = [f"{stand[s]} {'undeveloped in part' if s is Support.PARTLY else s}" for s in Support if stand[s]]
         boxes.append(_box(part, x, row, lower, [*words, *_wrapped(", ".join(figures), 3)]))
-        lines.append(
-            tag("path", d=f"M{middle:.0f} {GAP + upper} v20 H{x:.0f} V{row - 8} m-4 0 h8 l-4 8 Z", class_="line")
-        )
+        lines.append(tag("path", d=f"M{middle} {GAP + upper} v20 H{x} V{row - 8} m-4 0 h8 l-4 8 Z", class_="line"))
     said = f"{top.id} is {top.support}. " + " ".join(f"{part.id}: {part.support}." for part in top.parts)
     return tag(
         "svg",
@@ -181,28 +179,25 @@ def _overview(top: Element) -> Html:
     )
 
 
-def _box(element: Element, middle: float, y: float, height: float, lines: Sequence[str]) -> Html:
-    left, slant = middle - WIDTH / 2, 12 if element.kind == "strategy" else 0
-    outline = f"M{left + slant:.0f} {y} H{left + WIDTH:.0f} L{left + WIDTH - slant:.0f} {y + height} H{left:.0f} Z"
+def _box(element: Element, middle: int, y: int, height: int, lines: Sequence[str]) -> Html:
+    left, slant = middle - WIDTH // 2, 12 if element.kind == "strategy" else 0
+    outline = f"M{left + slant} {y} H{left + WIDTH} L{left + WIDTH - slant} {y + height} H{left} Z"
     inset = left + 8 + slant
-    texts = [tag("text", line, x=f"{inset:.0f}", y=y + 38 + LINE * n) for n, line in enumerate(lines)]
-    head = tag(
-        "text",
-        f"{element.id}: {element.support if len(element.support) < 16 else 'in part'}",
-        x=f"{inset:.0f}",
-        y=y + 19,
-        class_="name",
-    )
-    return tag("g", tag("path", d=outline, class_="box"), head, *texts, class_=SLUGS[element.support])
+    stand = "supported in part" if element.support is Support.PARTLY else str(element.support)
+    names = [
+        tag("text", said, x=inset, y=y + 19 + LINE * n, class_="name") for n, said in enumerate((element.id, stand))
+    ]
+    texts = [tag("text", line, x=inset, y=y + 55 + LINE * n) for n, line in enumerate(lines)]
+    return tag("g", tag("path", d=outline, class_="box"), *names, *texts, class_=SLUGS[element.support])
 
 
-def _beside(x: float, y: float, lines: Sequence[str]) -> Html:
+def _beside(x: int, y: int, lines: Sequence[str]) -> Html:
     height = 34 + LINE * len(lines)
-    texts = [tag("text", line, x=f"{x + GAP + 14:.0f}", y=y + 38 + LINE * n) for n, line in enumerate(lines)]
+    texts = [tag("text", line, x=f"{x + GAP + 14}", y=y + 38 + LINE * n) for n, line in enumerate(lines)]
     return tag(
         "g",
-        tag("path", d=f"M{x:.0f} {y + height / 2:.0f} h{GAP}", class_="line"),
-        tag("rect", x=f"{x + GAP:.0f}", y=y, width=WIDTH, height=height, rx=16, class_="box"),
-        tag("text", "Context", x=f"{x + GAP + 14:.0f}", y=y + 19, class_="name"),
+        tag("path", d=f"M{x} {y + height // 2} h{GAP}", class_="line"),
+        tag("rect", x=f"{x + GAP}", y=y, width=WIDTH, height=height, rx=16, class_="box"),
+        tag("text", "Context", x=f"{x + GAP + 14}", y=y + 19, class_="name"),
         *texts,
     )

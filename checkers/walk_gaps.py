@@ -1,6 +1,7 @@
 """What the test paths over the step's state graph do not take, and why: each reason is worked out (`edge_reasons`).
 
-A gap is a class of edges (`conform_follow.EdgeClass`). What has no such reason is left: the first to be read.
+A gap is a class of edges (`conform_follow.EdgeClass`). What has no such reason is left, the first to be read: no more is known of
+it than that no path was found. The enumeration, which asks whether some run takes a class, takes every one (decision 030).
 """
 
 from collections.abc import Collection
@@ -10,7 +11,7 @@ from . import edge_reasons
 from .conform_follow import EdgeClass
 from .explore import Space
 
-LEFT: Final = "nothing says why: it was looked for, and no path takes it for certain"
+LEFT: Final = "no path was found that takes it for certain, where it was looked for; why is not worked out"
 
 
 def reasons(space: Space, gaps: Collection[EdgeClass]) -> dict[EdgeClass, str]:

@@ -5,15 +5,14 @@ store, in every order within a case's bounds. Beside each of its states stands a
 what stores and world hold after a step is compared with it. A step that no model state allows is a parting of code and model.
 """
 
-import gc
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from ..runtime.store import VersionConflict
 from .abstraction import NotAJobError
+from .collector import uncollected
 from .enumerate_case import WideCase
 from .enumerate_floor import WideFloor
 from .enumerate_read import Letters, Reader, Seen
@@ -237,15 +236,3 @@ class Product:
                 return
             yield word, " then ".join(seen.reading.ops)
             node = Node(state, seen.letters, number)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the collector: what is remembered is kept to the end, and it would go over all of that again and again."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()

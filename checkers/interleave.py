@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from .collector import uncollected
 from .interleave_case import Bounds, Case
 from .interleave_floor import Floor, Move, State
 from .interleave_judge import Judge
@@ -82,11 +83,24 @@ def interleave(case: Case, mutant: Mutant = SHIPPED, until: str = "") -> Graph:
     numbers: dict[State, int] = {floor.first: 0}
     layer = [floor.first]
     words: Counter[str] = Counter()
+    with uncollected():
+        _search(graph, judge, numbers, layer, words, until)
+    for word, times in words.items():
+        graph.words[_kind(word)] = graph.words.get(_kind(word), 0) + times
+    graph.transitions = words.total()
+    graph.states, graph.seconds = len(graph.parents), time.perf_counter() - clock
+    return graph
+
+
+def _search(
+    graph: Graph, judge: Judge, numbers: dict[State, int], layer: list[State], words: Counter[str], until: str
+) -> None:
+    """Layer by layer, to the end or to the first that breaks property `until`."""
     while layer and until not in graph.broken:
         following = []
         for state in layer:
             number = numbers[state]
-            moves = list(floor.moves(state))
+            moves = graph.floor.moves(state)
             for word, after, problems, *_ in moves:
                 words[word] += 1
                 if problems:
@@ -102,11 +116,6 @@ def interleave(case: Case, mutant: Mutant = SHIPPED, until: str = "") -> Graph:
                 graph.ends[end] = graph.ends.get(end, 0) + 1
         graph.depth += bool(following)
         layer = following
-    for word, times in words.items():
-        graph.words[_kind(word)] = graph.words.get(_kind(word), 0) + times
-    graph.transitions = words.total()
-    graph.states, graph.seconds = len(graph.parents), time.perf_counter() - clock
-    return graph
 
 
 def _kind(word: str) -> str:

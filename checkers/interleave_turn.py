@@ -106,10 +106,10 @@ class _Given:
         looks: bool,
         reached: Callable[[Command], Answer],
         hold: Hold,
+        leases: list[Lease],
     ) -> None:
         self._given, self._next, self._time, self._looks, self._reached = given, 0, started, looks, reached
-        self.lease: Lease | None = None
-        self.hold = hold
+        self.leases, self.hold = leases, hold
 
     def now(self) -> float:
         """The time at which the driver went on after the last answer."""
@@ -126,7 +126,7 @@ class _Given:
             self._time = time if self._looks else self._time
             self._next += 1
         if isinstance(answer.value, Lease):
-            self.lease = answer.value
+            self.leases.append(answer.value)
         self.hold.let_go |= answer is DOWN
         return answer.given()
 
@@ -220,11 +220,11 @@ class Turns:
             given.append(Given(turn.command, told, looked))
             first, started, told, looked = turn.before, turn.at, turn.answer, turn.at
         reached: list[Turn] = []
-        last = answer
+        last, leases = answer, list[Lease]()
 
         def come_to(command: Command | None, stopped: bool = False) -> None:
             asks = self._commands.setdefault(f"{command!r}" if command else "", len(self._commands))
-            reached.append(Turn(owner, before, last, at, command, asks, replay.lease, stopped))
+            reached.append(Turn(owner, before, last, at, command, asks, leases[-1] if leases else None, stopped))
 
         def guessed(command: Command) -> Answer:
             nonlocal last
@@ -234,7 +234,7 @@ class Turns:
                 raise _Reached
             return last
 
-        replay = _Given(given[::-1], started, self._looks, guessed, self.hold())
+        replay = _Given(given[::-1], started, self._looks, guessed, self.hold(), leases)
         ports = Ports(cast("Store", replay), lambda seconds: None)
         try:
             drive.run(self.worker(owner), ports, JOB, self.performing(replay.perform), replay.hold)

@@ -1,0 +1,17 @@
+"""Python's collector of cycles, stopped where a search keeps all that it makes."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector: what is remembered is kept to the end, and it would go over all of that again and again."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()

@@ -241,6 +241,28 @@ EXPORT_COMMANDS = (
 )
 BENCH = argument("arguments", metavar="ARG", nargs="*", help="passed on to pytest, as in -- -k search")
 
+BUNDLED = argument("run", metavar="RUN", nargs="?", help="a run's directory; else the newest in reports/out")
+BUNDLE_OUTPUT = argument("--output", metavar="FILE", help="where the bundle is written (RUN.bundle.tar.gz)")
+PRIVATE_KEY = argument(
+    "--key",
+    metavar="PRIVATE.pem",
+    help="an Ed25519 private key, which signs: openssl genpkey -algorithm ed25519 -out PRIVATE.pem",
+)
+A_BUNDLE = argument("bundle", metavar="BUNDLE", help="a bundle's file")
+PUBLIC_KEY = argument(
+    "--key",
+    metavar="PUBLIC.pem",
+    help="the Ed25519 public key that you trust: openssl pkey -in PRIVATE.pem -pubout -out PUBLIC.pem",
+)
+RECHECK = argument(
+    "--recheck", action="store_true", help="ask cvc5 every obligation again, some minutes (extra: second)"
+)
+REGENERATE = argument(
+    "--regenerate",
+    action="store_true",
+    help="compare each obligation with what this program asks of its model: this needs its encoder, and no solver",
+)
+
 CONTRACT = argument("id", metavar="ID", help="the contract's id")
 CONTRACT_OR_KEY = argument("id", metavar="ID|KEY", help="the contract's id, or the key that it holds")
 LEVEL = argument(
@@ -401,6 +423,35 @@ CAMPAIGN_COMMANDS = (
     ),
 )
 
+A_RUN = argument("run", metavar="RUN|FILE", help="the directory of a run, or its evidence.json")
+OUTPUT = argument("--output", metavar="DIR", help="where the forms are written (beside the evidence)")
+BEFORE_RUN = argument("before", metavar="A", help="the directory of a run, or its evidence.json")
+AFTER_RUN = argument("after", metavar="B", help="another one, later as a rule")
+REPORTS = ".reports.cli_report"
+REPORT_COMMANDS = (
+    Command(
+        "render",
+        REPORTS,
+        "write every form of a run again from its evidence: page, Markdown, JUnit XML, SARIF, badge, summary",
+        (A_RUN, OUTPUT),
+        codes="0: every verdict is the expected one; 1: one is not; 2: bad input.",
+    ),
+    Command(
+        "diff",
+        REPORTS,
+        "what changed from run A to run B, what got worse first; timings are no difference",
+        (BEFORE_RUN, AFTER_RUN, JSON),
+        codes="0: nothing got worse; 1: something did; 2: bad input.",
+    ),
+    Command("schema", REPORTS, "print the JSON Schema of evidence.json"),
+    Command(
+        "summary",
+        REPORTS,
+        "print a run's summary in Markdown, or append it to the file that GITHUB_STEP_SUMMARY names",
+        (A_RUN,),
+    ),
+)
+
 PEOPLE = ".runtime.cli_people"
 COMMANDS = (
     Command(
@@ -421,6 +472,7 @@ COMMANDS = (
         "why a claim stands as it does: source, formal statement, assumptions, evidence, and what would refute it",
         (A_CLAIM, EVIDENCE_FILE, JSON),
     ),
+    Command("report", REPORTS, "the forms of a run's evidence, and what changed between two", commands=REPORT_COMMANDS),
     Command("witness", HERE, "show, for a claim, a run that reaches what it speaks of", (A_CLAIM,)),
     Command(
         "replay",
@@ -504,6 +556,20 @@ COMMANDS = (
         ".checkers.cli_enumerate",
         "enumerate the shipped core beside the model, every step in every order; exit 1 where they part",
         (WORKERS_AT_ONCE, A_CASE, OVER, WORDS, JSON),
+    ),
+    Command(
+        "bundle",
+        ".reports.cli_bundle",
+        "pack a run, with all that its verdicts rest on, under a manifest and a statement; signed if there is a key",
+        (BUNDLED, BUNDLE_OUTPUT, PRIVATE_KEY),
+    ),
+    Command(
+        "audit",
+        HERE,
+        "check a bundle without any checker: archive, hashes, signature, and that every verdict follows from its evidence",
+        (A_BUNDLE, PUBLIC_KEY, RECHECK, REGENERATE, JSON),
+        codes="0: every check passes, with the key that you trust; 1: something is wrong, and named; 2: it is no bundle;"
+        " 3: nothing was found wrong, but it is UNSIGNED, no key was given, or a check could not be done.",
     ),
     Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),
@@ -674,6 +740,14 @@ def verify(args: argparse.Namespace) -> int:
     console.print(summary_table(evidence))
     console.print(f"report: {files['report.html']}", highlight=False, soft_wrap=True)
     return 0 if judge(evidence).passed else 1
+
+
+def audit(args: argparse.Namespace) -> int:
+    """An audit; what is asked of the models is written down anew here, for an audit itself may know no checker."""
+    from .checkers.obligation_files import obligation_files
+    from .reports.cli_bundle import audit_bundle
+
+    return audit_bundle(args, obligation_files)
 
 
 def report_job(args: argparse.Namespace) -> int:

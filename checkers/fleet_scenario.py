@@ -9,12 +9,12 @@ must not break it: they are stopped, or keep the property to their end.
 from contextlib import suppress
 from typing import Final
 
+from ..model.fleet_broken import forbidden
 from ..model.machine import holds
 from ..model.properties import BY_ID
 from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
 from ..scenarios.schema import Interleaving, Scenario
 from .evidence import Trace
-from .fleet_search import forbidden
 from .fleet_words import words
 from .interleave import follow, key_of, parse
 from .interleave_case import Case

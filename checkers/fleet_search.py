@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache
-from itertools import permutations, product
 from typing import Final, Self
 
 from ..model.fleet import OWN, Fleet, FleetRule, stands
-from ..model.fleet_properties import Agree, Lifted, Never, leading, lift, sending
+from ..model.fleet_broken import forbidden
+from ..model.fleet_properties import Agree, sending
 from ..model.fleet_rows import ORDER, WORKERS, fleet_machine, named
 from ..model.fleet_shape import FENCED, STORES
 from ..model.machine import Actor, Field, Guard, Machine, Rule, Scope, guard
@@ -216,37 +216,6 @@ def asking(fleet: Fleet) -> list[Guard]:
         found |= more
     absent = fleet.machine.by_name[registry.record].values[0]
     return [{at: found, registry.record: frozenset({absent})}]
-
-
-def broken(fleet: Fleet, clause: Lifted | Never, workers: tuple[str, ...] = WORKERS) -> Iterator[Guard]:
-    """The guards of named workers in which a clause is broken."""
-    if isinstance(clause, Never):
-        yield from (named(clause.never, {LETTER: x}) for x in workers)
-        return
-    for led in workers if clause.led and clause.leader is not None else ("",):
-        others = [x for x in workers if x != led]
-        leaders: list[Guard] = [named(g, {LETTER: led}) for g in leading(fleet)] if led else [{}]
-        for senders in permutations(others, clause.senders):
-            ways = product(leaders, *([named(g, {LETTER: x}) for g in sending(fleet)] for x in senders))
-            for way in ways:
-                parts = [clause.shared, named(clause.leader or {}, {LETTER: led}), *way]
-                guard = _both(parts)
-                if guard is not None and (clause.leader is not None or not clause.led):
-                    yield guard
-
-
-def _both(parts: Sequence[Guard]) -> Guard | None:
-    """All of some guards; None where they contradict each other."""
-    guard: dict[str, frozenset[str]] = {}
-    for part in parts:
-        for name, values in part.items():
-            guard[name] = guard.get(name, values) & values
-    return guard if all(guard.values()) else None
-
-
-def forbidden(fleet: Fleet, prop: Property, workers: tuple[str, ...] = WORKERS) -> list[Guard]:
-    """The states of the fleet of named workers that a property forbids."""
-    return [g for never in prop.never for c in lift(fleet, prop.id, never) for g in broken(fleet, c, workers)]
 
 
 def nearest(policy: str, prop: Property) -> tuple[Space, int | None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..model.claims import CLAIMS
 from ..model.compensation_properties import COMPENSATION_PROPERTIES
 from ..model.fleet import OWN, Fleet
+from ..model.fleet_broken import forbidden
 from ..model.fleet_claims import FLEET, SEMANTICS, STEP
 from ..model.fleet_shape import FENCED, PROTECTIONS
 from ..model.gate import GATE_PROPERTIES
@@ -26,7 +27,7 @@ from ..scenarios.fleet_policies import (
 )
 from .evidence import Item, MutantResult, Verdict
 from .explore import Space
-from .fleet_search import forbidden, search
+from .fleet_search import search
 from .machines import described
 from .proof_subjects import fleet_subjects
 from .refine import refine_step

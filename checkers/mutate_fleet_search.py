@@ -10,11 +10,12 @@ from functools import cache
 from typing import Final
 
 from ..model.fleet import Fleet
+from ..model.fleet_broken import forbidden
 from ..model.fleet_rows import WORKERS, fleet_machine
 from ..model.machine import Guard
 from ..model.properties import Property
 from .explore import Delta, Engine, Packing
-from .fleet_search import FleetEngine, Reduce, forbidden, reduction, search, unfinished
+from .fleet_search import FleetEngine, Reduce, reduction, search, unfinished
 from .mutate_engine import FleetVariant
 
 KEPT: Final = 16

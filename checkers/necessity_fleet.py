@@ -13,6 +13,7 @@ from typing import Final
 
 from ..model.compensation_properties import COMPENSATION_PROPERTIES
 from ..model.fleet import Fleet, stands
+from ..model.fleet_broken import forbidden
 from ..model.fleet_rows import WORKERS, fleet_machine
 from ..model.fleet_shape import STORES
 from ..model.gate import GATE_PROPERTIES
@@ -24,7 +25,7 @@ from ..scenarios.without import fleet_without, named
 from .evidence import Need
 from .explore import Packing, Space
 from .fleet_search import CLAIMS as CLAIMS_FIELD
-from .fleet_search import FleetEngine, bounded, forbidden, reduction, search
+from .fleet_search import FleetEngine, bounded, reduction, search
 from .necessity import Break, cell, first, keyed
 
 Breaks = Callable[[int, int, int], str]

@@ -26,6 +26,9 @@ from ..scenarios.fleet_policies import FLEET_POLICIES, compensation_fleet, gate_
 from ..scenarios.policies import POLICIES
 from ..scenarios.semantics_policies import SEMANTICS_POLICIES
 
+ROWS: Final = "hardened-windows"
+"""Where the obligations of the crash-window table's rows are written."""
+
 
 class Subject(NamedTuple):
     """A machine of one worker, what is proved of it, and over which clauses."""

@@ -153,7 +153,11 @@ def implies(proof: Proof, literals: Guard, never: Sequence[Guard], budget: int =
 
 
 def _implied(
-    proof: Proof, cases: Sequence[tuple[Guard, Sequence[Guard]]], folder: Path | None, budget: int = BUDGET
+    proof: Proof,
+    cases: Sequence[tuple[Guard, Sequence[Guard]]],
+    folder: Path | None,
+    budget: int = BUDGET,
+    solver: Solve = solve,
 ) -> list[Verdict]:
     code = Encoding(proof.machine)
     asked = []
@@ -162,18 +166,20 @@ def _implied(
         forbidden = conj([where, disj(code.guard(g) for g in never)])
         asked.append(Obligation(f"{show(literals)} can hold", "occurs", "sat", where))
         asked.append(Obligation(f"{show(literals)} excludes what is forbidden", "implies", "unsat", forbidden))
-    answers = list(solve(proof.machine, proof.invariant, asked, budget))
+    answers = list(solver(proof.machine, proof.invariant, asked, budget, None))
     if folder is not None:
         _write(proof, answers, folder)
     return [judge([*proof.results, *answers[n : n + 2]]) for n in range(0, len(answers), 2)]
 
 
-def prove_rows(proof: Proof, windows: Sequence[Window], folder: Path | None = None) -> dict[str, Verdict]:
+def prove_rows(
+    proof: Proof, windows: Sequence[Window], folder: Path | None = None, solver: Solve = solve
+) -> dict[str, Verdict]:
     """For each row of the crash-window table: whether the invariant implies the number of effects at the crash.
 
     Asked of the row's durable states without a worker or, in the ambiguity class, of the states in which the worker is
     struck. A row is as good as the worst of its guards; verdicts as for `implies`. With a folder each question is written to a
-    file there, as by `export`.
+    file there, as by `export`. `solver` answers them.
     """
     effects = proof.machine.by_name["effects"].values
     cases = [
@@ -181,7 +187,7 @@ def prove_rows(proof: Proof, windows: Sequence[Window], folder: Path | None = No
         for w in windows
         for g in w.struck or w.durable
     ]
-    verdicts = _implied(proof, [(literals, [other]) for _, literals, other in cases], folder)
+    verdicts = _implied(proof, [(literals, [other]) for _, literals, other in cases], folder, solver=solver)
     rows: dict[str, list[Verdict]] = {}
     for (row, _, _), verdict in zip(cases, verdicts, strict=True):
         rows.setdefault(row, []).append(verdict)

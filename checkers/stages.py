@@ -31,7 +31,7 @@ from .machines import described
 from .mutate_stage import MUTANTS
 from .necessity_stage import NECESSITY
 from .power_stage import POWER
-from .proof_subjects import step_subject
+from .proof_subjects import ROWS, step_subject
 from .prove_health_stage import HEALTH
 from .quotient import GRAPHS
 from .search import check, complete, examine
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from .prove import Proof
 
 PROVED = tuple(p.id for p in PROPERTIES)
-ROWS = "hardened-windows"
-"""Where the obligations of the table's rows are written."""
 STEP_CLAIMS = tuple(
     claim for claim in CLAIMS if claim.policy in POLICIES and not claim.id.endswith("-ANY") and claim.kind != "live"
 )

@@ -8,12 +8,13 @@ import pytest
 
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space
-from crashwindow.checkers.fleet_search import FleetEngine, broken, disagreeing, forbidden, nearest, search
+from crashwindow.checkers.fleet_search import FleetEngine, disagreeing, nearest, search
 from crashwindow.checkers.prove_fleet import FleetProof, prove_fleet
 from crashwindow.checkers.prove_fleet_obligations import Obligations
 from crashwindow.checkers.prove_fleet_solve import answers
 from crashwindow.checkers.traces import replay, trace_to
 from crashwindow.model.fleet import OWN, Fleet, FleetRule, stands
+from crashwindow.model.fleet_broken import broken, forbidden
 from crashwindow.model.fleet_build import build_fleet
 from crashwindow.model.fleet_properties import Never, coupling
 from crashwindow.model.fleet_rows import WORKERS, fleet_machine

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers.evidence import Frame, Trace
-from crashwindow.checkers.fleet_search import forbidden, search
+from crashwindow.checkers.fleet_search import search
 from crashwindow.checkers.fleet_words import words
 from crashwindow.checkers.interleave import CASES
 from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.checkers.interleave_replay import replay
 from crashwindow.checkers.scenario import Known, run
 from crashwindow.model.claims import CLAIM_BY_ID, CLAIMS
+from crashwindow.model.fleet_broken import forbidden
 from crashwindow.model.fleet_build import build_fleet
 from crashwindow.model.fleet_shape import STEP_SHAPE
 from crashwindow.model.properties import BY_ID

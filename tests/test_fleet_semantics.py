@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from crashwindow.checkers.fleet_search import asking, broken, forbidden, search
+from crashwindow.checkers.fleet_search import asking, search
 from crashwindow.checkers.prove_fleet import FleetProof, prove_fleet
 from crashwindow.checkers.prove_fleet_encode import LEADER, SOME, After, enabled
 from crashwindow.checkers.prove_fleet_obligations import Obligations
 from crashwindow.checkers.prove_fleet_solve import answers
 from crashwindow.model.compensation_properties import COMPENSATION_INVARIANT, COMPENSATION_PROPERTIES
 from crashwindow.model.fleet import OWN, Fleet, FleetRule, stands
+from crashwindow.model.fleet_broken import broken, forbidden
 from crashwindow.model.fleet_build import build_fleet
 from crashwindow.model.fleet_properties import Never, coupling
 from crashwindow.model.fleet_semantics import FLEET_GATE_INVARIANT, GATE_SHAPE, HELD, ORIGINAL, staffed

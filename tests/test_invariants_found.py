@@ -11,7 +11,7 @@ from crashwindow.checkers.counter import LIMIT, Counting, count
 from crashwindow.checkers.counter_workers import Workers, before_writing
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
-from crashwindow.checkers.fleet_search import forbidden, search
+from crashwindow.checkers.fleet_search import search
 from crashwindow.checkers.fleet_stages import CANARIES
 from crashwindow.checkers.invariant_candidates import Reached
 from crashwindow.checkers.invariant_compare import compare
@@ -22,6 +22,7 @@ from crashwindow.checkers.invariant_stage import REFUTED, against, of_count
 from crashwindow.checkers.invariant_ways import STEP_PROPERTIES, counted, found, lifted
 from crashwindow.checkers.prove_fleet import prove_fleet
 from crashwindow.model.fleet import Fleet, stands
+from crashwindow.model.fleet_broken import forbidden
 from crashwindow.model.fleet_build import build_fleet
 from crashwindow.model.fleet_semantics import GATE_SHAPE
 from crashwindow.model.gate import GATE_PROPERTIES

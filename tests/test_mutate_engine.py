@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from crashwindow.checkers.explore import Engine, explore
-from crashwindow.checkers.fleet_search import FleetEngine, forbidden, search
+from crashwindow.checkers.fleet_search import FleetEngine, search
 from crashwindow.checkers.mutate_engine import FleetVariant, Variant
 from crashwindow.checkers.mutate_fleet import FleetBench
 from crashwindow.checkers.mutate_rows import KINDS, Rows, generate
 from crashwindow.checkers.mutate_search import Base
 from crashwindow.checkers.search import check
+from crashwindow.model.fleet_broken import forbidden
 from crashwindow.model.fleet_rows import WORKERS, fleet_machine
 from crashwindow.model.machine import Machine
 from crashwindow.model.recorded import RECORDED_PROPERTIES

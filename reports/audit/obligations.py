@@ -1,0 +1,128 @@
+"""The obligations in a bundle: that each verdict's questions are all there, state their answers, and assume the same.
+
+What is found here without any solver: an obligation that is missing; one that assumes more, or something else, than its
+neighbours; a proof whose assumptions nothing shows to be possible; a rule of the model of which nothing is asked. What is not:
+a goal that was exchanged for another one (`regenerated` finds that), or an answer that is wrong (`recheck`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ...checkers.evidence import Item, RunEvidence
+from ...scenarios.machines import NAMES, machine_of
+from ..bundle.contents import below, files_of
+from .smtlib import Question, ScriptError, questions
+
+SUFFIX: Final = ".smt2"
+FIRES: Final = re.compile(
+    rb"(can fire\n(?:\(set-info :smt-lib-version 2\.6\)\n\(set-logic \w+\)\n)?\(set-info :status )(?:un)?sat"
+)
+"""The answer that is stated of whether a row can fire: information, which only a solver knows beforehand."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question and the file in which it stands."""
+
+    file: str
+    question: Question
+
+
+def asked(files: Mapping[str, bytes]) -> Iterator[Asked]:
+    """Every question of a bundle. Raises ScriptError, with the file's name."""
+    for name, data in files.items():
+        if name.endswith(SUFFIX):
+            try:
+                yield from (Asked(name, question) for question in questions(data))
+            except ScriptError as error:
+                raise ScriptError(f"{name}: {error}") from error
+
+
+def obligations(files: Mapping[str, bytes], evidence: RunEvidence) -> list[str]:
+    """What is wrong with the questions that the evidence names."""
+    try:
+        every = list(asked(files))
+    except ScriptError as error:
+        return [str(error)]
+    found: list[str] = []
+    counted: dict[str, int] = {}
+    for place, users in files_of(evidence).items():
+        mine = [each for each in every if below(place, each.file)]
+        if not mine:
+            continue
+        counted[place] = len(mine)
+        found += [*_numbered(place, files), *_alike(place, mine), *_covers(place, mine)]
+        for claim, item in users:
+            if item.checker == "prove" and item.figures.get("questions in files") != len(mine):
+                said = item.figures.get("questions in files")
+                found.append(f"{place}: claim {claim} rests on {said} questions, and there are {len(mine)}")
+    for result in evidence.claims:
+        found += [words for item in result.items for words in _answers(result.claim, item, counted)]
+    return found
+
+
+def _numbered(place: str, files: Mapping[str, bytes]) -> Iterator[str]:
+    """The files of a proof are numbered: a gap is a file that somebody took away."""
+    if place.endswith("/"):
+        numbers = [name.removeprefix(place).partition("-")[0] for name in files if below(place, name)]
+        for number in range(len(numbers)):
+            if f"{number:03}" not in numbers:
+                yield f"{place}: obligation {number:03} is missing"
+                return
+
+
+def _alike(place: str, mine: list[Asked]) -> Iterator[str]:
+    """All questions of a proof assume the same, but for those that assume nothing beyond what values there are."""
+    groups = Counter(each.question.assumed for each in mine)
+    most = max(groups, key=lambda group: (groups[group], len(group)))
+    for each in mine:
+        given = each.question.assumed
+        if given != most and given != most[: len(given)]:
+            more = [command for command in given if command not in most]
+            what = f"it assumes {more[0][:80]}" if more else "it lacks what they assume"
+            yield f"{each.file}: {each.question.name!r} does not assume what its neighbours do: {what}"
+    if not any(each.question.status == "sat" and each.question.assumed == most for each in mine):
+        yield f"{place}: no question shows that what is assumed can hold"
+
+
+def _covers(place: str, mine: list[Asked]) -> Iterator[str]:
+    """Of a machine's proof: each rule of the model is asked about."""
+    policy = place.removeprefix("smt2/").removesuffix("/")
+    if place.endswith("/") and policy in NAMES:
+        names = {each.question.name for each in mine}
+        for rule in machine_of(policy).rules:
+            if f"{rule.name} keeps the invariant" not in names:
+                yield f"{place}: nothing is asked about the rule {rule.name!r}"
+
+
+def _answers(claim: str, item: Item, counted: Mapping[str, int]) -> Iterator[str]:
+    """Whether what an item says it has asked was there to be asked."""
+    number = item.figures.get("obligations")
+    there = sum(counted.get(place, 0) for place in item.files)
+    if item.checker == "prove" and item.files and isinstance(number, int) and number > there:
+        yield f"claim {claim}: {number} obligations are said to be met, and there are {there}"
+    if item.checker == "reprove" and item.verdict == "PROVED" and isinstance(number, int) and number < there:
+        yield f"claim {claim}: {number} of {there} questions are said to be asked again, and PROVED needs all"
+
+
+def regenerated(files: Mapping[str, bytes], due: Mapping[str, bytes]) -> tuple[list[str], int, int]:
+    """Where questions are not those that are due; how many files are, and how many are of proofs of which none is due."""
+    there = [name for name in files if name.endswith(SUFFIX)]
+    proofs = {_proof_of(name) for name in due}
+    found = [
+        f"{name}: this program asks no such thing" for name in there if name not in due and _proof_of(name) in proofs
+    ]
+    begun = {_proof_of(name) for name in there}
+    for name, data in due.items():
+        if name in files and FIRES.sub(rb"\1", files[name]) != FIRES.sub(rb"\1", data):
+            found.append(f"{name}: it is not what this program asks of its model")
+        elif name not in files and _proof_of(name) in begun:
+            found.append(f"{name}: this program asks it of its model, and it is missing")
+    return found, sum(name in due for name in there), sum(_proof_of(name) not in proofs for name in there)
+
+
+def _proof_of(name: str) -> str:
+    return "/".join(name.split("/")[:2])

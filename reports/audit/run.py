@@ -1,0 +1,143 @@
+"""An audit: every check, in order, over the bytes of a bundle."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from ...checkers.evidence import RunEvidence
+from ...checkers.evidence_code import code_sha256
+from ..bundle.archive import ArchiveError, unpack
+from ..bundle.manifest import listed
+from ..bundle.merkle import merkle_root
+from ..bundle.statement import key_id
+from ..view import REGISTER, Register
+from . import content, obligations, replays, seal, totals, verdicts
+from .outcome import Audit, Check, judged
+from .recheck import NoSolverError, Progress, recheck
+from .streams import streams
+
+Regenerate = Callable[[], Mapping[str, bytes]]
+"""What makes a model's obligations anew, by the names that they have in a bundle."""
+ABSENT: Final = "there is no evidence that could be read"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an audit is to be about: the trusted key, if there is one; whether cvc5 is asked; how obligations are made anew."""
+
+    key: Ed25519PublicKey | None = None
+    recheck: bool = False
+    regenerate: Regenerate | None = None
+    register: Register = REGISTER
+    progress: Progress | None = None
+
+
+def audit(data: bytes, asked: Asked) -> Audit:
+    """Every check of a bundle. Raises ArchiveError for what is no archive of a bundle: nothing in it is looked at then."""
+    files = unpack(data)
+    signed, trusted, sealed = _seal(files, asked)
+    try:
+        evidence = content.read(files)
+    except content.EvidenceUnreadError as error:
+        checks = [*sealed, Check("evidence", "FAIL", (str(error),)), Check("everything else", "NOT DONE", (ABSENT,))]
+    else:
+        sealed.append(_statement(files, evidence))
+        checks = [*sealed, *_contents(files, evidence, asked)]
+    return Audit(tuple(checks), merkle_root(listed(files)).hex(), signed, trusted)
+
+
+def _seal(files: Mapping[str, bytes], asked: Asked) -> tuple[bool, bool, list[Check]]:
+    """Whether it is signed, and by the trusted key, with the checks that say so."""
+    number = len(listed(files))
+    checks = [
+        Check("archive", "PASS", (f"{len(files)} plain files, in order, nothing behind them",)),
+        judged("manifest", seal.manifest(files), f"{number} files are those that it lists"),
+        judged("merkle root", seal.root(files), f"over {number} files"),
+    ]
+    try:
+        opened = seal.opened(files)
+    except seal.EnvelopeError as error:
+        return False, False, [*checks, Check("envelope", "FAIL", (str(error),))]
+    checks.append(judged("envelope", seal.envelope(opened), "a DSSE envelope of an in-toto statement"))
+    if not opened.signatures:
+        return False, False, [*checks, Check("signature", "NOT DONE", ("UNSIGNED: nobody vouches for this bundle",))]
+    if asked.key is None:
+        words = "UNTRUSTED: there is a signature, and no key was given to verify it with (--key)"
+        return True, False, [*checks, Check("signature", "NOT DONE", (words,))]
+    problems = seal.signature(opened, asked.key)
+    return True, not problems, [*checks, judged("signature", problems, f"Ed25519, by the key {key_id(asked.key)}")]
+
+
+def _statement(files: Mapping[str, bytes], evidence: RunEvidence) -> Check:
+    try:
+        problems = seal.says(seal.opened(files), files, evidence)
+    except (seal.EnvelopeError, KeyError) as error:
+        problems = [f"the statement cannot be compared: {error}"]
+    return judged(
+        "statement", problems, "its subjects are this manifest and this evidence; it says what follows from them"
+    )
+
+
+def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -> list[Check]:
+    register = asked.register
+    traces, others = replays.counted(evidence)
+    items = sum(len(result.items) for result in evidence.claims)
+    events = streams(files)
+    return [
+        judged("evidence", content.schema(files, evidence), "strict JSON, of this program's schema"),
+        _code(evidence),
+        judged("register", content.register(files, register), f"{len(register.claims)} claims, as in this program"),
+        judged("claims", content.claims(evidence, register), "each claim of the register once, and no other"),
+        judged("reports", content.reports(files, evidence, register), "each is what this program makes of the evidence"),
+        judged("traces", content.traces(files, evidence, register), f"{traces + others} runs, as in the evidence"),
+        judged("files", content.every_file(files, evidence, register), "each is derived, or a verdict rests on it"),
+        judged("verdicts", verdicts.verdicts(evidence, register), _verdict_words(evidence, items)),
+        judged("totals", totals.totals(evidence, register), "figures that are told twice, or add up, agree"),
+        judged("models", replays.models(evidence), f"{len(evidence.machines)} models are this program's"),
+        judged("replays", replays.replays(evidence, register),
+               f"{traces} runs of models, by the interpreter alone; {others} of the runtime are not replayed here"),
+        judged("obligations", obligations.obligations(files, evidence), "all there, each states its answer, all assume the same"),
+        _regenerated(files, asked),
+        judged("streams", events.problems, events.words),
+        _rechecked(files, asked),
+    ]  # fmt: skip
+
+
+def _verdict_words(evidence: RunEvidence, items: int) -> str:
+    alone = verdicts.by_words(evidence)
+    return f"{items} verdicts follow from what stands beside them; of {alone} that is a sentence and a command"
+
+
+def _code(evidence: RunEvidence) -> Check:
+    own = code_sha256()
+    if evidence.run.code_sha256 == own:
+        return Check("code", "PASS", (f"the run was of this program's code, {own}",))
+    words = (
+        f"the run was of the code {evidence.run.code_sha256} (commit {evidence.run.commit}); this program's is {own}"
+    )
+    return Check("code", "NOT DONE", (f"{words}: audit it with that commit",))
+
+
+def _regenerated(files: Mapping[str, bytes], asked: Asked) -> Check:
+    if asked.regenerate is None:
+        return Check("goals", "NOT DONE", ("--regenerate compares each obligation with the model's",), asked=False)
+    problems, known, others = obligations.regenerated(files, asked.regenerate())
+    more = f"; {others} ask about invariants that were found, and are in no model" if others else ""
+    return judged("goals", problems, f"{known} files of obligations are what this program asks of its models{more}")
+
+
+def _rechecked(files: Mapping[str, bytes], asked: Asked) -> Check:
+    if not asked.recheck:
+        return Check("recheck", "NOT DONE", ("--recheck asks cvc5 every obligation",), asked=False)
+    try:
+        problems, number = recheck(files, asked.progress)
+    except NoSolverError as error:
+        return Check("recheck", "NOT DONE", (str(error),))
+    return judged(
+        "recheck", problems, f"cvc5 gives the stated answer to each of {number} questions, proofs and models checked"
+    )
+
+
+__all__ = ["ArchiveError", "Asked", "audit"]

@@ -6,8 +6,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..checkers.evidence import SCHEMA_VERSION, RunEvidence
+from .badge import render_badge, render_endpoint
 from .html import render_html
+from .job_summary import render_summary
+from .junit import render_run_junit
 from .markdown import render_markdown
+from .sarif import render_run_sarif
 from .view import REGISTER, Register
 
 EVIDENCE = "evidence.json"
@@ -22,13 +26,23 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def schema_text() -> str:
+    """The JSON Schema of evidence, as it is published."""
+    return _json(RunEvidence.model_json_schema())
+
+
 def forms(evidence: RunEvidence, register: Register = REGISTER) -> dict[str, str]:
     """Every form of a run's evidence by the name of its file: the evidence, its schema and the reports, and nothing else."""
     return {
         EVIDENCE: _json(evidence.model_dump(mode="json")),
-        SCHEMA: _json(RunEvidence.model_json_schema()),
+        SCHEMA: schema_text(),
         "report.html": render_html(evidence, register),
         "report.md": render_markdown(evidence, register),
+        "report.junit.xml": render_run_junit(evidence, register),
+        "report.sarif": render_run_sarif(evidence, register),
+        "summary.md": render_summary(evidence, register),
+        "badge.svg": render_badge(evidence, register),
+        "badge.json": render_endpoint(evidence, register),
     }
 
 

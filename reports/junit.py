@@ -26,7 +26,7 @@ def render_run_junit(evidence: RunEvidence, register: Register = REGISTER) -> st
         ("mutants", "classes of mutants", [_kills(row) for row in evidence.kills]),
         ("contracts", "execution contracts", [Case(c.store, told=coverage_words(c)) for c in evidence.contracts]),
     ]
-    known = {(kind, case.name) for kind, _, cases in listed for case in cases}
+    known: set[tuple[str, str]] = {(kind, case.name) for kind, _, cases in listed for case in cases}
     matrices = Suite("crash matrices of runtimes", "crashwindow.matrix", [_matrix(m) for m in evidence.campaigns])
     return junit_xml([*(_suite(view, *each) for each in listed), matrices, *_rest(view, known)])
 

@@ -39,9 +39,9 @@ class Suite:
 
 def junit_xml(suites: Sequence[Suite]) -> str:
     """The document. Control characters, and the two that XML does not have, are written out."""
-    root = ElementTree.Element("testsuites", name="crashwindow", **_counts(suites))
+    root = ElementTree.Element("testsuites", {"name": "crashwindow", **_counts(suites)})
     for suite in suites:
-        made = ElementTree.SubElement(root, "testsuite", name=_text(suite.name), **_counts([suite]))
+        made = ElementTree.SubElement(root, "testsuite", {"name": _text(suite.name), **_counts([suite])})
         if suite.properties:
             properties = ElementTree.SubElement(made, "properties")
             for name, value in suite.properties.items():

@@ -88,8 +88,8 @@ def rule_line(policy: str, rule: str) -> Line | None:
 def claim_line(claim: str) -> Line | None:
     """Where a claim is written down; None for one that is not in the register."""
     files = sorted(file.name for file in MODEL.glob("*claims*.py"))
-    found = [line for line in (_find(file, claim, exact=True) for file in files) if line]
-    return (found or [line for line in (_find(file, claim) for file in files) if line] or [None])[0]
+    found = [_find(file, claim, exact=exact) for exact in (True, False) for file in files]
+    return next((line for line in found if line), None)
 
 
 def _find(file: str, name: str, *, exact: bool = False) -> Line | None:

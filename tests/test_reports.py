@@ -781,7 +781,7 @@ def test_terminal_tables_fit_a_narrow_terminal() -> None:
 def test_evidence_survives_a_round_trip(tmp_path: Path) -> None:
     """What is written is read back equal, byte by byte the second time, and fits the schema's names."""
     paths = write(evidence(), tmp_path / "new" / "run", SMALL)
-    assert sorted(paths) == ["evidence.json", "evidence.schema.json", "report.html", "report.md"]
+    assert {"evidence.json", "evidence.schema.json", "report.html", "report.md"} <= set(paths)
     first = {name: path.read_bytes() for name, path in paths.items()}
     again = load(tmp_path / "new" / "run")
     assert again == evidence()

@@ -1,0 +1,248 @@
+"""The assurance case says what the register and the evidence say, support is computed from below, and gaps stand first."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+
+from crashwindow.checkers.evidence import ClaimResult, RunEvidence, Verdict
+from crashwindow.model.claims import ASSUMPTIONS, CLAIMS
+from crashwindow.reports.assurance import TOP, Element, Support, case, undeveloped
+from crashwindow.reports.assurance_forms import assurance_json, assurance_markdown
+from crashwindow.reports.html_assurance import assurance
+from crashwindow.reports.view import REGISTER, Register, View, judge
+
+from .test_reports import EVIL, SMALL, changed, claim, evidence, item, replaced
+
+
+def every(run: RunEvidence | None = None, register: Register = SMALL) -> dict[str, Element]:
+    """The elements of a case by id; none is there twice."""
+    found = list(case(judge(run or evidence(), register)).all())
+    assert [name for name, count in Counter(e.id for e in found).items() if count > 1] == []
+    return {element.id: element for element in found}
+
+
+def above(elements: Mapping[str, Element], name: str) -> Iterator[Element]:
+    """Whatever an element supports, up to the top."""
+    for element in elements.values():
+        if name in [part.id for part in element.parts]:
+            yield element
+            yield from above(elements, element.id)
+
+
+def full() -> RunEvidence:
+    """A run in which every claim of the shipped register came out as expected, by every method that it names."""
+    results = [
+        ClaimResult(
+            claim=c.id,
+            expected=Verdict(c.expected),
+            items=[item(method, Verdict(c.expected), f"{c.id} by {method}") for method in c.methods],
+        )
+        for c in CLAIMS
+    ]
+    return changed(claims=results)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> View:
+    """That run beside the shipped register."""
+    return judge(full(), REGISTER)
+
+
+def test_every_claim_is_one_goal(shipped: View) -> None:
+    """Each claim of the shipped register is exactly one goal, with its sentence, and no goal names a claim that it has not."""
+    goals = [e for e in case(shipped).all() if e.kind == "goal" and e.claim]
+    assert Counter(goal.claim for goal in goals) == Counter(entry.claim.id for entry in shipped.entries)
+    sentences = {entry.claim.id: entry.claim.sentence for entry in shipped.entries}
+    assert all(sentences[goal.claim] in goal.text for goal in goals if goal.claim)
+
+
+def test_every_assumption_is_linked(shipped: View) -> None:
+    """Each assumption that a claim needs is in the context of its goal and, with who must keep it, of the surroundings."""
+    elements = {e.id: e for e in case(shipped).all()}
+    kept = {c.id: c.text for c in elements["S-SURROUNDINGS"].context}
+    for entry in shipped.entries:
+        assert [c.id for c in elements[f"G-{entry.claim.id}"].context] == list(entry.claim.assumptions)
+    for assumption, users in shipped.assumptions:
+        assert users
+        assert ASSUMPTIONS[assumption.id].owner in kept[assumption.id]
+    assert {name for entry in shipped.entries for name in entry.claim.assumptions} == kept.keys()
+
+
+def test_an_element_is_there_once(shipped: View) -> None:
+    """In the shipped register's case no two elements have one id, so every link leads to one place."""
+    ids = Counter(element.id for element in case(shipped).all())
+    assert max(ids.values()) == 1
+    page = str(assurance(shipped))
+    anchors = Counter(re.findall(r'\bid="([^"]*)"', page))
+    assert max(anchors.values()) == 1
+    linked = set(re.findall(r'href="#(case-[^"]*)"', page))
+    assert linked <= anchors.keys()
+
+
+def test_a_run_as_expected_supports_the_top_but_for_what_is_open() -> None:
+    """Where every verdict is the expected one the top goal is supported in part, for what nobody checked; never fully."""
+    elements = every()
+    assert elements[TOP].support is Support.PARTLY
+    assert Support.NOT not in {e.support for e in elements.values()}
+    assert elements["G-P1"].support is Support.PARTLY  # the walk was not applied
+    assert elements["G-ORDER"].support is Support.FULL
+
+
+def test_without_gaps_and_assumptions_the_top_is_supported() -> None:
+    """Where nothing is left open and nothing is assumed the top goal is supported; one assumption, and it is so in part."""
+    windows = [window for window in evidence().windows if window.observed.crashes]
+    run = changed(not_checked=[], windows=windows, claims=[r for r in evidence().claims if r.claim != "P2"])
+    checked = [c for c in SMALL.claims if c.expected not in ("ASSUMED", "NOT CHECKED")]
+    sure = tuple(replace(c, methods=("explore",), assumptions=()) for c in checked)
+    assert every(run, Register(sure, {}))[TOP].support is Support.FULL
+    assuming = (replace(sure[0], assumptions=("A-QUIET",)), *sure[1:])
+    assert every(run, Register(assuming, SMALL.assumptions))[TOP].support is Support.PARTLY
+
+
+WORSE: Mapping[str, tuple[Callable[[], RunEvidence], str]] = {
+    "a hardened claim is refuted": (
+        lambda: changed(claims=replaced(0, items=[item("explore", Verdict.REFUTED, "P1 fails.")])),
+        "G-P1",
+    ),
+    "beside its proof it is refuted": (
+        lambda: changed(claims=replaced(0, items=[*evidence().claims[0].items, item("crash", Verdict.REFUTED, "P1 fails.")])),
+        "G-P1",
+    ),
+    "its checker failed": (
+        lambda: changed(claims=replaced(0, items=[*evidence().claims[0].items, item("crash", Verdict.ERROR, "No disk.")])),
+        "G-P1",
+    ),
+    "it is weaker than expected": (
+        lambda: changed(claims=replaced(0, items=[item("crash", Verdict.TESTED, "Some runs.")])),
+        "G-P1",
+    ),
+    "nothing checked it": (lambda: changed(claims=evidence().claims[1:]), "G-P1"),
+    "another policy does not hold": (
+        lambda: changed(claims=replaced(2, items=[item("explore", Verdict.REFUTED, "It fails.")])),
+        "G-ORDER",
+    ),
+    "what is refuted as written is not": (
+        lambda: changed(claims=replaced(3, items=[item("explore", Verdict.EXHAUSTED, "It holds.")])),
+        "G-AGAIN",
+    ),
+    "a mutant lives": (
+        lambda: changed(mutants=[evidence().mutants[0].model_copy(update={"killed_by": None})]),
+        "G-DEFECTS",
+    ),
+    "a mutant is a gap": (
+        lambda: changed(kills=[evidence().kills[0].model_copy(update={"gaps": ["one"]})]),
+        "G-MUTANTS",
+    ),
+    "a schedule breaks a property": (
+        lambda: changed(schedules=[evidence().schedules[0].model_copy(update={"violations": ["a key"]})]),
+        "G-SCHEDULES",
+    ),
+    "a scenario comes out otherwise": (
+        lambda: changed(scenarios=[evidence().scenarios[0].model_copy(update={"passed": False})]),
+        "G-SCENARIOS",
+    ),
+    "an edge was not taken": (
+        lambda: changed(contracts=[evidence().contracts[0].model_copy(update={"refused": 0})]),
+        "G-CONTRACTS",
+    ),
+    "a window differs": (
+        lambda: changed(windows=[evidence().windows[0].model_copy(update={"agrees": False})]),
+        "G-TABLE",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("worse", WORSE)
+def test_what_is_wrong_is_not_supported_nor_is_anything_above(worse: str) -> None:
+    """A refuted or unexpected claim, or any other thing that is not as it should be, leaves no goal above it supported."""
+    make, name = WORSE[worse]
+    elements = every(make())
+    assert elements[name].support is Support.NOT
+    over = list(above(elements, name))
+    assert over[-1].id == TOP
+    assert {element.support for element in over} == {Support.NOT}
+    assert elements[TOP].parts[0].id == "S-PROBLEMS"
+    assert elements["G-SCENARIOS" if name != "G-SCENARIOS" else "G-SCHEDULES"].support is Support.FULL
+
+
+def test_a_problem_that_is_no_claims_refuses_the_top() -> None:
+    """A stage that ended with an exception, and evidence that says of itself that it did not pass, refuse the top goal."""
+    elements = every(changed(errors=["the walk: RuntimeError"]))
+    assert elements[TOP].support is Support.NOT
+    assert "RuntimeError" in elements["Sn-PROBLEM-1"].text
+
+
+def test_undeveloped_goals_are_shown_first() -> None:
+    """What nobody checked, what is assumed, a method that was not applied: goals without support, listed before all else."""
+    view = judge(evidence(), SMALL)
+    found = {goal.id for goal in undeveloped(case(view))}
+    assert {"G-P2", "G-LATER", "G-P1-walk", "G-OPEN-1"} <= found
+    assert "Nobody looked at the disk." in every()["G-P2"].text
+    page = assurance(view).partition("<h3>The whole case")[0]
+    text = assurance_markdown(view).partition("\nThe whole case")[0].replace("\\", "")
+    assert all(f'href="#case-{name}"' in page and f"- {name}:" in text for name in found)
+    order = [part.support for element in case(view).all() for part in element.parts if part.kind != "solution"]
+    assert Support.OPEN in order
+    for element in case(view).all():
+        ranks = [list(Support).index(part.support) for part in element.parts if part.kind != "solution"]
+        assert ranks == sorted(ranks)
+
+
+def test_nothing_that_is_not_checked_is_a_solution() -> None:
+    """A solution is evidence: NOT CHECKED and ASSUMED support nothing, each other item of a claim is there with its command."""
+    solutions = [e for e in every().values() if e.kind == "solution" and e.claim]
+    assert not {e.verdict for e in solutions} & {Verdict.NOT_CHECKED, Verdict.ASSUMED}
+    items = [i for r in evidence().claims for i in r.items if i.verdict is not Verdict.ASSUMED]
+    assert Counter((e.text, e.verdict, e.command) for e in solutions) == Counter(
+        (i.statement, i.verdict, i.command) for i in items
+    )
+
+
+def test_a_goal_says_how_weak_its_weakest_link_is() -> None:
+    """The goal of a claim has its best verdict and its worst, as the register's table has."""
+    goal = every()["G-P1"]
+    assert (goal.verdict, goal.worst) == (Verdict.PROVED, Verdict.TESTED)
+    assert "weakest link" in str(assurance(judge(evidence(), SMALL)))
+
+
+def test_what_holds_under_another_policy_says_so() -> None:
+    """A claim about a policy that the runtime does not ship stands apart from those that it ships."""
+    elements = every()
+    assert [e.id for e in above(elements, "G-ORDER")] == ["G-OTHERS-T-PROP", "S-OTHERS", TOP]
+    assert elements["G-ORDER"].text.startswith("Under policy s0-order-full-recovery: ")
+
+
+def test_the_case_speaks_of_this_code_and_this_model() -> None:
+    """Commit, hash of the code and hash of each shipped model are contexts of the top goal."""
+    words = " ".join(context.text for context in every()[TOP].context)
+    run = evidence()
+    assert all(word in words for word in (run.run.commit, run.run.code_sha256, run.machines[0].sha256))
+
+
+def test_data_for_other_tools_is_closed() -> None:
+    """In the JSON form each element is there once, each link leads to one, and undeveloped goals have no support."""
+    data = json.loads(assurance_json(judge(evidence(), SMALL)))
+    linked = {name for e in data.values() for key in ("supportedBy", "inContextOf") for name in e.get(key, [])}
+    assert linked | {TOP} == data.keys()
+    assert {e["nodeType"] for e in data.values()} <= {"Goal", "Strategy", "Solution", "Context", "Assumption"}
+    assert all(e["text"] for e in data.values())
+    assert {name for name, e in data.items() if e.get("undeveloped")} == {
+        g.id for g in undeveloped(case(judge(evidence(), SMALL)))
+    }
+    assert not any(e.get("undeveloped") and e.get("supportedBy") for e in data.values())
+
+
+def test_text_of_the_evidence_is_only_text() -> None:
+    """A statement or a sentence is never markup, in either form."""
+    register = Register((claim("P1", "hardened", "holds", ("P1",), "PROVED", sentence=EVIL),), {})
+    run = changed(
+        claims=[ClaimResult(claim="P1", expected=Verdict.PROVED, items=[item("explore", Verdict.PROVED, EVIL)])]
+    )
+    view = judge(run, register)
+    assert "<script" not in assurance(view)
+    assert "<script" not in assurance_markdown(view)
+    assert "\u202e" not in assurance(view) + assurance_markdown(view)

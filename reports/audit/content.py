@@ -7,10 +7,10 @@ from pydantic import ValidationError
 
 from ...checkers.evidence import SCHEMA_VERSION, RunEvidence
 from ...model.claims import NOT_CHECKED
-from ..bundle.contents import REGISTER_FILE, TRACES, below, derived, files_of, register_json
+from ..bundle.contents import REGISTER_FILE, TRACES, below, files_of, register_json
 from ..bundle.manifest import listed
-from ..files import EVIDENCE, SCHEMA, forms
-from ..view import Register
+from ..files import EVIDENCE, SCHEMA
+from ..view import Register, judge
 from .strict_json import JsonError, strict_json
 
 
@@ -39,16 +39,15 @@ def read(files: Mapping[str, bytes]) -> RunEvidence:
         ) from error
 
 
-def schema(files: Mapping[str, bytes], evidence: RunEvidence) -> list[str]:
-    """Whether the evidence is written as evidence is, and the schema beside it is this program's."""
-    due = forms(evidence)
+def schema(files: Mapping[str, bytes], due: Mapping[str, bytes]) -> list[str]:
+    """Whether the evidence is written as evidence is, and the schema beside it is this program's. due: what is derived."""
     return [
         f"{name}: {words}"
         for name, words in (
             (EVIDENCE, "it is not written as evidence is: sorted, indented, and nothing else"),
             (SCHEMA, "it is not the schema of this program's evidence"),
         )
-        if files.get(name) != due[name].encode()
+        if files.get(name) != due[name]
     ]
 
 
@@ -88,32 +87,37 @@ def claims(evidence: RunEvidence, ours: Register) -> list[str]:
     return found
 
 
-def reports(files: Mapping[str, bytes], evidence: RunEvidence, ours: Register) -> list[str]:
+def reports(files: Mapping[str, bytes], due: Mapping[str, bytes]) -> list[str]:
     """Whether each report is, byte for byte, what this program makes of the evidence: then it says nothing else."""
-    due = {name: text.encode() for name, text in forms(evidence, ours).items() if name not in (EVIDENCE, SCHEMA)}
-    return _differing(files, due, "this program makes something else of the evidence")
+    others = (EVIDENCE, SCHEMA, REGISTER_FILE)
+    mine = {name: data for name, data in due.items() if name not in others and not name.startswith(TRACES)}
+    return _differing(files, mine, "this program makes something else of the evidence")
 
 
-def traces(files: Mapping[str, bytes], evidence: RunEvidence, ours: Register) -> list[str]:
+def traces(files: Mapping[str, bytes], due: Mapping[str, bytes]) -> list[str]:
     """Whether the counterexamples and witnesses that stand alone are those of the evidence."""
-    due = {name: data for name, data in derived(evidence, ours).items() if name.startswith(TRACES)}
-    return _differing(files, due, "the evidence has another run there")
+    mine = {name: data for name, data in due.items() if name.startswith(TRACES)}
+    return _differing(files, mine, "the evidence has another run there")
 
 
 def _differing(files: Mapping[str, bytes], due: Mapping[str, bytes], words: str) -> list[str]:
     return [f"{n}: {words if n in files else 'it is missing'}" for n, data in due.items() if files.get(n) != data]
 
 
-def every_file(files: Mapping[str, bytes], evidence: RunEvidence, ours: Register) -> list[str]:
+def every_file(files: Mapping[str, bytes], evidence: RunEvidence, due: Mapping[str, bytes]) -> list[str]:
     """Whether each file is derived from the evidence, or is one on which a verdict rests; and each such place holds something."""
     places = files_of(evidence)
-    own = derived(evidence, ours)
     found = [
         f"{name}: nothing in the evidence speaks of it"
         for name in listed(files)
-        if name not in own and not any(below(place, name) for place in places)
+        if name not in due and not any(below(place, name) for place in places)
     ]
     for place, users in places.items():
         if not any(below(place, name) for name in files):
             found.append(f"{place}: claim {users[0][0]} rests on it, and it is missing")
     return found
+
+
+def outcome(evidence: RunEvidence, ours: Register) -> list[str]:
+    """What in the evidence itself is not as the register expects it: a truthful bundle of a run that did not pass is no pass."""
+    return [f"the run did not pass: {words}" for words in judge(evidence, ours).problems]

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from ...checkers.evidence import RunEvidence
 from ...checkers.evidence_code import code_sha256
 from ..bundle.archive import ArchiveError, unpack
+from ..bundle.contents import derived
 from ..bundle.manifest import listed
 from ..bundle.merkle import merkle_root
 from ..bundle.statement import key_id
@@ -85,16 +86,18 @@ def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -
     traces, others = replays.counted(evidence)
     items = sum(len(result.items) for result in evidence.claims)
     events = streams(files)
+    due = derived(evidence, register)
     return [
-        judged("evidence", content.schema(files, evidence), "strict JSON, of this program's schema"),
+        judged("evidence", content.schema(files, due), "strict JSON, of this program's schema"),
         _code(evidence),
         judged("register", content.register(files, register), f"{len(register.claims)} claims, as in this program"),
         judged("claims", content.claims(evidence, register), "each claim of the register once, and no other"),
-        judged("reports", content.reports(files, evidence, register), "each is what this program makes of the evidence"),
-        judged("traces", content.traces(files, evidence, register), f"{traces + others} runs, as in the evidence"),
-        judged("files", content.every_file(files, evidence, register), "each is derived, or a verdict rests on it"),
+        judged("reports", content.reports(files, due), "each is what this program makes of the evidence"),
+        judged("traces", content.traces(files, due), f"{traces + others} runs, as in the evidence"),
+        judged("files", content.every_file(files, evidence, due), "each is derived, or a verdict rests on it"),
         judged("verdicts", verdicts.verdicts(evidence, register), _verdict_words(evidence, items)),
         judged("totals", totals.totals(evidence, register), "figures that are told twice, or add up, agree"),
+        judged("outcome", content.outcome(evidence, register), "every verdict is the expected one, says the evidence"),
         judged("models", replays.models(evidence), f"{len(evidence.machines)} models are this program's"),
         judged("replays", replays.replays(evidence, register),
                f"{traces} runs of models, by the interpreter alone; {others} of the runtime are not replayed here"),

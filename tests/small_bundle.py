@@ -1,0 +1,141 @@
+"""A small run with one of everything that an audit looks at, made in a second: real proofs, searches, runs and events."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import rfc8785
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from crashwindow.checkers.evidence import ClaimResult, Item, RunEvidence, ScenarioResult, Schedules, Verdict
+from crashwindow.checkers.evidence_code import code_sha256
+from crashwindow.checkers.explore import Space
+from crashwindow.checkers.machines import described
+from crashwindow.checkers.proof_subjects import subject
+from crashwindow.checkers.prove import export, prove, to_items
+from crashwindow.checkers.search import complete, examine
+from crashwindow.model.claims import ASSUMPTIONS, CLAIM_BY_ID, NOT_CHECKED
+from crashwindow.reports.audit.outcome import Audit
+from crashwindow.reports.audit.run import Asked, audit
+from crashwindow.reports.bundle.contents import collected, derived, sealed
+from crashwindow.reports.view import Register
+from crashwindow.runtime.event_chain import chained
+from crashwindow.runtime.records import NewEvent
+from crashwindow.tests import test_reports as made_up
+
+POLICY = "recorded-hardened"
+SMT2 = f"smt2/{POLICY}/"
+STREAM = "streams/jobs.jsonl"
+HOLDS, WITHOUT = CLAIM_BY_ID["P12"], CLAIM_BY_ID["WITHOUT-L-RECORD"]
+REGISTER = Register(
+    claims=(
+        HOLDS,
+        replace(WITHOUT, methods=("explore", "replay")),
+        replace(CLAIM_BY_ID["P1"], id="LATER", policy=POLICY, kind="rest", properties=(), expected="NOT CHECKED"),
+    ),
+    assumptions=ASSUMPTIONS,
+)
+OURS = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+"""The key that whoever audits trusts."""
+OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: what was found out, and the files on which that rests."""
+
+    evidence: RunEvidence
+    files: dict[str, bytes]
+
+    def whole(self) -> dict[str, bytes]:
+        """Every file of its bundle, but manifest and envelope."""
+        return {**derived(self.evidence, REGISTER), **self.files}
+
+    def packed(self, key: Ed25519PrivateKey | None = OURS) -> bytes:
+        """Its bundle."""
+        return sealed(self.whole(), self.evidence, key)
+
+    def with_items(self, claim: str, items: list[Item]) -> "Run":
+        """The run with other items of one claim."""
+        results = [r.model_copy(update={"items": items}) if r.claim == claim else r for r in self.evidence.claims]
+        return replace(self, evidence=self.evidence.model_copy(update={"claims": results}))
+
+    def items(self, claim: str) -> list[Item]:
+        """The items of a claim."""
+        return next(list(result.items) for result in self.evidence.claims if result.claim == claim)
+
+    def with_item(self, claim: str, number: int, **parts: Any) -> "Run":
+        """The run with one item changed."""
+        items = self.items(claim)
+        items[number] = items[number].model_copy(update=parts)
+        return self.with_items(claim, items)
+
+
+def audited(data: bytes, recheck: bool = False) -> Audit:
+    """What an audit says that trusts our key, and knows what is asked of the models."""
+    asked = Asked(OURS.public_key(), recheck, proof_files, REGISTER)
+    return audit(data, asked)
+
+
+@cache
+def proof_files() -> dict[str, bytes]:
+    """The obligations of the small machine."""
+    return {name: data for name, data in run().files.items() if name.startswith(SMT2)}
+
+
+def stream() -> bytes:
+    """The events of two jobs, as the runtime chains them."""
+    lines = []
+    for job in ("a", "b"):
+        events = [NewEvent(f"{job}{n}", "node_started", "s", {"n": n, "é": [1.5, None]}) for n in range(3)]
+        for e in chained(job, 0, None, events, 1, 1767323045.25):
+            head = {
+                "job_id": job,
+                "version": e.version,
+                "id": e.id,
+                "type": e.type,
+                "step": e.step,
+                "epoch": e.epoch,
+                "at": e.at,
+            }
+            lines.append(rfc8785.dumps({**head, "link": e.link})[:-1] + b',"data":' + e.data.encode() + b"}\n")
+    return b"".join(lines)
+
+
+@cache
+def run() -> Run:
+    """The run, made once."""
+    spaces: dict[str, Space] = {}
+    proof = prove(*subject(POLICY))
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        export(proof, folder / SMT2)
+        (folder / "streams").mkdir()
+        (folder / STREAM).write_bytes(stream())
+        items = dict(to_items(proof, [SMT2]))
+        crash = made_up.item("crash", Verdict.TESTED, "no schedule broke it", figures={"schedules": 12, "not run as meant": 0},
+                             files=[STREAM])  # fmt: skip
+        again = made_up.item("reprove", Verdict.TESTED, "cvc5 agrees", files=[SMT2],
+                             figures={"obligations": 2, "proofs checked": 2, "limit": 5, "solver": "cvc5"})  # fmt: skip
+        shown = made_up.item(
+            "replay", Verdict.REFUTED, "the runtime shows the same", command="crashwindow replay 'crash:x'"
+        )
+        scenario = ScenarioResult(name="doubles", expected="REFUTED", observed="REFUTED", passed=True, detail="as it says",
+                                  command=shown.command)  # fmt: skip
+        schedules = Schedules(name="snapshots", by="snapshot", schedules=12, per_second=1.0, outcomes={"completed/1": 12},
+                              violations=[], disagreements=[], boundaries={"execute:after": 12})  # fmt: skip
+        proved = [items[name] for name in HOLDS.properties]
+        claims = [
+            ClaimResult(claim=HOLDS.id, expected=Verdict.PROVED, items=[*proved, *examine(HOLDS, spaces), crash, again]),
+            ClaimResult(claim=WITHOUT.id, expected=Verdict.REFUTED, items=[*examine(WITHOUT, spaces), shown]),
+            ClaimResult(claim="LATER", expected=Verdict.NOT_CHECKED, items=[
+                made_up.item("explore", Verdict.NOT_CHECKED, "nobody looked")]),
+        ]  # fmt: skip
+        evidence = made_up.evidence()
+        info = evidence.run.model_copy(update={"code_sha256": code_sha256()})
+        parts = {"run": info, "claims": claims, "machines": [described(complete(POLICY, spaces), 1.0)], "schedules": [schedules],
+                 "scenarios": [scenario], "not_checked": list(NOT_CHECKED), "kills": [], "necessity": None}  # fmt: skip
+        whole = evidence.model_copy(update=parts)
+        return Run(whole, collected(whole, folder))

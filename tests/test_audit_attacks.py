@@ -1,0 +1,559 @@
+"""Attacks on a bundle: whatever is altered, dropped, added, exchanged or forged is found, and what was attacked is named.
+
+First those who hold no key and touch the archive, the manifest or the seal; then the worst of them, who packs and signs anew with
+the trusted key: then only what the evidence itself says can give them away.
+"""
+
+import base64
+import gzip
+import io
+import json
+import tarfile
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+import rfc8785
+
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.reports.bundle import archive
+from crashwindow.reports.bundle.archive import ArchiveError, pack, unpack
+from crashwindow.reports.bundle.contents import derived, register_json, sealed
+from crashwindow.reports.bundle.manifest import ENVELOPE, MANIFEST, manifest
+from crashwindow.reports.bundle.statement import PAYLOAD_TYPE, envelope, key_id, signed_bytes, statement
+
+from .small_bundle import HOLDS, OTHER, OURS, REGISTER, SMT2, STREAM, WITHOUT, Run, audited, run
+
+PROOF = sorted(name for name in run().files if name.startswith(SMT2))
+RULE = next(name for name in PROOF if "-rule-" in name)
+TRACE = f"traces/{WITHOUT.id}-0.json"
+WITNESS = next(n for n, item in enumerate(run().items(HOLDS.id)) if item.trace)
+CRASH = next(n for n, item in enumerate(run().items(HOLDS.id)) if item.checker == "crash")
+AGAIN = CRASH + 1
+
+
+@cache
+def honest() -> bytes:
+    """The honest bundle."""
+    return run().packed()
+
+
+@cache
+def honest_files() -> dict[str, bytes]:
+    """Its files."""
+    return unpack(honest())
+
+
+# Who touches the archive: what is left is no bundle.
+
+
+def tar(*entries: tuple[tarfile.TarInfo, bytes], form: int = tarfile.USTAR_FORMAT) -> bytes:
+    """An archive of these entries, however odd, in an honest gzip stream."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as made:
+        for info, data in entries:
+            made.addfile(info, io.BytesIO(data))
+    return squeezed(out.getvalue().rstrip(b"\0") + bytes(-len(out.getvalue().rstrip(b"\0")) % 512) + archive.END)
+
+
+def squeezed(data: bytes) -> bytes:
+    """A gzip stream as a bundle has it."""
+    return zlib.compress(data, 9, wbits=31)
+
+
+def entry(name: str, data: bytes = b"x", **more: Any) -> tuple[tarfile.TarInfo, bytes]:
+    """An entry of an archive, as a bundle has it, but for what is said."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(data), 0o644
+    for what, value in more.items():
+        setattr(info, what, value)
+    return info, data
+
+
+def linked(kind: bytes) -> bytes:
+    """An archive with a link out of it, or something else that is no file."""
+    return tar(entry("evidence.json", b"", type=kind, linkname="/etc/passwd"))
+
+
+def header(name: bytes = b"evidence.json", size: bytes = b"00000000001\0") -> bytes:
+    """An archive whose header has another name or size in it, with the right sum."""
+    block = bytearray(tarfile.TarInfo("evidence.json").tobuf(tarfile.USTAR_FORMAT))
+    block[: len(name)], block[124:136], block[148:156] = name, size, b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return squeezed(bytes(block) + b"x".ljust(512, b"\0") + archive.END)
+
+
+def plain(change: Callable[[bytearray], None]) -> bytes:
+    """The honest archive, with its uncompressed bytes changed."""
+    data = bytearray(zlib.decompress(honest(), wbits=31))
+    change(data)
+    return squeezed(bytes(data))
+
+
+def many() -> bytes:
+    """More entries than a bundle may have."""
+    block = [archive._header(f"{n:06}", 0) for n in range(archive.MOST_FILES + 1)]
+    # Incompressible bytes first: else the ratio is found before the number.
+    return squeezed(b"".join(block) + archive.END)
+
+
+def cut(data: bytearray) -> None:
+    """Take away the end, and half an entry."""
+    del data[-4 * 512 :]
+
+
+def padded(data: bytearray) -> None:
+    """Hide something behind the end of the first file."""
+    size = int(data[124:135], 8)
+    assert size % 512
+    data[512 + size] = 1
+
+
+ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
+    "empty file": (lambda: b"", "does not begin as a bundle"),
+    "truncated file": (lambda: honest()[:-100], "truncated"),
+    "one byte of the stream changed": (lambda: honest()[:5000] + bytes([honest()[5000] ^ 1]) + honest()[5001:], "damaged"),
+    "truncated archive in a whole stream": (lambda: plain(cut), "truncated|does not end"),
+    "bytes behind the stream": (lambda: honest() + b"more", "4 bytes follow"),
+    "a second stream behind it": (lambda: honest() + honest(), "follow"),
+    "bytes behind the archive": (lambda: plain(lambda data: data.extend(b"x" * 512)), "does not end"),
+    "another kind of file": (lambda: b"PK\3\4" + honest(), "does not begin as a bundle"),
+    "a name in the stream's head": (lambda: gzip_named(), "does not begin as a bundle"),
+    "symbolic link": (lambda: linked(tarfile.SYMTYPE), "evidence.json.*symbolic link"),
+    "hard link": (lambda: linked(tarfile.LNKTYPE), "evidence.json.*hard link"),
+    "character device": (lambda: linked(tarfile.CHRTYPE), "evidence.json.*character device"),
+    "block device": (lambda: linked(tarfile.BLKTYPE), "evidence.json.*block device"),
+    "pipe": (lambda: linked(tarfile.FIFOTYPE), "evidence.json.*pipe"),
+    "directory": (lambda: linked(tarfile.DIRTYPE), "evidence.json.*directory"),
+    "contiguous file": (lambda: linked(tarfile.CONTTYPE), "evidence.json.*unknown kind"),
+    "extended header": (lambda: tar(entry("a" * 101), form=tarfile.PAX_FORMAT), "extension of the format"),
+    "long name of GNU": (lambda: tar(entry("a" * 101), form=tarfile.GNU_FORMAT), "extension of the format"),
+    "absolute path": (lambda: tar(entry("/etc/passwd")), "/etc/passwd.*absolute"),
+    "path out of the archive": (lambda: tar(entry("smt2/../../x")), "smt2/../../x.*leads out"),
+    "hidden file": (lambda: tar(entry(".profile")), ".profile.*no|not a plain name"),
+    "backslash": (lambda: tar(entry("a\\b")), "not a plain name"),
+    "empty part of a path": (lambda: tar(entry("a//b")), "a//b.*not a plain name"),
+    "letter that looks like another": (lambda: tar(entry("еvidence.json")), "not a plain name"),
+    "text that runs backwards": (lambda: tar(entry("a\u202egpj.exe")), "not a plain name"),
+    "NUL in a name": (lambda: header(name=b"evidence.json\0.exe"), "evidence.json.*header says more"),
+    "size in another notation": (lambda: header(size=b"\x80" + bytes(10) + b"\1"), "evidence.json.*header says"),
+    "negative size": (lambda: header(size=b"\xff" * 12), "evidence.json|header is damaged"),
+    "huge declared size": (lambda: header(size=b"77777777777\0"), "evidence.json.*declares 8589934591 bytes"),
+    "more declared than there is": (lambda: header(size=b"00001000000\0"), "evidence.json.*truncated"),
+    "wrong sum of a header": (lambda: plain(lambda data: data.__setitem__(150, data[150] ^ 1)), "header is damaged"),
+    "set-user-id bit": (lambda: tar(entry("a", mode=0o4755)), "a: its header says more"),
+    "owner": (lambda: tar(entry("a", uname="root", uid=7)), "a: its header says more"),
+    "time": (lambda: tar(entry("a", mtime=1)), "a: its header says more"),
+    "bytes behind a file's end": (lambda: plain(padded), "badge.json: there are bytes behind its end"),
+    "duplicate name": (lambda: tar(entry("a"), entry("a")), "a: it is there twice"),
+    "names out of order": (lambda: tar(entry("b"), entry("a")), "a: it stands behind b"),
+    "names alike but for their case": (lambda: tar(entry("A"), entry("a")), "a: it differs from A"),
+    "file below a file": (lambda: tar(entry("a"), entry("a/b")), "a/b: a is a file"),
+    "thousands of entries": (many, "more than"),
+    "zip bomb": (lambda: tar(entry("a", bytes(50 << 20))), "it grows beyond"),
+    "no entry at all": (lambda: squeezed(archive.END), ""),
+}  # fmt: skip
+
+
+def gzip_named() -> bytes:
+    """The same archive, in a stream that names a file."""
+    out = io.BytesIO()
+    with gzip.GzipFile("x.tar", "wb", fileobj=out, mtime=0) as made:
+        made.write(zlib.decompress(honest(), wbits=31))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("attack", ARCHIVES)
+def test_an_archive_that_was_touched_is_refused(attack: str) -> None:
+    """What is not the one way in which plain files are written is refused, before anything in it is looked at."""
+    data, words = ARCHIVES[attack]
+    if not words:  # an archive of nothing is one: its evidence is missing
+        assert audited(data()).result == "FAIL"
+        return
+    with pytest.raises(ArchiveError, match=words):
+        audited(data())
+
+
+# Who touches files, manifest or seal, and holds no key.
+
+
+def refilled(**changes: bytes | None) -> bytes:
+    """The honest bundle with some files changed or taken away, and nothing else adapted."""
+    return pack({name: data for name, data in {**honest_files(), **changes}.items() if data is not None})
+
+
+def with_manifest(change: Callable[[dict[str, Any]], None]) -> bytes:
+    """The honest bundle with another manifest, canonical as an honest one is."""
+    content = json.loads(honest_files()[MANIFEST])
+    change(content)
+    return refilled(**{MANIFEST: rfc8785.dumps(content)})
+
+
+def rehashed(**changes: bytes | None) -> bytes:
+    """Some files changed, and the manifest made anew: only the seal is left as it was."""
+    files = {name: data for name, data in {**honest_files(), **changes}.items() if data is not None}
+    return pack({**files, MANIFEST: manifest(files)})
+
+
+def with_envelope(change: Callable[[dict[str, Any]], None]) -> bytes:
+    """The honest bundle with another envelope."""
+    content = json.loads(honest_files()[ENVELOPE])
+    change(content)
+    return refilled(**{ENVELOPE: rfc8785.dumps(content)})
+
+
+def signed(payload: bytes, kind: str = PAYLOAD_TYPE, key: Any = OURS, name: str | None = None) -> bytes:
+    """The honest bundle with something else signed in its envelope."""
+    signature = {
+        "keyid": name or key_id(key.public_key()),
+        "sig": base64.b64encode(key.sign(signed_bytes(kind, payload))).decode(),
+    }
+    content = {"payload": base64.b64encode(payload).decode(), "payloadType": kind, "signatures": [signature]}
+    return refilled(**{ENVELOPE: rfc8785.dumps(content)})
+
+
+@cache
+def payload() -> bytes:
+    """What is honestly signed."""
+    return base64.b64decode(json.loads(honest_files()[ENVELOPE])["payload"])
+
+
+def restated(change: Callable[[dict[str, Any]], None]) -> bytes:
+    """A statement that says something else, signed with the trusted key."""
+    content = json.loads(payload())
+    change(content)
+    return signed(rfc8785.dumps(content))
+
+
+def doubled(text: bytes) -> bytes:
+    """JSON in which the first name stands twice."""
+    return b'{"format":"x",' + text[1:]
+
+
+SEALS: dict[str, tuple[Callable[[], bytes], str, str]] = {
+    "a file dropped": (lambda: refilled(**{RULE: None}), "manifest", f"{RULE}: the manifest lists it"),
+    "a file added": (lambda: refilled(**{f"{SMT2}999-more.smt2": b"x"}), "manifest", f"{SMT2}999-more.smt2: it is there"),
+    "two contents exchanged": (lambda: refilled(**{PROOF[0]: honest_files()[PROOF[1]], PROOF[1]: honest_files()[PROOF[0]]}),
+                               "manifest", f"{PROOF[1]}: it is not what"),
+    "a file renamed": (lambda: refilled(**{RULE: None, f"{RULE}2": honest_files()[RULE]}), "manifest", f"{RULE}2: it is there"),
+    "a file emptied": (lambda: refilled(**{"report.html": b""}), "manifest", "report.html: it is not what"),
+    "an archive in the archive": (lambda: refilled(**{"more.tar.gz": honest()}), "manifest", "more.tar.gz: it is there"),
+    "no manifest": (lambda: refilled(**{MANIFEST: None}), "manifest", f"{MANIFEST}: it is missing"),
+    "a manifest that is no list": (lambda: refilled(**{MANIFEST: b"[]"}), "manifest", f"{MANIFEST}: it is no list"),
+    "a manifest of another format": (lambda: with_manifest(lambda m: m.update(format="2")), "manifest", f"{MANIFEST}: its format"),
+    "lines of the manifest reordered": (lambda: with_manifest(lambda m: m["files"].reverse()), "merkle root", "not written"),
+    "a line of the manifest twice": (lambda: with_manifest(lambda m: m["files"].append(m["files"][0])), "merkle root", MANIFEST),
+    "a line of the manifest dropped": (lambda: with_manifest(lambda m: m["files"].pop()), "manifest", "does not list it"),
+    "a size in the manifest": (lambda: with_manifest(lambda m: m["files"][0].update(size=1)), "manifest", "badge.json: it is not"),
+    "another root in the manifest": (lambda: with_manifest(lambda m: m.update(merkle_root="0" * 64)), "merkle root", "states the root"),
+    "more said in the manifest": (lambda: with_manifest(lambda m: m.update(note="trust me")), "merkle root", "not written"),
+    "a name twice in the manifest": (lambda: refilled(**{MANIFEST: doubled(honest_files()[MANIFEST])}), "manifest", "twice"),
+    "a space in the manifest": (lambda: refilled(**{MANIFEST: honest_files()[MANIFEST] + b" "}), "merkle root", "not written"),
+    "a file altered, and the manifest with it": (lambda: rehashed(**{"report.md": b"all is well"}), "statement", "manifest.json"),
+    "signed again with another key": (lambda: sealed(run().whole(), run().evidence, OTHER), "signature", "not by the key"),
+    "another key that bears the trusted one's name": (lambda: signed(payload(), key=OTHER, name=key_id(OURS.public_key())),
+                                                      "signature", "though it names that key"),
+    "a bit of the signature": (lambda: with_envelope(lambda e: e["signatures"][0].update(sig=base64.b64encode(bytes(64)).decode())),
+                               "signature", "not by the key"),
+    "an empty signature": (lambda: with_envelope(lambda e: e["signatures"][0].update(sig="")), "signature", "not by the key"),
+    "two signatures": (lambda: with_envelope(lambda e: e["signatures"].append(e["signatures"][0])), "envelope", "2 signatures"),
+    "another payload type, signed": (lambda: signed(payload(), "text/plain"), "envelope", "of type 'text/plain'"),
+    "another payload type, not signed": (lambda: with_envelope(lambda e: e.update(payloadType="text/plain")), "signature", "not by"),
+    "payload altered": (lambda: with_envelope(lambda e: e.update(payload=base64.b64encode(b"{}").decode())), "signature", "not by"),
+    "payload not canonical, signed": (lambda: signed(payload() + b" "), "statement", "not canonical JSON"),
+    "payload no JSON, signed": (lambda: signed(b"\xff"), "statement", "not UTF-8"),
+    "no envelope": (lambda: refilled(**{ENVELOPE: None}), "envelope", f"{ENVELOPE}: it is missing"),
+    "an envelope that is no JSON": (lambda: refilled(**{ENVELOPE: b"x"}), "envelope", f"{ENVELOPE}: it is no JSON"),
+    "more in the envelope": (lambda: with_envelope(lambda e: e.update(note="x")), "envelope", "three members"),
+    "more in a signature": (lambda: with_envelope(lambda e: e["signatures"][0].update(cert="x")), "envelope", "other members"),
+    "another base64": (lambda: with_envelope(lambda e: e.update(payload=e["payload"] + "\n")), "envelope", "damaged"),
+    "the statement of another bundle": (lambda: signed(other_statement()), "statement", "evidence.json: the statement does not"),
+    "another subject, signed": (lambda: restated(lambda s: s["subject"][0].update(name="x")), "statement", "subject"),
+    "another root in the statement": (lambda: restated(lambda s: s["subject"][0]["digest"].update(merkleRfc6962Sha256="0")),
+                                      "statement", "manifest.json: the statement"),
+    "totals in the statement": (lambda: restated(lambda s: s["predicate"]["items"].update(PROVED=99)), "statement", "predicate"),
+    "another predicate type": (lambda: restated(lambda s: s.update(predicateType="x")), "statement", "predicateType"),
+}  # fmt: skip
+
+
+def other_statement() -> bytes:
+    """What another honest run was signed with."""
+    other = run().with_item(HOLDS.id, CRASH, statement="another run")
+    whole = {**other.whole(), MANIFEST: manifest(other.whole())}
+    return statement(whole, other.evidence)
+
+
+@pytest.mark.parametrize("attack", SEALS)
+def test_a_seal_that_was_broken_is_found(attack: str) -> None:
+    """Who holds no key, or signs what does not fit, is found by the check that is there for it, which names the file."""
+    make, check, words = SEALS[attack]
+    found(make(), check, words)
+
+
+def found(data: bytes, check: str, words: str, recheck: bool = False) -> None:
+    """Whether an audit fails, and the check of that name says so in these words."""
+    made = audited(data, recheck)
+    assert made.result == "FAIL"
+    said = {each.name: each.words for each in made.checks if each.verdict == "FAIL"}
+    assert any(words in each for each in said.get(check, ())), said
+
+
+def test_a_signature_that_is_taken_away_is_no_pass() -> None:
+    """Without its signature a bundle is UNSIGNED, whatever else is right."""
+    made = audited(with_envelope(lambda e: e.update(signatures=[])))
+    assert made.result == "UNSIGNED"
+    assert any("UNSIGNED" in words for check in made.checks for words in check.words)
+
+
+@pytest.mark.parametrize("name", [n for n in honest_files() if not n.startswith(SMT2)] + PROOF[:2])
+def test_a_byte_of_any_file_is_found(name: str) -> None:
+    """One bit of one byte of each kind of file is found, and the file is named."""
+    data = honest_files()[name]
+    middle = len(data) // 2
+    made = audited(refilled(**{name: data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]}))
+    assert made.result == "FAIL"
+    assert any(name in words for each in made.checks if each.verdict == "FAIL" for words in each.words)
+
+
+# Who holds the trusted key, packs and signs everything anew.
+
+
+def resigned(files: dict[str, bytes], evidence: Any = None) -> bytes:
+    """Files with manifest, statement and signature made anew with the trusted key."""
+    return sealed(files, evidence or run().evidence, OURS)
+
+
+def whole(**changes: bytes | None) -> bytes:
+    """Everything of the honest run but some files, sealed anew."""
+    return resigned({name: data for name, data in {**run().whole(), **changes}.items() if data is not None})
+
+
+def lied(number: int, claim: str = HOLDS.id, **parts: Any) -> bytes:
+    """The run with one item that says something else; everything else follows from it."""
+    return run().with_item(claim, number, **parts).packed()
+
+
+def run_with(**parts: Any) -> bytes:
+    """The run with other parts of its evidence; everything else follows from it."""
+    return replace(run(), evidence=run().evidence.model_copy(update=parts)).packed()
+
+
+def figures(number: int, **more: Any) -> dict[str, Any]:
+    """The figures of an item, with others."""
+    return {**run().items(HOLDS.id)[number].figures, **{name.replace("_", " "): value for name, value in more.items()}}
+
+
+def proof(change: Callable[[str, bytes], bytes | None]) -> bytes:
+    """The run with other obligations, and each figure adapted."""
+    files = {
+        n: changed
+        for n, data in run().files.items()
+        if (changed := change(n, data) if n in PROOF else data) is not None
+    }
+    number = sum(name in PROOF for name in files)
+    items = [
+        item.model_copy(update={"figures": {**item.figures, "questions in files": number}})
+        if item.checker == "prove"
+        else item
+        for item in run().items(HOLDS.id)
+    ]
+    return replace(run().with_items(HOLDS.id, items), files=files).packed()
+
+
+def trivial(name: str, data: bytes) -> bytes:
+    """Instead of one obligation, one that nobody could fail."""
+    head = b"(set-info :smt-lib-version 2.6)\n(set-logic QF_LIA)\n(set-info :status unsat)\n"
+    return head + b"(assert false)\n(check-sat)\n" if name == RULE else data
+
+
+def goalless(name: str, data: bytes) -> bytes:
+    """Instead of the goal of one obligation, one that cannot hold."""
+    return b"\n".join([*data.split(b"\n")[:-3], b"(assert false)", b"(check-sat)", b""]) if name == RULE else data
+
+
+def assuming(name: str, data: bytes) -> bytes:
+    """In one obligation, one assumption more, which makes it true."""
+    return data.replace(b"(declare-fun", b"(assert false)\n(declare-fun", 1) if name == RULE else data
+
+
+def frame(change: Callable[[Any], Any]) -> bytes:
+    """The run with another counterexample."""
+    trace = run().items(WITHOUT.id)[0].trace
+    assert trace
+    return lied(0, WITHOUT.id, trace=change(trace))
+
+
+def frames(number: int, **parts: Any) -> Callable[[Any], Any]:
+    """A trace with one frame changed."""
+
+    def change(trace: Any) -> Any:
+        made = list(trace.frames)
+        made[number] = made[number].model_copy(update=parts)
+        return trace.model_copy(update={"frames": made})
+
+    return change
+
+
+def exchanged() -> bytes:
+    """The run in which counterexample and witness have taken each other's place."""
+    one, other = run().items(HOLDS.id)[WITNESS].trace, run().items(WITHOUT.id)[0].trace
+    return run().with_item(HOLDS.id, WITNESS, trace=other).with_item(WITHOUT.id, 0, trace=one).packed()
+
+
+def events(change: Callable[[list[bytes]], list[bytes]]) -> bytes:
+    """The run with another event stream."""
+    lines = run().files[STREAM].splitlines(keepends=True)
+    return whole(**{STREAM: b"".join(change(lines))})
+
+
+def without_claim() -> bytes:
+    """The claim that is refuted, taken out of register and evidence alike."""
+    register = replace(REGISTER, claims=tuple(c for c in REGISTER.claims if c.id != WITHOUT.id))
+    evidence = run().evidence.model_copy(update={"claims": [c for c in run().evidence.claims if c.claim != WITHOUT.id]})
+    return resigned({**derived(evidence, register), **run().files}, evidence)
+
+
+def sentence() -> bytes:
+    """The register with a stronger sentence, and every report that follows from it."""
+    claims = tuple(replace(c, sentence="Nothing can go wrong.") if c.id == HOLDS.id else c for c in REGISTER.claims)
+    return resigned({**derived(run().evidence, replace(REGISTER, claims=claims)), **run().files})
+
+
+def results(change: Callable[[Any], Any]) -> bytes:
+    """The run with other results of claims."""
+    return run_with(claims=change(list(run().evidence.claims)))
+
+
+def first(part: str, **more: Any) -> dict[str, Any]:
+    """A part of the evidence with its first entry changed."""
+    entries = list(getattr(run().evidence, part))
+    entries[0] = entries[0].model_copy(update=more)
+    return {part: entries}
+
+
+def text(change: Callable[[bytes], bytes]) -> bytes:
+    """The evidence as another text, all else as it follows from the honest one."""
+    return whole(**{"evidence.json": change(run().whole()["evidence.json"])})
+
+
+LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
+    "NOT CHECKED called EXHAUSTED": (lambda: lied(0, "LATER", verdict=Verdict.EXHAUSTED), "verdicts", "claim LATER"),
+    "NOT CHECKED called PROVED": (lambda: lied(0, "LATER", verdict=Verdict.PROVED), "verdicts", "claim LATER"),
+    "a counterexample called EXHAUSTED": (lambda: lied(0, WITHOUT.id, verdict=Verdict.EXHAUSTED), "verdicts", f"claim {WITHOUT.id}"),
+    "a crash campaign called EXHAUSTED": (lambda: lied(CRASH, verdict=Verdict.EXHAUSTED), "verdicts", f"claim {HOLDS.id}, crash"),
+    "a crash campaign called PROVED": (lambda: lied(CRASH, verdict=Verdict.PROVED), "verdicts", "crash gives no such verdict"),
+    "a sample called PROVED": (lambda: lied(AGAIN, verdict=Verdict.PROVED), "obligations", "2 of"),
+    "a search called PROVED": (lambda: lied(WITNESS, verdict=Verdict.PROVED), "verdicts", "explore gives no such verdict"),
+    "a success called REFUTED": (lambda: lied(CRASH, verdict=Verdict.REFUTED), "verdicts", "there is no counterexample"),
+    "a witness called a counterexample": (lambda: lied(WITNESS, verdict=Verdict.REFUTED), "replays", "no counterexample"),
+    "no run tried": (lambda: lied(CRASH, figures={"schedules": 0}), "verdicts", "has not the figures"),
+    "more runs than there were": (lambda: lied(CRASH, figures=figures(CRASH, schedules=13)), "totals", "13 schedules"),
+    "runs that failed": (lambda: lied(CRASH, figures=figures(CRASH, not_run_as_meant=1)), "verdicts", "say otherwise"),
+    "a figure below 0": (lambda: lied(CRASH, figures=figures(CRASH, more=-1)), "verdicts", "below 0"),
+    "more states": (lambda: lied(WITNESS, figures=figures(WITNESS, states=10**6)), "totals", "1000000 states"),
+    "more obligations": (lambda: lied(0, figures=figures(0, obligations=10**6)), "obligations", "1000000 obligations"),
+    "fewer questions": (lambda: lied(0, figures=figures(0, questions_in_files=3)), "obligations", "rests on 3 questions"),
+    "no solver named": (lambda: lied(0, figures=figures(0, solver="")), "verdicts", "names no solver"),
+    "no files named": (lambda: lied(0, files=[]), "verdicts", "names no file"),
+    "files of another proof": (lambda: lied(0, files=["smt2/hardened/"]), "files", "smt2/hardened/"),
+    "no statement": (lambda: lied(CRASH, statement=" "), "verdicts", "no statement"),
+    "no command": (lambda: lied(CRASH, command="rm -rf /"), "verdicts", "no command"),
+    "a witness dropped": (lambda: lied(WITNESS, trace=None), "verdicts", "no run shows"),
+    "a counterexample dropped": (lambda: lied(0, WITHOUT.id, trace=None), "verdicts", "there is no counterexample"),
+    "refuting items dropped": (lambda: run().with_items(WITHOUT.id, []).packed(), "outcome", f"claim {WITHOUT.id}"),
+    "an expectation changed": (lambda: results(lambda c: [c[0], c[1].model_copy(update={"expected": Verdict.NOT_CHECKED}), *c[2:]]),
+                               "claims", f"claim {WITHOUT.id}: the evidence expects"),
+    "a claim dropped from the evidence": (lambda: results(lambda c: [c[0], *c[2:]]), "claims", f"claim {WITHOUT.id}"),
+    "a claim told twice": (lambda: results(lambda c: [*c, c[0]]), "claims", f"claim {HOLDS.id}: the evidence speaks of it 2 times"),
+    "a claim of one's own": (lambda: results(lambda c: [*c, c[2].model_copy(update={"claim": "P99"})]), "claims", "claim P99"),
+    "a claim dropped from register and evidence": (without_claim, "register", f"claim {WITHOUT.id} is not in it"),
+    "a stronger sentence in the register": (sentence, "register", f"claim {HOLDS.id} says something else"),
+    "what is not checked left out": (lambda: run_with(not_checked=[]), "claims", "not checked"),
+    "a scenario dropped": (lambda: run_with(scenarios=[]), "verdicts", "no scenario of the run"),
+    "a scenario twice": (lambda: run_with(scenarios=run().evidence.scenarios * 2), "totals", "scenario doubles"),
+    "a report edited": (lambda: whole(**{"report.html": run().whole()["report.html"].replace(b"REFUTED", b"PROVED")}),
+                        "reports", "report.html"),
+    "Markdown edited": (lambda: whole(**{"report.md": b"# All is well\n"}), "reports", "report.md"),
+    "a report dropped": (lambda: whole(**{"report.md": None}), "reports", "report.md: it is missing"),
+    "the schema exchanged": (lambda: whole(**{"evidence.schema.json": b"{}"}), "evidence", "evidence.schema.json"),
+    "the register as no register": (lambda: whole(**{"register.json": b"[]"}), "register", "register.json"),
+    "the register in another order": (lambda: whole(**{"register.json": register_json(REGISTER) + b"\n"}), "register", "not written"),
+    "a file that nothing speaks of": (lambda: whole(**{"README.txt": b"trust me"}), "files", "README.txt: nothing"),
+    "an obligation replaced by a trivial one": (lambda: proof(trivial), "obligations", f"{RULE}: "),
+    "an obligation with a false assumption": (lambda: proof(assuming), "obligations", f"{RULE}: "),
+    "an obligation with another goal": (lambda: proof(goalless), "goals", f"{RULE}: "),
+    "an obligation dropped": (lambda: proof(lambda n, d: None if n == RULE else d), "obligations", "is missing"),
+    "the last obligation dropped": (lambda: proof(lambda n, d: None if n == PROOF[-1] else d), "goals", PROOF[-1]),
+    "an obligation emptied": (lambda: proof(lambda n, d: b"" if n == RULE else d), "obligations", f"{RULE}: nothing is asked"),
+    "an obligation without an answer": (lambda: proof(lambda n, d: d.replace(b"(set-info :status unsat)\n", b"") if n == RULE else d),
+                                        "obligations", f"{RULE}: no answer"),
+    "another answer stated": (lambda: proof(lambda n, d: d.replace(b":status unsat", b":status sat") if n == RULE else d), "goals", RULE),
+    "a command in an obligation": (lambda: proof(lambda n, d: b"(exit)\n" + d if n == RULE else d), "obligations", f"{RULE}: '(exit)'"),
+    "all obligations of one rule renamed": (lambda: proof(lambda n, d: d.replace(b"keeps the", b"kept the") if n == RULE else d),
+                                            "obligations", "nothing is asked about the rule"),
+    "a frame of a run changed": (lambda: frame(frames(1, changed={"at": "use"})), "replays", "frame 1"),
+    "a frame's rule changed": (lambda: frame(frames(1, rule="crash")), "replays", f"{TRACE}: frame 1"),
+    "a frame's actor changed": (lambda: frame(frames(1, actor="person")), "replays", f"{TRACE}: frame 1"),
+    "a frame dropped": (lambda: frame(lambda t: t.model_copy(update={"frames": t.frames[:-1]})), "replays", f"{TRACE}: its key has"),
+    "a shorter run": (lambda: frame(lambda t: t.model_copy(update={"frames": t.frames[:-1], "key": t.key[:-2]})),
+                      "replays", f"{TRACE}: "),
+    "another key": (lambda: frame(lambda t: t.model_copy(update={"key": t.key[:-1] + "99"})), "replays", f"{TRACE}: its key is none"),
+    "a key of no model": (lambda: frame(lambda t: t.model_copy(update={"key": "model:nothing:0"})), "replays", "names no model"),
+    "counterexample and witness exchanged": (exchanged, "replays", f"claim {WITHOUT.id}, {TRACE}"),
+    "a run of its own beside the evidence": (lambda: whole(**{TRACE: run().whole()[TRACE].replace(b"first", b"other", 1)}), "traces", TRACE),
+    "another model's hash": (lambda: run_with(**first("machines", sha256="0" * 64)), "models", "model recorded-hardened"),
+    "another number of rules": (lambda: run_with(**first("machines", rules=1)), "models", "1 rules"),
+    "a model of one's own": (lambda: run_with(**first("machines", policy="perfect")), "models", "model perfect"),
+    "a window that does not agree": (lambda: run_with(**first("windows", derived_at_crash=["0"])), "totals", "window 2"),
+    "crashes that nobody counted": (lambda: run_with(**first("windows", observed=run().evidence.windows[0].observed.model_copy(
+        update={"crashes": 10**6}))), "totals", "window 2"),
+    "outcomes that do not add up": (lambda: run_with(**first("schedules", outcomes={"completed/1": 11})), "totals", "campaign snapshots"),
+    "a violation that refutes nothing": (lambda: run_with(**first("schedules", violations=["crash:x"])), "totals", "1 schedules broke"),
+    "an event altered": (lambda: events(lambda x: [x[0].replace(b'"n":0', b'"n":7'), *x[1:]]), "streams", f"{STREAM}, line 1"),
+    "an event dropped": (lambda: events(lambda x: [x[0], *x[2:]]), "streams", f"{STREAM}, line 2"),
+    "events exchanged": (lambda: events(lambda x: [x[1], x[0], *x[2:]]), "streams", f"{STREAM}, line 1"),
+    "an event of another job": (lambda: events(lambda x: [x[0].replace(b'"job_id":"a"', b'"job_id":"c"'), *x[1:]]), "streams", STREAM),
+    "a stream cut off": (lambda: events(lambda x: [*x[:-1], x[-1][:-5]]), "streams", STREAM),
+    "a stream emptied": (lambda: events(lambda x: []), "streams", f"{STREAM}: it is empty"),
+    "another schema version": (lambda: text(lambda t: t.replace(b'"schema_version": 3', b'"schema_version": 2')), "evidence",
+                               "schema_version is 2"),
+    "NaN": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"seed": NaN')), "evidence", "NaN"),
+    "a name twice": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"seed": 7,\n"seed": 7')), "evidence", "'seed' is there twice"),
+    "a byte order mark": (lambda: text(lambda t: b"\xef\xbb\xbf" + t), "evidence", "evidence.json: it is no JSON"),
+    "no evidence": (lambda: whole(**{"evidence.json": b""}), "evidence", "evidence.json: it is no JSON"),
+    "more in the evidence": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"sead": 7')), "evidence", "evidence.json: "),
+    "another notation": (lambda: text(lambda t: t + b"\n"), "evidence", "not written as evidence is"),
+    "deep nesting": (lambda: text(lambda t: b"[" * 200000), "evidence", "evidence.json: it is no JSON"),
+}  # fmt: skip
+"""Lies that whoever holds the trusted key has sealed: each with the check that finds it, and what it names."""
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_under_the_trusted_key_is_found(lie: str) -> None:
+    """Hashes and signature are right; what is said does not follow, and the claim or file is named."""
+    make, check, words = LIES[lie]
+    found(make(), check, words)
+
+
+def test_a_false_assumption_in_every_obligation_is_found_by_cvc5() -> None:
+    """Where all obligations assume the same falsehood, none differs from its neighbours: cvc5 finds that what should be possible
+    is not."""
+
+    def falsified(name: str, data: bytes) -> bytes:
+        return data.replace(b"(declare-fun", b"(assert false)\n(declare-fun", 1)
+
+    found(proof(falsified), "recheck", "sat is stated, cvc5 says unsat", recheck=True)
+
+
+def test_there_are_many_kinds() -> None:
+    """At least forty kinds of attack, each under a name of its own."""
+    assert len({*ARCHIVES, *SEALS, *LIES}) == len(ARCHIVES) + len(SEALS) + len(LIES) > 120
+
+
+def test_what_an_envelope_needs() -> None:
+    """The honest envelope is the one that was written, so that an attack on it is on what is really there."""
+    assert envelope(payload(), OURS) == honest_files()[ENVELOPE]
+    assert isinstance(run(), Run)

@@ -48,6 +48,7 @@ ROOMS = (
         (
             "checkers.evidence",
             "checkers.evidence_graph",
+            "checkers.evidence_job",
             "checkers.evidence_matrix",
             "checkers.evidence_outcome",
             "model",
@@ -71,6 +72,7 @@ ROOMS = (
             "reports",
             "checkers.evidence",
             "checkers.evidence_graph",
+            "checkers.evidence_job",
             "checkers.evidence_matrix",
             "checkers.evidence_outcome",
             "model",

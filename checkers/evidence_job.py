@@ -96,8 +96,9 @@ class ModelCall(Base):
 class JobStep(Base):
     """One node of the plan, or the compensation of one.
 
-    name: of a compensation `NODE#compensation`. what: the tool, the provider, or what is waited for. says: what `standing`
-    rests on. took: the nodes whose results it is given. key, invocation_id: "" where it has none. told: the event that holds the result.
+    name: of a compensation `NODE#compensation`. what: the tool, the provider, or what is waited for. says: why it stands as it
+    does. took: the nodes whose results it is given. key, invocation_id: "" where it has none. told: the event that holds the
+    result. external_id: the effect's id in the other system. events: those that speak of it.
     repeated: whether it was called again while the outcome before was unknown, so that `once` is its tool's promise alone.
     """
 

@@ -216,7 +216,7 @@ def _words(event: Event) -> str:
             pause = f", after {data['backoff_seconds']:g} s" if "backoff_seconds" in data else ""
             return f"execution {data['attempt']} was granted{pause}"
         case "invocation_resolved":
-            by = data.get("who") if data["by"] == "person" else f"the tool, which was asked ({data['by']})"
+            by = data.get("who") if data["by"] == "person" else "the tool, which was asked,"
             return f"{by} says that it {'happened' if data['answer'] == 'happened' else 'did not happen'}"
         case "command_committed" if data["kind"] in INPUT_KINDS:
             return f"it was given an input of kind {data['kind']}, recorded before use"

@@ -35,7 +35,8 @@ def drawing(job: JobEvidence) -> Html | None:
         width=round(layout.width),
         height=round(layout.height),
         class_="needs",
-        role="img",
+        role="group",
+        aria_label="Steps and their dependencies",
     )
     words = "Solid: a result is given on. Dashed: an approval. Dotted: order alone. A box says how its step stands."
     return tag("figure", tag("div", picture, class_="scroll"), tag("figcaption", words, class_="small"), class_="graph")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from ..checkers.evidence_job import JobEvidence, JobStep
 from .job_page import commands
-from .job_parts import HASH, MOST, acting, moment
+from .job_parts import HASH, MOST, acting, clip, moment
 from .job_words import LIMITS, summary
 from .markdown_text import code, escape, table
 
@@ -50,9 +50,9 @@ def _bullets(items: Iterable[str]) -> Iterator[str]:
 
 
 def _effect(step: JobStep) -> tuple[str, ...]:
-    external = "–" if step.external_id is None else code(step.external_id)
+    external = "–" if step.external_id is None else _value(step.external_id)
     output = "–" if step.output_hash is None else code(step.output_hash[:HASH])
-    said = (f"**{step.standing}**", escape(step.says), external, str(len(step.attempts)), output)
+    said = (f"**{step.standing}**", escape(clip(step.says)), external, str(len(step.attempts)), output)
     return code(step.name), code(step.what), *said
 
 
@@ -62,7 +62,7 @@ def _criteria(job: JobEvidence) -> Iterator[tuple[str, ...]]:
         yield (
             each.name,
             "yes" if each.holds else "**NO**",
-            escape(where + (each.asks if each.holds else each.reason or "")),
+            escape(where + (each.asks if each.holds else clip(each.reason or ""))),
         )
 
 

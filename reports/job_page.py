@@ -13,8 +13,8 @@ from .html_parts import section
 from .html_sequence import draw_picture
 from .job_page_records import contracts, leases, people, records, stream
 from .job_page_steps import decision, dependencies, steps
-from .job_parts import acting, event, short, standing, step_link
-from .job_sequence import MOST, WORKER, job_diagram
+from .job_parts import acting, clip, event, short, standing, step_link, value
+from .job_sequence import MOST, PERSON, WORKER, job_diagram
 from .job_words import LIMITS, Summary, summary
 from .page import asset, page
 from .tags import Html, code, join, listing, row, table, tag
@@ -101,8 +101,8 @@ def _effects(job: JobEvidence) -> Html:
                 step_link(job, step.name),
                 code(step.what),
                 standing(step),
-                step.says,
-                code(step.external_id) if step.external_id else "–",
+                clip(step.says),
+                value(step.external_id) if step.external_id else "–",
                 str(len(step.attempts)) + (", again while unknown" if step.repeated else ""),
                 short(step.output_hash),
                 event(step.told),
@@ -125,7 +125,7 @@ def _sequence(job: JobEvidence) -> Html:
         " time, and stand in the tables below."
     )
     cut = f" The last {MOST} steps are drawn; the table of events has all." if len(picture.steps) == MOST else ""
-    lane = f" The lane “{WORKER}” is whoever holds the lease: see the leases."
+    lane = f" The lane “{WORKER}” is whoever holds the lease; “{PERSON}” is every person and program that speaks to the job."
     return join(tag("p", words, lane, cut), draw_picture(picture, f"job {plain(job.job_id)}", [], False))
 
 
@@ -135,12 +135,21 @@ def _verdict(job: JobEvidence) -> Html:
     rows = [
         row(
             heads,
-            [each.name, "yes" if each.holds else "NO", each.asks if each.holds else each.reason, event(each.event)],
+            [
+                each.name,
+                "yes" if each.holds else "NO",
+                each.asks if each.holds else clip(each.reason or ""),
+                event(each.event),
+            ],
             None if each.holds else "differs",
         )
         for each in job.verdict.criteria
     ]
-    rests = join(tag("h3", "It rests on a word"), listing(list(job.verdict.rests_on))) if job.verdict.rests_on else None
+    rests = (
+        join(tag("h3", "It rests on a word"), listing([clip(words) for words in job.verdict.rests_on]))
+        if job.verdict.rests_on
+        else None
+    )
     return join(
         table("Criteria of a verifiable job (E-VERIFIABLE)", heads, rows, "stack"),
         rests,

@@ -3,7 +3,7 @@
 import json
 
 from ..checkers.evidence_job import JobContract, JobEvent, JobEvidence
-from .job_parts import event, moment, short, value
+from .job_parts import clip, event, moment, short, value
 from .tags import Html, code, join, pairs, row, table, tag
 
 NOBODY = {"job_created", "plan_generated", "decision_snapshot"}
@@ -28,7 +28,7 @@ def _who(stored: JobEvent) -> str:
         said = json.loads(stored.data)
     except (ValueError, RecursionError):
         return "–"
-    return str(said.get("who") or said.get("by") or "–") if isinstance(said, dict) else "–"
+    return clip(str(said.get("who") or said.get("by") or "–")) if isinstance(said, dict) else "–"
 
 
 def contracts(job: JobEvidence) -> Html:
@@ -53,7 +53,7 @@ def _contract(contract: JobContract) -> Html:
         ("Digest of the action", code(contract.digest)),
         ("Consent", contract.consent or "none is recorded"),
         ("Result", value(contract.result) if contract.result is not None else "none is recorded"),
-        ("Error", contract.error or "none"),
+        ("Error", clip(contract.error or "none")),
     ]
     return tag(
         "article",
@@ -168,7 +168,7 @@ def _ledger(job: JobEvidence) -> Html:
                 str(r.epoch),
                 short(r.key),
                 code(r.invocation_id),
-                r.external_id or "–",
+                value(r.external_id) if r.external_id else "–",
                 value(r.result),
                 "–" if r.confirmed_at is None else moment(r.confirmed_at),
             ],

@@ -2,7 +2,7 @@
 
 from ..checkers.evidence_job import JobEvidence, JobStep
 from .job_graph import drawing
-from .job_parts import event, moment, standing, step_id, step_link, value
+from .job_parts import clip, event, moment, standing, step_id, step_link, value
 from .tags import Html, Part, code, join, listing, pairs, row, table, tag
 
 OUTCOMES = {
@@ -90,10 +90,10 @@ def steps(job: JobEvidence) -> Html:
 
 def _step(job: JobEvidence, step: JobStep) -> Html:
     facts: list[tuple[str, Part]] = [
-        ("The record says", join(standing(step), " ", step.says)),
+        ("The record says", join(standing(step), " ", clip(step.says))),
         ("Idempotency key", code(step.key) if step.key else "none: it calls nothing"),
         ("Invocation id", code(step.invocation_id) if step.invocation_id else None),
-        ("External id", code(step.external_id) if step.external_id else None),
+        ("External id", value(step.external_id) if step.external_id else None),
         ("Given", value(step.given)),
         ("Input hash", code(step.input_hash)),
         ("Result", value(step.result) if step.result is not None else "none is recorded"),
@@ -152,7 +152,7 @@ def _attempts(job: JobEvidence, step: JobStep) -> Html:
                 join(event(each.began), tag("span", f" {at.get(each.began, '')}", class_="small")),
                 join(event(each.ended), tag("span", f" {at.get(each.ended or 0, '')}", class_="small")),
                 _outcome(each.outcome, each.ended is not None and wrote.get(each.ended) != each.epoch),
-                each.error or "–",
+                clip(each.error or "–"),
             ],
             None if each.ended else "doubtful",
         )
@@ -169,5 +169,5 @@ def _outcome(outcome: str | None, by_another: bool) -> str:
 
 def _notes(step: JobStep) -> Html:
     heads = ["event", "what it adds", "data"]
-    rows = [row(heads, [event(note.event), note.words, value(note.data)]) for note in step.notes]
+    rows = [row(heads, [event(note.event), clip(note.words), value(note.data)]) for note in step.notes]
     return table(f"Retries, answers, inputs and warnings of {step.name}", heads, rows, "stack")

@@ -10,6 +10,8 @@ from .words import number
 
 MOST: Final = 600
 """Characters of a value that are shown; the JSON form holds all of it."""
+SENTENCE: Final = 400
+"""Characters of a sentence that are shown."""
 HASH: Final = 12
 """Characters of a hash where a table shows it; its title has all of them."""
 ALARM: Final[frozenset[Standing]] = frozenset({"in doubt"})
@@ -31,6 +33,11 @@ def value(text: str) -> Html:
     sha256 = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
     rest = f" … {number(len(text))} characters, the first {MOST} shown; SHA-256 of all "
     return join(code(text[:MOST]), tag("span", rest, code(sha256), class_="cut"))
+
+
+def clip(text: str) -> str:
+    """Words that may hold a stranger's, cut where they are long; then their length is said."""
+    return text if len(text) <= SENTENCE else f"{text[:SENTENCE]} … ({number(len(text))} characters)"
 
 
 def short(sha256: str | None) -> Html:

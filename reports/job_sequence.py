@@ -1,4 +1,4 @@
-"""The events of a job as a sequence diagram: a worker, the event stream, tools and models, people.
+"""The events of a job as a sequence diagram: a worker, the event stream, tools, models, clients.
 
 The record holds writes, not calls. That a tool was called follows from its answer; where no answer follows, the diagram says
 that it may have been called. What follows from an event and is none itself says from which. Writes to ledger and effect store
@@ -18,7 +18,7 @@ WORKER: Final = "worker"
 STREAM: Final = "event stream"
 TOOL: Final = "tool"
 MODEL: Final = "model"
-PERSON: Final = "person"
+PERSON: Final = "client"
 MOST: Final = 400
 """Steps of a diagram: of a longer job the first ones are left to the table of events."""
 

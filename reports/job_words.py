@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ..checkers.evidence_job import JobEvidence, JobStep
-from .job_parts import acting
+from .job_parts import acting, clip
 from .words import plain
 
 LIMITS: Final = (
@@ -20,6 +20,15 @@ LIMITS: Final = (
     " world.",
 )
 """What no page of a job can show."""
+ENDS: Final = {
+    "open": "is not completed yet",
+    "waiting": "waits for somebody",
+    "parked": "is parked",
+    "completed": "is said to be completed",
+    "failed": "failed",
+    "cancelled": "was cancelled",
+}
+"""By status: how a sentence about the job ends."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +57,19 @@ def _headline(job: JobEvidence, doubtful: Sequence[JobStep], whole: bool) -> str
     if doubtful:
         return f"In doubt: whether {_named(doubtful)} acted is not known; the job is {job.status}"
     if not job.verdict.verifiable:
-        return (
-            f"The job is {job.status}, not completed; nothing is in doubt, and so far nothing in its record is violated"
-        )
+        return f"The job {ENDS[job.status]}; nothing is in doubt, and nothing in its record is violated so far"
     happened = [step for step in acting(job) if step.standing == "happened"]
     promised = sum(step.repeated for step in happened)
-    once = f"{_count(happened, 'effect')}, each exactly once by the record"
+    once = f"{_count(happened, 'effect')}, {'each ' * (len(happened) > 1)}exactly once by the record"
     promise = f" (of {promised} that is its tool's promise)" if promised else ""
     taint = ", and tainted: the world did not agree with it" if job.verdict.warned else ""
-    return f"Completed: {once}{promise}; the record is intact{taint}"
+    return f"Completed: {once if happened else 'no effect'}{promise}; the record is intact{taint}"
 
 
 def _world(job: JobEvidence, doubtful: Sequence[JobStep], whole: bool) -> list[str]:
     """What happened in the world, the doubts first."""
     steps = acting(job)
-    told = [f"{plain(step.name)} ({plain(step.what)}) is in doubt: {plain(step.says)}" for step in doubtful]
+    told = [f"{plain(step.name)} ({plain(step.what)}) is in doubt: {plain(clip(step.says))}" for step in doubtful]
     happened = [step for step in steps if step.standing == "happened"]
     sure, promised = [s for s in happened if not s.repeated], [s for s in happened if s.repeated]
     if sure:
@@ -72,10 +79,13 @@ def _world(job: JobEvidence, doubtful: Sequence[JobStep], whole: bool) -> list[s
             f"{_count(promised, 'effect')} happened, called again while the outcome before was unknown; that each acted once is"
             f" what its tool declares by idempotent: {_named(promised)}"
         )
-    for kind, words in (("undone", "happened or may have, and was undone"), ("did not happen", "did not happen")):
-        some = [step for step in steps if step.standing == kind]
-        if some:
-            told.append(f"{_count(some, 'effect')} {words}: {_named(some)}")
+    undone = [step for step in steps if step.standing == "undone"]
+    some = (
+        ("happened, and was undone", [step for step in undone if step.result is not None]),
+        ("may have happened, and was undone", [step for step in undone if step.result is None]),
+        ("did not happen", [step for step in steps if step.standing == "did not happen"]),
+    )
+    told += [f"{_count(each, 'effect')} {words}: {_named(each)}" for words, each in some if each]
     rest = [step for step in steps if step.standing in ("not begun", "under way")]
     if rest:
         told.append(f"{_count(rest, 'step')} called nothing yet: {_named(rest)}")
@@ -84,7 +94,7 @@ def _world(job: JobEvidence, doubtful: Sequence[JobStep], whole: bool) -> list[s
     if not whole:
         told.insert(0, "what follows is what altered or damaged records say; do not rely on it")
     if job.ended is not None:
-        told.append(f"the job {'was cancelled' if job.status == 'cancelled' else 'failed'}: {plain(job.ended)}")
+        told.append(f"the job {'was cancelled' if job.status == 'cancelled' else 'failed'}: {plain(clip(job.ended))}")
     return told
 
 
@@ -93,11 +103,11 @@ def _intact(job: JobEvidence) -> list[str]:
     told = []
     for each in job.verdict.violated:
         where = "" if each.event is None else f"event {each.event}: "
-        told.append(f"not {each.name}: {where}{plain(each.reason or '')}")
-    told += [plain(words) for words in job.unread]
+        told.append(f"not {each.name}: {where}{plain(clip(each.reason or ''))}")
+    told += [plain(clip(words)) for words in job.unread]
     if not told:
         told.append(f"yes: {', '.join(each.name for each in job.verdict.criteria)}, over {len(job.events)} events")
-    told += [f"it rests on a word: {plain(words)}" for words in job.verdict.rests_on]
+    told += [f"it rests on a word: {plain(clip(words))}" for words in job.verdict.rests_on]
     return told
 
 
@@ -106,6 +116,6 @@ def _count(steps: Sequence[JobStep], what: str) -> str:
 
 
 def _named(steps: Sequence[JobStep], most: int = 6) -> str:
-    names = [f"{plain(step.name)} ({plain(step.what)})" for step in steps]
+    names = [plain(s.name) if s.kind == "compensation" else f"{plain(s.name)} ({plain(s.what)})" for s in steps]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -13,7 +13,7 @@ NONE = "none"
 
 def mutants(view: View) -> Html:
     """Planted bugs, and who said no: how well the checkers see."""
-    return join(_mutants(view), _kills(view.evidence.kills))
+    return join(_kills(view.evidence.kills), tag("h3", "Defects planted by hand"), _mutants(view))
 
 
 def coverage(view: View) -> Html:
@@ -93,7 +93,7 @@ def _scenarios(view: View) -> Html:
                 None if s.passed else "differs",
             )
         )
-    return table("Scenarios, expected and observed", [*heads], rows, "stack")
+    return table("Scenarios, expected and observed", [*heads], rows, "stack sentences")
 
 
 def _mutants(view: View) -> Html:
@@ -110,7 +110,7 @@ def _mutants(view: View) -> Html:
         for m in mutants
     ]
     killed = sum(bool(m.killed_by) for m in mutants)
-    return table(f"{killed} of {len(mutants)} mutants killed", [*heads], rows, "stack")
+    return table(f"{killed} of {len(mutants)} mutants killed", [*heads], rows, "stack sentences")
 
 
 def _kills(matrix: list[KillRow]) -> Html | None:

@@ -26,6 +26,9 @@ COLUMNS: Final = 29
 LINE: Final = 16
 LETTER: Final = 6.6
 """Pixels, of a character of 12 px."""
+BOLD: Final = 8.0
+"""Of a character of a node's name."""
+INSET: Final = 9
 WIDTH: Final = COLUMNS * LETTER + 14
 TOP: Final = 20
 ANSWER_LOST: Final = re.compile(r" \(answer lost\)$")
@@ -74,7 +77,8 @@ def drawing(graph: StateGraph, name: str) -> Html:
         for node in graph.nodes
     }
     texts = {node.name: _texts(node, marked[node.name]) for node in graph.nodes}
-    sizes = {name: (WIDTH, TOP + 10.0 + LINE * len(lines)) for name, lines in texts.items()}
+    width = max(WIDTH, *(2 * INSET + BOLD * len(node.name) for node in graph.nodes))
+    sizes = {name: (width, TOP + 10.0 + LINE * len(lines)) for name, lines in texts.items()}
     layout = placed(sizes, rows, drawn)
     routes = {**{(e.source, e.target): _straight(layout, e) for e in graph.edges}, **layout.routes}
     readable = _readable(near, layout)
@@ -212,7 +216,7 @@ def _node(node: StateNode, box: Box, index: int, lines: Sequence[tuple[str, str]
     out = [f"{edge.target} ({label(edge)})" for edge in edges if edge.source == node.name]
     leads = f" Leads to {'; '.join(out)}." if out else " Leads nowhere else."
     texts = [
-        tag("text", words, x=f"{box.x + 9:.0f}", y=f"{box.y + TOP + 15 + LINE * n:.0f}", class_=class_)
+        tag("text", words, x=f"{box.x + INSET:.0f}", y=f"{box.y + TOP + 15 + LINE * n:.0f}", class_=class_)
         for n, (class_, words) in enumerate(lines)
     ]
     inner = tag(
@@ -234,7 +238,7 @@ def _node(node: StateNode, box: Box, index: int, lines: Sequence[tuple[str, str]
         ),
         None if out else inner,
         start if node.starts else None,
-        tag("text", node.name, x=f"{box.x + 9:.0f}", y=f"{box.y + TOP:.0f}", class_="name"),
+        tag("text", node.name, x=f"{box.x + INSET:.0f}", y=f"{box.y + TOP:.0f}", class_="name"),
         join(*texts),
         class_=f"node n{index}",
         tabindex=0,

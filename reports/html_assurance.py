@@ -70,15 +70,12 @@ def _tree(element: Element, opened: bool = False) -> Html:
     if element.kind == "solution":
         return tag("div", _head(element), class_=f"element {SLUGS[element.support]}", id=_anchor(element))
     context = [c for c in element.context if c.kind == "context" or element.id == "S-SURROUNDINGS"]
-    needs = [c.id for c in element.context if c not in context]
-    named = (
-        tag("p", "In the context of ", *_joined([tag("a", n, href=f"#case-{n}") for n in needs]), class_="small")
-        if needs
-        else None
-    )
+    named = [tag("a", c.id, href=f"#{_anchor(c)}") for c in element.context if c not in context]
+    links = [tag("a", "in the register", href=f"#claim-{element.claim}")] if element.claim else []
+    beside = tag("p", *_joined([*links, *named]), class_="small") if links or named else None
     inner = join(
         *(tag("div", _head(c), class_="element beside", id=_anchor(c)) for c in context),
-        named,
+        beside,
         *map(_tree, element.parts),
     )
     return tag(
@@ -101,9 +98,6 @@ def _head(element: Element) -> Html:
     shape = tag(
         "svg", tag("path", d=SHAPES[element.kind]), diamond, viewBox="0 0 28 28", class_="shape", aria_hidden="true"
     )
-    register = (
-        tag("a", "register", href=f"#claim-{element.claim}") if element.claim and element.kind == "goal" else None
-    )
     return join(
         shape,
         tag("span", f"{element.kind} ", class_="kind"),
@@ -115,7 +109,6 @@ def _head(element: Element) -> Html:
         if element.kind in ("goal", "strategy")
         else None,
         *_verdicts(element),
-        join(" ", register) if register else None,
         join(" ", code(element.command)) if element.command else None,
     )
 

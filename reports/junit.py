@@ -56,7 +56,9 @@ def _claim(entry: Entry) -> Case:
         return Case(claim.id, "error", "a checker failed", "ERROR", said)
     if entry.best is Verdict.NOT_CHECKED:
         return Case(claim.id, "skipped", f"not checked: {REASONS.get(claim.id, 'this run says nothing about it')}")
-    return Case(claim.id, kind=str(entry.best), told=said)
+    if entry.best is Verdict.ASSUMED:
+        return Case(claim.id, "skipped", f"assumed, and checked by nobody here: {claim.sentence}")
+    return Case(claim.id, told=said)
 
 
 def _window(window: WindowResult) -> Case:

@@ -27,10 +27,9 @@ RULES: Final = (
 SHORT: Final = 2
 """A formatted string with no more than so many fixed characters fits too much to say anything."""
 _WORKER: Final = re.compile(r"(?:[a-z]: )?(?P<rule>.*?)(?: \([a-z]\))?(?: \[[^\]]*\])?(?: [012]{4})?")
-_ADDED: Final = re.compile(
-    r" \(answer lost\)(, nothing written)?| \(found\)|: a conflict, hears what clients said|, nobody leads"
-    r"|, the job is not open|, overtakes: .*"
-)
+_WRITE: Final = re.compile(r" \(answer lost\)(, nothing written)?| \(found\)|: a conflict, hears what clients said")
+_FLEET: Final = re.compile(r", nobody leads|, the job is not open|, overtakes: .*")
+"""What a machine adds to the name of a row: what becomes of its write; and, where several work, who is overtaken."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,10 @@ class _Text:
 def rule_line(policy: str, rule: str) -> Line | None:
     """Where the rule of a policy's machine is written; None for a name that no source of a model makes."""
     match = _WORKER.fullmatch(rule)
-    plain = match["rule"] if match else rule
+    plain = _WRITE.sub("", match["rule"] if match else rule)
     files = next(files for begins, files in RULES if policy.startswith(begins))
-    for name in dict.fromkeys((plain, _ADDED.sub("", plain))):
+    added = _FLEET.search(plain)
+    for name in (added[0], plain) if added else (plain,):
         for file in files:
             if found := _find(file, name):
                 return found

@@ -5,6 +5,7 @@ known, at the claim's line in the register. What the register expects of an as_w
 The lines are those of the code that renders, which is the checked one where the run's code hash says so.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from ..checkers.evidence import RunEvidence, Trace
@@ -12,7 +13,8 @@ from ..model.refutation import refuted_by
 from .rule_lines import Line, claim_line, rule_line, window_line
 from .sarif_log import Json, Level, place, result, rule, sarif_log
 from .sequence import broken, diagram
-from .view import REGISTER, Entry, Finding, Problem, ProblemKind, Register, View, cited, judge, run_facts
+from .view import REGISTER, Entry, Finding, Problem, ProblemKind, Register, cited, judge, run_facts
+from .words import plain
 
 JUDGED_IN: Final[dict[ProblemKind, str]] = {
     "claim": "model/claims.py",
@@ -51,7 +53,7 @@ def render_run_sarif(evidence: RunEvidence, register: Register = REGISTER) -> st
     ]
     results = [
         *(_problem(problem) for problem in view.unexpected),
-        *(_finding(view, finding, number) for number, finding in enumerate(findings)),
+        *(_finding(finding, findings[:number]) for number, finding in enumerate(findings)),
     ]
     root: Json = {"description": {"text": "The root of the crashwindow source tree."}}
     return sarif_log(rules, results, root, headline=view.headline, run=dict(run_facts(view.evidence)))
@@ -77,7 +79,7 @@ def _problem(problem: Problem) -> Json:
     return result(_unexpected(problem.kind), "error", problem.words, where, problem.words)
 
 
-def _finding(view: View, finding: Finding, number: int) -> Json:
+def _finding(finding: Finding, earlier: Sequence[Finding]) -> Json:
     """A note where the register expects it of an as_written claim; an error otherwise."""
     entry, item = finding.entry, finding.item
     claim = entry.claim
@@ -89,16 +91,21 @@ def _finding(view: View, finding: Finding, number: int) -> Json:
     written = claim_line(claim.id)
     home = place(written.file, written.number, "the claim") if written else place(JUDGED_IN["claim"], 1, "the claim")
     steps = _steps(item.trace, home) if item.trace else []
-    where = {key: value for key, value in (steps[-1] if steps else home).items() if key != "message"}
-    more: Json = {"relatedLocations": [home]}
-    if steps:
-        flow = {"locations": [{"location": step} for step in steps]}
-        more["codeFlows"] = [
-            {"threadFlows": [flow], "message": {"text": f"crashwindow replay {item.trace.key if item.trace else ''}"}}
-        ]
-    return result(
-        claim.id, level, words, where, f"{claim.id}/{item.checker}/{item.trace.key if item.trace else number}", **more
-    )
+    where = {name: value for name, value in (steps[-1] if steps else home).items() if name != "message"}
+    key = item.trace.key if item.trace else "of no run"
+    again = sum(_known(each) == _known(finding) for each in earlier)
+    flow = {
+        "message": {"text": plain(f"crashwindow replay {key}")},
+        "threadFlows": [{"locations": [{"location": step} for step in steps]}],
+    }
+    flows: Json = {"codeFlows": [flow]} if steps else {}
+    return result(claim.id, level, words, where, f"{_known(finding)}/{again}", relatedLocations=[home], **flows)
+
+
+def _known(finding: Finding) -> str:
+    """By what a finding is known in the next run, too: several of one claim may have the same."""
+    trace = finding.item.trace
+    return f"{finding.entry.claim.id}/{finding.item.checker}/{trace.key if trace else ''}"
 
 
 def _steps(trace: Trace, home: Json) -> list[Json]:
@@ -109,5 +116,5 @@ def _steps(trace: Trace, home: Json) -> list[Json]:
         line = rule_line(policy, frame.rule) if policy and step.number else None
         changes = ", ".join(f"{name}={new}" for name, _, new in step.changed) if step.number else "the start"
         words = f"{step.number} {step.way}: {step.rule}{f' ({changes})' if changes else ''}"
-        found.append(place(line.file, line.number, words) if line else {**home, "message": {"text": words}})
+        found.append(place(line.file, line.number, words) if line else {**home, "message": {"text": plain(words)}})
     return found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ..checkers.evidence import RunEvidence
+from .html_assurance import assurance
 from .html_claims import findings, register_table
 from .html_contracts import contracts
 from .html_coverage import coverage, mutants, run_section
@@ -21,6 +22,7 @@ from .html_parts import section
 from .html_windows import windows
 from .page import page
 from .sections import NUMBERS, TITLES
+from .state_graph import state_graphs
 from .tags import Html, join, tag
 from .view import REGISTER, Register, View, judge
 
@@ -34,6 +36,8 @@ BODIES: Final[Mapping[str, Callable[[View], Html]]] = {
     "mutants": mutants,
     "coverage": coverage,
     "matrices": matrices,
+    "graphs": state_graphs,
+    "case": assurance,
     "run": run_section,
 }
 """What makes each part of the page."""
@@ -57,7 +61,7 @@ def render_html(evidence: RunEvidence, register: Register = REGISTER) -> str:
         tag("main", *sections),
     )
     title = f"{'Passed' if view.passed else 'NOT PASSED'} · crashwindow report"
-    return page(title, body, "passed" if view.passed else "failed")
+    return page(title, body, "passed" if view.passed else "failed", styles=("page_graph.css",))
 
 
 def _contents() -> Html:

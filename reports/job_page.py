@@ -16,7 +16,7 @@ from .job_page_steps import decision, dependencies, steps
 from .job_parts import acting, clip, event, short, standing, step_link, value
 from .job_sequence import MOST, PERSON, WORKER, job_diagram
 from .job_words import LIMITS, Summary, summary
-from .page import asset, page
+from .page import page
 from .tags import Html, code, join, listing, row, table, tag
 from .words import plain
 
@@ -26,7 +26,6 @@ def render_job(job: JobEvidence) -> str:
     told = summary(job)
     sections = [section(name, str(n), title, body(job)) for n, (name, title, body) in enumerate(SECTIONS, 1)]
     body = join(
-        Html(f"<style>{asset('job_page.css')}</style>\n"),
         tag(
             "header",
             tag("p", "crashwindow", class_="brand"),
@@ -36,7 +35,7 @@ def render_job(job: JobEvidence) -> str:
         ),
         tag("main", *sections),
     )
-    return page(f"{plain(told.headline)} · job {plain(job.job_id)}", body, f"job {told.mood}")
+    return page(f"{plain(told.headline)} · job {plain(job.job_id)}", body, f"job {told.mood}", styles=("job_page.css",))
 
 
 def commands(job: JobEvidence) -> list[str]:

@@ -8,12 +8,14 @@ from ..model.windows import SEED_ROWS
 from . import kills
 from . import necessity as matrix
 from .answers import answers, limit
+from .assurance_forms import assurance_markdown
 from .crash_matrix_markdown import matrix_lines, outcome_lines
 from .gaps import gaps
 from .machine import mermaid
 from .markdown_text import code, escape, table
 from .sections import NUMBERS, TITLES
 from .sequence import broken, diagram
+from .state_graph import graphs_markdown
 from .view import (
     LEGEND,
     NEEDED,
@@ -32,6 +34,8 @@ from .view import (
 )
 from .words import alternatives, number, tally
 
+NO_RUN = "No run of the model stands beside it: the command shows it."
+
 
 def render_markdown(evidence: RunEvidence, register: Register = REGISTER) -> str:
     """The whole report."""
@@ -46,6 +50,8 @@ def render_markdown(evidence: RunEvidence, register: Register = REGISTER) -> str
         "mutants": _mutants,
         "coverage": _coverage,
         "matrices": _matrices,
+        "graphs": lambda view: [*graphs_markdown(view).splitlines(), ""],
+        "case": lambda view: [*assurance_markdown(view).splitlines(), ""],
         "run": _run,
     }
     titled = ((f"## {NUMBERS[name]} {title}", "", *parts[name](view)) for name, title in TITLES.items())
@@ -247,7 +253,11 @@ def _findings(view: View) -> list[str]:
         lines += [f"### {escape(entry.claim.id)}: {item.verdict} ({entry.claim.variant.replace('_', ' ')})", ""]
         lines += [f"> {escape(entry.claim.sentence)} ({escape(cited(entry.claim))})", "", escape(item.statement), ""]
         lines += [f"Hardened form {escape(beside.claim.id)}: {escape(beside.link(beside.best))}", ""] if beside else []
-        lines += [f"Reproduce: {code(item.command)}", "", *_trace(item.trace, "No run of the model stands beside it: the command shows it.")]
+        lines += [
+            f"Reproduce: {code(item.command)}",
+            "",
+            *_trace(item.trace, "No run of the model stands beside it: the command shows it."),
+        ]
         if item.trace and item.verdict == "REFUTED":
             lines += [*(f"**{escape(words)}**" for words in broken(item.trace, entry.claim.properties)), ""]
     lines += ["### Witnesses of what holds", ""]

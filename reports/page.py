@@ -2,17 +2,19 @@
 
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 
 from .tags import Html, join, tag
 
 
-def page(title: str, body: Html, class_: str, script: bool = True) -> str:
-    """A whole page. class_: of its body. script: whether it steps through diagrams."""
+def page(title: str, body: Html, class_: str, script: bool = True, styles: Sequence[str] = ()) -> str:
+    """A whole page. class_: of its body. script: whether it steps through diagrams. styles: files beside `page.css`."""
     code = asset("page.js") if script else None
     inner = join(body, Html(f"<script>{code}</script>\n") if code else None)
-    whole = tag("html", _head(title, body, code), tag("body", inner, class_=class_), lang="en")
+    style = "".join(map(asset, ("page.css", *styles)))
+    whole = tag("html", _head(title, body, style, code), tag("body", inner, class_=class_), lang="en")
     return f"<!DOCTYPE html>\n{whole}"
 
 
@@ -27,8 +29,7 @@ def _sources(parts: list[str]) -> str:
     return " ".join(f"'sha256-{each}'" for each in hashes)
 
 
-def _head(title: str, body: Html, code: str | None) -> Html:
-    style = asset("page.css")
+def _head(title: str, body: Html, style: str, code: str | None) -> Html:
     styles = _sources([style, *re.findall(r"<style>(.*?)</style>", body, re.DOTALL)])  # a picture brings its own
     script = _sources([code]) if code else "'none'"
     policy = f"default-src 'none'; style-src {styles}; script-src {script}; base-uri 'none'; form-action 'none'"

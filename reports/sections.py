@@ -12,6 +12,8 @@ TITLES: Final = {
     "mutants": "Mutants: planted bugs, and who said no",
     "coverage": "Coverage, gaps first",
     "matrices": "Crash matrices of runtimes",
+    "graphs": "The reachable states, drawn",
+    "case": "Assurance case",
     "run": "Environment, and this run",
 }
 NUMBERS: Final = {name: str(place) for place, name in enumerate(TITLES, 1)}

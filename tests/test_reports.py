@@ -425,7 +425,7 @@ def test_only_the_runs_own_section_differs_between_two_runs() -> None:
         machines=[evidence().machines[0].model_copy(update={"states_per_second": 5.0})],
         schedules=[evidence().schedules[0].model_copy(update={"per_second": 2.0})],
     )
-    for render, mark in ((render_html, '<section id="run"'), (render_markdown, "## 10 Environment, and this run")):
+    for render, mark in ((render_html, '<section id="run"'), (render_markdown, "## 12 Environment, and this run")):
         one, two = render(evidence(), SMALL), render(other, SMALL)
         assert one.split(mark)[0] == two.split(mark)[0]
         assert one.split(mark)[1] != two.split(mark)[1]

@@ -48,8 +48,8 @@ def forms(evidence: RunEvidence, register: Register = REGISTER) -> dict[str, str
 
 def write(evidence: RunEvidence, directory: Path, register: Register = REGISTER) -> dict[str, Path]:
     """Write evidence, its schema and the reports into a directory; answers name to path."""
-    texts = forms(evidence, register)
     directory.mkdir(parents=True, exist_ok=True)
+    texts = forms(evidence, register)
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8", newline="\n")
     return {name: directory / name for name in texts}

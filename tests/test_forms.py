@@ -27,6 +27,7 @@ from crashwindow.reports.job_summary import render_summary
 from crashwindow.reports.junit import render_run_junit
 from crashwindow.reports.rule_lines import Line, claim_line, rule_line, window_line
 from crashwindow.reports.sarif import JUDGED_IN, KINDS, render_run_sarif
+from crashwindow.reports.sarif_log import result
 from crashwindow.reports.view import ProblemKind, Register, judge
 from crashwindow.scenarios.machines import NAMES, machine_of
 
@@ -68,9 +69,9 @@ def all_wrong() -> RunEvidence:
     return changed(**{**parts, "claims": [*parts["claims"], more]})
 
 
-def cases(text: str, result: str) -> list[str]:
+def cases(text: str, tag: str) -> list[str]:
     """The messages of all test cases with this result."""
-    return [each.get("message", "") for each in ElementTree.fromstring(text).iter(result)]
+    return [each.get("message", "") for each in ElementTree.fromstring(text).iter(tag)]
 
 
 def results(text: str) -> list[dict[str, Any]]:
@@ -114,7 +115,7 @@ def test_no_form_loses_one_of_many_problems() -> None:
     [
         (junit, "_rest", lambda *_: ()),
         (junit, "_failed", lambda case, _: case),
-        (sarif, "_problem", lambda problem: {**sarif.result("x", "error", "words", {}, "x")}),
+        (sarif, "_problem", lambda _: result("x", "error", "words", {}, "x")),
         (job_summary, "_problems", lambda *_: []),
     ],
 )

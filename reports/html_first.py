@@ -86,7 +86,7 @@ def _assumptions(view: View) -> Html:
     asked = {name for answer in answers(view) for entry in answer.by for name in entry.claim.assumptions}
     needed = [assumption.id for assumption, _ in view.assumptions if assumption.id in asked]
     rest = len(view.assumptions) - len(needed)
-    links = Html(", ".join(tag("a", name, href=f"#assumption-{name}", class_="name") for name in needed))
+    links = Html(", ".join(tag("a", name, href=f"#axiom-{name}", class_="name") for name in needed))
     more = f"; the other guarantees need {number(rest)} more. " if needed else f"{number(rest)} in all. "
     told = tag("p", "The answers need " if needed else None, links, more, "Nobody here checks them.")
     return join(told, tag("p", tag("a", "What each says, and who must keep it", href="#assumptions")))

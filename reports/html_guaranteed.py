@@ -51,7 +51,7 @@ def _assumptions(view: View) -> Html:
         row(
             heads,
             [
-                tag("span", a.id, id=f"assumption-{a.id}"),
+                tag("span", a.id, id=f"axiom-{a.id}"),
                 join(verdict(Verdict.ASSUMED), " ", a.text),
                 a.owner,
                 tag("small", names(users)),

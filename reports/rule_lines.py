@@ -93,7 +93,8 @@ def claim_line(claim: str) -> Line | None:
 
 
 def _find(file: str, name: str, *, exact: bool = False) -> Line | None:
-    fitting = [text for text in _texts(file) if text.fits(name) and not (exact and text.made)]
+    written, made = _index(file)
+    fitting = [*written.get(name, ()), *(() if exact else (text for text in made if text.fits(name)))]
     if not fitting:
         return None
     best = min(fitting, key=lambda text: text.place(name))
@@ -108,6 +109,17 @@ def _part(file: str, name: str, made: _Text) -> Line | None:
             if text.rank == 0 and text.function == made.function and text.fits(part):
                 return text.line
     return None
+
+
+@cache
+def _index(file: str) -> tuple[dict[str, list[_Text]], list[_Text]]:
+    """The strings of a file by what they are, and those that are made; a place such as `append_node` is "append node", too."""
+    written: dict[str, list[_Text]] = {}
+    for text in _texts(file):
+        if isinstance(text.text, str):
+            for name in {text.text, text.text.replace("_", " ")}:
+                written.setdefault(name, []).append(text)
+    return written, [text for text in _texts(file) if text.made]
 
 
 @cache

@@ -232,11 +232,12 @@ class View(Listing):
 
 def paired(view: Listing) -> list[Entry]:
     """The register with each as_written claim behind the hardened one beside which it stands."""
-    found: list[Entry] = []
+    known = {entry.claim.id for entry in view.entries}
+    behind: dict[str, list[Entry]] = {}
     for entry in view.entries:
-        if view.hardened(entry) is None:
-            found += [entry, *(e for e in view.entries if view.hardened(e) is entry)]
-    return found
+        behind.setdefault(entry.claim.hardened or "", []).append(entry)
+    alone = (entry for entry in view.entries if entry.claim.hardened not in known)
+    return [each for entry in alone for each in (entry, *behind.get(entry.claim.id, ()))]
 
 
 _OWN: Final = "Properties, tables and keys"

@@ -6,6 +6,7 @@ This is a reader of its own: it shares nothing with the program that writes the 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 PLAIN: Final = frozenset({"set-logic", "declare-sort", "declare-fun", "declare-const", "assert"})
@@ -35,13 +36,14 @@ class Question:
         return self.commands[:-1]
 
 
-def questions(data: bytes) -> list[Question]:
+@lru_cache(maxsize=8192)
+def questions(data: bytes) -> tuple[Question, ...]:
     """The questions of a file, in order. Raises ScriptError."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ScriptError(f"it is no plain text: {error.reason} at byte {error.start}") from error
-    found = list(_questions(text))
+    found = tuple(_questions(text))
     if not found:
         raise ScriptError("nothing is asked")
     return found

@@ -29,7 +29,7 @@ def drawing(job: JobEvidence) -> Html | None:
         "svg",
         tag("title", "Steps and their dependencies; the table below says the same"),
         *(_arrow(points, kinds[pair]) for pair, points in layout.routes.items()),
-        *(_node(job, step, layout.boxes[name]) for name, step in nodes.items()),
+        *(_node(step, layout.boxes[name]) for name, step in nodes.items()),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {layout.width:.0f} {layout.height:.0f}",
         width=round(layout.width),
@@ -42,7 +42,7 @@ def drawing(job: JobEvidence) -> Html | None:
     return tag("figure", tag("div", picture, class_="scroll"), tag("figcaption", words, class_="small"), class_="graph")
 
 
-def _node(job: JobEvidence, step: JobStep, box: Box) -> Html:
+def _node(step: JobStep, box: Box) -> Html:
     name = plain(step.name)
     shown = name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"
     inner = (
@@ -52,7 +52,7 @@ def _node(job: JobEvidence, step: JobStep, box: Box) -> Html:
         tag("text", step.standing, x=f"{box.x + 9:.0f}", y=f"{box.y + 36:.0f}"),
     )
     doubt = " doubt" if step.standing == "in doubt" else ""
-    return tag("a", tag("g", *inner, class_=f"node{doubt}"), href=f"#{step_id(job, step)}")
+    return tag("a", tag("g", *inner, class_=f"node{doubt}"), href=f"#{step_id(step.name)}")
 
 
 def _arrow(points: Sequence[Point], kind: str) -> Html:

@@ -97,7 +97,7 @@ def _effects(job: JobEvidence) -> Html:
         row(
             heads,
             [
-                step_link(job, step.name),
+                step_link(step.name),
                 code(step.what),
                 standing(step),
                 clip(step.says),

@@ -1,10 +1,14 @@
 """The steps of a job on its page: the decision that led to them, what needs what, and each in full."""
 
-from ..checkers.evidence_job import JobEvidence, JobStep
+from collections.abc import Mapping
+
+from ..checkers.evidence_job import JobEvent, JobEvidence, JobStep
 from .job_graph import drawing
 from .job_parts import clip, event, moment, standing, step_id, step_link, value
 from .tags import Html, Part, code, join, listing, pairs, row, table, tag
 
+Stream = Mapping[int | None, JobEvent]
+"""The events by their numbers."""
 OUTCOMES = {
     "success": "success",
     "no_effect": "nothing was done",
@@ -38,20 +42,18 @@ def decision(job: JobEvidence) -> Html:
 
 def _branch(job: JobEvidence, step: JobStep) -> Html:
     """A node of the plan; below a model's answer, who was given it."""
-    parts: list[Part] = [step_link(job, step.name), " ", code(step.what), " ", standing(step)]
+    parts: list[Part] = [step_link(step.name), " ", code(step.what), " ", standing(step)]
     below: list[Part] = []
     if step.answer is not None:
         decided = f", asked because of the decision {step.answer.decision}" if step.answer.decision else ""
         below.append(join(tag("span", "answer: "), value(step.answer.response), tag("span", decided, class_="small")))
     if step.kind == "llm":
         used = [
-            join("led to ", step_link(job, each.name), ": ", standing(each))
-            for each in job.steps
-            if step.name in each.took
+            join("led to ", step_link(each.name), ": ", standing(each)) for each in job.steps if step.name in each.took
         ]
         below += used or [tag("span", "no step is given its answer", class_="small")]
     below += [
-        join("undone by ", step_link(job, each.name), ": ", standing(each))
+        join("undone by ", step_link(each.name), ": ", standing(each))
         for each in job.steps
         if each.kind == "compensation" and each.node == step.name
     ]
@@ -70,14 +72,14 @@ def dependencies(job: JobEvidence) -> Html:
             for kind in ("result", "approval", "order")
         ]
         gives = [edge.after for edge in job.edges if edge.before == step.name and edge.kind == "result"]
-        rows.append(row(heads, [step_link(job, step.name), *(_links(job, names) for names in (*into, gives))]))
+        rows.append(row(heads, [step_link(step.name), *(_links(names) for names in (*into, gives))]))
     return join(drawing(job), table("Dependencies, from the plan", heads, rows, "stack"))
 
 
-def _links(job: JobEvidence, names: list[str]) -> Html:
+def _links(names: list[str]) -> Html:
     links: list[Part] = []
     for name in names:
-        links += [", ", step_link(job, name)] if links else [step_link(job, name)]
+        links += [", ", step_link(name)] if links else [step_link(name)]
     return join(*links) if links else Html("–")
 
 
@@ -85,10 +87,11 @@ def steps(job: JobEvidence) -> Html:
     """Every step with all that is recorded of it."""
     if not job.steps:
         return tag("p", "The record holds no plan that can be read.", class_="nothing")
-    return join(*(_step(job, step) for step in job.steps))
+    events = {each.version: each for each in job.events}
+    return join(*(_step(step, events) for step in job.steps))
 
 
-def _step(job: JobEvidence, step: JobStep) -> Html:
+def _step(step: JobStep, events: Stream) -> Html:
     facts: list[tuple[str, Part]] = [
         ("The record says", join(standing(step), " ", clip(step.says))),
         ("Idempotency key", code(step.key) if step.key else "none: it calls nothing"),
@@ -106,9 +109,9 @@ def _step(job: JobEvidence, step: JobStep) -> Html:
         tag("h3", step.name, tag("span", f" {step.kind} · {step.what}", class_="variant")),
         pairs([(name, what) for name, what in facts if what is not None], "facts"),
         _answer(step),
-        _attempts(job, step) if step.attempts else None,
+        _attempts(step, events) if step.attempts else None,
         _notes(step) if step.notes else None,
-        id=step_id(job, step),
+        id=step_id(step.name),
     )
 
 
@@ -139,9 +142,7 @@ def _answer(step: JobStep) -> Html | None:
     )
 
 
-def _attempts(job: JobEvidence, step: JobStep) -> Html:
-    at = {each.version: moment(each.at) for each in job.events}
-    wrote = {each.version: each.epoch for each in job.events}
+def _attempts(step: JobStep, events: Stream) -> Html:
     heads = ["execution", "lease epoch", "begun", "ended", "outcome", "what it said"]
     rows = [
         row(
@@ -149,9 +150,9 @@ def _attempts(job: JobEvidence, step: JobStep) -> Html:
             [
                 str(each.number),
                 "–" if each.epoch is None else str(each.epoch),
-                join(event(each.began), tag("span", f" {at.get(each.began, '')}", class_="small")),
-                join(event(each.ended), tag("span", f" {at.get(each.ended or 0, '')}", class_="small")),
-                _outcome(each.outcome, each.ended is not None and wrote.get(each.ended) != each.epoch),
+                join(event(each.began), tag("span", f" {_at(events, each.began)}", class_="small")),
+                join(event(each.ended), tag("span", f" {_at(events, each.ended)}", class_="small")),
+                _outcome(each.outcome, each.ended in events and events[each.ended].epoch != each.epoch),
                 clip(each.error or "–"),
             ],
             None if each.ended else "doubtful",
@@ -159,6 +160,10 @@ def _attempts(job: JobEvidence, step: JobStep) -> Html:
         for each in step.attempts
     ]
     return table(f"Executions of {step.name}", heads, rows, "stack")
+
+
+def _at(events: Stream, version: int | None) -> str:
+    return moment(events[version].at) if version in events else ""
 
 
 def _outcome(outcome: str | None, by_another: bool) -> str:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..checkers.evidence_job import JobEvidence, JobStep, Standing
-from .tags import Html, Part, code, join, tag
+from .tags import Html, code, join, tag
 from .words import number
 
 MOST: Final = 600
@@ -56,15 +56,14 @@ def standing(step: JobStep) -> Html:
     return tag("span", step.standing.upper(), class_=f"verdict standing {kind}")
 
 
-def step_id(job: JobEvidence, step: JobStep) -> str:
-    """The anchor of a step: its number, since its name may be any text."""
-    return f"step-{job.steps.index(step)}"
+def step_id(name: str) -> str:
+    """The anchor of a step: of a digest, since its name may be any text."""
+    return f"step-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
-def step_link(job: JobEvidence, name: str) -> Part:
-    """A link to a step by its name; the name alone where the record has no such step."""
-    found = next((step for step in job.steps if step.name == name), None)
-    return name if found is None else tag("a", name, href=f"#{step_id(job, found)}")
+def step_link(name: str) -> Html:
+    """A link to a step by its name."""
+    return tag("a", name, href=f"#{step_id(name)}")
 
 
 def acting(job: JobEvidence) -> list[JobStep]:

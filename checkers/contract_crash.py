@@ -54,7 +54,7 @@ def sweep_contracts(
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
-    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()))
+    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()), {})
 
 
 def breadth_of(case: str, profile: Profile) -> Breadth:

@@ -7,7 +7,7 @@ both ways must end alike, in what the crash left, in what the recovery did, and 
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -21,12 +21,14 @@ from ..scenarios.policies import POLICIES
 from .abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob
 from .crash_cases import CASES, Case
 from .crash_faults import Key, crashes_of, parse_fault, parse_key
+from .crash_image import Files
 from .crash_judge import parsed
 from .crash_kill import NEVER_REACHED, Killer
 from .crash_run import By, Record, Trace, Traces, memory_directory
 from .crash_server import stop_servers
 from .crash_shipped import SHIPPED
 from .crash_snapshot import PAIRS, SINGLE, Breadth
+from .crash_streams import contract, representatives, windows_of
 from .crash_turns import JOB, Planned
 from .crash_user import UserPlan
 from .crash_witness import World
@@ -47,11 +49,15 @@ BATCH: Final = 40
 
 
 class Campaign(NamedTuple):
-    """What a sweep found out: its summaries, the record of each schedule, and every distinct trace that its runs left."""
+    """What a sweep found out: its summaries, the record of each schedule, and every distinct trace that its runs left.
+
+    images: the files that the representative schedules left (`crash_streams`).
+    """
 
     summaries: list[Schedules]
     records: list[Record]
     traces: list[Trace]
+    images: Mapping[Key, Files]
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Pool:
     def __init__(self, directory: str, processes: int = PROCESSES) -> None:
         self.zygotes = [Zygote(f"{directory}/{number}") for number in range(processes)]
         self.traces: Traces = {}
+        self.images: dict[Key, Files] = {}
         self.free: SimpleQueue[Zygote] = SimpleQueue()
         for zygote in self.zygotes:
             self.free.put(zygote)
@@ -100,6 +107,7 @@ class Pool:
             self.free.put(zygote)
         for name, trace in reply.traces.items():
             self.traces.setdefault(name, trace)
+        self.images.update(reply.images)
         return reply.records
 
     def close(self) -> None:
@@ -130,12 +138,15 @@ def sweep(
         traces = pool.traces
         # New parents: a small process forks fast.
         pool = stack.enter_context(closing(Pool(f"{directory}/kills")))
-        killed = pool.run("SIGKILL", kill_requests(sample(copied.records, profile), policy), progress)
+        chosen = representatives(copied.records, windows_of)
+        sampled = kill_requests(sample(copied.records, profile), policy, chosen)
+        killed = pool.run("SIGKILL", sampled, progress)
         singles = pool.run("shipped tools", kill_requests(_single_keys(pool, shipped, policy), policy), progress)
     return Campaign(
         summed_up(policy, copied, killed, singles),
         [*copied.records, *killed.records, *singles.records],
         list({**pool.traces, **traces}.values()),
+        pool.images,
     )
 
 
@@ -258,7 +269,7 @@ def crash_plan(
         timed = Timed(records, time.perf_counter() - begin)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return Campaign([summary("plan", "SIGKILL", records, rate(timed))], records, list(traces.values()))
+    return Campaign([summary("plan", "SIGKILL", records, rate(timed))], records, list(traces.values()), {})
 
 
 def stored(trace: Trace) -> StoredJob:
@@ -276,9 +287,9 @@ def stored(trace: Trace) -> StoredJob:
 def declared(case: str) -> dict[str, str]:
     """The contract that the tools of a case declare, as configuration fields of the model."""
     subject: Planned = CASES[case] if case in CASES else SHIPPED[case]
-    contracts = {(tool.idempotent, tool.on_unknown, tool.look) for tool in subject.tools(World("")).values()}
-    ((idempotent, on_unknown, look),) = contracts
-    return {"idempotent": "yes" if idempotent else "no", "on_unknown": on_unknown, "look": look}
+    first, *others = map(contract, subject.tools(World("")).values())
+    assert all(other == first for other in others)
+    return first
 
 
 def rate(timed: Timed) -> float:
@@ -286,9 +297,14 @@ def rate(timed: Timed) -> float:
     return len(timed.records) / timed.seconds if timed.seconds else 0.0
 
 
-def kill_requests(keys: Sequence[Key], policy: Policy) -> list[Request]:
-    """Batches of schedules."""
-    return [Request(policy, keys=tuple(keys[at : at + BATCH])) for at in range(0, len(keys), BATCH)]
+def kill_requests(keys: Sequence[Key], policy: Policy, chosen: Sequence[Key] = ()) -> list[Request]:
+    """Batches of schedules, none of which is run twice. chosen: those of which an image is wanted."""
+    rest = [key for key in keys if key not in set(chosen)]
+    return [
+        Request(policy, keys=tuple(part[at : at + BATCH]), images=part is chosen)
+        for part in (rest, chosen)
+        for at in range(0, len(part), BATCH)
+    ]
 
 
 def _single_keys(pool: Pool, names: Sequence[str], policy: Policy) -> list[Key]:

@@ -10,28 +10,33 @@ import shutil
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 from ..model.policy import Policy
 from .crash_cases import WORKING_DIRECTORY
 from .crash_faults import Fault, Key, Schedule
-from .crash_image import files_in, lay_out
+from .crash_image import Files, files_in, lay_out
 from .crash_lives import FOUND, LET_GO, PARKED, RESTED, Birth, Life, Tell, live
 from .crash_run import STORE, Judgement, Record, Traces, keep, make_template
 from .crash_subject import Durable, Subject
-from .crash_witness import Witnessed, World
+from .crash_witness import EFFECTS, Witnessed, World
 
 NEVER_REACHED: Final = "was never reached"
 
 
 class Killer:
-    """All schedules of one subject under one policy, each in a directory of its own below `root`."""
+    """All schedules of one subject under one policy, each in a directory of its own below `root`.
+
+    images: where what each schedule leaves in the end is noted as files; None where nobody asks for it.
+    """
 
     def __init__(self, subject: Subject, policy: Policy, root: str, traces: Traces) -> None:
         self.subject, self.policy, self.root, self.traces = subject, policy, root, traces
         template = f"{root}/template"
         make_template(subject, template)
         self.files = files_in(template)
+        self.images: dict[Key, Files] | None = None
         self._number = 0
         self.fault_free: str | None = None
 
@@ -133,12 +138,21 @@ class Course:
 
     def left(self) -> tuple[Durable, Witnessed]:
         """What is committed in the file, and what the world has seen. Opening the file recovers its write-ahead log."""
+        if self.killer.images is not None:
+            key = Key(self.killer.subject.name, self.killer.policy.name, self.schedule)
+            self.killer.images[key] = left_in(self.directory)
         with closing(sqlite3.connect(f"{self.directory}/{STORE}", isolation_level=None)) as connection:
             subject = self.killer.subject
             durable, witnessed = subject.court.read(connection), subject.witnessed(World(self.directory))
             # Before the connection is closed: of a file without a name SQLite does not checkpoint the log.
             shutil.rmtree(self.directory)
         return durable, witnessed
+
+
+def left_in(directory: str) -> Files:
+    """The store's file, its write-ahead log and the effects that the world has seen, byte for byte, as far as they are there."""
+    names = (STORE, f"{STORE}-wal", EFFECTS)
+    return {name: Path(directory, name).read_bytes() for name in names if Path(directory, name).exists()}
 
 
 def wrong_end(fault: Fault | None, life: Life) -> str | None:

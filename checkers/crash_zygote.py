@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from ..model.policy import Policy
 from .crash_cases import CASES
 from .crash_faults import Key
+from .crash_image import Files
 from .crash_kill import Killer
 from .crash_run import Record, Traces
 from .crash_server import stop_servers
@@ -37,19 +38,24 @@ CLOSING_SECONDS: Final = 35.0
 
 
 class Request(NamedTuple):
-    """What is to be run: a case swept by snapshots as far as `breadth` goes, or schedules by SIGKILL."""
+    """What is to be run: a case swept by snapshots as far as `breadth` goes, or schedules by SIGKILL.
+
+    images: whether the files that each of these schedules leaves in the end are wanted as well.
+    """
 
     policy: Policy
     case: str = ""
     breadth: Breadth | None = None
     keys: tuple[Key, ...] = ()
+    images: bool = False
 
 
 class Reply(NamedTuple):
-    """The records, and the traces that were not told before; or an error's traceback."""
+    """The records, the traces that were not told before, and the images that were asked for; or an error's traceback."""
 
     records: list[Record]
     traces: Traces
+    images: Mapping[Key, Files]
     error: str | None = None
 
 
@@ -123,8 +129,10 @@ def subject_of(name: str) -> Subject:
 Killers = dict[tuple[str, Policy], Killer]
 
 
-def answer(request: Request, directory: str, killers: Killers, traces: Traces) -> list[Record]:
-    """The records that answer a request; what its runs left is added to `traces`."""
+def answer(
+    request: Request, directory: str, killers: Killers, traces: Traces, images: dict[Key, Files]
+) -> list[Record]:
+    """The records that answer a request; what its runs left is added to `traces`, and to `images` where they are asked for."""
     policy = request.policy
     if request.breadth:
         return list(sweep_case(subject_of(request.case), request.breadth, policy, directory, traces))
@@ -132,6 +140,7 @@ def answer(request: Request, directory: str, killers: Killers, traces: Traces) -
     for case, keys in groupby(request.keys, attrgetter("case")):
         if (case, policy) not in killers:
             killers[case, policy] = Killer(subject_of(case), policy, f"{directory}/{len(killers)}", traces)
+        killers[case, policy].images = images if request.images else None
         records += killers[case, policy].run_all([key.schedule for key in keys])
     return records
 
@@ -155,10 +164,11 @@ def main(directory: str) -> None:
             except EOFError:
                 return
             try:
-                records = answer(request, directory, killers, traces)
-                reply = Reply(records, {name: trace for name, trace in traces.items() if name not in told})
+                images: dict[Key, Files] = {}
+                records = answer(request, directory, killers, traces, images)
+                reply = Reply(records, {name: trace for name, trace in traces.items() if name not in told}, images)
             except Exception:
-                reply = Reply([], {}, traceback.format_exc())
+                reply = Reply([], {}, {}, traceback.format_exc())
             pickle.dump(reply, replies)
             replies.flush()
             gc.collect()

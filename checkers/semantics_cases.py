@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from ..runtime.records import Json
 from ..runtime.sqlite_store import SqliteStore
+from ..runtime.tool import Tool
 from ..runtime.turn import Worker
 from ..runtime.verifier import Confirmation, Mode
 from .crash_subject import Setting
@@ -64,10 +65,14 @@ class SemanticsCase:
     def prepare(self, world: World) -> None:
         """The witness needs nothing."""
 
+    def tools(self, world: World) -> dict[str, Tool]:
+        """A tool for each tool node."""
+        return {tool.name: tool for tool in (deed.tool(world) for deed in self.deeds)}
+
     def worker(self, setting: Setting, turn: Callable[[], int]) -> Worker:
         """The worker of a life."""
         world = setting.world
-        tools = {tool.name: tool for tool in (deed.tool(world) for deed in self.deeds)}
+        tools = self.tools(world)
         policy = setting.policy if self.order is None else replace(setting.policy, order=self.order)
         looks = {deed.id: deed.looks for deed in self.deeds}
         verifiers = {} if self.mode is None else {RESOURCE: WitnessVerifier(world, looks, turn)}

@@ -20,6 +20,7 @@ from .crash import Campaign, Pool, Profile, Progress, Timed, disagreements, kill
 from .crash_faults import Key, parse_key
 from .crash_run import Record, memory_directory
 from .crash_snapshot import PAIRS, Breadth
+from .crash_streams import representatives
 from .crash_zygote import Request
 from .evidence import Schedules
 from .semantics_cases import SEMANTICS_CASES
@@ -69,12 +70,12 @@ def sweep_semantics(
         traces = pool.traces
         # New parents: a small process forks fast.
         with closing(Pool(f"{directory}/kills")) as pool:
-            requests = kill_requests(sample(copied.records, profile), HARDENED)
+            requests = kill_requests(sample(copied.records, profile), HARDENED, representatives(copied.records))
             killed = pool.run("semantics, SIGKILL", requests, progress)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
-    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()))
+    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()), pool.images)
 
 
 def breadth_of(case: str, profile: Profile) -> Breadth:

@@ -3,11 +3,15 @@
 from typing import Final
 
 from .crash_run import Record
+from .crash_streams import keep_streams
 from .evidence import Item, Verdict
+from .semantics_cases import SEMANTICS_CASES
 from .semantics_crash import sweep_semantics
 from .semantics_monitor import SemanticsMonitor, to_items
 from .verify import Context, Found, Stage
 
+STREAMS: Final = "streams/semantics/"
+"""Where in a run's directory the event streams of representative schedules are."""
 JUDGED: Final = ("P1", "P2", "P3", "P4", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P14")
 """What the court asks of every run (`semantics_judge`)."""
 BESIDE: Final = ("T-RETRY", "P15")
@@ -19,13 +23,14 @@ def semantics_crashes(context: Context) -> Found:
     campaign = sweep_semantics(
         context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
     )
+    keep_streams(campaign.images, SEMANTICS_CASES, context.directory / STREAMS)
     found = Found(schedules=campaign.summaries)
     for claim in JUDGED:
         found.add(claim, judged(claim, campaign.records))
     monitor = SemanticsMonitor()
     replayed = [each for trace in campaign.traces for each in monitor.check(trace)]
     for claim, item in to_items(replayed).items():
-        found.add(claim, item)
+        found.add(claim, item.model_copy(update={"files": [STREAMS]}))
     return found
 
 
@@ -41,6 +46,7 @@ def judged(claim: str, records: list[Record]) -> Item:
             statement=f"{claim} was broken in {len(broken)} of {len(records)} crash schedules of jobs with retries, gates,"
             f" compensations and recorded values, first: {said(broken[0], claim)}",
             figures=figures,
+            files=[STREAMS],
             command=f"crashwindow replay '{broken[0].key}'",
         )
     return Item(
@@ -49,6 +55,7 @@ def judged(claim: str, records: list[Record]) -> Item:
         statement=f"{claim} held in each of {len(records)} crash schedules of jobs with retries, confirmations, gates,"
         " compensations and recorded values on the SQLite runtime",
         figures=figures,
+        files=[STREAMS],
         command=f"crashwindow replay '{spoilt[0].key}'" if spoilt else "crashwindow verify",
     )
 

@@ -19,6 +19,9 @@ from .contract_stages import CONTRACT_STAGES
 from .contract_text import CONTRACT_TEXT
 from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
+from .crash_cases import CASES
+from .crash_shipped import SHIPPED
+from .crash_streams import keep_streams
 from .enumerate_contract_stage import CONTRACT_ENUMERATION
 from .enumerate_stage import ENUMERATION
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
@@ -52,6 +55,8 @@ STEP_CLAIMS = tuple(
     claim for claim in CLAIMS if claim.policy in POLICIES and not claim.id.endswith("-ANY") and claim.kind != "live"
 )
 """The claims about the tool step; those about contracts have stages of their own."""
+STREAMS = "streams/crash/"
+"""Where in a run's directory the event streams of representative crash schedules are."""
 SEARCHED = tuple(c for c in STEP_CLAIMS if "explore" in c.methods and c.kind not in ("matrix", "exactly"))
 """Those that explicit search of the whole machine answers; what is needed for what is a stage of its own."""
 
@@ -163,6 +168,7 @@ def crashes(context: Context) -> Found:
     observed, misfits = observe(campaign.records)
     found = Found(schedules=campaign.summaries, observed=observed)
     found.add("T-WINDOW", _in_the_table(observed, misfits))
+    keep_streams(campaign.images, {**CASES, **SHIPPED}, context.directory / STREAMS)
     replayed = traces(campaign)
     schedules = sum(s.schedules for s in campaign.summaries)
     for name in PROVED:
@@ -176,7 +182,9 @@ def crashes(context: Context) -> Found:
         figures: dict[str, int | float | str] = {"schedules": schedules, "not run as meant": len(failed)}
         command = f"crashwindow replay '{key}'" if broken else "crashwindow verify"
         found.add(
-            name, Item(checker="crash", verdict=verdict, statement=said, figures=figures, command=command), replayed
+            name,
+            Item(checker="crash", verdict=verdict, statement=said, figures=figures, files=[STREAMS], command=command),
+            replayed,
         )
     return found
 
@@ -221,7 +229,9 @@ def traces(campaign: Campaign) -> Item:
     item = to_item(told, f"crashwindow replay '{wrong[0]}'" if wrong else "crashwindow verify")
     runs = sum(record.error is None for record in campaign.records)
     words = f"{item.statement}; they are all the distinct ones that {runs} runs left"
-    return item.model_copy(update={"statement": words, "figures": {**item.figures, "runs": runs}})
+    return item.model_copy(
+        update={"statement": words, "figures": {**item.figures, "runs": runs}, "files": [STREAMS]}
+    )
 
 
 def walk(context: Context) -> Found:

@@ -37,7 +37,7 @@ BODIES: Final[Mapping[str, Callable[[View], Html]]] = {
     "coverage": coverage,
     "matrices": matrices,
     "graphs": state_graphs,
-    "case": assurance,
+    "assurance": assurance,
     "run": run_section,
 }
 """What makes each part of the page."""

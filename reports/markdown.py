@@ -51,7 +51,7 @@ def render_markdown(evidence: RunEvidence, register: Register = REGISTER) -> str
         "coverage": _coverage,
         "matrices": _matrices,
         "graphs": lambda view: [*graphs_markdown(view).splitlines(), ""],
-        "case": lambda view: [*assurance_markdown(view).splitlines(), ""],
+        "assurance": lambda view: [*assurance_markdown(view).splitlines(), ""],
         "run": _run,
     }
     titled = ((f"## {NUMBERS[name]} {title}", "", *parts[name](view)) for name, title in TITLES.items())

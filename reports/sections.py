@@ -13,7 +13,7 @@ TITLES: Final = {
     "coverage": "Coverage, gaps first",
     "matrices": "Crash matrices of runtimes",
     "graphs": "The reachable states, drawn",
-    "case": "Assurance case",
+    "assurance": "Assurance case",
     "run": "Environment, and this run",
 }
 NUMBERS: Final = {name: str(place) for place, name in enumerate(TITLES, 1)}

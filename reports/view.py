@@ -30,6 +30,7 @@ from ..model.fleet_claims import FLEET
 from ..model.gate import GATE_RULES, HARDENED_GATE
 from ..model.policy import HARDENED
 from ..model.recorded import HARDENED_RECORDED, RECORDED_RULES
+from .graph_counts import graph_problems
 from .words import effects, number, plain
 
 SURE: Final = (Verdict.PROVED, Verdict.EXHAUSTED)
@@ -339,6 +340,7 @@ def _claim_problems(evidence: RunEvidence, register: Register, entries: tuple[En
 
 def _run_problems(evidence: RunEvidence) -> Iterator[Problem]:
     yield from (Problem("run", "", words) for words in evidence.errors)
+    yield from (Problem("run", "", words) for words in graph_problems(evidence))
     for window in evidence.windows:
         for words in window_problems(window):
             yield Problem("window", window.row, f"window {window.row}: {words}")

@@ -24,7 +24,8 @@ from crashwindow.reports.bundle.archive import ArchiveError, pack, unpack
 from crashwindow.reports.bundle.contents import derived, register_json, sealed
 from crashwindow.reports.bundle.manifest import ENVELOPE, MANIFEST, manifest
 from crashwindow.reports.bundle.statement import PAYLOAD_TYPE, envelope, key_id, signed_bytes, statement
-from crashwindow.reports.files import forms
+from crashwindow.reports.files import EVIDENCE, SCHEMA, forms
+from crashwindow.reports.markdown import render_markdown
 from crashwindow.reports.view import Register
 
 from .small_bundle import HOLDS, OTHER, OURS, REGISTER, SMT2, STREAM, WITHOUT, Run, audited, run
@@ -33,7 +34,7 @@ from .small_bundle import HOLDS, OTHER, OURS, REGISTER, SMT2, STREAM, WITHOUT, R
 # Tables: an attack is read as a row.
 
 PROOF = sorted(name for name in run().files if name.startswith(SMT2))
-RULE = next(name for name in PROOF if "-rule-" in name)
+RULE = next(name for name in PROOF if "-rule-" in name and b"\n(assert false)\n" not in run().files[name])
 TRACE = f"traces/{WITHOUT.id}-0.json"
 WITNESS = next(n for n, item in enumerate(run().items(HOLDS.id)) if item.trace)
 CRASH = next(n for n, item in enumerate(run().items(HOLDS.id)) if item.checker == "crash")
@@ -42,17 +43,19 @@ AGAIN = CRASH + 1
 
 @pytest.fixture(autouse=True, scope="module")
 def rendered_once() -> Iterator[None]:
-    """Attacker and auditor make the same forms of the same evidence: each is made once here."""
-    made: dict[tuple[str, int], dict[str, str]] = {}
+    """The honest run has all its forms, made once; other evidence has those that are quick, for attacker and auditor alike."""
+    every = forms(run().evidence, REGISTER)
+    known = {(every[EVIDENCE], hash(REGISTER.claims)): every}
 
-    def once(evidence: RunEvidence, register: Register) -> dict[str, str]:
-        key = evidence.model_dump_json(), hash(register.claims)
-        if key not in made:
-            made[key] = forms(evidence, register)
-        return made[key]
+    def quick(evidence: RunEvidence, register: Register) -> dict[str, str]:
+        text = json.dumps(evidence.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        key = text, hash(register.claims)
+        if key not in known:
+            known[key] = {EVIDENCE: text, SCHEMA: every[SCHEMA], "report.md": render_markdown(evidence, register)}
+        return known[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contents, "forms", once)
+        patch.setattr(contents, "forms", quick)
         yield
 
 
@@ -112,13 +115,6 @@ def plain(change: Callable[[bytearray], None]) -> bytes:
     data = bytearray(zlib.decompress(honest(), wbits=31))
     change(data)
     return squeezed(bytes(data))
-
-
-def many() -> bytes:
-    """More entries than a bundle may have."""
-    block = [archive._header(f"{n:06}", 0) for n in range(archive.MOST_FILES + 1)]
-    # Incompressible bytes first: else the ratio is found before the number.
-    return squeezed(b"".join(block) + archive.END)
 
 
 def cut(data: bytearray) -> None:
@@ -181,7 +177,6 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     "names out of order": (lambda: tar(entry("b"), entry("a")), "a: it stands behind b"),
     "names alike but for their case": (lambda: tar(entry("A"), entry("a")), "a: it differs from A"),
     "file below a file": (lambda: tar(entry("a"), entry("a/b")), "a/b: a is a file"),
-    "thousands of entries": (many, "more than"),
     "zip bomb": (lambda: tar(entry("a", b"x" * (50 << 20))), "it grows beyond"),
     "no entry at all": (lambda: squeezed(archive.END), ""),
 }  # fmt: skip
@@ -196,6 +191,15 @@ def test_an_archive_that_was_touched_is_refused(attack: str) -> None:
         return
     with pytest.raises(ArchiveError, match=words):
         audited(data())
+
+
+def test_thousands_of_entries_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bundle has a bound on its entries, however small each is; the one that is too much is named."""
+    monkeypatch.setattr(archive, "MOST_FILES", 30)
+    entries = [entry(f"{number:03}") for number in range(31)]
+    unpack(tar(*entries[:30]))
+    with pytest.raises(ArchiveError, match="030: there are more than 30"):
+        unpack(tar(*entries))
 
 
 # Who touches files, manifest or seal, and holds no key.

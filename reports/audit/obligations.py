@@ -75,12 +75,14 @@ def _numbered(place: str, files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _alike(place: str, mine: list[Asked]) -> Iterator[str]:
-    """All questions of a proof assume the same, but for those that assume nothing beyond what values there are."""
+    """All questions of a proof assume the same, but for those that assume nothing beyond what values the fields have."""
     groups = Counter(each.question.assumed for each in mine)
     most = max(groups, key=lambda group: (groups[group], len(group)))
+    declared = [command for command in most if command.startswith("(declare")]
     for each in mine:
         given = each.question.assumed
-        if given != most and given != most[: len(given)]:
+        shorter = given == most[: len(given)] and set(declared) <= set(given)
+        if given != most and not shorter:
             more = [command for command in given if command not in most]
             what = f"it assumes {more[0][:80]}" if more else "it lacks what they assume"
             yield f"{each.file}: {each.question.name!r} does not assume what its neighbours do: {what}"

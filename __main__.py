@@ -119,6 +119,9 @@ MUTANTS_PROFILE = argument(
     default="deep",
     help="quick: the sample that verify takes; deep, the default: all",
 )
+SUBJECT_OF_MUTANTS = argument(
+    "--subject", metavar="NAME", action="append", help="the mutants of one model, of one fleet, or of the runtime; repeatable"
+)
 ONLY = argument("--only", metavar="NAME", help="one mutant, by name, before every checker")
 OUT = argument("--out", metavar="DIR", default=".", help="where reports/out/RUN is written (the working directory)")
 SEED = argument("--seed", metavar="N", type=int, default=20261121, help="what random walks start from (%(default)s)")
@@ -531,7 +534,7 @@ COMMANDS = (
         "mutants",
         ".checkers.cli_mutants",
         "plant every mutant of models and runtime; exit 0 only if each is killed or proved harmless",
-        (MUTANTS_PROFILE, ONLY, JOBS, OUT, RESUME, JSON),
+        (MUTANTS_PROFILE, SUBJECT_OF_MUTANTS, ONLY, JOBS, OUT, RESUME, JSON),
     ),
     Command(
         "check-trace",

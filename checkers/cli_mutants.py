@@ -15,7 +15,7 @@ from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
 from .evidence_code import code_sha256
 from .mutate_matrix import Kept, OtherCodeError, gaps, summed
-from .mutate_stage import GAPS, every, one
+from .mutate_stage import EVERY, GAPS, every, one
 from .verify import new_run
 
 
@@ -24,6 +24,8 @@ def mutants(args: argparse.Namespace) -> int:
     console = Console(stderr=args.json)
     if args.jobs < 1:
         raise CommandError(f"--jobs {args.jobs}: at least one process has to judge")
+    if other := [name for name in args.subject or () if name not in EVERY]:
+        raise CommandError(f"--subject {other[0]!r}: nothing of that name is mutated; there are {', '.join(EVERY)}")
     if args.only and (idle := _idle_beside_only(args)):
         raise CommandError(
             f"--only cannot be given with {' and '.join(idle)}: one mutant meets every checker, in this process, and is not"
@@ -44,10 +46,11 @@ def mutants(args: argparse.Namespace) -> int:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
     console.print(f"rows in {kept.path}", highlight=False, soft_wrap=True)
     try:
-        found = _all(args.profile, kept, console, args.jobs)
+        found = _all(args.profile, kept, console, args.jobs, args.subject or EVERY)
     except KeyboardInterrupt:
         console.print(
-            f"interrupted; go on with: crashwindow mutants --profile {args.profile} --jobs {args.jobs} --resume {directory}",
+            f"interrupted; go on with: crashwindow mutants --profile {args.profile} --jobs {args.jobs}"
+            f"{''.join(f' --subject {name}' for name in args.subject or ())} --resume {directory}",
             soft_wrap=True,
         )
         raise
@@ -62,7 +65,7 @@ def mutants(args: argparse.Namespace) -> int:
 def _idle_beside_only(args: argparse.Namespace) -> list[str]:
     """The options given that would change nothing of one mutant: how many are judged, by how many, and where they are kept."""
     changed = {"--profile": args.profile != "deep", "--jobs": args.jobs != 1, "--out": args.out != ".",
-               "--resume": bool(args.resume)}  # fmt: skip
+               "--resume": bool(args.resume), "--subject": bool(args.subject)}  # fmt: skip
     return [name for name, given in changed.items() if given]
 
 
@@ -71,7 +74,7 @@ def survivors_first(found: Sequence[MutantCells]) -> list[MutantCells]:
     return sorted(found, key=lambda row: (not row.gap, row.killed))
 
 
-def _all(profile: str, kept: Kept, console: Console, jobs: int) -> list[MutantCells]:
+def _all(profile: str, kept: Kept, console: Console, jobs: int, subjects: Sequence[str]) -> list[MutantCells]:
     """The rows, with a bar for each subject."""
     columns = (
         TextColumn("{task.description}"),
@@ -88,7 +91,7 @@ def _all(profile: str, kept: Kept, console: Console, jobs: int) -> list[MutantCe
                 tasks[what] = progress.add_task(what, total=of)
             progress.update(tasks[what], completed=done)
 
-        return list(every("quick" if profile == "quick" else "deep", kept, tell, jobs=jobs))
+        return list(every("quick" if profile == "quick" else "deep", kept, tell, jobs=jobs, subjects=subjects))
 
 
 def matrix(rows: Sequence[KillRow]) -> Table:

@@ -21,7 +21,7 @@ from .evidence import Cell, MutantCells
 from .invariant_ways import STEP_PROPERTIES, found_in_two
 from .mutate_fleet_prove import Said, ask
 from .mutate_fleet_rows import FleetMutant, generate
-from .mutate_fleet_search import FleetBase
+from .mutate_fleet_search import FleetBase, ManyStatesError
 from .proof_subjects import FleetSubject, fleet_subjects
 from .prove_fleet import prove_fleet
 from .prove_fleet_obligations import Obligations
@@ -136,6 +136,8 @@ class FleetBench:
             broken = self.base(suspected).breaks(_suspected(fleet) if suspected else fleet)
         except ModelError as error:
             return "no answer", f"two workers can have no such row: {error}"
+        except ManyStatesError as error:
+            return "no answer", str(error)
         if broken is None:
             return "safe", ""
         name, steps = broken

@@ -20,6 +20,12 @@ from .mutate_engine import FleetVariant
 
 KEPT: Final = 16
 """Groupings of the original's states that are remembered."""
+LIMIT: Final = 50_000
+"""After so many states beside the original's the search of a mutant gives up: no answer."""
+
+
+class ManyStatesError(RuntimeError):
+    """A mutant comes to more states than are searched."""
 
 
 class Forbidden:
@@ -62,7 +68,7 @@ class FleetBase:
     def breaks(self, mutant: Fleet) -> tuple[str, int] | None:
         """The property that two workers break, after how many steps; None where they break none.
 
-        Raises ModelError where two workers can have no such rows.
+        Raises ModelError where two workers can have no such rows, and ManyStatesError where there is no answer.
         """
         machine = fleet_machine(mutant)
         rules = {rule.name: rule for rule in machine.rules}
@@ -70,7 +76,7 @@ class FleetBase:
         engine = FleetVariant(self.engine, changed, [rule for name, rule in rules.items() if name not in self.rules])
         if self._guards(mutant) == self.guards and (not self.reduced or unfinished(mutant) == unfinished(self.fleet)):
             grown = self._added(engine)
-            last = _grow(engine, self.reduce, self.forbidden, self.space.parents, grown)
+            last = _grow(engine, self.reduce, self.forbidden, self.space.parents, grown, LIMIT)
             if last is None:
                 return None
             if (steps := self._run(engine, grown, last)) is not None:
@@ -85,7 +91,7 @@ class FleetBase:
         begun: dict[int, Delta] = {reduce_to(s) if reduce_to else s: (0, -1) for s in starts}
         last = next(filter(says, begun), None)
         if last is None:
-            last = _grow(engine, reduce_to, says, (), begun)
+            last = _grow(engine, reduce_to, says, (), begun, len(self.space.parents) + LIMIT)
         if last is None:
             return None
         state, steps = last, 0
@@ -139,9 +145,17 @@ class FleetBase:
 
 
 def _grow(
-    engine: FleetEngine, reduce_to: Reduce | None, says: Forbidden, known: Collection[int], begun: dict[int, Delta]
+    engine: FleetEngine,
+    reduce_to: Reduce | None,
+    says: Forbidden,
+    known: Collection[int],
+    begun: dict[int, Delta],
+    most: int,
 ) -> int | None:
-    """Search on from some states, beside those that are known: the first that is forbidden, or None. begun grows."""
+    """Search on from some states, beside those that are known: the first that is forbidden, or None. begun grows.
+
+    Raises ManyStatesError once more than `most` have begun.
+    """
     for state in begun:
         if says(state):
             return state
@@ -156,5 +170,7 @@ def _grow(
                     if says(after):
                         return after
                     later.append(after)
+        if len(begun) > most:
+            raise ManyStatesError(f"no answer after {most:,} states")
         frontier = later
     return None

@@ -29,6 +29,8 @@ SAMPLE_OF_STEP: Final = 18
 SAMPLE_OF_FLEET: Final = 6
 """The same of the smallest fleet, before the proof, the search of two workers, and counting."""
 RUNTIME: Final = "runtime"
+EVERY: Final = (*SUBJECTS, *FLEETS, RUNTIME)
+"""What is mutated: models, fleets, and the code that ships."""
 SHIPPED: Final = "the code as it ships"
 """What every checker of the runtime has to pass before it is asked about a bug."""
 TOGETHER: Final = 30
@@ -51,13 +53,18 @@ class Task(NamedTuple):
 
 
 def every(
-    profile: Profile, kept: Kept, tell: Tell, spaces: dict[str, Space] | None = None, jobs: int = 1
+    profile: Profile,
+    kept: Kept,
+    tell: Tell,
+    spaces: dict[str, Space] | None = None,
+    jobs: int = 1,
+    subjects: Sequence[str] = EVERY,
 ) -> Iterator[MutantCells]:
-    """The row of each mutant: of the models, of the fleets, and in the deep profile of the runtime.
+    """The row of each mutant of some subjects: of the models, of the fleets, and in the deep profile of the runtime.
 
     Rows that are kept are not found again. jobs: how many processes judge; spaces: what is searched already, for one process.
     """
-    chosen = names(profile)
+    chosen = names(profile, subjects)
     for subject, every_name in chosen.items():
         tell(subject, sum(name in kept.rows for name in every_name), len(every_name))
     for task, found in _done(tasks(chosen, kept, profile), jobs, spaces or {}):
@@ -68,17 +75,17 @@ def every(
     yield from (kept.rows[name] for every_name in chosen.values() for name in every_name)
 
 
-def names(profile: Profile) -> dict[str, Sequence[str]]:
+def names(profile: Profile, subjects: Sequence[str] = EVERY) -> dict[str, Sequence[str]]:
     """The mutants of a profile, subject by subject."""
     quick = profile == "quick"
     chosen: dict[str, Sequence[str]] = {}
-    for policy in SUBJECTS:
+    for policy in (policy for policy in SUBJECTS if policy in subjects):
         made = [mutant.name for mutant in _bench(policy).generated.mutants]
         chosen[policy] = _sample(made, SAMPLE_OF_STEP if policy == STEP else SAMPLE) if quick else made
-    for name in FLEETS[:1] if quick else FLEETS:
+    for name in (name for name in (FLEETS[:1] if quick else FLEETS) if name in subjects):
         made = [mutant.name for mutant in _fleet(name).mutants]
         chosen[name] = _sample(made, SAMPLE_OF_FLEET) if quick else made
-    return chosen if quick else {**chosen, RUNTIME: rows()}
+    return chosen if quick or RUNTIME not in subjects else {**chosen, RUNTIME: rows()}
 
 
 def _sample(every_name: Sequence[Name], size: int) -> Sequence[Name]:

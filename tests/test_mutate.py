@@ -4,7 +4,7 @@ import argparse
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -271,7 +271,16 @@ def test_rows_are_kept(tmp_path: Path) -> None:
 def asked(tmp_path: Path, **more: Any) -> argparse.Namespace:
     """What the command line hands over."""
     return argparse.Namespace(
-        **{"profile": "deep", "only": None, "out": str(tmp_path), "resume": None, "jobs": 1, "json": True, **more}
+        **{
+            "profile": "deep",
+            "subject": None,
+            "only": None,
+            "out": str(tmp_path),
+            "resume": None,
+            "jobs": 1,
+            "json": True,
+            **more,
+        }
     )
 
 
@@ -281,7 +290,7 @@ def test_a_gap_is_the_exit_code(
 ) -> None:
     """0 only if every mutant is killed or proved harmless; a gap comes first, with the command that shows it again."""
 
-    def found(*_: object, jobs: int) -> Iterator[MutantCells]:
+    def found(*_: object, jobs: int, subjects: Sequence[str]) -> Iterator[MutantCells]:
         yield from (cells("a"), cells("b", outcome))
 
     monkeypatch.setattr(cli_mutants, "every", found)
@@ -305,7 +314,13 @@ def test_one_mutant_meets_every_checker(
 
 @pytest.mark.parametrize(
     "given",
-    [("--profile", "quick"), ("--jobs", "2"), ("--out", "elsewhere"), ("--resume", "elsewhere")],
+    [
+        ("--profile", "quick"),
+        ("--jobs", "2"),
+        ("--out", "elsewhere"),
+        ("--resume", "elsewhere"),
+        ("--subject", "fleet"),
+    ],
     ids=lambda g: g[0],
 )
 def test_one_mutant_takes_no_option_of_a_run(
@@ -317,6 +332,16 @@ def test_one_mutant_takes_no_option_of_a_run(
     said = capsys.readouterr().err
     assert f"--only cannot be given with {given[0]}:" in said
     assert f"leave out {given[0]}, or leave out --only" in said
+
+
+def test_some_subjects_are_asked_for_by_name(tmp_path: Path) -> None:
+    """The mutants of one model alone, all of them; a name that is none is a usage error that lists the others."""
+    assert list(mutate_stage.names("deep", ("recorded-hardened",))) == ["recorded-hardened"]
+    assert list(mutate_stage.names("deep", ("runtime",))) == ["runtime"]
+    with pytest.raises(
+        CommandError, match=r"'recorded': nothing of that name is mutated; there are .*recorded-hardened"
+    ):
+        cli_mutants.mutants(asked(tmp_path, subject=["gate-hardened", "recorded"]))
 
 
 def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from crashwindow.checkers import mutate_fleet_search
 from crashwindow.checkers.fleet_search import search
 from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench, Way, agree
 from crashwindow.checkers.mutate_fleet_prove import Said, ask
@@ -129,3 +130,14 @@ def test_a_row_that_no_machine_can_have_is_not_searched() -> None:
     verdict, words = step.searched(mutant)
     assert verdict == "no answer"
     assert "which may be 0" in words
+
+
+def test_a_search_that_gives_up_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant with more states than are searched is neither safe nor refuted by the search; with fewer it is one of the two."""
+    mutant = named(RAISED)
+    monkeypatch.setattr(mutate_fleet_search, "LIMIT", 0)
+    base = bench().base(False)
+    known = dict(base.space.parents)
+    monkeypatch.setattr(base, "forbidden", lambda state: "")
+    assert bench().searched(mutant) == ("no answer", "no answer after 0 states")
+    assert base.space.parents == known

@@ -28,7 +28,7 @@ NEVER_REACHED: Final = "was never reached"
 class Killer:
     """All schedules of one subject under one policy, each in a directory of its own below `root`.
 
-    images: where what each schedule leaves in the end is noted as files; None where nobody asks for it.
+    wanted: the schedules of which it notes, in `images`, the files that they leave in the end.
     """
 
     def __init__(self, subject: Subject, policy: Policy, root: str, traces: Traces) -> None:
@@ -36,7 +36,8 @@ class Killer:
         template = f"{root}/template"
         make_template(subject, template)
         self.files = files_in(template)
-        self.images: dict[Key, Files] | None = None
+        self.wanted: frozenset[Key] = frozenset()
+        self.images: dict[Key, Files] = {}
         self._number = 0
         self.fault_free: str | None = None
 
@@ -138,8 +139,8 @@ class Course:
 
     def left(self) -> tuple[Durable, Witnessed]:
         """What is committed in the file, and what the world has seen. Opening the file recovers its write-ahead log."""
-        if self.killer.images is not None:
-            key = Key(self.killer.subject.name, self.killer.policy.name, self.schedule)
+        key = Key(self.killer.subject.name, self.killer.policy.name, self.schedule)
+        if key in self.killer.wanted:
             self.killer.images[key] = left_in(self.directory)
         with closing(sqlite3.connect(f"{self.directory}/{STORE}", isolation_level=None)) as connection:
             subject = self.killer.subject

@@ -9,6 +9,7 @@ Its line of records names the replay key, and the contract that each tool declar
 byte for byte: a line per effect. Both are named by the replay key.
 """
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -30,6 +31,7 @@ STREAM: Final = ".jsonl"
 WORLD: Final = ".world"
 NAMED: Final = str.maketrans({":": "=", ";": "+", "#": ","})
 """What a replay key has that a file's name may not have."""
+LONGEST: Final = 90
 LINKED: Final = "SELECT id, link FROM events WHERE job_id = ? AND version = ?"
 
 
@@ -87,8 +89,14 @@ def keep_streams(images: Mapping[Key, Files], cases: Mapping[str, Case], directo
 
 
 def file_name(key: Key) -> str:
-    """A replay key as a file's name: `crash:ok-park:claim#2:before;commit:after` is `ok-park=claim,2=before+commit=after`."""
-    return str(key).removeprefix("crash:").translate(NAMED)
+    """A replay key as a file's name: `crash:ok-park:claim#2:before;commit:after` is `ok-park=claim,2=before+commit=after`.
+
+    Of a name that is too long for an archive a hash takes the end's place.
+    """
+    name = str(key).removeprefix("crash:").translate(NAMED)
+    if len(name) <= LONGEST:
+        return name
+    return f"{name[: LONGEST - 9]}+{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def stream(files: Files, said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

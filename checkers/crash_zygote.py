@@ -140,8 +140,9 @@ def answer(
     for case, keys in groupby(request.keys, attrgetter("case")):
         if (case, policy) not in killers:
             killers[case, policy] = Killer(subject_of(case), policy, f"{directory}/{len(killers)}", traces)
-        killers[case, policy].images = images if request.images else None
-        records += killers[case, policy].run_all([key.schedule for key in keys])
+        killer = killers[case, policy]
+        killer.wanted, killer.images = frozenset(request.keys if request.images else ()), images
+        records += killer.run_all([key.schedule for key in keys])
     return records
 
 

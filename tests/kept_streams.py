@@ -22,13 +22,14 @@ FOLDER: Final = "streams/crash/"
 def killed(*keys: str) -> dict[Key, Files]:
     """What some schedules leave, struck in processes of this test's own."""
     images: dict[Key, Files] = {}
+    wanted = sorted(map(parse_key, keys))
     with TemporaryDirectory() as place:
-        for case, group in groupby(sorted(map(parse_key, keys)), attrgetter("case")):
+        for case, group in groupby(wanted, attrgetter("case")):
             killer = Killer(subject_of(case), HARDENED, f"{place}/{case}", {})
-            killer.images = images
+            killer.wanted, killer.images = frozenset(wanted), images
             records = killer.run_all([key.schedule for key in group])
             assert not [record for record in records if record.error]
-    return {key: files for key, files in images.items() if str(key) in keys}
+    return images
 
 
 def kept(*keys: str) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_faults import Key
 from crashwindow.checkers.crash_run import Record
 from crashwindow.checkers.crash_snapshot import SINGLE, sweep_case
-from crashwindow.checkers.crash_streams import file_name, keep_streams, representatives, windows_of
+from crashwindow.checkers.crash_streams import LONGEST, file_name, keep_streams, representatives, windows_of
 from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.stream_lines import lines
 from crashwindow.checkers.verify import Context
@@ -88,6 +88,9 @@ def test_names_are_those_of_the_keys_and_no_two_keys_share_one() -> None:
     keys = [record.key for record in records()]
     assert len({file_name(key) for key in keys}) == len(keys)
     assert file_name(keys[0]) == f"{SMALL}="
+    long = [keys[1]._replace(schedule=keys[1].schedule * number) for number in (9, 10)]
+    assert len({file_name(key) for key in long}) == 2
+    assert {len(file_name(key)) for key in long} == {LONGEST}
 
 
 def test_nothing_of_an_earlier_run_stays(tmp_path: Path) -> None:

@@ -1,0 +1,226 @@
+"""Event streams of real runs, replayed in the model by its interpreter alone: each tool step of each job, to the last record.
+
+What the events say must be what some run of the model writes; then the ledger, the effect record and the number of effects that
+the world's witness noted must be those of a state in which such a run can be. No checker is asked, none of their code is used.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from .stream_events import COMPENSATION, WORLD, Event, Stream, UnreadableError, read_stream
+from .stream_fields import (
+    FINISHED,
+    JOB,
+    STARTED,
+    MeaninglessError,
+    Named,
+    by_events,
+    by_records,
+    naming,
+    of_another_protocol,
+    open_attempts,
+)
+from .stream_states import States, StepModel
+from .streams import FOLDER, SUFFIX
+
+SHOWN: Final = 3
+"""How many of the possible states a message names."""
+ANSWERS: Final = ("invocation_resolved", "replay_confirmed", "compensation_requested")
+"""What a person says of a step in the batch that queues its job again."""
+BATCHED: Final = {"node_started": (1, STARTED), "state_changed": (-1, FINISHED)}
+"""Events of which the model's fields do not speak: they stand right before, or behind, one of which they do."""
+OTHERS: Final[Mapping[str, str]] = {"wait": "waits", "approve": "approvals", "llm": "questions to a model"}
+"""What of a plan is no tool step: it has a model of its own, or none."""
+
+
+@dataclass
+class Replayed:
+    """What came of it: problems, each with its file and line; what was replayed; and of what else is in the streams how much."""
+
+    problems: list[str] = field(default_factory=list)
+    streams: int = 0
+    steps: int = 0
+    events: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def words(self) -> str:
+        """What was replayed, for an audit in which nothing was wrong."""
+        return (
+            f"{self.steps} tool steps of {self.streams} streams, {self.events} events, by the interpreter alone; ledger, effect"
+            " record and the world's lines are the model's in the end"
+        )
+
+    @property
+    def not_done(self) -> tuple[str, ...]:
+        """What was not replayed, by name."""
+        told = [f"{number} {name}" for name, number in sorted(self.left_out.items())]
+        return (*told, "contracts, of which no stream is kept")
+
+
+def replay_streams(files: Mapping[str, bytes]) -> Replayed:
+    """Every stream of a bundle: the chain of its events is not looked at here (`streams`)."""
+    found = Replayed()
+    for name in sorted(n for n in files if n.startswith(FOLDER)):
+        base = name.removesuffix(WORLD).removesuffix(SUFFIX)
+        if base + SUFFIX not in files or base + WORLD not in files:
+            found.problems.append(f"{name}: a stream and the world's file of the same name belong together")
+        elif name.endswith(SUFFIX):
+            found.streams += 1
+            found.problems += [f"{name}, {words}" for words in replay(files[name], files[base + WORLD], found)]
+    return found
+
+
+def replay(data: bytes, world: bytes, found: Replayed) -> Iterator[str]:
+    """What is wrong with one stream; each sentence begins with the line."""
+    try:
+        stream = read_stream(data, world)
+    except UnreadableError as error:
+        yield f"line {error.line}: {error}"
+        return
+    for node in stream.nodes:
+        found.left_out.update(name for kind, name in OTHERS.items() if kind in node)
+    found.left_out["compensations"] += sum(e.type == "compensation_started" for e in stream.events)
+    found.left_out["recorded inputs"] += sum(
+        e.type == "command_committed" and of_another_protocol(e) for e in stream.events
+    )
+    yield from job(stream)
+    for step in stream.steps:
+        found.steps += 1
+        found.events += len(stream.events)
+        yield from Step(stream, step).problems()
+
+
+def job(stream: Stream) -> Iterator[str]:
+    """What is wrong with a job as a whole: its line, its epochs, and effects of nobody."""
+    ended = next((JOB[e.type] for e in reversed(stream.events) if e.type in JOB), "open")
+    said = stream.records.get("status"), stream.records.get("version")
+    if said != (ended, len(stream.events)):
+        yield f"line 1: the job's line says {said}, its events {(ended, len(stream.events))}"
+    highest = 0
+    for event in stream.events:
+        if event.epoch is not None and event.epoch < highest:
+            yield f"line {event.line}: epoch {event.epoch} writes after epoch {highest}: the store's fence refuses that"
+            return
+        highest = max(highest, event.epoch or 0)
+    for name in stream.effects:
+        if name.removesuffix(COMPENSATION) not in stream.steps:
+            yield f"line 0: the world has an effect of {name!r}, which is no step of the plan"
+
+
+@cache
+def model() -> StepModel:
+    """The model, and what its interpreter has said so far."""
+    return StepModel()
+
+
+class Step:
+    """One step of one job."""
+
+    def __init__(self, stream: Stream, step: str) -> None:
+        self.stream, self.step = stream, step
+        self.events = stream.events
+
+    def problems(self) -> Iterator[str]:
+        """The first thing that is wrong with it."""
+        line = 1
+        try:
+            named = naming(self.stream, self.step)
+            states = model().start(self.stream.declared[self.step])
+            for number, event in enumerate(self.events[2:], 2):
+                line = event.line
+                before, states = states, self.behind(states, number, named)
+                if not states:
+                    yield self.words(line, self.refused(before, number, named))
+                    return
+            line = 1
+            yield from self.rest(states, named)
+        except (MeaninglessError, KeyError, TypeError, ValueError) as error:
+            yield self.words(line, f"what is said here means nothing: {type(error).__name__} {error}")
+
+    def behind(self, states: States, number: int, named: Named) -> States:
+        """The states behind an event. Raises MeaninglessError for one that stands in the wrong place."""
+        event, before = self.events[number], self.events[number - 1]
+        self.in_place(number)
+        own = self.own(event, before)
+        if event.step == self.step and event.type in BATCHED:
+            return states
+        if own is None:
+            return model().at_work(states) if event.epoch is not None else states
+        fields = by_events(self.events[: number + 1], self.step, named)
+        return model().after(states, event.type, own, event.epoch is not None, fields)
+
+    def own(self, event: Event, before: Event) -> bool | None:
+        """Whether an event is this step's (True), another's that changes the job (False), or one that this step is not shown."""
+        if event.type in ("job_completed", "cancel_requested"):
+            return True
+        if (
+            event.type in ("job_requeued", "job_cancelled")
+            and event.epoch is None
+            and before.type == "cancel_requested"
+        ):
+            return True
+        if event.type == "job_requeued":
+            return self.step in (event.step, before.step if before.type in ANSWERS else None)
+        if event.type in JOB:
+            return self.step == (event.step or event.data.get("step"))
+        return True if event.step == self.step and not of_another_protocol(event) else None
+
+    def in_place(self, number: int) -> None:
+        """That a job begins once, ends once, and that what is written in one batch stands together. Raises MeaninglessError."""
+        event = self.events[number]
+        if event.type in ("job_created", "plan_generated"):
+            raise MeaninglessError("a job begins once")
+        if self.events[number - 1].type in ("job_completed", "job_failed", "job_cancelled"):
+            raise MeaninglessError("the job has ended, and nothing follows its end")
+        if event.step != self.step or of_another_protocol(event):
+            return
+        mine = [e for e in self.events[:number] if e.step == self.step and not of_another_protocol(e)]
+        if event.type in BATCHED:
+            offset, kind = BATCHED[event.type]
+            beside = self.events[number + offset] if number + offset < len(self.events) else event
+            if (beside.type, beside.step) != (kind, self.step):
+                raise MeaninglessError(f"it belongs right {'before' if offset > 0 else 'behind'} {kind}")
+        if event.type == "node_started" and mine:
+            raise MeaninglessError("a node is started once, before anything else")
+        if event.type == STARTED and not mine:
+            raise MeaninglessError("node_started belongs before it")
+        closes = event.type == FINISHED and event.data["outcome"] != "success"
+        if closes and event.data["attempt"] not in open_attempts(mine):
+            raise MeaninglessError(f"attempt {event.data['attempt']} is not open")
+
+    def refused(self, states: States, number: int, named: Named) -> str:
+        """Why no state allows an event: no rule writes it here, or those that do leave something else behind."""
+        event = self.events[number]
+        own, fields = self.own(event, self.events[number - 1]), by_events(self.events[: number + 1], self.step, named)
+        if own is None:
+            return f"{event.type!r} of {event.step!r} was written by a worker, and in the model there is none here"
+        nearest = model().nearest(states, event.type, own, event.epoch is not None, fields)
+        if nearest is None:
+            return f"{event.type!r} is no step of the model here; possible were {', '.join(model().events(states)) or 'none'}"
+        said = ", ".join(f"{name} {fields[name]}, in the model {value}" for name, value in nearest.items())
+        return f"{event.type!r} leaves behind: {said}"
+
+    def rest(self, states: States, named: Named) -> Iterator[str]:
+        """What is wrong after the last event, between the model, the other records and the world."""
+        held = {**by_events(self.events, self.step, named), **by_records(self.stream, self.step, named)}
+        count = len(self.stream.effects.get(self.step, ()))
+        agreeing = frozenset(p for p in states if not p[1] and model().agrees(p[0], held))
+        names = ("effect", "ledger", "recorded")
+        if not agreeing:
+            said = " ".join(f"{name}={held[name]}" for name in names)
+            possible = "; ".join(model().possible(states, names)[:SHOWN])
+            yield self.words(
+                1, f"ledger and effect store say {said}, and in the model there is {possible or 'a batch to end'}"
+            )
+            return
+        if not any(model().agrees(state, {"effects": str(min(count, 2))}) for state, _ in agreeing):
+            possible = " or ".join(model().possible(agreeing, ("effects",)))
+            yield self.words(1, f"the world's file has {count} effects, and in the model there is {possible}")
+
+    def words(self, line: int, problem: str) -> str:
+        """A sentence with its place."""
+        return f"line {line}: step {self.step!r}: {problem}"

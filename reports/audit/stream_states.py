@@ -1,0 +1,130 @@
+"""What one step of a job can be doing, as the set of all states of the model that agree with what was seen of it.
+
+The meaning of a rule is `model.machine`'s alone (`enabled`, `apply`). Everything else is the plainest there is: rules that write
+no event are taken until nothing new comes; an event is taken by each rule that writes it; of the states behind it those stay
+whose fields are the event's. The only thing that is remembered is what the interpreter has said of a state.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from ...model.machine import Actor, Machine, Rule, State, apply, enabled
+from ...model.step import normal
+from ...model.surroundings import build_around
+
+Place = tuple[State, tuple[str, ...]]
+"""A state, and what the batch that led there has still to write: the types of its remaining events."""
+States = frozenset[Place]
+
+
+class StepModel:
+    """The tool step, in a job around it. Keep one for many streams."""
+
+    def __init__(self, machine: Machine | None = None) -> None:
+        self.machine = machine or build_around()
+        self.names = [field.name for field in self.machine.fields]
+        self._said: dict[State, list[tuple[Rule, State]]] = {}
+
+    @cached_property
+    def _rules_at(self) -> dict[str, list[Rule]]:
+        """The rules that are not ruled out by the worker's place alone."""
+        places = self.machine.by_name["at"].values
+        return {
+            place: [rule for rule in self.machine.rules if place in rule.guards.get("at", {place})] for place in places
+        }
+
+    def start(self, declared: Mapping[str, str]) -> States:
+        """The states before the first event, of a tool with this contract."""
+        due = normal(declared)
+        views = ((state, self.machine.view(state)) for state in self.machine.initial_states())
+        return self.closed((state, ()) for state, view in views if all(view[n] == value for n, value in due.items()))
+
+    def closed(self, places: Iterable[Place]) -> States:
+        """Some states, with all that follow from them without an event."""
+        found = set(places)
+        todo = list(found)
+        while todo:
+            state, owed = todo.pop()
+            if owed:
+                continue
+            for rule, after in self.successors(state):
+                if not rule.emits and (after, ()) not in found:
+                    found.add((after, ()))
+                    todo.append((after, ()))
+        return frozenset(found)
+
+    def after(self, states: States, kind: str, own: bool, worker: bool, fields: Mapping[str, str]) -> States:
+        """The states behind an event; none where no state allows it.
+
+        own: whether it is this step's, or another's that changes the job. worker: whether a worker wrote it. fields: those that
+        follow from the events up to it.
+        """
+        taken = {
+            place
+            for before in states
+            for place in self.written(before, kind, own, worker)
+            if place[1] or self.agrees(place[0], fields)
+        }
+        return self.closed(taken)
+
+    def written(self, before: Place, kind: str, own: bool, worker: bool) -> Iterable[Place]:
+        """Where a rule that writes an event leads from a state, whatever the fields are then."""
+        state, owed = before
+        if owed:
+            if own and owed[0] == kind:
+                yield state, owed[1:]
+            return
+        for rule, after in self.successors(state):
+            if (
+                rule.emits
+                and rule.emits[0] == kind
+                and elsewhere(rule) != own
+                and (rule.actor is Actor.WORKER) == worker
+            ):
+                yield after, rule.emits[1:]
+
+    def nearest(
+        self, states: States, kind: str, own: bool, worker: bool, fields: Mapping[str, str]
+    ) -> dict[str, str] | None:
+        """Of what rules that write an event leave behind, the fewest fields that are not the event's; None: there is none."""
+        views = [self.machine.view(state) for before in states for state, _ in self.written(before, kind, own, worker)]
+        differing = [{name: view[name] for name, value in fields.items() if view[name] != value} for view in views]
+        return min(differing, key=lambda fewest: (len(fewest), sorted(fewest.items())), default=None)
+
+    def at_work(self, states: States) -> States:
+        """The states with a worker: it has just written something that this step does not show."""
+        at = self.names.index("at")
+        return frozenset(place for place in states if place[0][at] != "idle")
+
+    def agrees(self, state: State, fields: Mapping[str, str]) -> bool:
+        """Whether a state has these values."""
+        view = self.machine.view(state)
+        return all(view[name] == value for name, value in fields.items())
+
+    def possible(self, states: States, names: Iterable[str]) -> list[str]:
+        """What a set of states has in some fields, for people."""
+        wanted = list(names)
+        views = (self.machine.view(state) for state, owed in states if not owed)
+        return sorted({" ".join(f"{name}={view[name]}" for name in wanted) for view in views})
+
+    def events(self, states: States) -> list[str]:
+        """The types of the events that can come next, for people."""
+        owed = {rest[0] for _, rest in states if rest}
+        return sorted(
+            owed | {r.emits[0] for state, rest in states if not rest for r, _ in self.successors(state) if r.emits}
+        )
+
+    def successors(self, state: State) -> list[tuple[Rule, State]]:
+        """Every step from a state, by the interpreter."""
+        if state not in self._said:
+            view = self.machine.view(state)
+            rules = self._rules_at[view["at"]]
+            self._said[state] = [
+                (r, after) for r in rules if enabled(view, r) for after in apply(self.machine, view, r)
+            ]
+        return self._said[state]
+
+
+def elsewhere(rule: Rule) -> bool:
+    """Whether a rule is what another step does to the job: the model names it so."""
+    return rule.name.startswith("elsewhere")

@@ -120,7 +120,10 @@ MUTANTS_PROFILE = argument(
     help="quick: the sample that verify takes; deep, the default: all",
 )
 SUBJECT_OF_MUTANTS = argument(
-    "--subject", metavar="NAME", action="append", help="the mutants of one model, of one fleet, or of the runtime; repeatable"
+    "--subject",
+    metavar="NAME",
+    action="append",
+    help="the mutants of one model, of one fleet, or of the runtime; repeatable",
 )
 ONLY = argument("--only", metavar="NAME", help="one mutant, by name, before every checker")
 OUT = argument("--out", metavar="DIR", default=".", help="where reports/out/RUN is written (the working directory)")
@@ -474,6 +477,12 @@ COMMANDS = (
         REGISTER,
         "why a claim stands as it does: source, formal statement, assumptions, evidence, and what would refute it",
         (A_CLAIM, EVIDENCE_FILE, JSON),
+    ),
+    Command(
+        "check",
+        ".checkers.cli_check",
+        "check one claim anew, by every stage of a run that speaks of it; exit 0 only if it comes out as the register expects",
+        (A_CLAIM, PROFILE, SEED),
     ),
     Command("report", REPORTS, "the forms of a run's evidence, and what changed between two", commands=REPORT_COMMANDS),
     Command("witness", HERE, "show, for a claim, a run that reaches what it speaks of", (A_CLAIM,)),

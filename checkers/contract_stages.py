@@ -44,7 +44,7 @@ def contract_search(context: Context) -> Found:
     found.add("S3-KEY", salted())
     found.add("C-KEY", distinct())
     for claim in UNCHECKED:
-        command = f"crashwindow claims {claim.id}"
+        command = f"crashwindow check {claim.id}"
         statement = REASONS[claim.id]
         found.add(claim.id, Item(checker="explore", verdict=Verdict.NOT_CHECKED, statement=statement, command=command))
     return found
@@ -53,7 +53,7 @@ def contract_search(context: Context) -> Found:
 def _ends(space: Space) -> Item:
     """The half of C9 that no guard can say."""
     wrong = ends(space, HARDENED_CONTRACT.table)
-    command = "crashwindow claims C9"
+    command = "crashwindow check C9"
     problems = [
         *(f"{status} is never reached" for status in wrong.unreached),
         *(f"{edge} is never taken" for edge in wrong.untaken),
@@ -123,7 +123,7 @@ def refinement_item(step: Refinement, contract: Refinement, stopped: list[Misfit
         verdict=Verdict.EXHAUSTED,
         statement=said,
         figures=figures,
-        command="crashwindow claims C-PAIR",
+        command="crashwindow check C-PAIR",
     )
 
 

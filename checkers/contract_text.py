@@ -299,7 +299,7 @@ def examine_text() -> dict[str, Item]:
 def _item(claim: str, problems: list[str], said: str) -> Item:
     verdict = Verdict.REFUTED if problems else Verdict.TESTED
     statement = "; ".join(problems) or f"in a rehearsal of three sessions {said}"
-    return Item(checker="enumerate", verdict=verdict, statement=statement, command=f"crashwindow claims {claim}")
+    return Item(checker="enumerate", verdict=verdict, statement=statement, command=f"crashwindow check {claim}")
 
 
 def contract_text(context: Context) -> Found:

@@ -20,7 +20,7 @@ def check() -> Item:
     """The keys of all steps that can be made of the names and the arguments above."""
     steps = list(product(NAMES, NAMES, NAMES, range(len(ARGS))))
     keys: dict[str, tuple[str, str, str, int]] = {}
-    command = "crashwindow claims P11-INJECTIVE"
+    command = "crashwindow check P11-INJECTIVE"
     for job, node, tool, index in steps:
         key = stable_key(execution_key(job, node, tool, ARGS[index]))
         other = keys.setdefault(key, (job, node, tool, index))

@@ -41,7 +41,7 @@ def liveness(context: Context) -> Found:
     for name, why in LIVENESS_REASONS.items():
         found.add(
             name,
-            Item(checker="explore", verdict=Verdict.NOT_CHECKED, statement=why, command=f"crashwindow claims {name}"),
+            Item(checker="explore", verdict=Verdict.NOT_CHECKED, statement=why, command=f"crashwindow check {name}"),
         )
     found.mutants += [planted(canary) for canary in CANARIES]
     return found
@@ -141,7 +141,7 @@ def drawn(machine: Machine, found: Lasso) -> Trace:
 def _item(
     claim: Claim, verdict: Verdict, statement: str, figures: dict[str, int | float | str], trace: Trace | None = None
 ) -> Item:
-    command = f"crashwindow replay '{trace.key}'" if trace else f"crashwindow claims {claim.id}"
+    command = f"crashwindow replay '{trace.key}'" if trace else f"crashwindow check {claim.id}"
     return Item(checker="explore", verdict=verdict, statement=statement, figures=figures, trace=trace, command=command)
 
 

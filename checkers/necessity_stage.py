@@ -122,7 +122,7 @@ def differences(cells: Sequence[Need], profile: str) -> list[str]:
 
 def _item(verdict: Verdict, said: str, claim: str, **figures: int) -> Item:
     return Item(
-        checker="explore", verdict=verdict, statement=said, figures=dict(figures), command=f"crashwindow claims {claim}"
+        checker="explore", verdict=verdict, statement=said, figures=dict(figures), command=f"crashwindow check {claim}"
     )
 
 
@@ -200,7 +200,7 @@ def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
         )
     items = [
         Item(checker=checker, verdict=verdict, statement=said, figures=figures, trace=trace if checker == "explore" else None,
-             command="crashwindow claims T-AMBIGUOUS-EXACT") for checker in ("explore", "prove")
+             command="crashwindow check T-AMBIGUOUS-EXACT") for checker in ("explore", "prove")
     ]  # fmt: skip
     return [said], items
 

@@ -100,7 +100,7 @@ def witness(space: Space, prop: Property) -> list[Trace | None]:
 
 def _item(claim: Claim, verdict: Verdict, statement: str, space: Space, trace: Trace | None = None) -> Item:
     figures: dict[str, int | float | str] = {"states": len(space), "transitions": space.transitions}
-    command = f"crashwindow replay {trace.key}" if trace else f"crashwindow claims {claim.id}"
+    command = f"crashwindow replay {trace.key}" if trace else f"crashwindow check {claim.id}"
     return Item(checker="explore", verdict=verdict, statement=statement, figures=figures, trace=trace, command=command)
 
 

@@ -79,7 +79,7 @@ def seed_text(context: Context) -> Found:
         found.add(claim, examine(claim))
         context.tell(f"sentences: {claim}")
     for claim, reason in SEED_REASONS.items():
-        command = f"crashwindow claims {claim}"
+        command = f"crashwindow check {claim}"
         found.add(claim, Item(checker="enumerate", verdict=Verdict.NOT_CHECKED, statement=reason, command=command))
     return found
 

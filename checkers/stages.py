@@ -137,7 +137,7 @@ def table(context: Context) -> Found:
     )
     verdict = Verdict.REFUTED if wrong else Verdict.EXHAUSTED
     figures: dict[str, int | float | str] = {"windows": len(rows), "states": len(space)}
-    command = "crashwindow claims T-WINDOW"
+    command = "crashwindow check T-WINDOW"
     files = [f"smt2/{ROWS}/"]
     item = Item(checker="windows", verdict=verdict, statement=said, figures=figures, files=files, command=command)
     found.add("T-WINDOW", item)
@@ -156,7 +156,7 @@ def row_of_the_seed(claim: str, rows: list[Derived], effects: frozenset[str]) ->
     verdict = Verdict.REFUTED if wrong else Verdict.EXHAUSTED
     figures: dict[str, int | float | str] = {"windows": len(rows), "states": states}
     return Item(
-        checker="windows", verdict=verdict, statement=said, figures=figures, command=f"crashwindow claims {claim}"
+        checker="windows", verdict=verdict, statement=said, figures=figures, command=f"crashwindow check {claim}"
     )
 
 

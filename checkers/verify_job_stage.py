@@ -35,7 +35,7 @@ from .verify import Context, Found, Stage
 JOBS: Final = {"two-ok-park": "put_effect", "two-retry-query": "execute", "retry-reexecute": "append_started"}
 """Cases of the crash campaign, and the boundary after which their first worker dies: what is judged went through a recovery."""
 CHAIN: Final = "chain intact"
-COMMAND: Final = "crashwindow claims P13"
+COMMAND: Final = "crashwindow check P13"
 
 
 class Honest(NamedTuple):

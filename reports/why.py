@@ -15,8 +15,6 @@ from ..model.refutation import Formal, formal, glossary, refuted_by
 from ..model.windows import AMBIGUOUS, SEED_ROWS, WINDOWS, Window
 from .view import REGISTER, Entry, Listing, Register, figures
 
-SHOWS: Final = "crashwindow claims "
-"""How a command begins that shows a verdict and searches nothing."""
 _RULE: Final = re.compile(r"T-RECOVER (\d)")
 
 
@@ -70,8 +68,9 @@ def searched_by(claim: Claim, items: Sequence[Item]) -> list[str]:
     if not claim.methods:
         return []
     prove = ["crashwindow prove" if claim.kind == "fleet" else f"crashwindow prove {claim.policy}"]
-    own = [item.command for item in items if not item.command.startswith(SHOWS)]
-    return list(dict.fromkeys([*own, *(prove if "prove" in claim.methods else []), "crashwindow verify"]))
+    own = [item.command for item in items]
+    check = f"crashwindow check {claim.id}"
+    return list(dict.fromkeys([*own, *(prove if "prove" in claim.methods else []), check, "crashwindow verify"]))
 
 
 def related(claim: Claim) -> list[Window]:

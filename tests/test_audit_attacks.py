@@ -28,7 +28,7 @@ from crashwindow.reports.files import EVIDENCE, SCHEMA, forms
 from crashwindow.reports.markdown import render_markdown
 from crashwindow.reports.view import Register
 
-from .small_bundle import HOLDS, OTHER, OURS, REGISTER, SMT2, STREAM, WITHOUT, Run, audited, run
+from .small_bundle import HOLDS, OTHER, OURS, REGISTER, SMT2, STREAM, WITHOUT, WORLD, Run, audited, run
 
 # ruff: noqa: E501
 # Tables: an attack is read as a row.
@@ -541,10 +541,17 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
         update={"crashes": 10**6}))), "totals", "window 2"),
     "outcomes that do not add up": (lambda: run_with(**first("schedules", outcomes={"completed/1": 11})), "totals", "campaign snapshots"),
     "a violation that refutes nothing": (lambda: run_with(**first("schedules", violations=["crash:x"])), "totals", "1 schedules broke"),
-    "an event altered": (lambda: events(lambda x: [x[0].replace(b'"n":0', b'"n":7'), *x[1:]]), "streams", f"{STREAM}, line 1"),
-    "an event dropped": (lambda: events(lambda x: [x[0], *x[2:]]), "streams", f"{STREAM}, line 2"),
-    "events exchanged": (lambda: events(lambda x: [x[1], x[0], *x[2:]]), "streams", f"{STREAM}, line 1"),
-    "an event of another job": (lambda: events(lambda x: [x[0].replace(b'"job_id":"a"', b'"job_id":"c"'), *x[1:]]), "streams", STREAM),
+    "an event altered": (lambda: events(lambda x: [*x[:3], x[3].replace(b'"epoch":1', b'"epoch":2'), *x[4:]]), "streams",
+                         f"{STREAM}, line 4"),
+    "an event dropped": (lambda: events(lambda x: [*x[:2], *x[3:]]), "streams", f"{STREAM}, line 3"),
+    "events exchanged": (lambda: events(lambda x: [x[0], x[2], x[1], *x[3:]]), "streams", f"{STREAM}, line 2"),
+    "an event of another job": (lambda: events(lambda x: [*x[:3], x[3].replace(b'"job_id":"job"', b'"job_id":"c"'), *x[4:]]),
+                                "streams", STREAM),
+    "records altered": (lambda: events(lambda x: [x[0].replace(b"COMMITTED", b"UNKNOWN"), *x[1:]]), "runs",
+                        f"{STREAM}, line 1: step 'a': ledger and effect store say"),
+    "an effect more": (lambda: whole(**{WORLD: run().files[WORLD] * 2}), "runs", "the world's file has 2 effects"),
+    "a world's file emptied": (lambda: whole(**{WORLD: b""}), "runs", "the world's file has 0 effects"),
+    "a world's file dropped": (lambda: whole(**{WORLD: None}), "runs", f"{STREAM}: a stream and the world's file"),
     "a stream cut off": (lambda: events(lambda x: [*x[:-1], x[-1][:-5]]), "streams", STREAM),
     "a stream emptied": (lambda: events(lambda x: []), "streams", f"{STREAM}: it is empty"),
     "another schema version": (lambda: text(lambda t: t.replace(b'"schema_version": 3', b'"schema_version": 2')), "evidence",
@@ -575,6 +582,12 @@ def test_a_false_assumption_in_every_obligation_is_found_by_cvc5() -> None:
         return data.replace(b"(declare-fun", b"(assert false)\n(declare-fun", 1)
 
     found(proof(falsified), "recheck", "sat is stated, cvc5 says unsat", recheck=True)
+
+
+def test_every_check_finds_something() -> None:
+    """No check is idle: each one of an audit is the one by which some attack is found (`code` speaks of no attack)."""
+    used = {check for _, check, _ in (*SEALS.values(), *LIES.values())} | {"archive", "recheck", "code"}
+    assert {check.name for check in audited(honest()).checks} == used
 
 
 def test_there_are_many_kinds() -> None:

@@ -1,8 +1,8 @@
 """The event streams of representative crash schedules, kept as files in a run's directory: what an auditor replays alone.
 
-Of each window of the crash-window table that a crash left, the first schedule with each distinct outcome, of those with the fewest
-faults, is representative; and so is the first one without a crash. Each is run with processes that SIGKILL ends (`crash_kill`).
-Time is set in these runs, workers are numbered and so are their epochs: the same code writes the same bytes.
+Of each window of the crash-window table that a crash left, the first schedule with each distinct outcome, of those with the
+fewest faults, is representative; and so is the first one without a crash. Each is run with processes that SIGKILL ends
+(`crash_kill`). Time is set in these runs, workers are numbered and so are their epochs: the same code writes the same bytes.
 
 A stream is a file as `crashwindow trace` writes it, with what the hash chain needs besides: each event's id and link (E-CHAIN).
 Its line of records names the replay key, and the contract that each tool declares. Beside it lies what the world's witness noted,

@@ -6,9 +6,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from crashwindow.checkers.crash_cases import CASES
+from crashwindow.checkers.crash_streams import keep_streams
 from crashwindow.checkers.evidence import ClaimResult, Item, RunEvidence, ScenarioResult, Schedules, Verdict
 from crashwindow.checkers.evidence_code import code_sha256
 from crashwindow.checkers.explore import Space
@@ -21,13 +22,13 @@ from crashwindow.reports.audit.outcome import Audit
 from crashwindow.reports.audit.run import Asked, audit
 from crashwindow.reports.bundle.contents import collected, derived, sealed
 from crashwindow.reports.view import Register
-from crashwindow.runtime.event_chain import chained
-from crashwindow.runtime.records import NewEvent
 from crashwindow.tests import test_reports as made_up
+
+from .kept_streams import FOLDER, killed, named
 
 POLICY = "recorded-hardened"
 SMT2 = f"smt2/{POLICY}/"
-STREAM = "streams/jobs.jsonl"
+STREAM, WORLD = named("crash:ok-park:execute:effect")
 HOLDS, WITHOUT = CLAIM_BY_ID["P12"], CLAIM_BY_ID["WITHOUT-L-RECORD"]
 REGISTER = Register(
     claims=(
@@ -85,25 +86,6 @@ def proof_files() -> dict[str, bytes]:
     return {name: data for name, data in run().files.items() if name.startswith(SMT2)}
 
 
-def stream() -> bytes:
-    """The events of two jobs, as the runtime chains them."""
-    lines = []
-    for job in ("a", "b"):
-        events = [NewEvent(f"{job}{n}", "node_started", "s", {"n": n, "é": [1.5, None]}) for n in range(3)]
-        for e in chained(job, 0, None, events, 1, 1767323045.25):
-            head = {
-                "job_id": job,
-                "version": e.version,
-                "id": e.id,
-                "type": e.type,
-                "step": e.step,
-                "epoch": e.epoch,
-                "at": e.at,
-            }
-            lines.append(rfc8785.dumps({**head, "link": e.link})[:-1] + b',"data":' + e.data.encode() + b"}\n")
-    return b"".join(lines)
-
-
 @cache
 def run() -> Run:
     """The run, made once."""
@@ -112,11 +94,10 @@ def run() -> Run:
     with TemporaryDirectory() as place:
         folder = Path(place)
         export(proof, folder / SMT2)
-        (folder / "streams").mkdir()
-        (folder / STREAM).write_bytes(stream())
+        keep_streams(killed("crash:ok-park:execute:effect"), CASES, folder / FOLDER)
         items = dict(to_items(proof, [SMT2]))
         crash = made_up.item("crash", Verdict.TESTED, "no schedule broke it", figures={"schedules": 12, "not run as meant": 0},
-                             files=[STREAM])  # fmt: skip
+                             files=[FOLDER])  # fmt: skip
         again = made_up.item("reprove", Verdict.TESTED, "cvc5 agrees", files=[SMT2],
                              figures={"obligations": 2, "proofs checked": 2, "limit": 5, "solver": "cvc5"})  # fmt: skip
         shown = made_up.item(

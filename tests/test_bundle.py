@@ -48,7 +48,8 @@ def test_an_honest_bundle_passes_every_check() -> None:
     """Every check that is asked for says PASS, with words; what nobody asked for says NOT DONE and takes nothing away."""
     made = audited(run().packed())
     assert [(c.name, c.words) for c in made.checks if c.verdict != "PASS"] == [
-        ("recheck", ("--recheck asks cvc5 every obligation",))
+        ("other runs", ("contracts, of which no stream is kept",)),
+        ("recheck", ("--recheck asks cvc5 every obligation",)),
     ]
     assert (made.result, CODES[made.result]) == ("PASS", 0)
 
@@ -110,7 +111,7 @@ def test_a_run_without_its_files_makes_no_bundle(directory: Path, tmp_path: Path
     with pytest.raises(EvidenceError, match="claim P12 rests on it, and it holds nothing"):
         bundle(tmp_path)
     (tmp_path / "smt2").symlink_to(directory / "smt2")
-    (tmp_path / "streams").mkdir()
+    (tmp_path / STREAM).parent.mkdir(parents=True)
     (tmp_path / STREAM).symlink_to(directory / STREAM)
     with pytest.raises(EvidenceError, match=STREAM):
         bundle(tmp_path)
@@ -168,7 +169,7 @@ def test_what_is_no_list_of_questions_is_refused() -> None:
 def test_the_chain_is_computed_as_the_runtime_does() -> None:
     """The audit's own chain of hashes agrees with the runtime's on each event."""
     found = streams({STREAM: run().files[STREAM]})
-    assert (found.problems, found.events, found.linked, found.jobs) == ([], 6, 6, 2)
+    assert (found.problems, found.events, found.linked, found.jobs) == ([], 12, 12, 1)
 
 
 def test_a_models_hash_does_not_depend_on_the_interpreter() -> None:

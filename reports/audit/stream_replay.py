@@ -57,7 +57,7 @@ class Replayed:
     @property
     def not_done(self) -> tuple[str, ...]:
         """What was not replayed, by name."""
-        told = [f"{number} {name}" for name, number in sorted(self.left_out.items())]
+        told = [f"{number} {name}" for name, number in sorted(self.left_out.items()) if number]
         return (*told, "contracts, of which no stream is kept")
 
 

@@ -434,12 +434,18 @@ OUTPUT = argument("--output", metavar="DIR", help="where the forms are written (
 BEFORE_RUN = argument("before", metavar="A", help="the directory of a run, or its evidence.json")
 AFTER_RUN = argument("after", metavar="B", help="another one, later as a rule")
 REPORTS = ".reports.cli_report"
+WITH_CAMPAIGN = argument(
+    "--campaign",
+    metavar="DIR",
+    action="append",
+    help="add the crash matrices of a campaign, by its directory; repeatable",
+)
 REPORT_COMMANDS = (
     Command(
         "render",
         REPORTS,
         "write every form of a run again from its evidence: page, Markdown, JUnit XML, SARIF, badge, summary",
-        (A_RUN, OUTPUT),
+        (A_RUN, WITH_CAMPAIGN, OUTPUT),
         codes="0: every verdict is the expected one; 1: one is not; 2: bad input.",
     ),
     Command(

@@ -13,6 +13,7 @@ from ..model.seed_claims_s1 import ROW_WINDOWS
 from ..model.step import build
 from ..model.windows import WINDOWS
 from ..scenarios.policies import POLICIES
+from .campaign_stage import CAMPAIGN
 from .contract_crash_stage import CONTRACT_CRASHES, CONTRACT_SCENARIOS
 from .contract_scenario import of_contracts
 from .contract_stages import CONTRACT_STAGES
@@ -229,9 +230,7 @@ def traces(campaign: Campaign) -> Item:
     item = to_item(told, f"crashwindow replay '{wrong[0]}'" if wrong else "crashwindow verify")
     runs = sum(record.error is None for record in campaign.records)
     words = f"{item.statement}; they are all the distinct ones that {runs} runs left"
-    return item.model_copy(
-        update={"statement": words, "figures": {**item.figures, "runs": runs}, "files": [STREAMS]}
-    )
+    return item.model_copy(update={"statement": words, "figures": {**item.figures, "runs": runs}, "files": [STREAMS]})
 
 
 def walk(context: Context) -> Found:
@@ -350,6 +349,7 @@ STAGES = (
     Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
     SEMANTICS_CRASHES,
     CONTRACT_CRASHES,
+    CAMPAIGN,
     # Last: they fork, and no other thread is to run then.
     Stage("scenarios", "scenarios", scenarios, (), "replay"),
     CONTRACT_SCENARIOS,

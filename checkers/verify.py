@@ -95,6 +95,7 @@ class Found(BaseModel):
                 f"{sum(k.killed for k in self.kills)} of {sum(k.mutants for k in self.kills)} mutants killed,"
                 f" {harmless} proved harmless, {gaps} gaps"
             )
+        words += [f"{m.subject}: {len(m.cells)} schedules of faults" for m in self.campaigns]
         words += [f"{s.schedules} schedules ({s.name}), {len(s.violations)} violations" for s in self.schedules]
         return ", ".join([*words, *self.errors])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from .crash_matrix_files import load_matrices
 from .diff import changes_data, changes_text, diff, got_worse
 from .files import EVIDENCE, EvidenceError, load, schema_text, write
 from .job_summary import render_summary
@@ -17,6 +18,8 @@ def report_render(args: argparse.Namespace) -> int:
     """Every form of a run, judged anew by the register of this version; 1 where the run did not pass."""
     source = Path(args.run)
     evidence = load(source)
+    more = [matrix for each in args.campaign or () for matrix in load_matrices(Path(each))]
+    evidence = evidence.model_copy(update={"campaigns": [*evidence.campaigns, *more]})
     if not args.output and not source.is_dir() and source.name != EVIDENCE:
         raise EvidenceError(f"{source}: is not called {EVIDENCE}: give --output DIR, where the forms are written.")
     directory = Path(args.output) if args.output else source if source.is_dir() else source.parent

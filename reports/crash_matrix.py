@@ -133,7 +133,20 @@ def headline(matrices: Sequence[Matrix]) -> str:
 
 
 def facts(matrix: Matrix) -> list[tuple[str, str]]:
-    """What a reader has to know beside the table."""
+    """What a reader has to know beside the table; what differs between two machines comes last."""
+    return [*lasting(matrix), *surroundings(matrix)]
+
+
+def surroundings(matrix: Matrix) -> list[tuple[str, str]]:
+    """How long a run took, and where: of a whole run's report this is in the run's own section."""
+    return [
+        ("a run without a fault took", f"{matrix.control.seconds:.3g} s"),
+        ("machine", f"Python {matrix.python}, {matrix.platform}"),
+    ]
+
+
+def lasting(matrix: Matrix) -> list[tuple[str, str]]:
+    """What a second campaign on the same code would say as well."""
     control = matrix.control
     unstable = (
         ", ".join(control.unstable)
@@ -149,7 +162,6 @@ def facts(matrix: Matrix) -> list[tuple[str, str]]:
         ("the job", f"steps {', '.join(matrix.steps)}, one effect each"),
         ("boundaries found by", found),
         ("unstable boundaries", unstable),
-        ("control", f"{control.runs} runs without a fault, {control.seconds:.3g} s each"),
+        ("control", f"{control.runs} runs without a fault"),
         ("seed", str(matrix.seed)),
-        ("machine", f"Python {matrix.python}, {matrix.platform}"),
     ]

@@ -12,14 +12,14 @@ def render_matrices_markdown(title: str, matrices: Sequence[Matrix]) -> str:
     """The whole text."""
     lines = [f"# Crash matrix: {escape(title)}", "", escape(headline(matrices)), ""]
     for matrix in matrices:
-        lines += [f"## {escape(matrix.subject)}", "", *matrix_lines(matrix)]
+        lines += [f"## {escape(matrix.subject)}", "", *matrix_lines(matrix, facts(matrix))]
     return "\n".join([*lines, "## What the outcomes mean", "", *outcome_lines()]) + "\n"
 
 
-def matrix_lines(matrix: Matrix) -> list[str]:
-    """One subject: the facts beside its table, the table, and the command of each cell that is not exactly once."""
+def matrix_lines(matrix: Matrix, told: Sequence[tuple[str, str]]) -> list[str]:
+    """One subject: the facts beside its table (told), the table, and the command of each cell that is not exactly once."""
     view = shown(matrix)
-    lines = [f"- {escape(name)}: {escape(words)}" for name, words in facts(matrix)]
+    lines = [f"- {escape(name)}: {escape(words)}" for name, words in told]
     lines += [*(f"- {count} × {escape(value)}" for value, count in matrix.count().items()), ""]
     heads = ("boundary", *(STRUCK[when] for when in view.columns))
     lines += table(heads, ((code(r.boundary), *(_mark(c) for c in r.cells)) for r in view.rows))

@@ -30,13 +30,13 @@ def render_matrices_html(title: str, matrices: Sequence[Matrix]) -> str:
 
 
 def _section(number: int, matrix: Matrix) -> Html:
-    return section(matrix.subject, str(number), matrix.subject, matrix_body(matrix))
+    return section(matrix.subject, str(number), matrix.subject, matrix_body(matrix, facts(matrix)))
 
 
-def matrix_body(matrix: Matrix) -> Html:
-    """One subject: the facts beside its table, the table, and the command of each cell."""
+def matrix_body(matrix: Matrix, told: Sequence[tuple[str, str]]) -> Html:
+    """One subject: the facts beside its table (told), the table, and the command of each cell."""
     view = shown(matrix)
-    return join(pairs(facts(matrix), "facts"), _totals(matrix), _table(view), _second(view), _notable(matrix))
+    return join(pairs(told, "facts"), _totals(matrix), _table(view), _second(view), _notable(matrix))
 
 
 def _totals(matrix: Matrix) -> Html:

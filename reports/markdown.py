@@ -9,6 +9,7 @@ from . import kills
 from . import necessity as matrix
 from .answers import answers, limit
 from .assurance_forms import assurance_markdown
+from .crash_matrix import lasting
 from .crash_matrix_markdown import matrix_lines, outcome_lines
 from .gaps import gaps
 from .machine import mermaid
@@ -305,7 +306,7 @@ def _matrices(view: View) -> list[str]:
     found = view.evidence.campaigns
     if not found:
         return ["none", ""]
-    parts = [line for each in found for line in (f"### {escape(each.subject)}", "", *matrix_lines(each))]
+    parts = [line for each in found for line in (f"### {escape(each.subject)}", "", *matrix_lines(each, lasting(each)))]
     return [*parts, "### What the outcomes mean", "", *outcome_lines(), ""]
 
 

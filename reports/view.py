@@ -30,6 +30,7 @@ from ..model.fleet_claims import FLEET
 from ..model.gate import GATE_RULES, HARDENED_GATE
 from ..model.policy import HARDENED
 from ..model.recorded import HARDENED_RECORDED, RECORDED_RULES
+from .crash_matrix import surroundings
 from .graph_counts import graph_problems
 from .words import effects, number, plain
 
@@ -486,6 +487,9 @@ def timings(evidence: RunEvidence) -> Iterator[tuple[str, str]]:
         yield f"model {plain(machine.policy)}", f"{number(round(machine.states_per_second))} states per second"
     for campaign in evidence.schedules:
         yield f"campaign {plain(campaign.name)}", f"{number(round(campaign.per_second))} schedules per second"
+    for matrix in evidence.campaigns:
+        for name, words in surroundings(matrix):
+            yield f"crash matrix {plain(matrix.subject)}", f"{name}: {plain(words)}"
     for result in evidence.claims:
         for item in result.items:
             for key, value in sorted(item.figures.items()):

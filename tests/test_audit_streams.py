@@ -166,6 +166,25 @@ def test_a_world_that_is_not_the_models_is_refused(attack: str) -> None:
     assert any(words in each for each in found), found
 
 
+@pytest.mark.parametrize(
+    ("world", "words"),
+    [
+        (lambda world: world + world.splitlines(keepends=True)[-1], "step 'a': its events say that it was undone once"),
+        (lambda world: world.splitlines(keepends=True)[0], "step 'a': its events say that it was undone once"),
+    ],
+)
+def test_a_step_that_was_not_undone_once_is_refused(world: Callable[[bytes], bytes], words: str) -> None:
+    """What a compensation did in the world is counted, though its own model is not replayed."""
+    found = problems("crash:semantics-undo-partial:", lambda lines: None, world)
+    assert any(words in each for each in found), found
+
+
+def test_an_undoing_that_no_event_began_is_refused() -> None:
+    """An effect of a compensation needs a compensation."""
+    found = problems(PARKED, lambda lines: None, lambda world: world + world.replace(b'["a"', b'["a#undo"'))
+    assert any("no event says that its compensation was started" in each for each in found), found
+
+
 def test_a_stream_and_its_world_belong_together() -> None:
     """Neither is taken without the other: who takes the world's file away takes nothing from what is asked."""
     for name in named(PARKED):

@@ -12,6 +12,7 @@ from typing import Final
 
 from .stream_events import COMPENSATION, WORLD, Event, Stream, UnreadableError, read_stream
 from .stream_fields import (
+    COMPENSATING,
     FINISHED,
     JOB,
     STARTED,
@@ -109,6 +110,19 @@ def job(stream: Stream) -> Iterator[str]:
     for name in stream.effects:
         if name.removesuffix(COMPENSATION) not in stream.steps:
             yield f"line 0: the world has an effect of {name!r}, which is no step of the plan"
+    for step in stream.steps:
+        yield from undone(stream, step)
+
+
+def undone(stream: Stream, step: str) -> Iterator[str]:
+    """How often the world saw a step undone, against what its events say (P10). The compensation's own model is not replayed."""
+    count = len(stream.effects.get(step + COMPENSATION, ()))
+    said = {event.type: event.line for event in stream.events if event.step == step and event.type in COMPENSATING}
+    if count and "compensation_started" not in said:
+        yield f"line 0: step {step!r}: the world saw it undone, and no event says that its compensation was started"
+    elif count > 1 or ("step_compensated" in said and not count):
+        words = f"its events say that it was undone once, and the world saw that {count} times"
+        yield f"line {max(said.values())}: step {step!r}: {words}"
 
 
 @cache

@@ -138,9 +138,9 @@ def sweep(
         traces = pool.traces
         # New parents: a small process forks fast.
         pool = stack.enter_context(closing(Pool(f"{directory}/kills")))
-        chosen = representatives(copied.records, windows_of)
-        sampled = kill_requests(sample(copied.records, profile), policy, chosen)
-        killed = pool.run("SIGKILL", sampled, progress)
+        sampled = sample(copied.records, profile)
+        chosen = representatives(copied.records, sampled, windows_of)
+        killed = pool.run("SIGKILL", kill_requests(sampled, policy, chosen), progress)
         singles = pool.run("shipped tools", kill_requests(_single_keys(pool, shipped, policy), policy), progress)
     return Campaign(
         summed_up(policy, copied, killed, singles),

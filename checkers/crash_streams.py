@@ -14,7 +14,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -36,10 +36,17 @@ LINKED: Final = "SELECT id, link FROM events WHERE job_id = ? AND version = ?"
 
 
 def representatives(
-    records: Sequence[Record], windows: Callable[[Record], Iterable[str]] = lambda record: [""]
+    records: Sequence[Record],
+    anyway: Collection[Key],
+    windows: Callable[[Record], Iterable[str]] = lambda record: [""],
 ) -> list[Key]:
-    """The schedules whose streams are kept, by case. windows: those in which a crash left the steps of a job."""
-    records = sorted(records, key=lambda record: len(record.key.schedule))
+    """The schedules whose streams are kept, by case.
+
+    anyway: those that are run by SIGKILL whether they are kept or not; of as many faults, they come first. windows: those in
+    which a crash left the steps of a job.
+    """
+    killed = set(anyway)
+    records = sorted(records, key=lambda record: (len(record.key.schedule), record.key not in killed))
     chosen: dict[tuple[str, str], Key] = {}
     for record in records:
         if record.error is None and record.at_crash is not None:

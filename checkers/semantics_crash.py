@@ -70,7 +70,8 @@ def sweep_semantics(
         traces = pool.traces
         # New parents: a small process forks fast.
         with closing(Pool(f"{directory}/kills")) as pool:
-            requests = kill_requests(sample(copied.records, profile), HARDENED, representatives(copied.records))
+            sampled = sample(copied.records, profile)
+            requests = kill_requests(sampled, HARDENED, representatives(copied.records, sampled))
             killed = pool.run("semantics, SIGKILL", requests, progress)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -31,7 +31,7 @@ def records() -> list[Record]:
 
 def test_each_window_and_outcome_has_a_stream_of_the_fewest_faults() -> None:
     """Whatever window a crash left and however the job ended, a schedule that shows it is kept; and one without a crash."""
-    chosen = representatives(records(), windows_of)
+    chosen = representatives(records(), (), windows_of)
     by_key = {record.key: record for record in records()}
     shown = {(window, by_key[key].outcome) for key in chosen if key.schedule for window in windows_of(by_key[key])}
     crashed = [record for record in records() if record.at_crash is not None]
@@ -41,26 +41,30 @@ def test_each_window_and_outcome_has_a_stream_of_the_fewest_faults() -> None:
     assert len(chosen) < len(crashed) / 2
     # In a sweep the pairs that begin with a fault stand before the next single one: they show nothing that it does not.
     twice = [replace(r, key=r.key._replace(schedule=r.key.schedule * 2)) for r in crashed]
-    assert representatives([*twice, *records()], lambda record: [""]) == representatives(records())
+    assert representatives([*twice, *records()], [record.key for record in twice]) == representatives(records(), ())
+    # Of single ones those come first that are killed anyway.
+    assert crashed[-1].key not in representatives(records(), ())
+    assert crashed[-1].key in representatives(records(), [crashed[-1].key])
 
 
 def test_a_schedule_that_could_not_be_run_is_no_representative() -> None:
     """An error is told of as such, and no stream stands for it."""
     wrong = [replace(record, error="it was never reached") for record in records()[1:]]
-    assert representatives([records()[0], *wrong], windows_of) == [records()[0].key]
+    assert representatives([records()[0], *wrong], (), windows_of) == [records()[0].key]
 
 
 def test_two_runs_of_a_stage_keep_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed by warm parents in a campaign, or by this test: each stream and each world is the same, byte for byte."""
     monkeypatch.setattr(crash, "CASES", {SMALL: CASES[SMALL]})
     monkeypatch.setattr(crash, "SHIPPED", {})
-    monkeypatch.setattr(crash, "SAMPLED_PAIRS", 1)
+    monkeypatch.setattr(crash, "Pool", partial(crash.Pool, processes=1))
     (tmp_path / stages.STREAMS).mkdir(parents=True)
     (tmp_path / stages.STREAMS / "left-by-an-interrupted-run.jsonl").write_text("x")
     found = stages.crashes(Context("quick", 1, tmp_path, lambda words: None))
     assert {place for items in found.items.values() for item in items for place in item.files} == {stages.STREAMS}
     written = {f"{stages.STREAMS}{p.name}": p.read_bytes() for p in (tmp_path / stages.STREAMS).iterdir()}
-    keys = list(map(str, representatives(records(), windows_of)))
+    sampled = crash.sample(records(), "quick")
+    keys = list(map(str, representatives(records(), sampled, windows_of)))
     assert written == kept(*keys)
     assert {name for key in keys for name in named(key)} == written.keys()
 

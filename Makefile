@@ -10,13 +10,14 @@ define say
 @printf '\n== %s\n' '$(1)'
 endef
 
-.PHONY: help env verify deep test bench format
+.PHONY: help env verify deep test docs bench format
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make verify   prove and show every claim (quick profile); report in reports/out/'
 	@echo 'make deep     the same with all pairs of crash points, after the tests that make test leaves out'
 	@echo 'make test     format, lint, types, tests, then verify; stops at the first red one'
+	@echo 'make docs     the documentation as a site, in build/site; warnings are errors'
 	@echo 'make bench    measure search, proof, schedules and one step'
 	@echo 'make format   format the code and mend what the linter can'
 	@echo 'make env      only build the environment, .venv'
@@ -54,6 +55,10 @@ test: $(READY)
 	@$(BIN)/pytest -n 3 --dist loadfile --benchmark-disable
 	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify
+
+docs: $(READY)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'build/site/index.html'
 
 bench: $(READY)
 	@$(BIN)/crashwindow bench

@@ -5,11 +5,12 @@ Sources find boundaries: `effect` is the world's, `commit` a hook's on the datab
 call's. Each tells a `Striker` before and after; with a strike at hand, it is the striker that ends the process, or stops it.
 """
 
+import fcntl
+import json
 import os
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ class Told(Protocol):
 
 
 class Striker:
-    """Counts the boundaries that a process comes to, tells of each, and strikes at one.
+    """Counts the boundaries that a process and those that it forks come to, tells of each, and strikes at one.
 
     tell: writes a line to whoever watches, whatever becomes of this process. hold_seconds: how long a held one waits; other
     threads of its go on.
@@ -74,9 +75,9 @@ class Striker:
 
     def __init__(self, strike: Strike | None, tell: Callable[[str, str], None], hold_seconds: float) -> None:
         self._strike, self._tell, self._hold_seconds = strike, tell, hold_seconds
-        self._counts: Counter[str] = Counter()
+        # A file without a name, which forked processes have as well.
+        self._counts = os.memfd_create("boundaries")
         self._leader = os.getpgrp()
-        self._lock = threading.Lock()
 
     def past(self, driver: str) -> None:
         """Something is used whose commits nobody sees."""
@@ -84,9 +85,7 @@ class Striker:
 
     def before(self, name: str) -> str:
         """A boundary is come to; its name with the occurrence."""
-        with self._lock:
-            self._counts[name] += 1
-            boundary = f"{name} #{self._counts[name]}"
+        with self._counted(name) as boundary:
             self._tell(REACHED, boundary)
         strike = self._strike
         if strike is not None and strike.boundary == boundary and strike.when != "after":
@@ -99,6 +98,20 @@ class Striker:
                 time.sleep(self._hold_seconds)
             die(self._leader)
         return boundary
+
+    @contextmanager
+    def _counted(self, name: str) -> Iterator[str]:
+        """Its name with the occurrence. Nobody else of the process tree counts, or tells, meanwhile."""
+        # Opened anew each time: such a lock keeps threads apart as well, and a fork does not take it along for good.
+        with open(f"/proc/self/fd/{self._counts}", "r+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                counts = json.loads(file.read() or b"{}")
+                counts[name] = counts.get(name, 0) + 1
+                os.pwrite(file.fileno(), json.dumps(counts).encode(), 0)
+                yield f"{name} #{counts[name]}"
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)
 
     def after(self, boundary: str) -> None:
         """What happens at a boundary has happened."""

@@ -1,0 +1,79 @@
+"""The processes of a runtime: those that it forks are counted together."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Place, Promise, Subject
+from crashwindow.checkers.campaign.child import Do, Request
+from crashwindow.checkers.campaign.lab import Lab
+from crashwindow.checkers.campaign.zygote import Ended
+
+
+class Runtime:
+    """Each method below is a behaviour, named by the job's step."""
+
+    promise = Promise("nothing", "nowhere")
+    capabilities = Capabilities(takeover_seconds=0.0)
+    versions: Final = {"none": "0"}
+
+    def prepare(self, place: Place) -> None:
+        """Nothing."""
+
+    def start(self, place: Place, job: Job) -> None:
+        """Behave."""
+        getattr(self, job.steps[0])(job)
+
+    def recover(self, place: Place, job: Job) -> None:
+        """Nothing."""
+
+    def belief(self, place: Place, job: Job) -> Belief:
+        """Nothing."""
+        return Belief("completed")
+
+    def forks(self, job: Job) -> None:
+        """Two workers, one after the other, each of which commits and acts; the process commits itself in between."""
+        commit("CREATE TABLE t (n)")
+        for _ in range(2):
+            if not (worker := os.fork()):
+                commit("INSERT INTO t VALUES (1)")
+                job.act("a")
+                os._exit(0)
+            os.waitpid(worker, 0)
+            commit("INSERT INTO t VALUES (2)")
+
+
+def commit(sql: str) -> None:
+    """One statement, durable."""
+    connection = sqlite3.connect("r.db", isolation_level=None)
+    connection.execute(sql)
+    connection.close()
+
+
+def call(
+    lab: Lab, directory: Path, step: str, strike: str | None = None, do: Do = "start", seconds: float = 20.0
+) -> Ended:
+    """Let it behave, watched."""
+    (directory / "place").mkdir(exist_ok=True)
+    place, world = str(directory / "place"), str(directory / "world")
+    return lab.call(Request(do, place, world, "job", (step,), source="commits", strike=strike, seconds=seconds))
+
+
+def lab() -> Lab:
+    """A warm process."""
+    return Lab(Subject("runtime", f"{__file__}:Runtime"), "commits")
+
+
+def test_forked_workers_are_counted_together(tmp_path: Path) -> None:
+    """What several processes come to under one name are the occurrences of one boundary, in their order; the last is struck."""
+    with lab() as warm:
+        worker = ["commit: INSERT t", "effect: a", "commit: INSERT t"]
+        names = ["commit: CREATE t", *worker, *worker]
+        expected = [f"{name} #{names[: at + 1].count(name)}" for at, name in enumerate(names)]
+        assert call(warm, tmp_path, "forks").reached == expected
+        (tmp_path / "place" / "r.db").unlink()
+        struck = call(warm, tmp_path, "forks", "after commit: INSERT t #3")
+    assert struck.struck
+    assert struck.reached == expected[:-2]
+    assert (tmp_path / "world").read_text().count("\n") == 3

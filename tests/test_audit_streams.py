@@ -23,11 +23,12 @@ from .kept_streams import kept, named
 RETRIED: Final = "crash:retry-park:put_effect:after"
 PARKED: Final = "crash:ok-park:execute:effect"
 QUERIED: Final = "crash:ok-query-fence:execute:before"
+UNDONE: Final = "crash:semantics-undo-waiting:"
 TWO: Final = "crash:two-lost-reexecute:"
 KEYS: Final = (
     RETRIED, PARKED, TWO, "crash:lost-fail:", "crash:refused-park:",
     QUERIED, "crash:semantics-cancel-between:", "crash:semantics-confirm-person:put_effect:after",
-    "crash:semantics-undo-partial:", "crash:semantics-undo-owed:", "crash:semantics-undo-waiting:", "crash:semantics-inputs:",
+    "crash:semantics-undo-partial:", "crash:semantics-undo-owed:", UNDONE, "crash:semantics-inputs:",
     "crash:semantics-retry-requeue-over:", "crash:semantics-model:", "crash:semantics-approved:",
 )  # fmt: skip
 Lines = list[dict[str, Any]]
@@ -136,6 +137,8 @@ ALTERED: dict[str, tuple[str, Callable[[Lines], object], str]] = {
     "the declared contract": (QUERIED, lambda x: x[0]["declared"]["a"].update(on_unknown="park"), "'invocation_resolved' is no"),
     "a step of the plan": (PARKED, lambda x: x[2]["data"]["plan"]["nodes"][0].update(id="b"), "its plan has other steps"),
     "no records": (PARKED, lambda x: x[0].update(records={}), "line 1: step 'a'"),
+    "a compensation while nobody works": (UNDONE, lambda x: x.insert(13, x.pop(14)),
+                                          "line 14: step 'a': 'compensation_started' of 'a' was written by a worker, and"),
     "an event of the other step": (TWO, lambda x: x[5].update(step="b"), "step 'b'"),
 }  # fmt: skip
 

@@ -75,6 +75,13 @@ class Recorder(Striker):
         ("TRUNCATE TABLE t", "TRUNCATE t"),
         ("COPY t (a, b) FROM STDIN", "COPY t"),
         ("CREATE UNIQUE INDEX IF NOT EXISTS i ON t (a)", "CREATE i"),
+        ("WITH x AS (SELECT 1) INSERT INTO 't' SELECT * FROM x", "INSERT t"),
+        ("WITH x AS (SELECT ')', 'a' FROM (SELECT 1)) insert into`t` SELECT * FROM x", "INSERT t"),
+        ("WITH x AS (SELECT ' (' FROM y WHERE 'b' = ') DELETE FROM v ') UPDATE[t]SET a = 1", "UPDATE t"),
+        ("INSERT INTO'main' . \"a table\"VALUES (1)", "INSERT main.a table"),
+        ('COPY"t"FROM STDIN', "COPY t"),
+        (";; /* a */ ;INSERT INTO t VALUES (1)", "INSERT t"),
+        ("UPDATED t", "UPDATED"),
         ("CREATE OR REPLACE FUNCTION f() RETURNS int AS $$ SELECT 1 $$", "CREATE f"),
         ("PREPARE  TRANSACTION 'x'", "PREPARE TRANSACTION"),
         ("COMMIT PREPARED 'x'", "COMMIT PREPARED"),
@@ -215,7 +222,9 @@ def savepoints(database: Any) -> None:
 def script(database: Any) -> None:
     """Many statements in one text, with what was open before it."""
     database.execute("INSERT INTO u VALUES (1)")
-    database.executescript("BEGIN; INSERT/* ; */INTO t VALUES (1); /* */ COMMIT; -- ;\nINSERT INTO t VALUES (2), (3);")
+    database.executescript(
+        "BEGIN; INSERT/* ; */INTO t VALUES (1); /* */ COMMIT; -- ;\n;;INSERT INTO t VALUES (2), (3);"
+    )
 
 
 def many(database: Any) -> None:

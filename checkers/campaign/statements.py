@@ -13,12 +13,15 @@ from typing import Final
 
 from .boundary import Told
 
+_PART_OF_NAME: Final = r"(?:\w+|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|'[^']*')"
+_NAME: Final = rf"{_PART_OF_NAME}(?:\s*\.\s*{_PART_OF_NAME})*"
 _CHANGE: Final = (
     r"(?:(INSERT|REPLACE)(?:\s+OR\s+\w+)?\s+INTO|(UPDATE)(?:\s+OR\s+\w+)?(?:\s+ONLY)?|(DELETE)\s+FROM(?:\s+ONLY)?|"
-    r"(MERGE)\s+INTO|(TRUNCATE)(?:\s+TABLE)?|(COPY)(?=\s+[\w.\"]+\s*(?:\([^)]*\))?\s+FROM\b)|"
+    rf"(MERGE)\s+INTO|(TRUNCATE)(?:\s+TABLE)?|(COPY)(?=\s*{_NAME}\s*(?:\([^)]*\))?\s*\bFROM\b)|"
     r"(CREATE|DROP|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+|UNLOGGED\s+)?(?:UNIQUE\s+)?(?:MATERIALIZED\s+|VIRTUAL\s+)?"
     r"(?:TABLE|INDEX|VIEW|TRIGGER|SCHEMA|SEQUENCE|FUNCTION|TYPE|EXTENSION)(?:\s+CONCURRENTLY)?(?:\s+IF\s+(?:NOT\s+)?EXISTS)?)"
-    r"\s+([\w.\"`\[\]]+)"
+    # A name within quotes may stand at once behind its verb.
+    rf"(?:\s+|(?=[\"`\[']))({_NAME})"
 )
 _WRITE: Final = re.compile(rf"^\s*{_CHANGE}", re.IGNORECASE)
 _WITH: Final = re.compile(r"^\s*WITH\b", re.IGNORECASE)
@@ -33,7 +36,7 @@ _RELEASE: Final = re.compile(r"^\s*RELEASE\s+(?:SAVEPOINT\s+)?([^\s;]+)", re.IGN
 _BACK: Final = re.compile(
     r"^\s*(?:ROLLBACK|ABORT)\b(?!\s+(?:(?:WORK|TRANSACTION)\s+)?(?:TO|PREPARED)\b)", re.IGNORECASE
 )
-_QUOTES: Final = str.maketrans("", "", '"`[]')
+_QUOTES: Final = str.maketrans("", "", "\"'`[]")
 _QUOTED: Final = r"[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$"
 _COMMENT: Final = r"--[^\n]*|/\*.*?\*/"
 _OPAQUE: Final = re.compile(f"(?:{_QUOTED})|({_COMMENT})", re.DOTALL)
@@ -52,8 +55,8 @@ _READS: Final = re.compile(
 
 
 def bare(sql: str) -> str:
-    """A statement without its comments."""
-    return _OPAQUE.sub(lambda found: " " if found.group(2) else found.group(), sql)
+    """A statement without its comments, and without the empty statements before it."""
+    return _OPAQUE.sub(lambda found: " " if found.group(2) else found.group(), sql).lstrip("; \t\n\r\f")
 
 
 def written(sql: str) -> list[str]:
@@ -61,7 +64,7 @@ def written(sql: str) -> list[str]:
     if two_phase := _TWO_PHASE.match(sql):
         return [" ".join(two_phase.group(1).upper().split())]
     if _WITH.match(sql):
-        return [_named(found) for found in _PART.finditer(_STRING.sub("''", sql))]
+        return [_named(found) for found in _PART.finditer(_STRING.sub(_without_parts, sql))]
     if found := _WRITE.match(sql):
         return [_named(found)]
     if lasts := _LASTS.match(sql):
@@ -75,8 +78,13 @@ def _named(found: re.Match[str]) -> str:
     return f"{next(filter(None, verbs)).upper()} {_plain(table)}"
 
 
+def _without_parts(string: re.Match[str]) -> str:
+    """A string, which may be the name of a table, without what looks like a part of a statement."""
+    return "''" if re.search(r"[()]", string.group()) else string.group()
+
+
 def _plain(name: str) -> str:
-    return name.translate(_QUOTES).lower()
+    return re.sub(r"\s*\.\s*", ".", name.translate(_QUOTES)).lower()
 
 
 def name_of(writes: list[str]) -> str:

@@ -1,14 +1,18 @@
-"""The processes of a runtime: those that it forks are counted together."""
+"""The processes of a runtime: those that it forks are counted together, and a woken one has its subject's time."""
 
 import os
 import sqlite3
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import Final, cast
 
-from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Place, Promise, Subject
+import pytest
+
+from crashwindow.checkers.campaign import zygote
+from crashwindow.checkers.campaign.adapter import Adapter, Belief, Capabilities, Job, Place, Promise, Subject
 from crashwindow.checkers.campaign.child import Do, Request
 from crashwindow.checkers.campaign.lab import Lab
-from crashwindow.checkers.campaign.zygote import Ended
+from crashwindow.checkers.campaign.zygote import Child, Ended
 
 
 class Runtime:
@@ -77,3 +81,17 @@ def test_forked_workers_are_counted_together(tmp_path: Path) -> None:
     assert struck.struck
     assert struck.reached == expected[:-2]
     assert (tmp_path / "world").read_text().count("\n") == 3
+
+
+def test_a_woken_process_has_the_time_that_a_method_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A zombie may be slow: it is killed when the subject's own seconds are over, and not before."""
+    waited = []
+
+    def wait(seconds: float, stops: bool) -> Ended:
+        waited.append((seconds, stops))
+        return Ended()
+
+    paused = SimpleNamespace(request=SimpleNamespace(seconds=30.0), wake=lambda: None, wait=wait)
+    monkeypatch.setitem(zygote.PAUSED, 1, cast(Child, paused))
+    zygote.answer(cast(Adapter, None), {"wake": 1})
+    assert waited == [(30.0, False)]

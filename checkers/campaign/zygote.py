@@ -25,10 +25,9 @@ from .call_names import Names
 from .call_record import Recorder
 from .calls import Tracer
 from .child import ANSWER, ERROR, Request, Teller, serve
+from .command import said_accepted
 from .seccomp import TraceRefusedError
 
-PAUSED_SECONDS: Final = 5.0
-"""How long a woken process may take to end by itself; it is killed then, as it may wait for what will never come."""
 _SUBREAPER: Final = 36
 
 
@@ -105,7 +104,8 @@ class Child:
 
     def _accepted(self) -> bool:
         self._read()
-        return self.ended.accepted
+        # What a command has said it said where nobody has to be alive to read it.
+        return self.ended.accepted or said_accepted(Path(self.request.world))
 
     def _status(self) -> tuple[int, int]:
         """Whether the child has ended or stopped, as waitpid says it; zeros while it runs."""
@@ -176,6 +176,7 @@ class Child:
         return self._told()
 
     def _told(self) -> Ended:
+        self.ended.accepted = self.ended.accepted or said_accepted(Path(self.request.world))
         self.ended.seconds = round(time.monotonic() - self._begun, 4)
         return self.ended
 
@@ -225,7 +226,7 @@ def answer(adapter: Adapter, line: dict[str, Any]) -> Ended:
     if "wake" in line:
         child = PAUSED[line["wake"]]
         child.wake()
-        return child.wait(min(child.request.seconds, PAUSED_SECONDS), stops=False)
+        return child.wait(child.request.seconds, stops=False)
     request = Request.read(line)
     try:
         child = Child(adapter, request)

@@ -4,13 +4,15 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from crashwindow.checkers.campaign.adapter import Adapter, AdapterError, Belief, Job, Place, Promise, Subject, load
-from crashwindow.checkers.campaign.bench import Bench, Setup
+from crashwindow.checkers.campaign.bench import Bench, Run, Setup
 from crashwindow.checkers.campaign.boundary import Strike, When
+from crashwindow.checkers.campaign.command import said_accepted
 from crashwindow.checkers.evidence_outcome import Outcome
 from crashwindow.scenarios.campaign import load_campaign
 
@@ -90,7 +92,7 @@ def test_answers_are_those_of_the_document(tmp_path: Path) -> None:
     [
         ('echo \'{"error": "no store"}\'', "no store"),
         ("exit 3", "ended without an answer, exit status 3"),
-        ("echo fine", "answered 'fine.n', which is no object of JSON"),
+        ("echo fine", "answered 'fine', which is no object of JSON"),
         ("echo '[1]'", "no object of JSON"),
         ('echo \'{"ok": true, "status": "over"}\'', "status is 'over', not one of absent, running"),
         ('echo \'{"ok": true, "status": "absent", "steps": {"a": 1}}\'', "a step is one of done, not done, unknown"),
@@ -164,3 +166,33 @@ def test_boundaries_of_a_shell_are_found(loop: Bench) -> None:
 def test_a_shell_is_struck_at_its_calls(loop: Bench, boundary: str, when: When, outcome: Outcome) -> None:
     """Between the world's line and the record's an effect is doubled, also by a paused one that wakes; elsewhere it is not."""
     assert loop.trial((Strike(boundary, when),), 0, ONCE).outcome is outcome
+
+
+HASTY = """
+read -r request; cd "$(echo "$request" | sed 's/.*"directory": "\\([^"]*\\)".*/\\1/')" 2>/dev/null
+case $request in
+*describe*) echo DESCRIBED;;
+*'"start"'*) echo '{"accepted": true}'; echo job > job; echo '{"step": "a"}' >> ../world; echo done > done; echo '{"ok": true}';;
+*belief*) if [ -e done ]; then echo '{"ok": true, "status": "completed"}'; else echo '{"ok": true, "status": "absent"}'; fi;;
+*) echo '{"ok": true}';;
+esac
+""".replace("DESCRIBED", shlex.quote(DESCRIBED))
+
+
+def test_what_was_said_before_the_kill_counts(loop: Bench) -> None:
+    """A runtime that says that it has the job, and is killed at its next call, has said it, although nobody lives to read it."""
+    with Bench(Setup(Subject("hasty", command=("sh", "-c", HASTY)), ("a",), "calls")) as bench:
+        trials = [bench.trial((Strike("call: write job #1", "before"),), number, {"a": 1}) for number in range(4)]
+        assert [trial.outcome for trial in trials] == [Outcome.LOST_WORK] * 4
+        with closing(Run(bench)) as run:
+            assert run.call("start", Strike("call: write job #1", "before")).accepted
+
+
+def test_half_a_line_is_nothing_said(tmp_path: Path) -> None:
+    """What a command was killed in the middle of saying it has not said; no more has one that has answered nothing."""
+    world = tmp_path / "world"
+    assert not said_accepted(world)
+    (tmp_path / "world.answers").write_text('[1]\n{"accepted": tr')
+    assert not said_accepted(world)
+    (tmp_path / "world.answers").write_text('{"accepted": true}\n{"o')
+    assert said_accepted(world)

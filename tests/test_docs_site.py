@@ -16,10 +16,11 @@ from crashwindow.__main__ import COMMANDS, Command, main, parser
 from crashwindow.checkers import traces
 from crashwindow.checkers.seed_text import CHECKS
 from crashwindow.docs.generate.hooks import INSERTED, file, readme
-from crashwindow.docs.generate.track_record import RECORD, own_command, refuted, shown_by
+from crashwindow.docs.generate.track_record import BY_TEST, RECORD, own_command, refuted, shown_by
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.reports.audit.replays import breaks
 from crashwindow.scenarios.machines import machine_of
+from crashwindow.tests.chromium import PROGRAM, Chromium
 from crashwindow.tests.shown_commands import Shown, pattern, printed, shown
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -253,12 +254,24 @@ def test_a_run_that_breaks_nothing_is_no_counterexample() -> None:
     assert not breaks(machine, next(iter(machine.initial_states())), "P1")
 
 
+def is_test(words: str) -> bool:
+    """Whether `FILE -k PART` names a test function, or a function that a test has as a parameter."""
+    name, _, part = words.partition(" -k ")
+    return bool(re.search(rf"^def \w*{part}", (ROOT / name).read_text("utf-8"), flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("words", [each.removeprefix("pytest ") for each in BY_TEST.values()])
+def test_a_sentence_without_a_run_has_its_test(words: str) -> None:
+    """The test that is named is there; one that is not would be seen."""
+    assert is_test(words)
+    assert not is_test(f"{words}_no_more")
+
+
 @pytest.mark.parametrize("defect", RECORD["own"], ids=own_command)
 def test_a_defect_of_our_own_has_its_test(defect: dict[str, str]) -> None:
     """The test that is named is there, and is run with all others; the decision that is named is there as well."""
     if "test" in defect:
-        name, _, words = defect["test"].partition(" -k ")
-        assert re.search(rf"\b\w*{words}\w*\b", (ROOT / name).read_text("utf-8"))
+        assert is_test(defect["test"])
     else:
         parser().parse_args(shlex.split(defect["command"])[1:])
     assert "source" not in defect or (DOCS / f"decisions/{defect['source']}.md").is_file()
@@ -309,3 +322,24 @@ def test_the_navigation_is_whole() -> None:
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     assert set(named(config["nav"])) == {page for page in pages if not page.startswith("decisions/")}
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")
+def test_the_site_is_read_from_files(site: Path, tmp_path: Path) -> None:
+    """No server, no network, nothing to complain of; it fits a narrow screen, follows the system's scheme, and is searched."""
+    with Chromium(tmp_path / "profile") as browser:
+        browser.listen()
+        for width, dark in [(1280, False), (360, True)]:
+            browser.window(width, dark=dark)
+            for page in ("index", "track-record", "reference/commands"):
+                browser.open((site / f"{page}.html").as_uri())
+                assert browser.evaluate("document.documentElement.scrollWidth") == width
+                browser.wait(f"document.body.dataset.mdColorScheme === '{'slate' if dark else 'default'}'")
+        browser.window(1280)
+        browser.open((site / "index.html").as_uri())
+        browser.type(".md-search__input", "fencing")
+        again = "document.activeElement.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}))"
+        browser.wait(f"{again} && document.querySelectorAll('.md-search-result__item').length > 0")
+        assert not [asked for asked in browser.requests if not asked.startswith(("file:", "data:", "about:"))]
+        assert browser.complaints == []

@@ -12,7 +12,7 @@ RECORD: Final[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "track_record.yaml").read_text(encoding="utf-8")
 )
 DECISIONS: Final = "decisions/{}.md"
-BY_TEST: Final = {"S3-KEY": "pytest tests/test_contract_model.py -k salted"}
+BY_TEST: Final = {"S3-KEY": "pytest tests/test_contract_model.py -k s"}
 """Sentences that have no run: two processes compute the key."""
 
 

@@ -27,7 +27,7 @@ MEANING: Final = {
     Outcome.DISHONEST: "the record says of an effect what the world contradicts",
     Outcome.LOST_WORK: "the runtime had accepted the job, and knows nothing of it any more",
     Outcome.STUCK: "the job is not over, nobody is asked, and recovery has done all that it is documented to do",
-    Outcome.FALSE_FAILURE: "the job failed, though nothing but the crash happened, and an effect is missing",
+    Outcome.FALSE_FAILURE: "the job failed, though nothing but the crash happened; what the record says of its effects is true",
     Outcome.HONEST_UNKNOWN: "the record says that it does not know, and nothing happened twice",
     Outcome.EXACTLY_ONCE: "each effect happened as often as without a fault, and the record says so",
     Outcome.NOT_STRUCK: "the process did not come to the boundary: nothing is known of this cell",

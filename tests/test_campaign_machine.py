@@ -1,16 +1,21 @@
 """The Hypothesis machine for adapters, and the reference model that it holds them against."""
 
 from collections.abc import Mapping
+from itertools import product
+from typing import get_args
 
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from crashwindow.checkers.campaign.adapter import Belief
+from crashwindow.checkers.campaign.adapter import Belief, Known, Status
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord, RecordThenAct
 from crashwindow.checkers.campaign.adapters.own import Own
+from crashwindow.checkers.campaign.judge import judge
 from crashwindow.checkers.campaign.machine import adapter_machine
-from crashwindow.checkers.campaign.visible import OVER, VISIBLE, View, allowed
+from crashwindow.checkers.campaign.visible import OVER, VISIBLE, View, allowed, denied
+from crashwindow.checkers.campaign.world import Effect
+from crashwindow.checkers.evidence_outcome import Outcome
 from crashwindow.model.machine import guard
 from crashwindow.tests.spaces import space_of
 
@@ -58,6 +63,20 @@ def test_what_the_model_does_not_reach_is_refused(belief: Belief, effects: int, 
     """Two effects, a completed job without one, a record that denies one: none of these is a state of the model."""
     assert allowed(belief, "a", effects) is possible
     assert OVER == ("completed", "failed")
+
+
+def test_the_judge_and_the_model_agree() -> None:
+    """Of every record of a job of one step beside every count of its effects: what the model reaches is judged to double, lose
+    and deny nothing, and what it does not reach is judged to do one of these."""
+    bad = {Outcome.DUPLICATE, Outcome.LOST_EFFECT, Outcome.DISHONEST}
+    for status, known, count in product(get_args(Status), (None, *get_args(Known)), range(3)):
+        belief = Belief(status, {"a": known} if known else {})
+        effects = [Effect(number, "a") for number in range(1, count + 1)]
+        outcome = judge(("a",), {"a": 1}, effects, belief).outcome
+        reached = allowed(belief, "a", count) and not denied(belief, ("a",), {"a": count})
+        # The model forgets no job: one that the record does not know has no effects.
+        lost = outcome is Outcome.LOST_WORK and count > 0
+        assert reached is not (outcome in bad or lost), (belief, count, outcome)
 
 
 def test_our_runtime_stays_within_the_model() -> None:

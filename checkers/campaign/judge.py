@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..evidence_matrix import Told
 from ..evidence_outcome import UNJUDGED, Outcome
 from .adapter import Belief
+from .visible import denied
 from .world import Effect, counts
 
 
@@ -77,6 +78,8 @@ def contradictions(steps: Sequence[str], effects: list[Effect], belief: Belief) 
             wrong.append(f"the record has {step} as done, and it never happened")
         if known == "not done" and seen.get(step):
             wrong.append(f"the record has {step} as not done, and it happened")
+        if known == "unknown" and belief.status == "completed":
+            wrong.append(f"the record has the job as completed, and does not know of {step}")
     answers: dict[str, list[object]] = {}
     for effect in effects:
         answers.setdefault(effect.step, []).append(effect.result)
@@ -85,6 +88,6 @@ def contradictions(steps: Sequence[str], effects: list[Effect], belief: Belief) 
         for step, result in belief.results.items()
         if result not in answers.get(step, [])
     ]
-    if belief.status == "failed" and all(seen.get(step) for step in steps):
+    if denied(belief, steps, seen):
         wrong.append("the record has the job as failed, and every effect happened")
     return wrong

@@ -19,7 +19,7 @@ from .adapter import Belief, Subject
 from .bench import Bench, Run, Setup
 from .boundary import Source, Strike
 from .sources import name_of
-from .visible import OVER, allowed
+from .visible import OVER, allowed, denied
 from .world import counts
 
 SETTINGS: Final = settings(
@@ -70,6 +70,7 @@ def adapter_machine(
                     f" {seen} times: the reference model has no such state"
                 )
                 assert seen >= self.acted.get(step, 0), f"an effect of {step} is gone"
+            assert not denied(self.belief, steps, acted), "the record has the job as failed, and every effect happened"
             if before.status in OVER:
                 assert (self.belief.status, acted) == (before.status, self.acted), "a job that was over has changed"
             self.acted = dict(acted)

@@ -4,6 +4,7 @@ It is the hardened step machine of `model.step`, projected: of each reachable st
 of effects, and what the events say of the step. `tests/test_campaign_machine.py` compares it with the whole state space.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from .adapter import Belief, Known, Status
@@ -41,8 +42,17 @@ OVER: Final = ("completed", "failed")
 
 
 def allowed(belief: Belief, step: str, effects: int) -> bool:
-    """Whether the model reaches what is seen of a step. A record that is silent about it may mean anything."""
-    if belief.status == "absent":
-        return effects == 0
+    """Whether the model reaches what is seen of a step. A record that is silent about it may mean anything; but see `denied`."""
     known = belief.steps.get(step)
+    if belief.status == "absent":
+        return effects == 0 and known != "done"
     return any(view[:2] == (belief.status, effects) and known in (None, view.known) for view in VISIBLE)
+
+
+def denied(belief: Belief, steps: Iterable[str], effects: Mapping[str, int]) -> bool:
+    """Whether a record says of a job whose every step has acted no more than that it failed: of some step it denies that.
+
+    One that says of each that it is done, or that it does not know, says nothing that is false.
+    """
+    every = list(steps)
+    return belief.status == "failed" and all(map(effects.get, every)) and not belief.steps.keys() >= set(every)

@@ -51,6 +51,8 @@ NO_COLUMN: Final[Mapping[str, str]] = {
     "necessity": "each mechanism that it takes out of the model is a mutant, and its matrix says which property falls",
     "contract_text": "it reads sentences of the seeds against tables, and runs nothing that a mutant changes",
     "seed_text": "it tries what the seeds say; its own planted defects, sentence by sentence, are in tests/seed_mutants.py",
+    "graphs": "it draws what the search has found, and refuses nothing but figures that do not add up",
+    "campaigns": "it strikes whole runtimes by the commits that it sees; what it can find the crash campaign finds by boundary",
     "scenarios": "saved schedules of the crash campaign and the search, which are columns as a whole",
     "contract_scenarios": "the same of contracts",
 }

@@ -21,7 +21,7 @@ SOURCES: Final = (
     "scenarios/*policies.py",
     "checkers/proof*.py",
     "checkers/prove*.py",
-    "checkers/evidence.py",
+    "checkers/evidence*.py",
     "checkers/second*.py",
 )
 """The files that say which questions a proof has, and what is made of the answers."""

@@ -20,6 +20,7 @@ from crashwindow.runtime.turn import End, Worker
 from crashwindow.runtime.verify_job import verify
 
 from .rehearsal import JOB, Died, Stage, node
+from .sampled import sampled
 
 ARGS = {"to": "ann"}
 KEY = execution_key(JOB, "pay", "pay", ARGS)
@@ -415,7 +416,7 @@ def refused_unresolved(folder: Path, happened: bool) -> Bank:
     return bank
 
 
-@pytest.mark.parametrize("happened", [True, False])
+@pytest.mark.parametrize("happened", sampled([True, False]))
 def test_an_undoing_that_was_begun_unresolved_stays_the_same_call(tmp_path: Path, happened: bool) -> None:
     """One key is one call (T-KEY): what was refused is called again with the same arguments, though the result is known by now,
     because a person gave it or the step was executed again; at most once over a crash anywhere, and verifiable.

@@ -198,6 +198,7 @@ def boundaries(folder: Path) -> list[str]:
     return strikes.performed
 
 
+@pytest.mark.deep
 def test_worked_example_crashed_at_every_boundary(tmp_path: Path) -> None:
     """A new runner on the same file ends it as if nothing had happened: one effect and the golden trace. Only where the
     request may be on its way the contract says unknown; then a person's truth ends it, and nothing runs again.

@@ -108,7 +108,7 @@ def test_a_link_opens_what_it_leads_to(page: Chromium) -> None:
     page.wait(f"document.getElementById('{name}').closest('details').open")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["light", "dark"])
 def test_everybody_can_read_it(page: Chromium, dark: bool) -> None:
     """With everything unfolded axe finds nothing against WCAG 2.1 A and AA, in either scheme."""
     page.window(1280, dark=dark)
@@ -128,7 +128,6 @@ def test_it_is_read_on_a_narrow_screen(page: Chromium) -> None:
     page.window(360)
     page.click(".unfold")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    assert axe(page) == []
 
 
 def test_it_is_printed(page: Chromium) -> None:

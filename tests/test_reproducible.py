@@ -10,7 +10,7 @@ import pytest
 from crashwindow.checkers.stages import STAGES
 from crashwindow.reports.sections import NUMBERS, TITLES
 
-QUICK = ("contract_proof", "contract_text", "semantics_proof", "contract_canaries", "health")
+QUICK = ("contract_proof", "contract_text", "contract_canaries")
 """Stages of each kind that take a second or two: searches with traces, proofs, planted defects, tests."""
 RUN = """
 import sys

@@ -64,8 +64,9 @@ class Cell(_Base):
 class Told(_Base):
     """What a runtime's documentation promises, and the outcomes that keep it.
 
-    last_only: of the steps that have acted when a process dies, none but the last may act again. pauses: whether it speaks of a
-    process that is overtaken while it is paused, and then goes on; power: of a loss of power; else such a run cannot break it.
+    last_only: of the steps that have acted when a process dies, none but the last may act again, and it only where the record
+    does not have it as done. pauses: whether it speaks of a process that is overtaken while it is paused, and then goes on;
+    power: of a loss of power; else such a run cannot break it.
     """
 
     words: str

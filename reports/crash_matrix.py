@@ -121,7 +121,11 @@ def _kept(cells: int, broken: int, matrix: Matrix) -> str:
 
 def allowed(matrix: Matrix) -> str:
     """The outcomes that keep the promise."""
-    alone = f" ({Outcome.DUPLICATE} only of the step that had acted last)" if matrix.promise.last_only else ""
+    alone = (
+        f" ({Outcome.DUPLICATE} only of the step that had acted last, and was not recorded as done)"
+        if matrix.promise.last_only
+        else ""
+    )
     return ", ".join([str(Outcome.EXACTLY_ONCE), *map(str, matrix.promise.allows)]) + alone
 
 

@@ -93,10 +93,19 @@ def test_the_judge_counts_lines(effects: list[Effect], belief: Belief, outcome: 
 
 @pytest.mark.parametrize(
     ("struck", "kept"),
-    [(Struck(frozenset("b")), True), (Struck(frozenset("a")), False), (Struck(), False), (Struck(paused=True), True)],
+    [
+        (Struck(frozenset("b")), True),
+        (Struck(frozenset("b"), {"a": 1}), True),
+        (Struck(frozenset("b"), {"b": 2}), True),
+        (Struck(frozenset("b"), {"b": 1}), False),
+        (Struck(frozenset("a")), False),
+        (Struck(), False),
+        (Struck(paused=True), True),
+    ],
 )
 def test_a_promise_may_allow_the_last_step_alone_to_be_repeated(struck: Struck, kept: bool) -> None:
-    """Where a step's record is durable before the next begins, only the step at hand may act again after a crash."""
+    """Where a step's record is durable before the next begins, only the step at hand may act again after a crash, and that
+    only as long as it is not recorded as done."""
     told = Told(words="", source="", allows=[Outcome.DUPLICATE], last_only=True, pauses=False)
     effects = [A, B, Effect(3, "b")]
     verdict = judge(STEPS, ONCE, effects, Belief("completed"))
@@ -105,6 +114,30 @@ def test_a_promise_may_allow_the_last_step_alone_to_be_repeated(struck: Struck, 
     assert keeps(told.model_copy(update={"pauses": True}), verdict, ONCE, effects, struck) is (
         kept and not struck.paused
     )
+
+
+class Amnesia(ActThenRecord):
+    """Its recovery does again what was recorded last."""
+
+    def recover(self, place: Place, job: Job) -> None:
+        """Do the last recorded step again, and then the rest."""
+        with self._connect() as database:
+            done = database.execute("SELECT step FROM done ORDER BY rowid DESC").fetchone()
+        if done:
+            job.act(done[0])
+        super().recover(place, job)
+
+
+def test_a_recorded_step_that_acts_again_breaks_the_promise() -> None:
+    """What the record says when the process dies counts: a step that it has as done may not act again, though it was the last."""
+    setup = Setup(Subject("amnesia", f"{__name__}:Amnesia"), STEPS, hold_seconds=0.0)
+    with Bench(setup) as bench:
+        open_, recorded = (
+            bench.trial((Strike(boundary, "after"),), 0, ONCE)
+            for boundary in ("effect: a #1", "commit: INSERT done #1")
+        )
+    assert (open_.outcome, open_.kept) == (Outcome.DUPLICATE, True)
+    assert (recorded.outcome, recorded.kept) == (Outcome.DUPLICATE, False)
 
 
 def test_the_worst_run_of_a_cell_is_what_it_shows() -> None:

@@ -211,11 +211,21 @@ class Run:
         """Forget the durable state."""
         self._bench.leave(self._directory)
 
-    def call(self, do: Do, strike: Strike | None = None, watched: bool = False, record: bool = False) -> Ended:
-        """Call a method; with a strike, or watched, its boundaries are found. record: and what it asks of the disk."""
+    def call(
+        self,
+        do: Do,
+        strike: Strike | None = None,
+        watched: bool = False,
+        record: bool = False,
+        place: Path | None = None,
+    ) -> Ended:
+        """Call a method; with a strike, or watched, its boundaries are found. record: and what it asks of the disk.
+
+        place: another directory than the run's own.
+        """
         request = Request(
             do=do,
-            directory=str(self._directory / "place"),
+            directory=str(place or self._directory / "place"),
             world=str(self.world.file),
             job=JOB,
             steps=self._setup.steps,
@@ -244,8 +254,8 @@ class Run:
         started.reached = list(dict.fromkeys([*recovered.reached, *started.reached]))
         return started
 
-    def _must(self, do: Do) -> Ended:
-        ended = self.call(do)
+    def _must(self, do: Do, place: Path | None = None) -> Ended:
+        ended = self.call(do, place=place)
         if not ended.answered:
             raise CampaignRunError(f"`{do}` failed: {_failure(ended)}")
         return ended
@@ -259,11 +269,28 @@ class Run:
             raise CampaignRunError(f"what a power loss leaves cannot be said: {trouble}")
         return entries
 
-    def belief(self) -> Belief:
-        """What the record says."""
-        answer = self._must("belief").answer
+    def belief(self, place: Path | None = None) -> Belief:
+        """What the record says; place: a copy in which it is read."""
+        answer = self._must("belief", place).answer
         assert isinstance(answer, list)
         return Belief(*answer)
+
+    def _settled(self, strike: Strike) -> dict[str, int]:
+        """Of the steps that the record has as done, how often each has acted; none where the promise does not ask, or the record
+        cannot be read. It is read in a copy, as who opens a store may mend what a crash has left of it."""
+        promise = self._bench.lab.promise
+        if not promise.last_only or not {"paused": promise.pauses, "power": promise.power}.get(strike.when, True):
+            return {}
+        place, copy = self._directory / "place", self._directory / "copy"
+        try:
+            shutil.copytree(place, copy, symlinks=True)
+            known = self.belief(copy).steps
+        except (CampaignRunError, OSError):
+            return {}
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
+        acted = counts(self.world.effects())
+        return {step: acted[step] for step, said in known.items() if said == "done"}
 
     def strike(self, schedule: Schedule) -> bool:
         """Each incarnation with its fault; whether all of them struck."""
@@ -276,7 +303,10 @@ class Run:
                 lay_out(self._directory / "place", self.recorded(), strike)
             last = self.struck.last | {effect.step for effect in self.world.effects()[-1:]} | _in_flight(strike)
             power = self.struck.power or strike.when == "power"
-            self.struck = Struck(last, self.struck.paused or ended.stopped is not None, power)
+            paused = self.struck.paused or ended.stopped is not None
+            # The first that is known of a step counts: from then on it may not act.
+            settled = {**self._settled(strike), **self.struck.settled}
+            self.struck = Struck(last, settled, paused, power)
             if ended.stopped is not None:
                 self._overtake(ended.stopped)
         return True

@@ -49,10 +49,12 @@ def judge(steps: Sequence[str], control: Mapping[str, int], effects: list[Effect
 class Struck(NamedTuple):
     """What was done to the processes of a run. last: the steps that had acted last when one died, or that a paused one was in.
 
-    paused: whether one was woken. power: whether it was the power that failed.
+    settled: of the steps that the record had as done when one had died, how often each had acted. paused: whether one was woken.
+    power: whether it was the power that failed.
     """
 
     last: frozenset[str] = frozenset()
+    settled: Mapping[str, int] = {}
     paused: bool = False
     power: bool = False
 
@@ -65,7 +67,9 @@ def keeps(promise: Told, verdict: Verdict, control: Mapping[str, int], effects: 
         return True
     if verdict.outcome is Outcome.DUPLICATE and promise.last_only:
         seen = counts(effects)
-        return Outcome.DUPLICATE in promise.allows and {s for s in seen if seen[s] > control.get(s, 0)} <= struck.last
+        doubled = {step for step in seen if seen[step] > control.get(step, 0)}
+        again = {step for step in doubled if seen[step] > struck.settled.get(step, seen[step])}
+        return Outcome.DUPLICATE in promise.allows and doubled <= struck.last and not again
     return verdict.outcome in {Outcome.EXACTLY_ONCE, *promise.allows}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crashwindow.checkers.campaign import lab as labs
 from crashwindow.checkers.campaign.adapter import Subject
 from crashwindow.checkers.campaign.bench import Bench, Setup
 from crashwindow.checkers.campaign.boundary import Strike
@@ -250,11 +251,15 @@ def knows_syncs(desk: Desk) -> bool:
 @pytest.mark.parametrize(
     ("broken", "claim"), [("others", stands_still), ("failures", knows_failures), ("syncs", knows_syncs)]
 )
-def test_a_broken_tracer_is_seen(lab: Lab, tmp_path: Path, broken: str, claim: Callable[[Desk], bool]) -> None:
+def test_a_broken_tracer_is_seen(
+    lab: Lab, tmp_path: Path, broken: str, claim: Callable[[Desk], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One that does not stop the others, takes a failed call for a done one, or forgets syncs, breaks a claim that holds."""
     for name in ("broken", "whole"):
         (tmp_path / name).mkdir()
-    with Lab(Subject("behaviours", RUNTIME, options={"broken": broken}), "calls") as mutant:
+    monkeypatch.setattr(labs, "ZYGOTE", "crashwindow.tests.broken_zygote")
+    monkeypatch.setenv("BROKEN", broken)
+    with Lab(Subject("behaviours", RUNTIME), "calls") as mutant:
         assert not claim(Desk(mutant, tmp_path / "broken"))
     assert claim(Desk(lab, tmp_path / "whole"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crashwindow.checkers.campaign import tree
+from crashwindow.checkers.campaign import lab as labs
 from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Place, Promise, Subject
 from crashwindow.checkers.campaign.child import Request
 from crashwindow.checkers.campaign.lab import Lab
@@ -23,11 +23,9 @@ class Workers:
     capabilities = Capabilities(takeover_seconds=0.0)
     versions = {"none": "0"}  # noqa: RUF012  # a protocol's
 
-    def __init__(self, acts: str, broken: bool = False) -> None:
-        """acts: which process does the step. broken: nobody stops the others."""
+    def __init__(self, acts: str) -> None:
+        """acts: which process does the step."""
         self._acts = acts
-        if broken:
-            tree.stop = lambda spare: None
 
     def prepare(self, place: Place) -> None:
         """Nothing."""
@@ -120,7 +118,11 @@ def test_a_paused_runtime_stands_as_a_whole(workers: Callable[..., Lab], tmp_pat
         assert stands(lab, tmp_path)
 
 
-def test_a_pause_that_forgets_the_others_is_seen(workers: Callable[..., Lab], tmp_path: Path) -> None:
+def test_a_pause_that_forgets_the_others_is_seen(
+    workers: Callable[..., Lab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where one process alone stands, the claim breaks."""
-    with workers(acts="leader", broken=True) as lab:
+    monkeypatch.setattr(labs, "ZYGOTE", "crashwindow.tests.broken_zygote")
+    monkeypatch.setenv("BROKEN", "pauses")
+    with workers(acts="leader") as lab:
         assert not stands(lab, tmp_path)

@@ -1,18 +1,28 @@
-"""The processes of a runtime: those that it forks are counted together, and a woken one has its subject's time."""
+"""The processes of a runtime: those that it forks are counted together, each draws an identity of its own, and a woken one has
+its subject's time."""
 
+import importlib
+import json
 import os
+import random
+import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Final, cast
+from uuid import uuid4
 
 import pytest
 
+from crashwindow.checkers.campaign import lab as labs
 from crashwindow.checkers.campaign import zygote
-from crashwindow.checkers.campaign.adapter import Adapter, Belief, Capabilities, Job, Place, Promise, Subject
+from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Place, Promise, Subject
 from crashwindow.checkers.campaign.child import Do, Request
 from crashwindow.checkers.campaign.lab import Lab
 from crashwindow.checkers.campaign.zygote import Child, Ended
+
+WORKER = f"{os.getpid()}-{uuid4()}"
 
 
 class Runtime:
@@ -21,6 +31,10 @@ class Runtime:
     promise = Promise("nothing", "nowhere")
     capabilities = Capabilities(takeover_seconds=0.0)
     versions: Final = {"none": "0"}
+
+    def __init__(self) -> None:
+        """Loads what lies beside the copy of this file that is loaded."""
+        self._neighbour = importlib.import_module("neighbour")
 
     def prepare(self, place: Place) -> None:
         """Nothing."""
@@ -35,6 +49,11 @@ class Runtime:
     def belief(self, place: Place, job: Job) -> Belief:
         """Nothing."""
         return Belief("completed")
+
+    def draws(self, job: Job) -> None:
+        """Note who it is: as the module, its neighbour and Python's generator say."""
+        for identity in (WORKER, self._neighbour.WORKER, str(random.random())):
+            job.act(identity)
 
     def forks(self, job: Job) -> None:
         """Two workers, one after the other, each of which commits and acts; the process commits itself in between."""
@@ -64,23 +83,51 @@ def call(
     return lab.call(Request(do, place, world, "job", (step,), source="commits", strike=strike, seconds=seconds))
 
 
-def lab() -> Lab:
-    """A warm process."""
-    return Lab(Subject("runtime", f"{__file__}:Runtime"), "commits")
+def lab(directory: Path) -> Lab:
+    """A warm process, for a copy of this file."""
+    shutil.copy(__file__, directory / "runtime.py")
+    (directory / "neighbour.py").write_text("from uuid import uuid4\nWORKER = str(uuid4())\n")
+    return Lab(Subject("runtime", f"{directory}/runtime.py:Runtime"), "commits")
 
 
-def test_forked_workers_are_counted_together(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One for all tests."""
+    with lab(tmp_path_factory.mktemp("runtime")) as made:
+        yield made
+
+
+def test_forked_workers_are_counted_together(warm: Lab, tmp_path: Path) -> None:
     """What several processes come to under one name are the occurrences of one boundary, in their order; the last is struck."""
-    with lab() as warm:
-        worker = ["commit: INSERT t", "effect: a", "commit: INSERT t"]
-        names = ["commit: CREATE t", *worker, *worker]
-        expected = [f"{name} #{names[: at + 1].count(name)}" for at, name in enumerate(names)]
-        assert call(warm, tmp_path, "forks").reached == expected
-        (tmp_path / "place" / "r.db").unlink()
-        struck = call(warm, tmp_path, "forks", "after commit: INSERT t #3")
+    worker = ["commit: INSERT t", "effect: a", "commit: INSERT t"]
+    names = ["commit: CREATE t", *worker, *worker]
+    expected = [f"{name} #{names[: at + 1].count(name)}" for at, name in enumerate(names)]
+    assert call(warm, tmp_path, "forks").reached == expected
+    (tmp_path / "place" / "r.db").unlink()
+    struck = call(warm, tmp_path, "forks", "after commit: INSERT t #3")
     assert struck.struck
     assert struck.reached == expected[:-2]
     assert (tmp_path / "world").read_text().count("\n") == 3
+
+
+def identities(warm: Lab, directory: Path) -> list[list[str]]:
+    """Who two processes of one runtime say that they are, by each source."""
+    for _ in range(2):
+        assert call(warm, directory, "draws").answered
+    drawn = [json.loads(line)["step"] for line in (directory / "world").read_text().splitlines()]
+    return [drawn[source::3] for source in range(3)]
+
+
+def test_an_identity_is_drawn_by_each_process_anew(warm: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever an adapter's module or another one that is no distribution draws when it is loaded, no two processes share, nor
+    what Python's generator gives; where the warm process has loaded all that the adapter loads, they do."""
+    assert all(one != other for one, other in identities(warm, tmp_path))
+    monkeypatch.setattr(labs, "ZYGOTE", "crashwindow.tests.broken_zygote")
+    monkeypatch.setenv("BROKEN", "warm")
+    (tmp_path / "world").unlink()
+    with lab(tmp_path) as mutant:
+        _, (one, other), _ = identities(mutant, tmp_path)
+    assert one == other
 
 
 def test_a_woken_process_has_the_time_that_a_method_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,5 +140,5 @@ def test_a_woken_process_has_the_time_that_a_method_has(monkeypatch: pytest.Monk
 
     paused = SimpleNamespace(request=SimpleNamespace(seconds=30.0), wake=lambda: None, wait=wait)
     monkeypatch.setitem(zygote.PAUSED, 1, cast(Child, paused))
-    zygote.answer(cast(Adapter, None), {"wake": 1})
+    zygote.answer(cast(zygote.Load, None), {"wake": 1})
     assert waited == [(30.0, False)]

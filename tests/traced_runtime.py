@@ -9,9 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from unittest.mock import patch
 
-from crashwindow.checkers.campaign import call_record, ptrace
 from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Place, Promise
 
 
@@ -21,15 +19,6 @@ class Behaviours:
     promise = Promise("nothing", "nowhere")
     capabilities = Capabilities(seconds=20.0, takeover_seconds=0.0)
     versions: Mapping[str, str] = {"behaviours": "1"}
-
-    def __init__(self, broken: str = "") -> None:
-        """broken: what the tracer, which lives in this process as well, is made to forget."""
-        if broken == "others":
-            patch.object(ptrace, "interrupt", lambda thread: None).start()
-        if broken == "failures":
-            patch.object(ptrace, "result", lambda thread: 0).start()
-        if broken == "syncs":
-            patch.object(call_record, "Synced", lambda content: None).start()
 
     def prepare(self, place: Place) -> None:
         """Nothing."""

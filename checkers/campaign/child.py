@@ -1,13 +1,13 @@
 """The process that a campaign strikes: it calls one method of an adapter, and tells through a pipe what it comes to.
 
-Its lines are JSON: `["reached", BOUNDARY]`, `["struck", STRIKE]`, `["accepted"]`, and at last `["answer", ...]` or `["error",
-TEXT]`. Whatever is not told has not happened.
+Its lines are JSON: `["loaded"]`, `["reached", BOUNDARY]`, `["struck", STRIKE]`, `["accepted"]`, and at last `["answer", ...]` or
+`["error", TEXT]`. Whatever is not told has not happened.
 """
 
 import json
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -19,6 +19,7 @@ from .boundary import ACCEPTED, Source, Strike, Striker
 from .world import World
 
 Do = Literal["prepare", "start", "recover", "belief"]
+LOADED: Final = "loaded"
 ANSWER: Final = "answer"
 ERROR: Final = "error"
 
@@ -58,9 +59,12 @@ class Teller:
         os.write(self._pipe, json.dumps(words).encode() + b"\n")
 
 
-def serve(adapter: Adapter, request: Request, tell: Teller) -> None:
-    """Call the method. What it raises is told; nothing is raised."""
+def serve(load: Callable[[], Adapter], request: Request, tell: Teller) -> None:
+    """Load the adapter, and call the method in its place. What it raises is told; nothing is raised."""
     try:
+        adapter = load()
+        tell(LOADED)
+        os.chdir(request.directory)
         striker = Striker(Strike.parse(request.strike) if request.strike else None, tell, request.hold_seconds)
         answer = _call(adapter, request, striker, tell)
         tell(ANSWER, answer)

@@ -6,13 +6,15 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from ..evidence_matrix import Told
 from .adapter import AdapterError, Capabilities, Subject
 from .boundary import Source
 from .child import Request
 from .zygote import Ended
+
+ZYGOTE: Final = "crashwindow.checkers.campaign.zygote"
 
 
 class LabError(Exception):
@@ -28,7 +30,7 @@ class Lab:
     def __init__(self, subject: Subject, source: Source) -> None:
         self.subject = subject
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "crashwindow.checkers.campaign.zygote", json.dumps(asdict(subject)), source],
+            [sys.executable, "-m", ZYGOTE, json.dumps(asdict(subject)), source],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
             # What can be imported here can be imported there.
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

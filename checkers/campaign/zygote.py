@@ -1,4 +1,4 @@
-"""A small process that has loaded a runtime once, and forks a child for each method that a campaign calls.
+"""A small process that has loaded once what is installed (`warm.py`), and forks a child for each method that a campaign calls.
 
 `python -m crashwindow.checkers.campaign.zygote SUBJECT SOURCE` reads a request a line and answers a line. A child leads a
 session of its own: when it has ended, whatever it has started is ended too. One that takes too long is killed. One that stops
@@ -12,23 +12,27 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ...runtime.records import Json
-from . import hooks, tree
+from . import hooks, tree, warm
 from .adapter import Adapter, AdapterError, Subject, load
 from .boundary import ACCEPTED, PAST, REACHED, STRUCK, Strike
 from .call_names import Names
 from .call_record import Recorder
 from .calls import Tracer
-from .child import ANSWER, ERROR, Request, Teller, serve
+from .child import ANSWER, ERROR, LOADED, Request, Teller, serve
 from .command import said_accepted
 from .seccomp import TraceRefusedError
 
 _SUBREAPER: Final = 36
+Load = Callable[[], Adapter]
+"""Makes the adapter of a child."""
 
 
 @dataclass
@@ -68,7 +72,7 @@ class Ended:
 class Child:
     """A forked process, its pipe, and what it has told. halted: itself and all that it has started, while it is paused."""
 
-    def __init__(self, adapter: Adapter, request: Request) -> None:
+    def __init__(self, adapter: Load, request: Request) -> None:
         """Raises TraceRefusedError."""
         self.request, self.ended, self._rest = request, Ended(), b""
         self.halted = frozenset[int]()
@@ -81,7 +85,7 @@ class Child:
             _live(adapter, request, theirs, waits)
         os.close(theirs)
         os.close(waits)
-        self._begun = time.monotonic()
+        self._since = time.monotonic()
         self._recorder: Recorder | None = None
         self._tracer: Tracer | None = None
         # A child that is never told to go ends by itself.
@@ -130,14 +134,15 @@ class Child:
     def wake(self) -> None:
         """Let a paused process go on, and all that it has started."""
         del PAUSED[self.pid]
+        self._since = time.monotonic()
         if self._tracer is not None:
             self._tracer.wake()
         else:
             tree.go_on(self.halted)
 
     def wait(self, seconds: float, stops: bool = True) -> Ended:
-        """Until it has ended, or stopped where that counts; a child that takes longer is killed."""
-        deadline = time.monotonic() + seconds
+        """Until it has ended, or stopped where that counts; a child that takes longer is killed. It has the same time to load its
+        adapter first, and again when it is woken."""
         while True:
             self._read()
             ended, status = self._status()
@@ -150,7 +155,7 @@ class Child:
             if ended:
                 self.ended.signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
                 return self._over()
-            if time.monotonic() > deadline:
+            if time.monotonic() - self._since > seconds:
                 self.ended.timed_out = True
                 if self._tracer is None:
                     os.kill(self.pid, signal.SIGKILL)
@@ -165,8 +170,10 @@ class Child:
             if not data:
                 return
             *lines, self._rest = (self._rest + data).split(b"\n")
-            for line in lines:
-                self.ended.take(json.loads(line))
+            for line in map(json.loads, lines):
+                if line == [LOADED]:
+                    self._since = time.monotonic()
+                self.ended.take(line)
 
     def _over(self) -> Ended:
         self._end()
@@ -177,7 +184,7 @@ class Child:
 
     def _told(self) -> Ended:
         self.ended.accepted = self.ended.accepted or said_accepted(Path(self.request.world))
-        self.ended.seconds = round(time.monotonic() - self._begun, 4)
+        self.ended.seconds = round(time.monotonic() - self._since, 4)
         return self.ended
 
     def _end(self) -> None:
@@ -201,7 +208,7 @@ def _halted() -> frozenset[int]:
     return frozenset[int]().union(*(child.halted for child in PAUSED.values()))
 
 
-def _live(adapter: Adapter, request: Request, pipe: int, waits: int) -> NoReturn:
+def _live(adapter: Load, request: Request, pipe: int, waits: int) -> NoReturn:
     """The forked process: it does not return, and runs nothing of what its parent would do on the way out."""
     try:
         os.setsid()
@@ -209,7 +216,6 @@ def _live(adapter: Adapter, request: Request, pipe: int, waits: int) -> NoReturn
             os._exit(1)
         os.close(waits)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-        os.chdir(request.directory)
         log = os.open(f"{request.world}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for old, new in ((nothing, 0), (log, 1), (log, 2)):
@@ -221,7 +227,7 @@ def _live(adapter: Adapter, request: Request, pipe: int, waits: int) -> NoReturn
         os._exit(0)
 
 
-def answer(adapter: Adapter, line: dict[str, Any]) -> Ended:
+def answer(adapter: Load, line: dict[str, Any]) -> Ended:
     """One request of the campaign's: call a method, or wake a paused process."""
     if "wake" in line:
         child = PAUSED[line["wake"]]
@@ -244,16 +250,14 @@ def main() -> int:
     if sys.argv[2] == "commits":
         hooks.install()
     try:
-        adapter = load(subject)
+        learned = warm.learn(subject)
     except AdapterError as error:
         print(json.dumps({"refused": str(error)}), file=answers, flush=True)
         return 2
-    told = {
-        "versions": dict(adapter.versions),
-        "promise": {**asdict(adapter.promise), "allows": sorted(adapter.promise.allows)},
-        "capabilities": asdict(adapter.capabilities),
-    }
-    print(json.dumps(told), file=answers, flush=True)
+    warm.keep(subject, learned.modules)
+    print(json.dumps(learned.said), file=answers, flush=True)
+    # A command is started anew by itself: what speaks to it draws nothing.
+    adapter = partial(lambda made: made, load(subject)) if subject.command else partial(load, subject)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     for line in requests:
         print(json.dumps(asdict(answer(adapter, json.loads(line)))), file=answers, flush=True)

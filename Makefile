@@ -56,8 +56,9 @@ test: $(READY)
 	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify
 
+# Not with --quiet: that hides warnings from --strict, too.
 docs: $(READY)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo 'build/site/index.html'
 
 bench: $(READY)

@@ -38,8 +38,8 @@ LOADED = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link
 
 
 def built(folder: Path, config: Path = ROOT / "mkdocs.yml") -> str:
-    """Build the site into a folder; what was said if that failed, else nothing."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(config), "-d", str(folder)]
+    """Build the site into a folder; what was said if that failed, else nothing. `--quiet` would hide warnings from `--strict`."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "-d", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     return done.stdout + done.stderr if done.returncode else ""
 
@@ -92,6 +92,27 @@ def test_the_site_builds_without_a_warning(site: Path) -> None:
     """Links and anchors lead somewhere, and every page has its place in the navigation: each else is a warning."""
     pages = {page.relative_to(DOCS).with_suffix(".html").as_posix() for page in DOCS.rglob("*.md")}
     assert pages <= {page.relative_to(site).as_posix() for page in site.rglob("*.html")}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        ({"index.md": "# x\n"}, ""),
+        ({"index.md": "# x\n[gone](gone.md)\n"}, "gone.md"),
+        ({"index.md": "# x\n[gone](#gone)\n"}, "#gone"),
+        ({"index.md": "# x\n", "forgotten.md": "# y\n"}, "forgotten.md"),
+    ],
+)
+def test_a_warning_is_an_error(tmp_path: Path, pages: dict[str, str], said: str) -> None:
+    """With this project's settings: a link or an anchor that leads nowhere, a page without a place; and nothing of it passes."""
+    (tmp_path / "docs").mkdir()
+    for name, text in pages.items():
+        (tmp_path / "docs" / name).write_text(text)
+    config = {"INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": "docs", "nav": ["index.md"], "hooks": [], "plugins": []}
+    (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump(config))
+    found = built(tmp_path / "site", tmp_path / "mkdocs.yml")
+    assert (said in found and "warning" in found.lower()) if said else found == ""
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:

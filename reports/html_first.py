@@ -88,7 +88,7 @@ def _assumptions(view: View) -> Html:
     rest = len(view.assumptions) - len(needed)
     links = Html(", ".join(tag("a", name, href=f"#axiom-{name}", class_="name") for name in needed))
     more = f"; the other guarantees need {number(rest)} more. " if needed else f"{number(rest)} in all. "
-    told = tag("p", "The answers need " if needed else None, links, more, "Nobody here checks them.")
+    told = tag("p", "The answers need " if needed else None, links, more, "They are taken for granted, not proved.")
     return join(told, tag("p", tag("a", "What each says, and who must keep it", href="#assumptions")))
 
 

@@ -219,11 +219,12 @@ class View(Listing):
         written = [e for e in self.entries if e.claim.variant == "as_written"]
         refuted = sum(e.best is Verdict.REFUTED for e in written)
         hardened = len(self.entries) - len(written)
+        tested = sum(e.claim.variant == "hardened" and e.best is Verdict.TESTED for e in self.entries)
         killed = sum(bool(m.killed_by) for m in run.mutants)
         tried = sum(s.schedules for s in run.schedules)
         broken = sum(len(s.violations) for s in run.schedules)
         return [
-            f"{len(self.guaranteed)} of {hardened} hardened claims PROVED or EXHAUSTED",
+            f"{len(self.guaranteed)} of {hardened} hardened claims PROVED or EXHAUSTED, {tested} TESTED alone",
             f"{refuted} of {len(written)} as-written claims REFUTED",
             f"{sum(w.agrees for w in run.windows)} of {len(run.windows)} crash windows as derived",
             f"{number(tried)} crash schedules on the runtime, {number(broken)} violations",

@@ -92,7 +92,13 @@ def campaign_path(name: str) -> Path:
 def load_campaign(path: Path) -> CampaignFile:
     """A campaign from its file, adapters' files named from where it lies. Raises CampaignError."""
     try:
-        read = CampaignFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(told, dict):
+            raise CampaignError(
+                f"{path}: {'is empty' if told is None else 'holds no keys'}: a campaign names its subjects, as in the file that"
+                " `crashwindow campaign new DIRECTORY` writes"
+            )
+        read = CampaignFile.model_validate(told)
     except OSError as error:
         raise CampaignError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -85,7 +85,9 @@ def header(setup: "Setup", options: "Options", runtime: Mapping[str, str]) -> di
     """What a journal's trials depend on, as it comes out of JSON."""
     told = {
         **asdict(setup),
-        "adapter": {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in files_of(setup.subject)},
+        "adapter": {
+            name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files_of(setup.subject).items()
+        },
         "profile": options.profile,
         "repeats": options.repeats,
         "seed": options.seed,

@@ -2,12 +2,21 @@
 
 import ast
 import inspect
+import json
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
+from importlib.metadata import distributions
 from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from .adapter import Subject
+
+_INSTALLED: Final = ("__pycache__", "node_modules", "site-packages")
+"""Directories whose releases are known otherwise, or that are made of what lies beside them."""
 
 
 def name_of(adapter: type | str) -> str:
@@ -44,12 +53,47 @@ def place_of(subject: Subject) -> tuple[str, int]:
     return str(file.resolve()), next(iter(lines), 1)
 
 
-def files_of(subject: Subject) -> list[Path]:
-    """Whatever changes a subject's adapter: the Python files beside it, which it may import, or a command's own files."""
+def files_of(subject: Subject) -> dict[str, Path]:
+    """Whatever changes a subject's adapter, by name: the Python files beside it and below, which it may import, and those of
+    distributions that are installed to be edited; of a command its own files, and those of their kind beside and below them."""
+    named = dict[str, Path]()
     if subject.command:
-        return _words(subject)
+        here = Path.cwd()
+        for file in _words(subject):
+            named[file.name] = file
+            if file.suffix and file.resolve().is_relative_to(here):
+                named |= _below(file.parent, file.suffix)
+        return named
+    for place in editable():
+        named |= {str(file): file for file in _below(place, ".py").values()}
     source = source_of(subject)
-    return sorted(source.parent.glob("*.py")) if source is not None else []
+    return named | (_below(source.parent, ".py") if source is not None else {})
+
+
+def editable() -> list[Path]:
+    """The directories of the distributions that are installed to be edited: what a release says of them may be old."""
+    found = []
+    for each in distributions():
+        told = json.loads(each.read_text("direct_url.json") or "{}")
+        if told.get("dir_info", {}).get("editable"):
+            found.append(Path(url2pathname(urlsplit(told["url"]).path)))
+    return found
+
+
+def _below(place: Path, suffix: str) -> dict[str, Path]:
+    """The files of a kind in a directory and below it, but for environments, installed packages, and what is hidden."""
+    found = dict[str, Path]()
+    for directory, inner, files in os.walk(place):
+        inner[:] = sorted(
+            each
+            for each in inner
+            if not each.startswith(".") and each not in _INSTALLED and not Path(directory, each, "pyvenv.cfg").exists()
+        )
+        for name in sorted(files):
+            if name.endswith(suffix):
+                file = Path(directory, name)
+                found[str(file.relative_to(place))] = file
+    return found
 
 
 def _words(subject: Subject) -> list[Path]:

@@ -17,6 +17,7 @@ class Trial(_Base):
     """One run that was struck: its schedule, what became of it, and in words why. status: what the record said in the end.
 
     effects: how often each step acted. kept: whether that is what the runtime's documentation allows. seconds: wall time.
+    came: whether the process came to the boundary at which it was to be struck.
     """
 
     schedule: tuple[str, ...]
@@ -27,12 +28,19 @@ class Trial(_Base):
     effects: dict[str, int]
     kept: bool
     seconds: float
+    came: bool = True
+
+
+def boundary_of(strike: str) -> str:
+    """The boundary of a strike's text: without its kind, and without what a loss of power has left."""
+    when, _, boundary = strike.partition(" ")
+    return boundary.rpartition(" left ")[0] if when == "power" else boundary
 
 
 class Cell(_Base):
     """A schedule and all its runs: how many ended how, and how many as its documentation allows. command: repeats it.
 
-    inferred: it was not run, but stands between two that ended alike.
+    inferred: it was not run, but stands between two that ended alike, and well: nothing is accused on such grounds.
     """
 
     schedule: tuple[str, ...]
@@ -78,7 +86,8 @@ class Told(_Base):
 
 
 class Control(_Base):
-    """The runs without a fault. boundaries: in order. unstable: those that not every run came to."""
+    """The runs without a fault. boundaries: in order. unstable: those that not every run came to, nor every one that was to be
+    struck there."""
 
     runs: int
     boundaries: list[str]
@@ -115,17 +124,35 @@ class Matrix(_Base):
 
     @property
     def unjudged(self) -> list[Cell]:
-        """The cells of which a run was not judged: never a pass."""
+        """The cells of which a run was not judged: no pass."""
         return [cell for cell in self.cells if set(cell.outcomes) & UNJUDGED]
+
+    @property
+    def missed(self) -> list[Cell]:
+        """Of those, the ones at a boundary that the runtime does not come to in each run, where the struck run did not either."""
+        return [
+            cell
+            for cell in self.unjudged
+            if set(cell.outcomes) & UNJUDGED == {Outcome.NOT_STRUCK}
+            and any(boundary_of(strike) in self.control.unstable for strike in cell.schedule)
+        ]
+
+    @property
+    def unanswered(self) -> list[Cell]:
+        """The others of those, for which the campaign, or the adapter, has to answer: a failure."""
+        missed = self.missed
+        return [cell for cell in self.unjudged if cell not in missed]
 
     @property
     def broken(self) -> list[Cell]:
         """The cells that break what the runtime's own documentation promises."""
         return [
-            cell for cell in self.cells if cell.kept < sum(n for o, n in cell.outcomes.items() if o not in UNJUDGED)
+            cell
+            for cell in self.cells
+            if not cell.inferred and cell.kept < sum(n for o, n in cell.outcomes.items() if o not in UNJUDGED)
         ]
 
     @property
     def repeated(self) -> list[Cell]:
         """The cells that are not at most once, or whose record lies."""
-        return [cell for cell in self.cells if not set(cell.outcomes) <= AT_MOST_ONCE | UNJUDGED]
+        return [cell for cell in self.cells if not cell.inferred and not set(cell.outcomes) <= AT_MOST_ONCE | UNJUDGED]

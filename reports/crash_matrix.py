@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ..checkers.evidence_matrix import Cell, Matrix
+from ..checkers.evidence_matrix import Cell, Matrix, boundary_of
 from ..checkers.evidence_outcome import AT_MOST_ONCE, SEVERITY, UNJUDGED, Outcome
 
 STRUCK: Final = {
@@ -48,8 +48,7 @@ def shown(matrix: Matrix) -> Shown:
 
 
 def _split(strike: str) -> tuple[str, str]:
-    when, _, boundary = strike.partition(" ")
-    return when, boundary.rpartition(" left ")[0] if when == "power" else boundary
+    return strike.partition(" ")[0], boundary_of(strike)
 
 
 def _folded(cells: list[Cell]) -> Cell:
@@ -96,27 +95,27 @@ def promise_words(matrix: Matrix) -> str:
     met = {strike.partition(" ")[0] for cell in matrix.cells for strike in cell.schedule}
     unspoken = {kind: words for kind, (spoken, words) in kinds.items() if kind in met and not spoken}
     silent = [c for c in matrix.cells if any(s.partition(" ")[0] in unspoken for s in c.schedule)]
-    spoken = len(matrix.cells) - len(silent)
-    words = _kept(spoken, len(matrix.broken), matrix) if spoken else "not at stake"
+    spoken = [cell for cell in matrix.cells if cell not in silent]
+    words = _kept(spoken, len(matrix.broken)) if spoken else "not at stake"
     return f"{words}; it does not speak of {' or of '.join(unspoken.values())}" if silent else words
 
 
 def once_words(matrix: Matrix) -> str:
     """Whether every effect happened at most once, and the record says so."""
-    return _kept(len(matrix.cells), len(matrix.repeated), matrix)
+    return _kept(matrix.cells, len(matrix.repeated))
 
 
-def _kept(cells: int, broken: int, matrix: Matrix) -> str:
-    inferred = sum(cell.inferred for cell in matrix.cells)
+def _kept(cells: Sequence[Cell], broken: int) -> str:
+    run = [cell for cell in cells if not cell.inferred]
+    unjudged = sum(bool(set(cell.outcomes) & UNJUDGED) for cell in run)
+    inferred = len(cells) - len(run)
     if broken:
-        return f"broken in {broken} of {cells} cells"
-    if inferred:
-        return f"kept in all {cells - inferred} cells that were run; {inferred} more are inferred from their neighbours"
-    return (
-        f"kept in {cells - len(matrix.unjudged)} of {cells} cells, the others were not judged"
-        if matrix.unjudged
-        else f"kept in all {cells} cells"
-    )
+        words = f"broken in {broken} of {len(run)} cells"
+    elif unjudged:
+        words = f"kept in {len(run) - unjudged} of {len(run)} cells, the others were not judged"
+    else:
+        words = f"kept in all {len(run)} cells{' that were run' if inferred else ''}"
+    return f"{words}; {inferred} more are inferred from their neighbours" if inferred else words
 
 
 def allowed(matrix: Matrix) -> str:

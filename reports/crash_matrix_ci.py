@@ -11,21 +11,25 @@ from .sarif_log import Json, Level, place, result, rule, sarif_log
 
 
 def render_junit(matrices: Sequence[Matrix]) -> str:
-    """A suite per subject. A cell that breaks the runtime's own promise is a failure, one that was not judged an error."""
+    """A suite per subject. A cell that breaks the runtime's own promise is a failure, one that was not judged an error; one that
+    was inferred, or that the runtime does not always come to, is skipped."""
     return junit_xml([_suite(matrix) for matrix in matrices])
 
 
 def _suite(matrix: Matrix) -> Suite:
     broken = {cell.schedule for cell in matrix.broken}
-    unjudged = {cell.schedule for cell in matrix.unjudged}
-    cases = [_case(cell, cell.schedule in broken, cell.schedule in unjudged) for cell in matrix.cells]
+    unjudged = {cell.schedule for cell in matrix.unanswered}
+    missed = {cell.schedule for cell in matrix.missed}
+    cases = [_case(c, c.schedule in broken, c.schedule in unjudged, c.schedule in missed) for c in matrix.cells]
     return Suite(matrix.subject, f"crash_matrix.{matrix.subject}", cases)
 
 
-def _case(cell: Cell, broken: bool, unjudged: bool) -> Case:
+def _case(cell: Cell, broken: bool, unjudged: bool, missed: bool) -> Case:
     name, said = "; ".join(cell.schedule), f"{outcome(cell)}: {cell.words}"
     if broken or unjudged:
         return Case(name, "failure" if broken else "error", said, str(cell.worst), f"repeat it with: {cell.command}")
+    if missed and set(cell.outcomes) <= UNJUDGED:
+        return Case(name, "skipped", f"an unstable boundary, to which no run came: {said}")
     if cell.inferred:
         return Case(name, "skipped", f"inferred, not run: {outcome(cell)}")
     return Case(name, told=said)
@@ -42,7 +46,7 @@ def render_sarif(matrices: Sequence[Matrix], root: Path) -> str:
 
 
 def _told(matrix: Matrix, cell: Cell) -> bool:
-    return cell in matrix.broken or cell in matrix.repeated or bool(set(cell.outcomes) & UNJUDGED)
+    return cell in matrix.broken or cell in matrix.repeated or cell in matrix.unanswered
 
 
 def _rule(value: Outcome) -> str:
@@ -52,7 +56,7 @@ def _rule(value: Outcome) -> str:
 def _result(matrix: Matrix, cell: Cell, root: Path) -> Json:
     """An error where the runtime breaks its own promise, or nothing is known; a warning where it does more than once what it
     may."""
-    level: Level = "error" if cell in matrix.broken or set(cell.outcomes) & UNJUDGED else "warning"
+    level: Level = "error" if cell in matrix.broken or cell in matrix.unanswered else "warning"
     schedule = "; ".join(cell.schedule)
     words = f"{matrix.subject}, {schedule}: {outcome(cell)}: {cell.words}. Repeat it with: {cell.command}"
     return result(_rule(cell.worst), level, words, _location(matrix, root), f"{matrix.subject}/{schedule}")

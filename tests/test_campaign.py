@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,21 +16,30 @@ from typing import cast
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.checkers.campaign import journal
+from crashwindow.checkers.campaign import journal, sources
 from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Job, Place, Subject, load
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord
 from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Setup
 from crashwindow.checkers.campaign.boundary import Strike
-from crashwindow.checkers.campaign.campaign import Campaign, Local, Options, control
+from crashwindow.checkers.campaign.campaign import CONTROLS, Campaign, Local, Options, Task, control
 from crashwindow.checkers.campaign.journal import Journal, journal_of
 from crashwindow.checkers.campaign.judge import Struck, judge, keeps
+from crashwindow.checkers.campaign.session import sessions
+from crashwindow.checkers.campaign.sources import files_of
 from crashwindow.checkers.campaign.world import Effect, World
-from crashwindow.checkers.evidence_matrix import Cell, Matrix, Told
+from crashwindow.checkers.evidence_matrix import Cell, Matrix, Told, Trial
 from crashwindow.checkers.evidence_outcome import Outcome
-from crashwindow.reports.crash_matrix import promise_words
+from crashwindow.reports.crash_matrix import once_words, promise_words
 from crashwindow.reports.crash_matrix_ci import render_junit
 from crashwindow.reports.crash_matrix_files import load_matrices
-from crashwindow.scenarios.campaign import CampaignError, campaign_path, load_campaign, shipped_campaigns
+from crashwindow.scenarios.campaign import (
+    CampaignError,
+    CampaignFile,
+    Tried,
+    campaign_path,
+    load_campaign,
+    shipped_campaigns,
+)
 
 NAIVE = "crashwindow.checkers.campaign.adapters.naive"
 STEPS = ("a", "b")
@@ -261,11 +271,74 @@ def test_bisection_runs_less_and_says_what_it_infers() -> None:
     assert "<skipped" not in render_junit([whole])
 
 
+class Alternating:
+    """Doubles at each boundary but the effects themselves."""
+
+    def run(self, setup: Setup, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
+        """Each task's trial, made up."""
+        for schedule, run in tasks:
+            outcome = Outcome.EXACTLY_ONCE if "effect" in schedule[0].boundary else Outcome.DUPLICATE
+            names = tuple(map(str, schedule))
+            yield Trial(schedule=names, run=run, outcome=outcome, words="", status="", effects={}, kept=True, seconds=0)
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+def test_bisection_accuses_nobody_of_what_was_not_run() -> None:
+    """Between two that are bad everything is run: what happens there need not be as bad."""
+    setup = Setup(Subject("loop", f"{NAIVE}:ActThenRecord"), STEPS, hold_seconds=0.0)
+    options = Options(whens=("before",), bisect=True, repeats=2)
+    with Bench(setup) as bench:
+        matrix = Campaign(bench, options, Alternating(), Journal(None), "run", lambda *_: None).run()
+    assert not any(each.inferred for each in matrix.cells)
+    assert cell(matrix, "before effect: b #1").worst is Outcome.EXACTLY_ONCE
+    assert all(each.command.endswith(" --repeats 2") for each in matrix.cells)
+    guessed = matrix.model_copy(update={"cells": [c.model_copy(update={"inferred": True}) for c in matrix.cells]})
+    assert matrix.repeated
+    assert not guessed.repeated
+    assert not guessed.broken
+    assert once_words(guessed).endswith("; 5 more are inferred from their neighbours")
+
+
+class Flickers(ActThenRecord):
+    """Makes a table in its first lives alone: as many as a control has."""
+
+    def __init__(self, lives: str) -> None:
+        super().__init__()
+        self._lives = Path(lives)
+
+    def start(self, place: Place, job: Job) -> None:
+        """Count the lives."""
+        with self._lives.open("a") as file:
+            file.write("+")
+        if self._lives.stat().st_size <= CONTROLS:
+            with self._connect() as database, database:
+                database.execute("CREATE TABLE noise (x)")
+        super().start(place, job)
+
+
+def test_a_boundary_that_a_struck_run_does_not_come_to_is_unstable(tmp_path: Path) -> None:
+    """Each control run came to it by chance, the runs to be struck there do not: that is said, and fails no campaign; a boundary
+    to which a run comes, and at which it cannot be struck, fails it."""
+    subject = Tried(name="flickers", adapter=f"{__name__}:Flickers", options={"lives": str(tmp_path / "lives")})
+    file = CampaignFile(name="x", title="x", steps=("a",), subjects=(subject,))
+    (judged,) = sessions(file, Options(whens=("before",)), Local(1), None, "run", lambda *_: None)
+    matrix = judged.matrix
+    assert matrix.control.unstable == ["commit: CREATE noise #1"]
+    assert [each.outcomes for each in matrix.missed] == [{Outcome.NOT_STRUCK: 3}]
+    assert (matrix.unanswered, judged.unexpected) == ([], ())
+    assert render_junit([matrix]).count("<skipped") == 1
+    stable = matrix.model_copy(update={"control": matrix.control.model_copy(update={"unstable": []})})
+    assert stable.unanswered == matrix.missed
+    assert render_junit([stable]).count("<error") == 1
+
+
 def test_a_boundary_that_is_not_reached_is_no_pass() -> None:
     """A schedule that strikes nothing is NOT STRUCK, whatever became of the job."""
     matrix = campaign("ActThenRecord", Options(at=((Strike("effect: a #7", "after"),),)))
     assert matrix.count() == {Outcome.NOT_STRUCK: 1}
-    assert matrix.unjudged
+    assert matrix.unanswered
 
 
 def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
@@ -312,9 +385,38 @@ def test_a_journal_goes_on_with_what_it_was_begun_with(tmp_path: Path, monkeypat
         journal_of(tmp_path / "kept", mine, Options(), {"server": "16"})
 
 
-def installed(name: str, version: str) -> object:
-    """An installed distribution."""
-    return SimpleNamespace(metadata={"Name": name}, version=version)
+def installed(name: str, version: str, edited: Path | None = None) -> object:
+    """An installed distribution; edited: where one lies that is installed to be edited."""
+    told = json.dumps({"url": edited.as_uri(), "dir_info": {"editable": True}}) if edited is not None else None
+    return SimpleNamespace(metadata={"Name": name}, version=version, read_text=lambda name: told)
+
+
+def test_a_journal_is_of_one_version_of_a_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module of a package below the adapter, one of a distribution that is edited where it lies, and a neighbour of a command:
+    when one of them changes, the campaign does not go on. What is installed in an environment there is told by its release."""
+    place, edited = tmp_path / "place", tmp_path / "its source"
+    files = {
+        "adapter.py": place / "adapter.py",
+        "engine/core/step.py": place / "engine/core/step.py",
+        str(edited / "engine.py"): edited / "engine.py",
+        "run.js": place / "run.js",
+        "library/queue.js": place / "library/queue.js",
+    }
+    for each in (*files.values(), place / "env/pyvenv.cfg", place / "env/other.py", place / ".git/hook.py"):
+        each.parent.mkdir(parents=True, exist_ok=True)
+        each.write_text("old")
+    monkeypatch.setattr(sources, "distributions", lambda: [installed("a", "1"), installed("engine", "1", edited)])
+    monkeypatch.chdir(place)
+    python = Setup(Subject("python", f"{place / 'adapter.py'}:Mine"))
+    node = Setup(Subject("node", command=("node", "run.js")))
+    for setup in (python, node):
+        journal_of(tmp_path / "kept", setup, Options(), {})
+        assert files_of(setup.subject).keys() == {name for name in files if name.endswith(".js") is (setup is node)}
+    for name, file in files.items():
+        file.write_text("new")
+        with pytest.raises(ValueError, match=f"begun: {re.escape(name)}: leave"):
+            journal_of(tmp_path / "kept", node if name.endswith(".js") else python, Options(), {})
+        file.write_text("old")
 
 
 def test_a_boundary_that_moves_past_an_effect_is_unstable() -> None:
@@ -543,6 +645,8 @@ def test_every_shipped_campaign_is_valid() -> None:
     ("text", "words"),
     [
         ("name: [", "is not YAML"),
+        ("", "c.yaml: is empty: a campaign names its subjects, as .*`crashwindow campaign new DIRECTORY` writes"),
+        ("- name", "c.yaml: holds no keys"),
         ("name: x\ntitle: t\nsubjects: []", "subjects"),
         ("name: x\ntitle: t\nsubjects: [{name: s}]", "either an adapter or a command"),
         ("name: x\ntitle: t\nsteps: [a, a]\nsubjects: [{name: s, adapter: m:C}]", "a name of its own"),

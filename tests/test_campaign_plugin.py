@@ -122,17 +122,22 @@ def test_a_pair_first(campaign):
 @mark
 def test_once(crash_point, campaign):
     campaign.run(crash_point)
+
+@mark
+def test_a_run_that_does_not_come_there(campaign):
+    campaign._found.control.boundaries.append("commit: by chance #1")
+    campaign.check("after commit: by chance #1")
 """
 
 
 def test_an_unstable_boundary_is_no_test_and_the_summary_names_it(pytester: pytest.Pytester) -> None:
     """What one control run alone comes to is not struck, and said; runs of one schedule in several tests are one cell.
 
-    A crash point that is not reached is no pass.
+    A crash point that is not reached is no pass; where each control run came to it, it is unstable as well, and skipped.
     """
     pytester.makepyfile(test_sometimes=UNSTABLE)
     run = pytester.runpytest_inprocess(*QUIET, "--crashwindow-report=report")
-    run.assert_outcomes(passed=3, failed=1)
+    run.assert_outcomes(passed=3, failed=1, skipped=1)
     run.stdout.fnmatch_lines(
         [
             "NOT STRUCK: *nothing is known of this crash point*",
@@ -141,7 +146,7 @@ def test_an_unstable_boundary_is_no_test_and_the_summary_names_it(pytester: pyte
     )
     matrix = matrix_of(pytester.path / "report")
     assert matrix.control.unstable == ["commit: CREATE noise #1"]
-    assert [len(cell.schedule) for cell in matrix.cells] == [1, 1, 1, 1, 2]
+    assert [len(cell.schedule) for cell in matrix.cells] == [1, 1, 1, 1, 1, 2]
     runs = {cell.schedule: sum(cell.outcomes.values()) for cell in matrix.cells}
     assert runs["after effect: a #1",] == 2
     assert runs["after effect: a #1", "after effect: a #1"] == 1

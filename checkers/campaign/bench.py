@@ -132,11 +132,11 @@ class Bench:
     def trial(self, schedule: Schedule, number: int, control: Mapping[str, int]) -> Trial:
         """One run that is struck; number: which of those of its schedule. What fails in it is an ERROR, never a pass."""
         clock = time.monotonic()
-        status, effects, struck = "", list[Effect](), Struck()
+        status, effects, struck, came = "", list[Effect](), Struck(), True
         try:
             with closing(Run(self)) as run:
                 verdict, status = run.perform(schedule, control)
-                effects, struck = run.world.effects(), run.struck
+                effects, struck, came = run.world.effects(), run.struck, run.came
         except (CampaignRunError, ValueError) as error:
             verdict = Verdict(Outcome.ERROR, str(error))
         return Trial(
@@ -148,6 +148,7 @@ class Bench:
             effects=dict(counts(effects)),
             kept=keeps(self.lab.promise, verdict, control, effects, struck),
             seconds=round(time.monotonic() - clock, 3),
+            came=came,
         )
 
     def losses(self, seed: int) -> Losses:
@@ -181,6 +182,10 @@ class Bench:
             drop_database(self._server, _database(directory))
 
 
+_MISSED: Final = "the process did not come to the boundary"
+_FAILED_THERE: Final = "the process came to the boundary, and what was to happen there failed"
+
+
 def _in_flight(strike: Strike) -> set[str]:
     """The step that a process paused before its effect does when it is woken, whoever has done it meanwhile."""
     found = re.fullmatch(r"effect: (.+) #\d+", strike.boundary)
@@ -201,6 +206,7 @@ class Run:
         self._record = self._directory / "record"
         self._accepted = False
         self.struck = Struck()
+        self.came = True
         try:
             self._must("prepare")
         except CampaignRunError:
@@ -298,6 +304,7 @@ class Run:
             record = strike.when == "power"
             ended = self.revive(strike, record=record) if number else self.call("start", strike, record=record)
             if not ended.struck:
+                self.came = strike.boundary in ended.reached
                 return False
             if strike.when == "power":
                 lay_out(self._directory / "place", self.recorded(), strike)
@@ -314,7 +321,7 @@ class Run:
     def perform(self, schedule: Schedule, control: Mapping[str, int]) -> tuple[Verdict, str]:
         """Strike, recover, and judge; the verdict, and what the record says in the end."""
         if not self.strike(schedule):
-            return Verdict(Outcome.NOT_STRUCK, "the process did not come to the boundary"), ""
+            return Verdict(Outcome.NOT_STRUCK, _FAILED_THERE if self.came else _MISSED), ""
         recovered = self.revive()
         belief = self.belief()
         if recovered.timed_out:

@@ -1,19 +1,21 @@
 """All schedules of a subject: the control runs, one run per boundary and kind of fault, pairs in the deep profile; the matrix.
 
 Determinism is checked first: a boundary that not every control run comes to behind the same effects is unstable, and its
-schedules are run several times. Where outcomes vary, each is counted. What has been run is kept line by line, so that an
+schedules are run several times; so are those of one to which a run does not come that was to be struck
+there. Where outcomes vary, each is counted. What has been run is kept line by line, so that an
 interrupted campaign goes on where it was.
 """
 
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Final, Literal, Protocol
 
-from ..evidence_matrix import Cell, Control, Matrix, Trial
+from ..evidence_matrix import Cell, Control, Matrix, Trial, boundary_of
+from ..evidence_outcome import AT_MOST_ONCE
 from .bench import Bench, Clean, Schedule, Setup
 from .boundary import Strike, When
 from .journal import Journal
@@ -153,6 +155,13 @@ def _behind(run: Clean, boundary: str) -> tuple[str, ...] | None:
     return tuple(each for each in before if each.startswith("effect: "))
 
 
+def shifts(found: Control, trials: Iterable[Trial]) -> Control:
+    """What is found, with the boundaries as unstable to which a run did not come that was to be struck there, although each run
+    without a fault did: until it is struck, it is such a run as well."""
+    missed = {boundary_of(trial.schedule[0]) for trial in trials if len(trial.schedule) == 1 and not trial.came}
+    return found.model_copy(update={"unstable": [b for b in found.boundaries if b in missed or b in found.unstable]})
+
+
 class Campaign:
     """The schedules of one subject, and what became of them. bench: on which the boundaries are found.
 
@@ -182,6 +191,10 @@ class Campaign:
             else:
                 schedules = list(singles)
             self._perform(schedules, found)
+            shifting = shifts(found, (trial for each in schedules for trial in self._journal.of(each)))
+            if shifting.unstable != found.unstable:
+                found = shifting
+                self._perform(schedules, found)
             if self._options.profile == "deep" and not self._options.at:
                 pairs = list(_pairs(bench, singles))
                 self._perform(pairs, found)
@@ -226,7 +239,7 @@ class Campaign:
             self._tell(number, len(every), trial)
 
     def _bisected(self, found: Control, whens: list[When]) -> dict[Schedule, Schedule]:
-        """Schedules that are not run, since those around them, which are, ended alike: each with one that was run."""
+        """Schedules that are not run, since those around them, which are, ended alike, and well: each with one that was run."""
         inferred: dict[Schedule, Schedule] = {}
         for when in whens:
             row = [(Strike(boundary, when),) for boundary in found.boundaries]
@@ -240,13 +253,21 @@ class Campaign:
                 elif last - first > 1:
                     middle = (first + last) // 2
                     ranges += [(first, middle), (middle, last)]
-        return inferred
+        return {schedule: like for schedule, like in inferred.items() if self._well(like)}
+
+    def _well(self, schedule: Schedule) -> bool:
+        """Whether nothing is held against any run of a schedule: nobody is accused of what was not run."""
+        return all(trial.kept and trial.outcome in AT_MOST_ONCE for trial in self._journal.of(schedule))
 
     def _cell(self, schedule: Schedule, stands_for: Schedule | None = None) -> Cell:
         """What became of a schedule; stands_for: another, that was not run, and is taken to be like it."""
         named = tuple(map(str, stands_for)) if stands_for is not None else None
-        at = [word for each in named or map(str, schedule) for word in ("--at", each)]
-        return Cell.of(self._journal.of(schedule), f"{self._command} {command_line(at)}", named)
+        words = [word for each in named or map(str, schedule) for word in ("--at", each)]
+        trials = self._journal.of(schedule)
+        if len(trials) > 1:
+            # What was seen in one of several runs is seen again in as many.
+            words += ["--repeats", str(len(trials))]
+        return Cell.of(trials, f"{self._command} {command_line(words)}", named)
 
 
 def _pairs(bench: Bench, singles: list[Schedule]) -> Iterator[Schedule]:

@@ -9,6 +9,7 @@ from ..evidence_matrix import Cell, Matrix, Told, Trial
 from ..evidence_outcome import SEVERITY
 from .adapter import Subject
 from .bench import Bench
+from .campaign import shifts
 from .crash_points import SEED, Found
 from .shell import command_line
 from .sources import place_of
@@ -62,7 +63,7 @@ def _matrix(told: list[str]) -> Matrix:
         source=setup["source"],
         steps=setup["steps"],
         promise=Told.model_validate_json(first["promise"]),
-        control=found.control,
+        control=shifts(found.control, (trial for each in trials.values() for trial, _ in each)),
         cells=[_cell(trials[schedule]) for schedule in schedules],
         seed=SEED,
         sampled=dict(found.sampled),

@@ -54,5 +54,7 @@ def _unexpected(tried: Tried, matrix: Matrix, part: bool) -> Iterator[str]:
             yield f"{tried.name}: {words} is broken by {len(cells)} of {len(matrix.cells)} cells"
         if expected == "broken" and not cells and not part:
             yield f"{tried.name}: {words} was expected to be broken, and no cell breaks it"
-    if unjudged := matrix.unjudged:
-        yield f"{tried.name}: {len(unjudged)} cells could not be judged: {unjudged[0].words}"
+    if unanswered := matrix.unanswered:
+        yield f"{tried.name}: {len(unanswered)} cells could not be judged: {unanswered[0].words}"
+    if not part and len(matrix.unjudged) == len(matrix.cells):
+        yield f"{tried.name}: not one cell could be judged"

@@ -130,17 +130,46 @@ def test_calls_that_change_files_of_the_place_or_the_world_are_boundaries(desk: 
     """In order, by call and file; no pipe, no device, no file elsewhere, none that has no name any more; the fsync of the
     world is not one."""
     assert desk.call("files").reached == [
+        "call: openat new #1",
         "call: write new #1",
         "call: pwrite64 new #1",
         "call: writev new #1",
         "call: fdatasync new #1",
         "call: ftruncate new #1",
         "call: rename new to kept-* #1",
+        "call: mkdir below #1",
+        "call: openat below/gone #1",
         "call: write below/gone #1",
         "call: unlink below/gone #1",
         "call: write world #1",
         "call: unlink kept-* #1",
     ]
+
+
+def test_what_a_path_changes_is_a_boundary_where_it_changes_something(desk: Desk) -> None:
+    """A directory, a link or a file that comes to be, goes, or is cut; not one that is there already, nor an open that changes
+    nothing, so that no lock file or directory that is asked for again and again makes a boundary each time."""
+    reached = [each.replace("mknodat", "mknod") for each in desk.call("changes").reached]
+    assert reached == [
+        "call: mkdir made #1",
+        "call: mkdirat at #1",
+        "call: mknod pipe #1",
+        "call: symlink link #1",
+        "call: symlinkat link-at #1",
+        "call: openat file #1",
+        "call: truncate file #1",
+        "call: openat file #2",
+        "call: openat2 second #1",
+        "call: rmdir made #1",
+    ]
+
+
+def test_a_recording_says_what_it_cannot_hold(desk: Desk) -> None:
+    """An image of a power loss has plain files alone: where a link or a pipe was made, the recording is of no use, and says why."""
+    desk.call("changes", record=True)
+    trouble, _ = load(desk.directory / "record")
+    assert trouble
+    assert trouble.endswith("which is no plain file")
 
 
 def test_sockets_to_somebody_are_boundaries(desk: Desk) -> None:
@@ -186,7 +215,8 @@ def test_a_tree_that_is_not_struck_runs_to_its_end(desk: Desk) -> None:
     """Interception changes nothing: each part writes once, in order."""
     ended = desk.call("tree")
     assert ended.answered
-    assert ended.reached == [f"call: write {name} #1" for name in ("thread", "fork", "program", "inner")]
+    parts = ("thread", "fork", "program", "inner")
+    assert ended.reached == [f"call: {call} {name} #1" for name in parts for call in ("openat", "write")]
     assert (desk.directory / "end").exists()
 
 
@@ -199,7 +229,8 @@ def test_a_call_that_fails_has_no_other_side(desk: Desk) -> None:
 
 def counted(desk: Desk) -> tuple[int, int]:
     """How far the other thread and the other process have come."""
-    return len(os.listdir(desk.directory / "thread")), len(os.listdir(desk.directory / "process"))
+    thread, process = (os.stat(desk.directory / name).st_mtime_ns for name in ("thread", "process"))
+    return thread, process
 
 
 def test_others_go_on_while_one_is_held(desk: Desk) -> None:

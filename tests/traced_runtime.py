@@ -1,16 +1,31 @@
 """A runtime that does what its first step says, for tests of the interception of system calls: files, threads, processes."""
 
+import ctypes
 import mmap
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from crashwindow.checkers.campaign.adapter import Belief, Capabilities, Job, Place, Promise
+
+
+def opened(path: str, flags: int) -> None:
+    """Open, to read and write, and close."""
+    os.close(os.open(path, os.O_RDWR | flags))
+
+
+def opened_by_two(path: str, flags: int) -> None:
+    """The same by openat2, whose flags lie in memory."""
+    how = struct.pack("=QQQ", os.O_RDWR | flags, 0o600 if flags else 0, 0)
+    os.close(ctypes.CDLL(None).syscall(437, -100, path.encode(), how, len(how)))
 
 
 class Behaviours:
@@ -54,6 +69,28 @@ class Behaviours:
         os.write(writer, b"x")
         os.unlink("kept-123456")
         os.write(file, b"nobody reads it")
+
+    def changes(self, job: Job) -> None:
+        """Every way to change by a path what is there, each twice: the second time it changes nothing."""
+        here = os.open(".", os.O_RDONLY)
+        ways: tuple[Callable[[], object], ...] = (
+            partial(os.mkdir, "made"),
+            partial(os.mkdir, "at", dir_fd=here),
+            partial(os.mkfifo, "pipe"),
+            partial(os.symlink, "elsewhere", "link"),
+            partial(os.symlink, "elsewhere", "link-at", dir_fd=here),
+            partial(opened, "file", os.O_CREAT),
+            partial(os.truncate, "file", 5),
+            partial(opened, "file", os.O_TRUNC),
+            partial(opened, "file", 0),
+            partial(opened_by_two, "second", os.O_CREAT),
+            partial(opened_by_two, "second", 0),
+            partial(os.rmdir, "made"),
+        )
+        for way in ways:
+            for _ in range(2):
+                with suppress(OSError):
+                    way()
 
     def disk(self, job: Job) -> None:
         """What a recording has to follow."""
@@ -133,7 +170,10 @@ class Behaviours:
         Path("struck").write_bytes(b"x")
 
     def _count(self, name: str) -> None:
-        os.mkdir(f"../{name}")
+        """A file's date is the count."""
+        Path(f"../{name}.new").touch()
+        os.utime(f"../{name}.new", ns=(0, 0))
+        os.rename(f"../{name}.new", f"../{name}")
         for number in range(100_000):
-            os.mkdir(f"../{name}/{number}")
+            os.utime(f"../{name}", ns=(number, number))
             time.sleep(0.005)

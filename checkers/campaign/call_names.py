@@ -2,29 +2,35 @@
 
 Files below the place's directory count, the world's file, and connected stream sockets that lead to somebody (TCP, or a Unix
 socket with a name: a pair of sockets inside the process does not count). Nothing else does: no pipe, no log, no device, nor
-SQLite's shared memory. The name is the same in each run: parts of a file name that a run draws by lot, or that are a process's
-number, are written `*`.
+SQLite's shared memory; nor an open that neither makes a file nor empties one. The name is the same in each run: parts of
+a file name that a run draws by lot, or that are a process's number, are written `*`.
 """
 
 import ctypes
 import os
 import re
 import socket
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from . import ptrace
-from .seccomp import Call
+from .seccomp import CREATES, Call
 
 WORLD: Final = "call: write world"
 
 _BY_TWO_PATHS: Final = dict.fromkeys(("rename", "link"), (None, 0, None, 1)) | dict.fromkeys(
     ("renameat", "renameat2", "linkat"), (0, 1, 2, 3)
 )
-_BY_PATH: Final = dict.fromkeys(("unlink", "creat", "open", "truncate"), (None, 0)) | dict.fromkeys(
-    ("unlinkat", "openat", "openat2"), (0, 1)
+_BY_PATH: Final = (
+    dict.fromkeys(("unlink", "creat", "open", "truncate", "mkdir", "rmdir", "mknod"), (None, 0))
+    | dict.fromkeys(("unlinkat", "openat", "openat2", "mkdirat", "mknodat"), (0, 1))
+    | {"symlink": (None, 1), "symlinkat": (1, 2)}
 )
+OPENS: Final = {"open": 1, "openat": 2, "openat2": 2, "creat": 1}
+"""Calls that open a file, and which argument is the flags, or leads to them; `creat` has none."""
+_MAKES: Final = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat"})
 _TARGET: Final = {"copy_file_range": 2, "mmap": 4}
 """Which argument is the descriptor that a call changes, where it is not the first."""
 _WRITES: Final = frozenset({"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range"})
@@ -66,7 +72,8 @@ class Names:
             )  # fmt: skip
             return self._by_path(call, arguments, paths)
         if call.name in _BY_PATH:
-            return self._by_path(call, arguments, (self._path(thread, arguments, *_BY_PATH[call.name]),))
+            path = self._path(thread, arguments, *_BY_PATH[call.name])
+            return self._by_path(call, arguments, (path,), _changes(thread, call, arguments, path))
         if call.name == "sync":
             return Touched(call, None, arguments)
         descriptor = _signed(arguments[_TARGET.get(call.name, 0)])
@@ -81,12 +88,12 @@ class Names:
         rest = path[len(self.directory) :]
         return rest[1:] if rest.startswith("/") else "" if not rest else None
 
-    def _by_path(self, call: Call, arguments: tuple[int, ...], paths: tuple[str, ...]) -> Touched:
+    def _by_path(self, call: Call, arguments: tuple[int, ...], paths: tuple[str, ...], changes: bool = True) -> Touched:
         shown = [self.below(path) for path in paths]
         if all(each is None for each in shown):
             return Touched(call, None, arguments)
         said = " to ".join("elsewhere" if each is None else drawn(each) for each in shown)
-        return Touched(call, None if call.records else f"call: {call.name} {said}", arguments, paths)
+        return Touched(call, f"call: {call.name} {said}" if changes else None, arguments, paths)
 
     def _by_descriptor(self, thread: int, call: Call, descriptor: int, link: str) -> str | None:
         if call.records:
@@ -109,6 +116,28 @@ class Names:
         path = given if given.startswith("/") else os.path.join(os.readlink(where), given)
         parent, last = os.path.split(os.path.normpath(path))
         return os.path.join(os.path.realpath(parent), last)
+
+
+def _changes(thread: int, call: Call, arguments: tuple[int, ...], path: str) -> bool:
+    """Whether a call by one path changes what is there. A lock file is opened, and a directory asked for, again and again."""
+    if call.name in OPENS:
+        flags = _flags(thread, call, arguments)
+        there = os.path.exists(path)
+        return bool(flags & os.O_TRUNC and os.path.getsize(path)) if there else bool(flags & os.O_CREAT)
+    if call.name in _MAKES:
+        return not os.path.lexists(path)
+    if call.name == "rmdir":
+        return os.path.isdir(path) and not os.listdir(path)
+    return call.name != "truncate" or (os.path.exists(path) and os.path.getsize(path) != arguments[1])
+
+
+def _flags(thread: int, call: Call, arguments: tuple[int, ...]) -> int:
+    """How a file is opened."""
+    if call.name == "creat":
+        return CREATES
+    said = arguments[OPENS[call.name]]
+    # struct open_how begins with the flags.
+    return int.from_bytes(ptrace.memory(thread, said, 8), sys.byteorder) if call.name == "openat2" else said
 
 
 def _signed(argument: int) -> int:

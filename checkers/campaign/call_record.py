@@ -15,7 +15,7 @@ from typing import Final
 
 from ..power_operations import Created, Cut, DirectorySynced, Entry, Operation, Removed, Renamed, Synced, Written
 from . import ptrace
-from .call_names import Names, Touched
+from .call_names import OPENS, Names, Touched
 
 _AT_POSITION: Final = frozenset({"pwrite64", "pwritev", "pwritev2"})
 _GATHERED: Final = frozenset({"writev", "pwritev", "pwritev2"})
@@ -41,7 +41,7 @@ class Recorder:
 
     def before(self, touched: Touched) -> int | None:
         """What must be known before the call: the size of the file that it opens; None where there is none."""
-        if touched.call.name not in ("open", "openat", "openat2", "creat"):
+        if touched.call.name not in OPENS:
             return None
         try:
             return os.stat(touched.paths[0]).st_size
@@ -85,6 +85,10 @@ class Recorder:
             case "sync" | "syncfs":
                 yield from map(Synced, range(self._count))
                 yield from map(DirectorySynced, {os.path.dirname(name) for name in self._led_to})
+            case "symlink" | "symlinkat" | "mknod" | "mknodat":
+                self.trouble = f"{call} made {self._names.below(touched.paths[0])}, which is no plain file"
+            case "mkdir" | "mkdirat" | "rmdir":
+                pass
             case "truncate":
                 yield from self._cut(touched.paths[0], arguments[1])
             case _:

@@ -37,7 +37,8 @@ class Call(NamedTuple):
     records: bool = False
 
 
-_CREATES: Final = os.O_CREAT | os.O_TRUNC
+CREATES: Final = os.O_CREAT | os.O_TRUNC
+"""The flags by which an open changes what is there."""
 _SHARED: Final = 1
 
 CALLS: Final = (
@@ -61,11 +62,18 @@ CALLS: Final = (
     Call("linkat", 265, 37),
     Call("sendto", 44, 206),
     Call("sendmsg", 46, 211),
-    Call("open", 2, None, 1, _CREATES, records=True),
-    Call("openat", 257, 56, 2, _CREATES, records=True),
-    Call("creat", 85, None, records=True),
-    Call("openat2", 437, 437, records=True),
-    Call("truncate", 76, 45, records=True),
+    Call("symlink", 88, None),
+    Call("symlinkat", 266, 36),
+    Call("mkdir", 83, None),
+    Call("mkdirat", 258, 34),
+    Call("rmdir", 84, None),
+    Call("mknod", 133, None),
+    Call("mknodat", 259, 33),
+    Call("open", 2, None, 1, CREATES),
+    Call("openat", 257, 56, 2, CREATES),
+    Call("creat", 85, None),
+    Call("openat2", 437, 437),
+    Call("truncate", 76, 45),
     Call("sync", 162, 81, records=True),
     Call("syncfs", 306, 267, records=True),
     Call("mmap", 9, 222, 3, _SHARED, records=True),

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from crashwindow.checkers.campaign.adapter import Adapter, AdapterError, Belief, Job, Place, Promise, Subject, load
-from crashwindow.checkers.campaign.bench import Bench, Run, Setup
+from crashwindow.checkers.campaign.bench import Bench, Setup
 from crashwindow.checkers.campaign.boundary import Strike, When
 from crashwindow.checkers.campaign.command import said_accepted
+from crashwindow.checkers.campaign.run import Run
 from crashwindow.checkers.evidence_outcome import Outcome
 from crashwindow.scenarios.campaign import load_campaign
 

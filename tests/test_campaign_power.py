@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crashwindow.checkers.campaign.adapter import Subject
-from crashwindow.checkers.campaign.bench import JOB, Bench, ControlError, Setup
+from crashwindow.checkers.campaign.bench import Bench, ControlError, Setup
 from crashwindow.checkers.campaign.boundary import Strike
 from crashwindow.checkers.campaign.call_record import load
 from crashwindow.checkers.campaign.campaign import Campaign, Local, Options
@@ -14,6 +14,7 @@ from crashwindow.checkers.campaign.child import Request
 from crashwindow.checkers.campaign.journal import Journal
 from crashwindow.checkers.campaign.lab import Lab
 from crashwindow.checkers.campaign.power import IMAGES, lay_out, losses
+from crashwindow.checkers.campaign.run import JOB
 from crashwindow.checkers.evidence_matrix import Cell, Control, Matrix, Told
 from crashwindow.checkers.evidence_outcome import Outcome
 from crashwindow.checkers.power_images import Survival, image_at

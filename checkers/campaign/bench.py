@@ -1,6 +1,5 @@
 """One schedule from a fresh durable state to its verdict: strike, recover, strike again, recover, and look at the world."""
 
-import re
 import shutil
 import tempfile
 import time
@@ -14,19 +13,14 @@ from typing import Final
 from ..embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
 from ..evidence_matrix import Trial
 from ..evidence_outcome import Outcome
-from ..power_operations import Entry
-from .adapter import AdapterError, Belief, Subject
+from .adapter import AdapterError, Subject
 from .boundary import Source, Strike
-from .call_record import load
-from .child import Do, Request
 from .databases import drop_database, fresh_database
-from .judge import Struck, Verdict, contradictions, judge, keeps
+from .judge import Struck, Verdict, contradictions, keeps
 from .lab import Lab, LabError
-from .power import Losses, lay_out, losses
-from .world import Effect, World, counts
-from .zygote import Ended
-
-JOB: Final = "crashwindow-job"
+from .power import Losses, losses
+from .run import CampaignRunError, Run, whole
+from .world import Effect, counts
 
 Schedule = tuple[Strike, ...]
 """What strikes one incarnation after the other: the first while the job is started, the others while it is recovered."""
@@ -45,10 +39,6 @@ class Setup:
 
 class ControlError(Exception):
     """A run without a fault did not end as it should: nothing can be compared with it. Says what happened, and the remedy."""
-
-
-class CampaignRunError(Exception):
-    """A run could not be judged: says why."""
 
 
 REFUSED: Final = (AdapterError, CampaignRunError, ControlError, EmbeddedPostgresError, LabError)
@@ -73,8 +63,8 @@ class Bench:
             raise AdapterError(
                 f"{setup.subject.name}: a command's commits cannot be seen from outside it: choose `boundaries: calls`"
             )
-        self.lab = Lab(setup.subject, setup.source)
         self._directory = Path(tempfile.mkdtemp(prefix="crashwindow-campaign-"))
+        self.lab = Lab(setup.subject, setup.source, self._directory)
         self._server = EmbeddedPostgres() if self.lab.capabilities.server else None
         self._places = 0
         if self._server is not None:
@@ -107,10 +97,10 @@ class Bench:
         with closing(Run(self)) as run:
             ended = run.call("start", watched=True)
             if not ended.answered:
-                raise ControlError(f"{name}: `start` failed without any fault: {_whole(ended)}")
+                raise ControlError(f"{name}: `start` failed without any fault: {whole(ended)}")
             again = run.call("recover", watched=True)
             if not again.answered:
-                raise ControlError(f"{name}: `recover` of a job that is over failed: {_whole(again)}")
+                raise ControlError(f"{name}: `recover` of a job that is over failed: {whole(again)}")
             belief, effects = run.belief(), run.world.effects()
         seen = counts(effects)
         missing = [step for step in self.setup.steps if not seen.get(step)]
@@ -182,174 +172,5 @@ class Bench:
             drop_database(self._server, _database(directory))
 
 
-_MISSED: Final = "the process did not come to the boundary"
-_FAILED_THERE: Final = "the process came to the boundary, and what was to happen there failed"
-
-
-def _in_flight(strike: Strike) -> set[str]:
-    """The step that a process paused before its effect does when it is woken, whoever has done it meanwhile."""
-    found = re.fullmatch(r"effect: (.+) #\d+", strike.boundary)
-    return {found.group(1)} if found is not None and strike.when == "paused" else set()
-
-
 def _database(directory: Path) -> str:
     return f"place_{directory.name}"
-
-
-class Run:
-    """One durable state, from `prepare` on."""
-
-    def __init__(self, bench: Bench) -> None:
-        self._bench, self._setup = bench, bench.setup
-        self._directory, self._server = bench.place()
-        self.world = World(self._directory / "world")
-        self._record = self._directory / "record"
-        self._accepted = False
-        self.struck = Struck()
-        self.came = True
-        try:
-            self._must("prepare")
-        except CampaignRunError:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Forget the durable state."""
-        self._bench.leave(self._directory)
-
-    def call(
-        self,
-        do: Do,
-        strike: Strike | None = None,
-        watched: bool = False,
-        record: bool = False,
-        place: Path | None = None,
-    ) -> Ended:
-        """Call a method; with a strike, or watched, its boundaries are found. record: and what it asks of the disk.
-
-        place: another directory than the run's own.
-        """
-        request = Request(
-            do=do,
-            directory=str(place or self._directory / "place"),
-            world=str(self.world.file),
-            job=JOB,
-            steps=self._setup.steps,
-            server=self._server,
-            source=self._setup.source if watched or strike is not None else None,
-            strike=str(strike) if strike is not None else None,
-            record=str(self._record) if record else None,
-            hold_seconds=self._setup.hold_seconds,
-            seconds=self._bench.lab.capabilities.seconds,
-        )
-        ended = self._bench.lab.call(request)
-        if ended.past:
-            raise CampaignRunError(
-                f"the commits of {', '.join(dict.fromkeys(ended.past))} are not seen: choose `boundaries: calls`"
-            )
-        self._accepted = self._accepted or ended.accepted
-        return ended
-
-    def revive(self, strike: Strike | None = None, watched: bool = False, record: bool = False) -> Ended:
-        """What follows a crash: recover; and where the record then knows no such job, a client that was never told that it is
-        accepted starts it again. The strike is taken by whichever comes to its boundary first."""
-        recovered = self.call("recover", strike, watched, record)
-        if recovered.struck or self._accepted or self.belief().status != "absent":
-            return recovered
-        started = self.call("start", strike, watched, record)
-        started.reached = list(dict.fromkeys([*recovered.reached, *started.reached]))
-        return started
-
-    def _must(self, do: Do, place: Path | None = None) -> Ended:
-        ended = self.call(do, place=place)
-        if not ended.answered:
-            raise CampaignRunError(f"`{do}` failed: {_failure(ended)}")
-        return ended
-
-    def recorded(self) -> list[Entry]:
-        """What the last recorded call asked of the disk."""
-        if not self._record.exists():
-            raise CampaignRunError("a power loss is built from system calls: choose `boundaries: calls`")
-        trouble, entries = load(self._record)
-        if trouble is not None:
-            raise CampaignRunError(f"what a power loss leaves cannot be said: {trouble}")
-        return entries
-
-    def belief(self, place: Path | None = None) -> Belief:
-        """What the record says; place: a copy in which it is read."""
-        answer = self._must("belief", place).answer
-        assert isinstance(answer, list)
-        return Belief(*answer)
-
-    def _settled(self, strike: Strike) -> dict[str, int]:
-        """Of the steps that the record has as done, how often each has acted; none where the promise does not ask, or the record
-        cannot be read. It is read in a copy, as who opens a store may mend what a crash has left of it."""
-        promise = self._bench.lab.promise
-        if not promise.last_only or not {"paused": promise.pauses, "power": promise.power}.get(strike.when, True):
-            return {}
-        place, copy = self._directory / "place", self._directory / "copy"
-        try:
-            shutil.copytree(place, copy, symlinks=True)
-            known = self.belief(copy).steps
-        except (CampaignRunError, OSError):
-            return {}
-        finally:
-            shutil.rmtree(copy, ignore_errors=True)
-        acted = counts(self.world.effects())
-        return {step: acted[step] for step, said in known.items() if said == "done"}
-
-    def strike(self, schedule: Schedule) -> bool:
-        """Each incarnation with its fault; whether all of them struck."""
-        for number, strike in enumerate(schedule):
-            record = strike.when == "power"
-            ended = self.revive(strike, record=record) if number else self.call("start", strike, record=record)
-            if not ended.struck:
-                self.came = strike.boundary in ended.reached
-                return False
-            if strike.when == "power":
-                lay_out(self._directory / "place", self.recorded(), strike)
-            last = self.struck.last | {effect.step for effect in self.world.effects()[-1:]} | _in_flight(strike)
-            power = self.struck.power or strike.when == "power"
-            paused = self.struck.paused or ended.stopped is not None
-            # The first that is known of a step counts: from then on it may not act.
-            settled = {**self._settled(strike), **self.struck.settled}
-            self.struck = Struck(last, settled, paused, power)
-            if ended.stopped is not None:
-                self._overtake(ended.stopped)
-        return True
-
-    def perform(self, schedule: Schedule, control: Mapping[str, int]) -> tuple[Verdict, str]:
-        """Strike, recover, and judge; the verdict, and what the record says in the end."""
-        if not self.strike(schedule):
-            return Verdict(Outcome.NOT_STRUCK, _FAILED_THERE if self.came else _MISSED), ""
-        recovered = self.revive()
-        belief = self.belief()
-        if recovered.timed_out:
-            belief = belief._replace(status="running")
-        verdict = judge(self._setup.steps, control, self.world.effects(), belief)
-        if not recovered.answered:
-            verdict = verdict._replace(words=f"{verdict.words}; recovery: {_failure(recovered)}")
-        return verdict, belief.status
-
-    def _overtake(self, pid: int) -> None:
-        """Wait until the paused process may be taken over, let another one do so, and wake it."""
-        seconds = self._bench.lab.capabilities.takeover_seconds
-        if seconds is None:
-            raise CampaignRunError("this runtime has no take-over, so a paused process is not woken after one")
-        time.sleep(seconds)
-        self.call("recover")
-        self._bench.lab.wake(pid)
-
-
-def _failure(ended: Ended) -> str:
-    """Why a method gave no answer."""
-    if ended.timed_out:
-        return f"it did not end within {ended.seconds:.0f} s"
-    if ended.error:
-        return ended.error.strip().splitlines()[-1]
-    return f"it was ended by signal {ended.signal}" if ended.signal else "it ended without an answer"
-
-
-def _whole(ended: Ended) -> str:
-    """The same, and where: for whoever has to mend an adapter."""
-    return f"{_failure(ended)}\n\n{ended.error}" if ended.error else _failure(ended)

@@ -16,8 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from ...runtime.records import Json
 from .adapter import Belief, Subject
-from .bench import Bench, Run, Setup
+from .bench import Bench, Setup
 from .boundary import Source, Strike
+from .run import Run
 from .sources import name_of
 from .visible import OVER, allowed, denied
 from .world import counts

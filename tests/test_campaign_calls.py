@@ -165,7 +165,7 @@ def test_what_a_path_changes_is_a_boundary_where_it_changes_something(desk: Desk
 
 
 def test_a_recording_says_what_it_cannot_hold(desk: Desk) -> None:
-    """An image of a power loss has plain files alone: where a link or a pipe was made, the recording is of no use, and says why."""
+    """An image of a power loss has plain files alone: where a link or a pipe was made, the recording says so."""
     desk.call("changes", record=True)
     trouble, _ = load(desk.directory / "record")
     assert trouble

@@ -7,7 +7,10 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Final, cast
@@ -54,6 +57,13 @@ class Runtime:
         """Note who it is: as the module, its neighbour and Python's generator say."""
         for identity in (WORKER, self._neighbour.WORKER, str(random.random())):
             job.act(identity)
+
+    def sleeps(self, job: Job) -> None:
+        """For longer than a campaign lives, in a session of its own, too."""
+        if not os.fork():
+            os.setsid()
+        Path(f"../asleep-{os.getpid()}").touch()
+        time.sleep(600)
 
     def forks(self, job: Job) -> None:
         """Two workers, one after the other, each of which commits and acts; the process commits itself in between."""
@@ -142,3 +152,28 @@ def test_a_woken_process_has_the_time_that_a_method_has(monkeypatch: pytest.Monk
     monkeypatch.setitem(zygote.PAUSED, 1, cast(Child, paused))
     zygote.answer(cast(zygote.Load, None), {"wake": 1})
     assert waited == [(30.0, False)]
+
+
+def test_nothing_outlives_a_campaign_that_is_killed(tmp_path: Path) -> None:
+    """Where whoever asks has gone, the warm process ends all that a call has started, removes its places, and says nothing."""
+    with lab(tmp_path) as whole:
+        arguments = cast(list[str], whole._process.args)
+    places = tmp_path / "places"
+    (places / "1" / "place").mkdir(parents=True)
+    request = Request("start", str(places / "1" / "place"), str(places / "1" / "world"), "job", ("sleeps",))
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([*arguments, str(places)], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    process.stdout.readline()
+    process.stdin.write(json.dumps(asdict(request)) + "\n")
+    process.stdin.flush()
+    while len(asleep := list(places.glob("1/asleep-*"))) < 2:
+        time.sleep(0.01)
+    process.stdin.close()
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait() == 0
+    assert not places.exists()
+    assert not any(Path("/proc", file.name.removeprefix("asleep-")).exists() for file in asleep)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from ..evidence_matrix import Told
@@ -22,15 +23,16 @@ class LabError(Exception):
 
 
 class Lab:
-    """A warm process for one subject; a context manager ends it. source: who will find boundaries.
+    """A warm process for one subject; a context manager ends it. source: who will find boundaries. places: a directory that it
+    removes when it ends, as it does even if this process is killed.
 
     Raises AdapterError where the adapter cannot be used.
     """
 
-    def __init__(self, subject: Subject, source: Source) -> None:
+    def __init__(self, subject: Subject, source: Source, places: Path | None = None) -> None:
         self.subject = subject
         self._process = subprocess.Popen(
-            [sys.executable, "-m", ZYGOTE, json.dumps(asdict(subject)), source],
+            [sys.executable, "-m", ZYGOTE, json.dumps(asdict(subject)), source, *([str(places)] if places else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
             # What can be imported here can be imported there.
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

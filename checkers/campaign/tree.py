@@ -22,17 +22,23 @@ def end(spare: Set[int]) -> None:
 
     What is killed may have started more meanwhile: it is over when nothing is left.
     """
-    while True:
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return  # nobody is left, as after most calls
+    while _collect():
         found = below(spare)
         if not found:
+            _collect()
             return
         _send(found, signal.SIGKILL)
         time.sleep(0.0005)
+
+
+def _collect() -> bool:
+    """Collect the dead; whether anybody else is left, as after few calls."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def stop(spare: Set[int]) -> None:

@@ -1,14 +1,16 @@
 """A small process that has loaded once what is installed (`warm.py`), and forks a child for each method that a campaign calls.
 
-`python -m crashwindow.checkers.campaign.zygote SUBJECT SOURCE` reads a request a line and answers a line. A child leads a
-session of its own: when it has ended, whatever it has started is ended too. One that takes too long is killed. One that stops
-itself (a paused worker) is left as it is until it is woken.
+`python -m crashwindow.checkers.campaign.zygote SUBJECT SOURCE [PLACES]` reads a request a line and answers a line. A child leads
+a session of its own: when it has ended, whatever it has started is ended too. One that takes too long is killed. One that stops
+itself (a paused worker) is left as it is until it is woken. When the campaign ends, even killed, what is left of it here ends:
+the children, and the directory PLACES.
 """
 
 import ctypes
 import json
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -17,7 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TextIO
 
 from ...runtime.records import Json
 from . import hooks, tree, warm
@@ -144,6 +146,8 @@ class Child:
         """Until it has ended, or stopped where that counts; a child that takes longer is killed. It has the same time to load its
         adapter first, and again when it is woken."""
         while True:
+            if _gone():
+                raise BrokenPipeError
             self._read()
             ended, status = self._status()
             halts = ended and os.WIFSTOPPED(status)
@@ -241,14 +245,14 @@ def answer(adapter: Load, line: dict[str, Any]) -> Ended:
     return child.wait(request.seconds)
 
 
-def main() -> int:
-    """Serve requests from standard input until it ends."""
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    subject = Subject(**json.loads(sys.argv[1]))
-    requests, answers = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    if sys.argv[2] == "commits":
-        hooks.install()
+def _gone() -> bool:
+    """Whether the campaign is: its end of our standard input is closed."""
+    end = select.poll()
+    end.register(0, 0)
+    return bool(end.poll(0))
+
+
+def _serve(subject: Subject, requests: TextIO, answers: TextIO) -> int:
     try:
         learned = warm.learn(subject)
     except AdapterError as error:
@@ -261,8 +265,27 @@ def main() -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     for line in requests:
         print(json.dumps(asdict(answer(adapter, json.loads(line)))), file=answers, flush=True)
-    tree.end(spare=frozenset())
     return 0
+
+
+def main() -> int:
+    """Serve requests from standard input until it ends; then nothing is left of what they have started, nor of their places."""
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    subject = Subject(**json.loads(sys.argv[1]))
+    requests, answers = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    if sys.argv[2] == "commits":
+        hooks.install()
+    try:
+        return _serve(subject, requests, answers)
+    except BrokenPipeError:
+        # Nobody reads what is still to be written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())
+        return 0
+    finally:
+        tree.end(spare=frozenset())
+        for places in sys.argv[3:]:
+            shutil.rmtree(places, ignore_errors=True)
 
 
 if __name__ == "__main__":

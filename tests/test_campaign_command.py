@@ -144,6 +144,7 @@ def test_boundaries_of_a_shell_are_found(loop: Bench) -> None:
     """Its writes, the world's lines, and the renaming that a program of its own does, in order."""
     named = [re.sub(r"rename\w*", "rename", each) for each in loop.clean().boundaries]
     assert named == [
+        "call: openat job.new #1",
         "call: write job.new #1",
         "call: rename job.new to job #1",
         "call: write world #1",

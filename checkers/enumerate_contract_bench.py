@@ -235,7 +235,7 @@ class Bench:
         for job, (stream, ledger, effects, lease) in self._seen[number].items():
             if stream is not None:
                 versions = {event.id: event.version for event in stream.events}
-                store._streams[job] = _Stream(0.0, stream.status, stream.fence, list(stream.events), versions)  # type: ignore[arg-type]  # it was read from such a stream
+                store._streams[job] = _Stream(0.0, stream.status, stream.fence, list(stream.events), versions)
             if ledger is not None:
                 store._ledgers[job] = _Ledger(ledger.fence, {it.idempotency_key: it for it in ledger.records})
             if effects is not None:

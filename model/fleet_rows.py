@@ -88,7 +88,9 @@ class _Rows:
                         f" [{apart}]" if apart else ""))  # fmt: skip
         scopes = {f.name: f.scope for f in self.fleet.shared}
         met = {n for n in guards if scopes.get(n) in (Scope.WORLD, Scope.GHOST)}
-        meets = {n: v for n, v in guards.items() if n in met}  # in the guards' order, not the set's: the same in every run
+        meets = {
+            n: v for n, v in guards.items() if n in met
+        }  # in the guards' order, not the set's: the same in every run
         return Rule(what, row.actor, {n: v for n, v in guards.items() if n not in met}, meets, writes,
                     tuple(unless), row.boundary, row.emits, row.source)  # fmt: skip
 

@@ -87,7 +87,7 @@ def steps(job: JobEvidence) -> Html:
     """Every step with all that is recorded of it."""
     if not job.steps:
         return tag("p", "The record holds no plan that can be read.", class_="nothing")
-    events = {each.version: each for each in job.events}
+    events: Stream = {each.version: each for each in job.events}
     return join(*(_step(step, events) for step in job.steps))
 
 

@@ -224,11 +224,11 @@ def test_record_then_act_loses_in_its_window(recording: Matrix) -> None:
 
 
 def test_the_same_schedule_has_the_same_outcome(acting: Matrix) -> None:
-    """A cell's own schedule, run alone, ends as it did in the campaign."""
+    """A cell's own schedule, run alone, ends as it did in the campaign; run twice, its command says twice."""
     schedule = (Strike("effect: a #1", "after"),)
     again = campaign("ActThenRecord", Options(at=(schedule,), repeats=2))
     assert [each.outcomes for each in again.cells] == [{Outcome.DUPLICATE: 2}]
-    assert again.cells[0].command == "run --at 'after effect: a #1'"
+    assert again.cells[0].command == "run --at 'after effect: a #1' --repeats 2"
 
 
 def test_pairs_strike_the_recovery_too() -> None:

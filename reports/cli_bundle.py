@@ -14,7 +14,7 @@ from .audit.run import Asked, Regenerate, audit
 from .bundle.archive import MOST_OF_ALL, ArchiveError
 from .bundle.contents import bundle as bundle_of
 from .bundle.statement import KeyFileError, private_key, public_key
-from .files import EVIDENCE, EvidenceError
+from .files import EvidenceError, newest_run
 
 STYLES: Final[dict[Verdict, str]] = {"PASS": "green", "FAIL": "bold red", "NOT DONE": "yellow"}
 SHOWN: Final = 20
@@ -75,10 +75,10 @@ def _bytes(path: Path) -> bytes:
 
 
 def _newest() -> Path:
-    runs = sorted(Path("reports", "out").glob(f"*/{EVIDENCE}"))
-    if not runs:
+    newest = newest_run()
+    if newest is None:
         raise EvidenceError("no run is in reports/out: run `crashwindow verify`, or name a run's directory")
-    return runs[-1].parent
+    return newest.parent
 
 
 def _show(made: Audit, console: Console) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from ..checkers.evidence import RunEvidence
-from .files import EVIDENCE, EvidenceError, load
+from .files import EvidenceError, load, newest_run
 from .register import Filters, RegisterError, chosen, named, register_tables, why_text
 from .view import listing
 from .why import claim_data, explain, why_data
@@ -26,7 +26,7 @@ def found(file: str | None) -> Found:
     nobody has named and that cannot be read is as good as none, with the reason."""
     if file:
         return Found(load(Path(file)), f"verdicts from {file}")
-    newest = max(Path("reports", "out").glob(f"*/{EVIDENCE}"), default=None)
+    newest = newest_run()
     if newest is None:
         return Found(None, "no verdicts: run `crashwindow verify`, or give --evidence FILE")
     try:

@@ -55,6 +55,11 @@ def write(evidence: RunEvidence, directory: Path, register: Register = REGISTER)
     return {name: directory / name for name in texts}
 
 
+def newest_run() -> Path | None:
+    """The evidence of the newest run in `reports/out` of the working directory; None where there is none."""
+    return max(Path("reports", "out").glob(f"*/{EVIDENCE}"), default=None)
+
+
 def load(path: Path) -> RunEvidence:
     """Evidence from a file, or from `evidence.json` in a directory. Raises `EvidenceError`."""
     file = path / EVIDENCE if path.is_dir() else path

@@ -46,7 +46,7 @@ def _matrix(found: Necessity | None) -> Html:
     chosen = [row(choice, [name, fails, tag("code", key) if key else ""]) for name, fails, key in matrix.choices(found)]
     return join(
         tag("p", matrix.LEGEND),
-        table("Property × mechanism", heads, cells, "quiet marks"),
+        table("Property × mechanism", heads, cells, "quiet"),
         tag(
             "details", tag("summary", "Runs that break a property"), table("Shortest runs", named, keys, "stack quiet")
         ),

@@ -10,11 +10,18 @@ import shutil
 import subprocess
 import sys
 import time
+from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+import pytest
+
 PROGRAM: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+needs_chromium = pytest.mark.skipif(
+    PROGRAM is None,
+    reason="no Chromium is installed (Debian: apt install chromium), so the page is not tried in a browser",
+)
 PATIENCE: Final = 60.0
 """Seconds until a test gives up; long enough anywhere."""
 
@@ -188,3 +195,13 @@ class Chromium:
         """The page, printed."""
         printed = self("Page.printToPDF", preferCSSPageSize=True, printBackground=False)
         return base64.b64decode(printed["data"])
+
+    def axe(self, within: str = "document") -> list[tuple[str, list[Any]]]:
+        """What axe finds against WCAG 2.1 A and AA: each rule, and the first places, with what is wrong there. within: what is
+        looked at, as JavaScript."""
+        self.evaluate((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
+        rules = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}"
+        found: list[dict[str, Any]] = self.evaluate(f"axe.run({within}, {rules}).then((found) => found.violations)")
+        return [
+            (each["id"], [(node["target"], node["failureSummary"]) for node in each["nodes"]][:3]) for each in found
+        ]

@@ -1,4 +1,4 @@
-"""What several tests share: a real PostgreSQL server, started once per test process, an empty database for each test."""
+"""What several tests share: a real PostgreSQL server, started once per test process, an empty database each; a browser."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ import pytest
 
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError, binaries
 from crashwindow.runtime.postgres_store import PostgresStore
+from crashwindow.tests.chromium import Chromium
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +39,10 @@ def postgres_url(postgres_server: EmbeddedPostgres) -> str:
         )
         connection.execute("; ".join(f"DELETE FROM {table}" for (table,) in tables.fetchall()).encode())
     return postgres_server.url
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """One browser for all tests of a file; each loads its own page."""
+    with Chromium(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser

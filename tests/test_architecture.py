@@ -33,6 +33,8 @@ class Library(NamedTuple):
     why: str
 
 
+EVIDENCE = tuple(f"checkers.evidence{part}" for part in ("", "_graph", "_job", "_matrix", "_outcome"))
+"""What checkers hand on, and nothing of how they came to it."""
 # In file patterns '*' spans folders: 'runtime/tools*' is runtime/tools.py and all of runtime/tools/.
 # The first row that matches a file holds.
 ROOMS = (
@@ -45,14 +47,7 @@ ROOMS = (
     Room("scenarios/*", ("scenarios", "model"), "what is tried is data about the model"),
     Room(
         "checkers/evidence*",
-        (
-            "checkers.evidence",
-            "checkers.evidence_graph",
-            "checkers.evidence_job",
-            "checkers.evidence_matrix",
-            "checkers.evidence_outcome",
-            "model",
-        ),
+        (*EVIDENCE, "model"),
         "reports read it and must not meet a checker through it",
     ),
     Room(
@@ -68,15 +63,7 @@ ROOMS = (
     ),
     Room(
         "reports/*",
-        (
-            "reports",
-            "checkers.evidence",
-            "checkers.evidence_graph",
-            "checkers.evidence_job",
-            "checkers.evidence_matrix",
-            "checkers.evidence_outcome",
-            "model",
-        ),
+        ("reports", *EVIDENCE, "model"),
         "old evidence can be rendered without the run",
     ),
     Room(

@@ -11,12 +11,9 @@ import pytest
 from crashwindow.runtime.contracts import operations
 
 from .approval_office import ASK_DAY, CONFIRM, Office, mail, serving
-from .chromium import PROGRAM, Chromium
+from .chromium import Chromium, needs_chromium
 
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None,
-    reason="no Chromium is installed (Debian: apt install chromium), so the page is not tried in a browser",
-)
+pytestmark = needs_chromium
 PICTURES = os.environ.get("CRASHWINDOW_PICTURES")
 """A directory for screenshots, when somebody wants to look at them."""
 
@@ -30,13 +27,6 @@ def office(tmp_path: Path) -> Iterator[Office]:
     office = Office(tmp_path / "store.db")
     yield office
     office.store.close()
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """One browser for all tests; each loads a page of a server of its own."""
-    with Chromium(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The page of a job in a real browser: nothing is complained of or loaded, and whoever reads it, however, can read all of it."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,24 +8,13 @@ import pytest
 from crashwindow.reports.job_page import render_job
 from crashwindow.runtime.memory_store import MemoryStore
 
-from .chromium import PROGRAM, Chromium
+from .chromium import Chromium, needs_chromium
 from .job_examples import EXAMPLES, clock, page_of
 from .logged_jobs import node, work
-from .test_report_page import axe
 
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None,
-    reason="no Chromium is installed (Debian: apt install chromium), so the page is not tried in a browser",
-)
+pytestmark = needs_chromium
 SEQUENCE = "document.querySelector('.sequence')"
 POSITION = f"{SEQUENCE}.querySelector('.position').textContent"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """One browser for all tests."""
-    with Chromium(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +106,7 @@ def test_everybody_can_read_it(page: Chromium, folder: Path, name: str, width: i
     """Axe finds nothing against WCAG 2.1 A and AA, in either scheme."""
     page.window(width, dark=dark)
     page.open((folder / f"{name}.html").as_uri())
-    assert axe(page) == []
+    assert page.axe() == []
 
 
 def test_it_is_printed(page: Chromium) -> None:

@@ -1,29 +1,16 @@
 """The report in a real browser: nothing is complained of or loaded, all of it can be reached, by whoever reads it and however."""
 
 import re
-from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from .chromium import PROGRAM, Chromium
+from .chromium import Chromium, needs_chromium
 
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None,
-    reason="no Chromium is installed (Debian: apt install chromium), so the page is not tried in a browser",
-)
+pytestmark = needs_chromium
 REPORT = Path(__file__).parent / "golden" / "report.html"
 SEQUENCE = "document.querySelector('article .sequence')"
 POSITION = f"{SEQUENCE}.querySelector('.position').textContent"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """One browser for all tests."""
-    with Chromium(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -33,15 +20,6 @@ def page(chromium: Chromium) -> Chromium:
     chromium.window(1280)
     chromium.open(REPORT.as_uri())
     return chromium
-
-
-def axe(page: Chromium) -> list[tuple[str, Any]]:
-    """What axe finds against WCAG 2 A and AA: the rule, and where."""
-    page.evaluate((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found: list[dict[str, Any]] = page.evaluate(
-        "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}).then((found) => found.violations)"
-    )
-    return [(each["id"], [node["target"] for node in each["nodes"]][:3]) for each in found]
 
 
 def test_nothing_is_complained_of_and_nothing_is_loaded(page: Chromium) -> None:
@@ -113,14 +91,14 @@ def test_everybody_can_read_it(page: Chromium, dark: bool) -> None:
     """With everything unfolded axe finds nothing against WCAG 2.1 A and AA, in either scheme."""
     page.window(1280, dark=dark)
     page.click(".unfold")
-    assert axe(page) == []
+    assert page.axe() == []
 
 
 def test_what_nobody_can_read_would_be_seen(page: Chromium) -> None:
     """A page without a language, with pale text, does not pass: the test above can fail."""
     page.evaluate("document.documentElement.removeAttribute('lang')")
     page.evaluate("document.querySelector('h1').style.color = '#ddd'")
-    assert {"html-has-lang", "color-contrast"} <= {rule for rule, _ in axe(page)}
+    assert {"html-has-lang", "color-contrast"} <= {rule for rule, _ in page.axe()}
 
 
 def test_it_is_read_on_a_narrow_screen(page: Chromium) -> None:

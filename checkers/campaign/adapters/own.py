@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 
-# What a worker loads late is loaded here: the processes of all methods are forked from the one that loads this.
-from ....runtime.contracts import sqlite_contracts as _sqlite_contracts  # noqa: F401
+# What a worker loads late is named here, so that the warm process has it once for all methods (`warm.py`).
+from ....runtime.contracts import sqlite_contracts as _sqlite_contracts  # noqa: F401  # for its being loaded
 from ....runtime.history import History
 from ....runtime.open_store import open_store
 from ....runtime.plan import parse_plan, submission, validate_plan
@@ -38,9 +38,6 @@ class Own:
 
     def __init__(self, store: str = "sqlite", on_unknown: OnUnknown = "park") -> None:
         self._server, self._on_unknown = store == "postgresql", on_unknown
-        if self._server:
-            # So is the driver: its commits are seen only where it is there before a method is called.
-            from ....runtime import postgres_store as _postgres_store  # noqa: F401
         woken = self._server and on_unknown == "park"
         self.capabilities = Capabilities(self._server, takeover_seconds=TTL + 0.2 if woken else None, seconds=30.0)
         allows = frozenset({Outcome.HONEST_UNKNOWN} if on_unknown == "park" else set[Outcome]())

@@ -157,6 +157,14 @@ def test_a_graph_of_another_machine_is_a_problem() -> None:
     assert "the machine has 60,106 states" in problem
 
 
+def test_a_graph_that_does_not_add_up_fails_the_run() -> None:
+    """What is wrong with a graph is a problem of the whole report, not of its section alone."""
+    found = graph("recorded-hardened")
+    wrong = found.model_copy(update={"states": found.states + 1})
+    assert judge(changed(graphs=[found], machines=[]), SMALL).passed
+    assert not judge(changed(graphs=[wrong], machines=[]), SMALL).passed
+
+
 def overlapping(layout: Layout) -> list[tuple[str, str]]:
     """Pairs of boxes that share a place."""
     boxes = sorted(layout.boxes.items())

@@ -73,8 +73,8 @@ class Told(_Base):
     """What a runtime's documentation promises, and the outcomes that keep it.
 
     last_only: of the steps that have acted when a process dies, none but the last may act again, and it only where the record
-    does not have it as done. pauses: whether it speaks of a process that is overtaken while it is paused, and then goes on;
-    power: of a loss of power; else such a run cannot break it.
+    does not have it as done; and the one that a paused process was in. pauses: whether it speaks of a process that is overtaken
+    while it is paused, and then goes on; power: of a loss of power; else such a run cannot break it.
     """
 
     words: str

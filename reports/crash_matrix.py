@@ -66,9 +66,14 @@ def outcome(cell: Cell) -> str:
 
 
 def notable(matrix: Matrix) -> list[Cell]:
-    """The cells that are not simply exactly once, the worst first, and of like ones in the order of the matrix."""
+    """The cells that are not simply exactly once: those that break the promise, then the worst, then in the matrix's order."""
     bad = (cell for cell in matrix.cells if cell.worst is not Outcome.EXACTLY_ONCE)
-    return sorted(bad, key=lambda cell: SEVERITY[cell.worst])
+    return sorted(bad, key=lambda cell: (cell not in matrix.broken, SEVERITY[cell.worst]))
+
+
+def witnessed(matrix: Matrix, cell: Cell) -> str:
+    """What was seen of a cell, and whether it is what the runtime's documentation rules out."""
+    return f"{cell.words}; this breaks the promise" if cell in matrix.broken else cell.words
 
 
 def good(value: Outcome) -> bool:
@@ -120,8 +125,9 @@ def _kept(cells: Sequence[Cell], broken: int) -> str:
 
 def allowed(matrix: Matrix) -> str:
     """The outcomes that keep the promise."""
+    woken = ", or that a paused process was in" if matrix.promise.pauses else ""
     alone = (
-        f" ({Outcome.DUPLICATE} only of the step that had acted last, and was not recorded as done)"
+        f" ({Outcome.DUPLICATE} only of the step that had acted last{woken}, and was not recorded as done)"
         if matrix.promise.last_only
         else ""
     )

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..checkers.evidence_matrix import Cell, Matrix
-from .crash_matrix import STRUCK, facts, notable, outcome, shown, tone
+from .crash_matrix import STRUCK, facts, notable, outcome, shown, tone, witnessed
 from .crash_matrix_ci import render_junit, render_sarif
 from .crash_matrix_markdown import render_matrices_markdown
 from .crash_matrix_page import render_matrices_html
@@ -78,7 +78,7 @@ def matrix_table(matrix: Matrix) -> Group:
     for cell in notable(matrix):
         # A command is one line, however narrow the terminal: so it can be copied, and given to a shell.
         command = Text(f"    {plain(cell.command)}", no_wrap=True, overflow="ignore")
-        parts += [Text(f"  {outcome(cell)}: {plain(cell.words)}"), command]
+        parts += [Text(f"  {outcome(cell)}: {plain(witnessed(matrix, cell))}"), command]
     return Group(*parts)
 
 

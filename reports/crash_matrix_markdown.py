@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..checkers.evidence_matrix import Cell, Matrix
 from ..checkers.evidence_outcome import MEANING, Outcome
-from .crash_matrix import STRUCK, facts, headline, notable, outcome, shown
+from .crash_matrix import STRUCK, facts, headline, notable, outcome, shown, witnessed
 from .markdown_text import code, escape, table
 
 
@@ -25,7 +25,7 @@ def matrix_lines(matrix: Matrix, told: Sequence[tuple[str, str]]) -> list[str]:
     lines += table(heads, ((code(r.boundary), *(_mark(c) for c in r.cells)) for r in view.rows))
     several = [*view.pairs, *(c for c in notable(matrix) if len(c.schedule) == 1)]
     shown_once = {c.schedule: c for c in several if c.worst is not Outcome.EXACTLY_ONCE}.values()
-    rows = ((code("; ".join(c.schedule)), _mark(c), escape(c.words), code(c.command)) for c in shown_once)
+    rows = ((code("; ".join(c.schedule)), _mark(c), escape(witnessed(matrix, c)), code(c.command)) for c in shown_once)
     return [*lines, *table(("struck", "outcome", "seen", "to repeat it"), rows)]
 
 

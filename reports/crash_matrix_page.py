@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..checkers.evidence_matrix import Cell, Matrix
 from ..checkers.evidence_outcome import MEANING, Outcome
-from .crash_matrix import STRUCK, Shown, facts, headline, notable, outcome, shown, tone
+from .crash_matrix import STRUCK, Shown, facts, headline, notable, outcome, shown, tone, witnessed
 from .html_parts import section
 from .page import page
 from .tags import Html, Part, code, join, pairs, row, table, tag
@@ -80,15 +80,17 @@ def _notable(matrix: Matrix) -> Html:
     bad = notable(matrix)
     rest = [cell for cell in matrix.cells if cell not in bad]
     shown_bad = (
-        _commands("Every cell that is not exactly once", bad) if bad else tag("p", "Every cell is EXACTLY ONCE.")
+        _commands("Every cell that is not exactly once", bad, matrix)
+        if bad
+        else tag("p", "Every cell is EXACTLY ONCE.")
     )
-    folded = tag("details", tag("summary", "How the other cells are repeated"), _commands("Exactly once", rest))
+    folded = tag("details", tag("summary", "How the other cells are repeated"), _commands("Exactly once", rest, matrix))
     return join(shown_bad, folded if rest else None)
 
 
-def _commands(caption: str, cells: list[Cell]) -> Html:
+def _commands(caption: str, cells: list[Cell], matrix: Matrix) -> Html:
     heads = ["struck", "outcome", "seen", "to repeat it"]
-    rows = [row(heads, [code("; ".join(c.schedule)), _cell(c), c.words, code(c.command)]) for c in cells]
+    rows = [row(heads, [code("; ".join(c.schedule)), _cell(c), witnessed(matrix, c), code(c.command)]) for c in cells]
     return table(caption, heads, rows, "matrix")
 
 

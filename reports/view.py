@@ -31,8 +31,8 @@ from ..model.gate import GATE_RULES, HARDENED_GATE
 from ..model.policy import HARDENED
 from ..model.recorded import HARDENED_RECORDED, RECORDED_RULES
 from .crash_matrix import surroundings
-from .kills import timed
 from .graph_counts import graph_problems
+from .kills import timed
 from .words import effects, number, plain
 
 SURE: Final = (Verdict.PROVED, Verdict.EXHAUSTED)

@@ -1,16 +1,18 @@
 """Answers of the solver, kept by the content of what they depend on: `crashwindow prove`, never `verify`.
 
 Two books, of one form. `proofs`: what a whole proof came to, by the bytes of every source file from which its questions are made.
-`answers`: the answer to one question, by the question's whole text, so that after a change only what reads differently is asked.
-Both keys hold the solver's version and the budget as well. An entry carries a hash of itself: what does not fit it is not used
-and said to be damaged. No answer, for whatever reason, is no entry. Nothing here loads a solver.
+`answers`: the answer to one question, by the question's whole text, so that after a change only what reads differently is asked;
+and by the code that asks, whose mistakes would else outlive it. Both keys hold the solver's version and the budget as well. An
+entry carries a hash of itself: what does not fit it is not used and said to be damaged. No answer, for whatever reason, is no
+entry. Nothing here loads a solver.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +27,12 @@ SOURCES: Final = (
     "checkers/second*.py",
 )
 """The files that say which questions a proof has, and what is made of the answers."""
+ASKING: Final = (
+    "checkers/prove_cached.py",
+    "checkers/prove*_encode.py",
+    "checkers/prove*_solve.py",
+)
+"""Those of them that put a question to the solver, and read and keep what it answers."""
 
 BUDGET: Final = 2_000_000
 """The most that one obligation may cost, in Z3's resource units: two hundred times what the dearest one needs."""
@@ -38,16 +46,28 @@ def solver_version() -> str:
 
 def sources_key(budget: int, root: Path = ROOT) -> str:
     """The key of whole proofs: every source file that they depend on, the solver and the budget."""
-    digest = hashlib.sha256(f"{solver_version()}\0{budget}\0".encode())
-    for file in sorted(file for pattern in SOURCES for file in root.glob(pattern)):
+    parts = (solver_version(), str(budget), _contents(SOURCES, root))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _contents(patterns: Sequence[str], root: Path) -> str:
+    """A hash of some files: their names and their bytes."""
+    digest = hashlib.sha256()
+    for file in sorted(file for pattern in patterns for file in root.glob(pattern)):
         content = hashlib.sha256(file.read_bytes()).hexdigest()
         digest.update(f"{file.relative_to(root).as_posix()}\0{content}\n".encode())
     return digest.hexdigest()
 
 
+@cache
+def asking_code(root: Path = ROOT) -> str:
+    """A hash of the code that asks, as it is when the first question is asked."""
+    return _contents(ASKING, root)
+
+
 def question_key(assumed: str, goal: str, expected: str, budget: int) -> str:
-    """The key of one answer: all that the solver is told, what is expected (it decides what is kept), solver and budget."""
-    parts = (solver_version(), str(budget), expected, goal, assumed)
+    """The key of one answer: all that the solver is told, what is expected (it decides what is kept), by whom, solver, budget."""
+    parts = (solver_version(), asking_code(), str(budget), expected, goal, assumed)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

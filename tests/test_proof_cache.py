@@ -1,5 +1,6 @@
 """The cache of proofs: exact, never trusted for more, and asked before any solver is loaded."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -11,11 +12,23 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import proof_cache, proof_subjects, prove_cached
-from crashwindow.checkers.proof_cache import BUDGET, ROOT, SOURCES, Book, default_folder, question_key, sources_key
+from crashwindow.checkers.proof_cache import (
+    BUDGET,
+    ROOT,
+    SOURCES,
+    Book,
+    asking_code,
+    default_folder,
+    question_key,
+    sources_key,
+)
 from crashwindow.checkers.proofs import FLEETS, NAMES, prove_all
 from crashwindow.checkers.prove import Proof, prove
 from crashwindow.checkers.prove_cached import CachedSolver
+from crashwindow.checkers.prove_encode import Encoding
 from crashwindow.checkers.prove_fleet import prove_fleet
+from crashwindow.checkers.prove_fleet_encode import State
+from crashwindow.checkers.prove_fleet_solve import solve_fleet
 from crashwindow.checkers.prove_solve import Obligation, Result, solve
 from crashwindow.checkers.semantics_stages import CANARIES, planted
 from crashwindow.model.claims import CLAIMS
@@ -92,14 +105,32 @@ def test_a_defect_is_found_over_a_warm_cache(folder: Path, canary: str) -> None:
     assert solver.reused > 90
 
 
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", range(6))
 def test_a_key_is_all_that_the_answer_depends_on(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
-    """Assumptions, goal, expected answer, budget and the solver's version: another one is another key."""
+    """Assumptions, goal, expected answer, budget, the solver's version and the code that asks: another one is another key."""
+    versions, code = ["5"], ["one"]
+    monkeypatch.setattr(proof_cache, "version", lambda name: versions[-1])
+    monkeypatch.setattr(proof_cache, "asking_code", lambda: code[-1])
     before = question_key("a", "g", "unsat", 1)
-    monkeypatch.setattr(proof_cache, "version", lambda name: "other" if part == 4 else "5")
+    assert question_key("a", "g", "unsat", 1) == before
+    versions += ["6"] * (part == 4)
+    code += ["another"] * (part == 5)
     other = question_key("ab"[part == 0], "gh"[part == 1], "sat" if part == 2 else "unsat", 1 + (part == 3))
     assert other != before
-    assert question_key("a", "g", "unsat", 1) != before
+
+
+def test_a_mended_prover_does_not_believe_what_it_said_before(tmp_path: Path) -> None:
+    """The hash of the code that asks is another one for another byte in any module between a question and its answer."""
+    between = (CachedSolver, Encoding, State, solve, solve_fleet)
+    files = [Path(inspect.getsourcefile(each) or "").relative_to(ROOT) for each in between]
+    hashes = set()
+    for number, changed in enumerate([None, *files]):
+        root = tmp_path / str(number)
+        for file in files:
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).write_text("mended" if file == changed else "", encoding="utf-8")
+        hashes.add(asking_code(root))
+    assert len(hashes) == 1 + len(files)
 
 
 def test_a_damaged_entry_is_asked_anew(folder: Path, tmp_path: Path) -> None:

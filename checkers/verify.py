@@ -1,10 +1,11 @@
 """The main job: every checker on the hardened model and runtime, and on the seeds as written; the evidence of one run.
 
 A run is a list of stages, each of which returns what it found. What a stage found is kept in the run's directory, so that an
-interrupted run goes on where it was (`--resume DIR`). A stage that ends with an exception is an ERROR beside every claim that
-it should have spoken of, never a pass.
+interrupted run goes on where it was (`--resume DIR`), as far as it was made by this code and these packages. A stage that ends
+with an exception is an ERROR beside every claim that it should have spoken of, never a pass.
 """
 
+import hashlib
 import platform
 import subprocess
 import threading
@@ -21,7 +22,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..model.claims import CLAIMS, NOT_CHECKED
 from .evidence import (
@@ -201,18 +202,20 @@ def verify(
     started, clock = datetime.now(UTC), time.monotonic()
     kept = context.directory / "stages"
     kept.mkdir(parents=True, exist_ok=True)
-    code = code_sha256()
+    code, versions = code_sha256(), _versions()
+    made_by = hashlib.sha256(f"{code} {versions}".encode()).hexdigest()[:16]
     found = []
 
     def timed(stage: Stage, context: Context) -> Timed:
         begin = time.monotonic()
-        file = kept / f"{stage.name}.{code[:16]}.{context.profile}.{context.seed}.json"
-        if file.exists():
-            result = Found.model_validate_json(file.read_text(encoding="utf-8"))
-        else:
+        file = kept / f"{stage.name}.{made_by}.{context.profile}.{context.seed}.json"
+        result = _kept(file)
+        if result is None:
             result = _run(stage, context)
             if not result.errors:
-                file.write_text(result.model_dump_json(), encoding="utf-8")
+                partial_file = file.with_suffix(".partial")
+                partial_file.write_text(result.model_dump_json(), encoding="utf-8")
+                partial_file.replace(file)
         return result, time.monotonic() - begin
 
     others = {stage.name for stage in stages if stage.beside or stage.elsewhere}
@@ -229,12 +232,20 @@ def verify(
         profile=context.profile,
         seed=context.seed,
         command=command,
-        versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        versions=versions,
         platform=platform.platform(),
         commit=_commit(),
         code_sha256=code,
     )
     yield assemble(info, found)
+
+
+def _kept(file: Path) -> Found | None:
+    """What a stage has found before; None where it has not ended, or what was kept of it is torn: then it is run again."""
+    try:
+        return Found.model_validate_json(file.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
 
 
 def _run(stage: Stage, context: Context) -> Found:
@@ -289,6 +300,11 @@ def _taken(coverage: ContractCoverage, found: list[Found]) -> ContractCoverage:
         more = {checker: edges[name] for checker, edges in taken.items() if name in edges}
         edges.append(edge.model_copy(update={"by": {**edge.by, **more}}))
     return coverage.model_copy(update={"edges": edges})
+
+
+def _versions() -> dict[str, str]:
+    """Python's, and those of the packages on which verdicts rest."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
 
 
 def _version(package: str) -> str:

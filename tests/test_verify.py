@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from crashwindow.checkers import fleet_stages
+from crashwindow.checkers import verify as verify_module
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict, strongest, weakest
 from crashwindow.checkers.evidence_code import code_sha256
 from crashwindow.checkers.observed import durable_fields
@@ -110,6 +111,28 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
         evidence_of(tmp_path, *stages)
     assert evidence_of(tmp_path, *stages).passed
     assert ran == [1, 2]
+
+
+@pytest.mark.parametrize("why", ["whole", "torn", "empty", "another solver"])
+def test_what_is_kept_of_a_stage_is_whole_and_of_these_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """A torn file is a stage that has not ended; what another version of a package found is not told as this one's."""
+    ran = []
+
+    def counted(_: Context) -> Found:
+        ran.append(1)
+        return passing().run(context(tmp_path))
+
+    stage = Stage("one", "one", counted, (), "explore")
+    evidence_of(tmp_path, stage)
+    (file,) = (tmp_path / "stages").iterdir()
+    if why in ("torn", "empty"):
+        file.write_bytes(file.read_bytes()[: 100 * (why == "torn")])
+    elif why == "another solver":
+        monkeypatch.setattr(verify_module, "_version", lambda package: f"{package} 0")
+    assert evidence_of(tmp_path, stage).passed
+    assert len(ran) == (1 if why == "whole" else 2)
 
 
 def test_a_refutation_is_never_outshone() -> None:

@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, get_args
 
@@ -90,20 +91,26 @@ class Program:
 
 
 def shortest(program: Program) -> Program:
-    """A program that parts, without the lines that it does not take to part in the same words; any other as it is."""
+    """A program that parts, without the lines that it does not take to part in the same words; any other as it is.
+
+    Lines are left out one by one, and two by two: who submits a job and who works on it are needed together, or not at all.
+    """
 
     def parting(each: Program) -> str:
         return each.run().partition(": ")[2].partition(". It could")[0]
 
+    def fewer(by: int) -> Program | None:
+        for out in combinations(reversed(range(len(program.lines))), by):
+            left = tuple(line for place, line in enumerate(program.lines) if place not in out)
+            if left and parting(replace(program, lines=left)) == words:
+                return replace(program, lines=left)
+        return None
+
     words = parting(program)
     if not words:
         return program
-    place = len(program.lines)
-    while place:
-        place -= 1
-        fewer = replace(program, lines=program.lines[:place] + program.lines[place + 1 :])
-        if fewer.lines and parting(fewer) == words:
-            program, place = fewer, len(fewer.lines)  # what was needed may be needed no more
+    while found := fewer(1) or fewer(2):
+        program = found
     return program
 
 

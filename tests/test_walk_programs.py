@@ -152,3 +152,14 @@ def test_a_program_that_parts_is_made_shorter(monkeypatch: pytest.MonkeyPatch) -
     assert shortest(needless) == needless
     ignored_effect(monkeypatch)
     assert shortest(needless).lines == (PROGRAM.lines[0], crash, "rig.work([], {})")
+
+
+def test_a_job_that_is_not_needed_is_gone_with_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job and its turn are needed only by each other: without the job alone the turn is another's, and nothing parts."""
+    crash = ("rig.work([], {7: 'crash after'})", "rig.work([], {})")
+    gate = "rig.submit([Gate(signal='go')])"
+    ignored_effect(monkeypatch)
+    assert shortest(Program("step", "hardened", (gate, PROGRAM.lines[0], "rig.work([], {})", *crash))).lines == (
+        PROGRAM.lines[0],
+        *crash,
+    )

@@ -753,3 +753,14 @@ def test_bad_input_is_named(
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     assert words in capsys.readouterr().err
+
+
+def test_what_is_paused_is_run_several_times() -> None:
+    """A process that is woken beside another races with it, whatever its boundary: one run of that would not say so."""
+    setup = Setup(Subject("beating", f"{__name__}:Beating", options={"looks": True}), ("a",), hold_seconds=0.0)
+    schedules = tuple((Strike("commit: INSERT beats #1", when),) for when in ("paused", "before"))
+    with Bench(setup) as bench:
+        matrix = Campaign(bench, Options(at=schedules), Local(2), Journal(None), "run", lambda *_: None).run()
+    assert {each.schedule[0]: sum(each.outcomes.values()) for each in matrix.cells} == {
+        str(strike): runs for (strike,), runs in zip(schedules, (CONTROLS, 1), strict=True)
+    }

@@ -1,9 +1,9 @@
 """All schedules of a subject: the control runs, one run per boundary and kind of fault, pairs in the deep profile; the matrix.
 
 Determinism is checked first: a boundary that not every control run comes to behind the same effects is unstable, and its
-schedules are run several times; so are those of one to which a run does not come that was to be struck
-there. Where outcomes vary, each is counted. What has been run is kept line by line, so that an
-interrupted campaign goes on where it was.
+schedules are run several times; so are those of one to which a run does not come that was to be struck there, and those of a
+process that is paused, as it is woken beside another. Where outcomes vary, each is counted. What has been run is kept line by
+line, so that an interrupted campaign goes on where it was.
 """
 
 import platform
@@ -26,7 +26,7 @@ from .sources import place_of
 CONTROLS: Final = 3
 """Runs without a fault."""
 REPEATS: Final = 3
-"""Runs of a schedule whose boundary is unstable, and of every schedule in the deep profile."""
+"""Runs of a schedule whose boundary is unstable, of one with a pause, and of every schedule in the deep profile."""
 
 PAIRED: Final[tuple[When, ...]] = ("before", "after")
 """How the second process of a pair is struck."""
@@ -225,7 +225,7 @@ class Campaign:
         """How often a schedule is run."""
         if self._options.repeats is not None:
             return self._options.repeats
-        varies = any(strike.boundary in found.unstable for strike in schedule)
+        varies = any(strike.when == "paused" or strike.boundary in found.unstable for strike in schedule)
         return REPEATS if varies or self._options.profile == "deep" else 1
 
     def _perform(self, schedules: list[Schedule], found: Control) -> None:

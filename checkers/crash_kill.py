@@ -20,7 +20,7 @@ from .crash_image import Files, files_in, lay_out
 from .crash_lives import FOUND, LET_GO, PARKED, RESTED, Birth, Life, Tell, live
 from .crash_run import STORE, Judgement, Record, Traces, keep, make_template
 from .crash_subject import Durable, Subject
-from .crash_witness import EFFECTS, Witnessed, World
+from .crash_witness import FILES, Witnessed, World
 
 NEVER_REACHED: Final = "was never reached"
 
@@ -151,8 +151,8 @@ class Course:
 
 
 def left_in(directory: str) -> Files:
-    """The store's file, its write-ahead log and the effects that the world has seen, byte for byte, as far as they are there."""
-    names = (STORE, f"{STORE}-wal", EFFECTS)
+    """The store's file, its write-ahead log and the witness's files, byte for byte, as far as they are there."""
+    names = (STORE, f"{STORE}-wal", *FILES)
     return {name: Path(directory, name).read_bytes() for name in names if Path(directory, name).exists()}
 
 

@@ -6,7 +6,8 @@ fewest faults, is representative; and so is the first one without a crash. Each 
 
 A stream is a file as `crashwindow trace` writes it, with what the hash chain needs besides: each event's id and link (E-CHAIN).
 Its line of records names the replay key, and the contract that each tool declares. Beside it lies what the world's witness noted,
-byte for byte: a line per effect. Both are named by the replay key.
+byte for byte: a line per effect, then one per question to a language model, then one for each thing that a tool was given in an
+attempt; they are told apart by the number of their fields (five, two, four). Both files are named by the replay key.
 """
 
 import hashlib
@@ -23,14 +24,18 @@ from ..runtime.tool import Tool
 from .crash_faults import Key
 from .crash_image import Files
 from .crash_run import STORE, Record
-from .crash_witness import EFFECTS, World
+from .crash_witness import EFFECTS, GIVEN, QUESTIONS, World
 from .stream_lines import Records, written
 from .stream_store import stored
 
 STREAM: Final = ".jsonl"
 WORLD: Final = ".world"
+NOTED: Final = (EFFECTS, QUESTIONS, GIVEN)
+"""The files of the witness that are kept, in their order."""
 NAMED: Final = str.maketrans({":": "=", ";": "+", "#": ","})
 """What a replay key has that a file's name may not have."""
+KEPT: Final = "streams"
+"""The figure of an item that says how many streams there are in the folder on which it rests."""
 LONGEST: Final = 90
 LINKED: Final = "SELECT id, link FROM events WHERE job_id = ? AND version = ?"
 
@@ -89,7 +94,7 @@ def keep_streams(images: Mapping[Key, Files], cases: Mapping[str, Case], directo
     directory.mkdir(parents=True)
     for key, files in images.items():
         name = file_name(key)
-        (directory / f"{name}{WORLD}").write_bytes(files.get(EFFECTS, b""))
+        (directory / f"{name}{WORLD}").write_bytes(b"".join(files.get(each, b"") for each in NOTED))
         said = {"replay": str(key), "declared": declared(cases[key.case])}
         lines = [json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in stream(files, said)]
         (directory / f"{name}{STREAM}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -337,3 +337,5 @@ SEMANTICS_CASES: Final = {
         for case in (*RETRIES, *CANCELS, *CONFIRMATIONS, *COMPENSATIONS, *VALUES, *WAITS)
     )
 }
+BESIDE: Final = frozenset(f"semantics-{case.name}" for case in (*COMPENSATIONS, *VALUES, *WAITS))
+"""Those in which something else than a step is at work, which has a machine of its own."""

@@ -23,7 +23,7 @@ from .crash_snapshot import PAIRS, Breadth
 from .crash_streams import representatives
 from .crash_zygote import Request
 from .evidence import Schedules
-from .semantics_cases import SEMANTICS_CASES
+from .semantics_cases import BESIDE, SEMANTICS_CASES
 
 NEW: Final = (
     "requeue",
@@ -71,12 +71,17 @@ def sweep_semantics(
         # New parents: a small process forks fast.
         with closing(Pool(f"{directory}/kills")) as pool:
             sampled = sample(copied.records, profile)
-            requests = kill_requests(sampled, HARDENED, representatives(copied.records, sampled))
+            requests = kill_requests(sampled, HARDENED, representatives(copied.records, sampled, shows))
             killed = pool.run("semantics, SIGKILL", requests, progress)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
     return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()), pool.images)
+
+
+def shows(record: Record) -> list[str]:
+    """What a schedule shows: its own case, where more than a step is at work in it; of the others one stands for all."""
+    return [record.key.case if record.key.case in BESIDE else ""]
 
 
 def breadth_of(case: str, profile: Profile) -> Breadth:

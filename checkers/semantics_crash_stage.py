@@ -3,7 +3,7 @@
 from typing import Final
 
 from .crash_run import Record
-from .crash_streams import keep_streams
+from .crash_streams import KEPT, keep_streams
 from .evidence import Item, Verdict
 from .semantics_cases import SEMANTICS_CASES
 from .semantics_crash import sweep_semantics
@@ -24,21 +24,24 @@ def semantics_crashes(context: Context) -> Found:
         context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
     )
     keep_streams(campaign.images, SEMANTICS_CASES, context.directory / STREAMS)
-    found = Found(schedules=campaign.summaries)
+    found, kept = Found(schedules=campaign.summaries), len(campaign.images)
     for claim in JUDGED:
-        found.add(claim, judged(claim, campaign.records))
+        found.add(claim, judged(claim, campaign.records, kept))
     monitor = SemanticsMonitor()
     replayed = [each for trace in campaign.traces for each in monitor.check(trace)]
     for claim, item in to_items(replayed).items():
-        found.add(claim, item.model_copy(update={"files": [STREAMS]}))
+        found.add(claim, item.model_copy(update={"files": [STREAMS], "figures": {**item.figures, KEPT: kept}}))
     return found
 
 
-def judged(claim: str, records: list[Record]) -> Item:
-    """What the campaign says of a claim. A schedule not run as it was meant, or that broke what stands beside, is no evidence."""
+def judged(claim: str, records: list[Record], kept: int) -> Item:
+    """What the campaign says of a claim. A schedule not run as it was meant, or that broke what stands beside, is no evidence.
+
+    kept: how many streams there are.
+    """
     broken = [record for record in records if said(record, claim)]
     spoilt = [record for record in records if record.error or any(said(record, name) for name in BESIDE)]
-    figures: dict[str, int | float | str] = {"schedules": len(records), "not run as meant": len(spoilt)}
+    figures: dict[str, int | float | str] = {"schedules": len(records), "not run as meant": len(spoilt), KEPT: kept}
     if broken:
         return Item(
             checker="crash",

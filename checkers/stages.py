@@ -22,7 +22,7 @@ from .contract_walk_stage import CONTRACT_WALK_STAGES
 from .crash import Campaign, sweep
 from .crash_cases import CASES
 from .crash_shipped import SHIPPED
-from .crash_streams import keep_streams
+from .crash_streams import KEPT, keep_streams
 from .enumerate_contract_stage import CONTRACT_ENUMERATION
 from .enumerate_stage import ENUMERATION
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
@@ -180,7 +180,11 @@ def crashes(context: Context) -> Found:
         if not broken:
             said = f"{name} held in each of {schedules} crash schedules on the SQLite runtime"
         verdict = Verdict.REFUTED if broken else Verdict.ERROR if failed else Verdict.TESTED
-        figures: dict[str, int | float | str] = {"schedules": schedules, "not run as meant": len(failed)}
+        figures: dict[str, int | float | str] = {
+            "schedules": schedules,
+            "not run as meant": len(failed),
+            KEPT: len(campaign.images),
+        }
         command = f"crashwindow replay '{key}'" if broken else "crashwindow verify"
         found.add(
             name,
@@ -230,7 +234,8 @@ def traces(campaign: Campaign) -> Item:
     item = to_item(told, f"crashwindow replay '{wrong[0]}'" if wrong else "crashwindow verify")
     runs = sum(record.error is None for record in campaign.records)
     words = f"{item.statement}; they are all the distinct ones that {runs} runs left"
-    return item.model_copy(update={"statement": words, "figures": {**item.figures, "runs": runs}, "files": [STREAMS]})
+    figures = {**item.figures, "runs": runs, KEPT: len(campaign.images)}
+    return item.model_copy(update={"statement": words, "figures": figures, "files": [STREAMS]})
 
 
 def walk(context: Context) -> Found:

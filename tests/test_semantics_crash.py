@@ -106,7 +106,7 @@ def test_killed_processes_and_copies_agree() -> None:
     by = {summary.name: summary for summary in found.summaries}
     assert by["semantics: killed processes"].schedules >= 10
     assert not any(summary.violations or summary.disagreements for summary in found.summaries)
-    assert all(judged(claim, found.records).verdict is Verdict.TESTED for claim in JUDGED)
+    assert all(judged(claim, found.records, 0).verdict is Verdict.TESTED for claim in JUDGED)
 
 
 def test_a_key_replays_step_by_step() -> None:
@@ -124,10 +124,10 @@ def test_evidence_is_refuted_by_a_violation_and_spoilt_by_others() -> None:
     """A broken property refutes its own claim; what could not be run, or broke T-RETRY or P15, is no evidence of any."""
     record = swept("cancel-first", FAULT_FREE)[0]
     broken = [replace(record, violations=("P9: worked on",))]
-    assert judged("P9", broken).verdict is Verdict.REFUTED
-    assert judged("P10", broken).verdict is Verdict.TESTED
+    assert judged("P9", broken, 0).verdict is Verdict.REFUTED
+    assert judged("P10", broken, 0).verdict is Verdict.TESTED
     for spoilt in (replace(record, error="never reached"), replace(record, violations=("T-RETRY: too soon",))):
-        assert judged("P10", [spoilt]).verdict is Verdict.ERROR
+        assert judged("P10", [spoilt], 0).verdict is Verdict.ERROR
 
 
 # Planted bugs: confirmation.

@@ -17,6 +17,7 @@ from ..view import REGISTER, Register
 from . import content, obligations, replays, seal, totals, verdicts
 from .outcome import Audit, Check, judged
 from .recheck import NoSolverError, Progress, recheck
+from .stream_claims import unreplayed
 from .stream_replay import replay_streams
 from .streams import streams
 
@@ -105,17 +106,19 @@ def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -
         judged("obligations", obligations.obligations(files, evidence), "all there, each states its answer, all assume the same"),
         _regenerated(files, asked),
         judged("streams", events.problems, events.words),
-        *_runs(files),
+        _runs(files, evidence),
+        Check("other runs", "NOT DONE", ("contracts, of which no stream is kept",), asked=False),
         _rechecked(files, asked),
     ]  # fmt: skip
 
 
-def _runs(files: Mapping[str, bytes]) -> list[Check]:
-    """Real runs, replayed in the model by the interpreter alone; and by name what in them is not replayed."""
+def _runs(files: Mapping[str, bytes], evidence: RunEvidence) -> Check:
+    """Real runs, replayed in the models by the interpreter alone."""
     made = replay_streams(files)
-    if not made.streams and not made.problems:
-        return [Check("runs", "NOT DONE", ("the bundle holds no event stream",), asked=False)]
-    return [judged("runs", made.problems, made.words), Check("other runs", "NOT DONE", made.not_done, asked=False)]
+    problems = [*made.problems, *unreplayed(files, evidence, made)]
+    if not made.streams and not problems:
+        return Check("runs", "NOT DONE", ("the bundle holds no event stream",), asked=False)
+    return judged("runs", problems, made.words)
 
 
 def _verdict_words(evidence: RunEvidence, items: int) -> str:

@@ -3,15 +3,20 @@
 Nothing is judged here but whether it can be read at all.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+import rfc8785
 
 from .strict_json import JsonError, strict_json
 
 WORLD: Final = ".world"
 COMPENSATION: Final = "#undo"
 """How the witness calls the compensation of a step: by the name of the step, and this."""
+RESULTS: Final = ("tool", "llm", "human")
+"""The kinds of `command_committed` that record the result of a node."""
 
 
 class UnreadableError(ValueError):
@@ -33,27 +38,74 @@ class Event(NamedTuple):
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Stream:
-    """One job: its events in order, the stores beside them, each tool's declared contract, and each step's effects.
+class Given(NamedTuple):
+    """What a tool was given in an attempt: a recorded input by the id of its command, or the result of a node by its id."""
 
-    effects: of each step, and of its compensation (`a#undo`), the results that its effects answered, in order.
+    step: str
+    attempt: int
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class World:
+    """What the witness noted, in order.
+
+    effects: of each step, and of its compensation (`a#undo`), the results that its effects answered. answers: of each node that
+    asks a language model, the numbers that the answers to it bore. given: what tools were given.
     """
 
+    effects: Mapping[str, Sequence[Any]]
+    answers: Mapping[str, Sequence[int]]
+    given: Sequence[Given]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One job: its events in order, the stores beside them, each tool's declared contract, and what the world has seen."""
+
+    job_id: str
     events: Sequence[Event]
     records: Mapping[str, Any]
     declared: Mapping[str, Mapping[str, str]]
-    effects: Mapping[str, Sequence[Any]]
+    world: World
 
     @property
-    def nodes(self) -> list[Mapping[str, Any]]:
-        """The nodes of its plan."""
-        return list(self.events[1].data["plan"]["nodes"])
+    def nodes(self) -> dict[str, Mapping[str, Any]]:
+        """The nodes of its plan, by id, in its order."""
+        return {node["id"]: node for node in self.events[1].data["plan"]["nodes"]}
 
     @property
     def steps(self) -> list[str]:
         """The ids of its tool nodes."""
-        return [node["id"] for node in self.nodes if "tool" in node]
+        return [name for name, node in self.nodes.items() if "tool" in node]
+
+    def behind(self, name: str) -> str:
+        """The first tool node behind a node, in the plan's order; "" where there is none."""
+        order = list(self.nodes)
+        return next((each for each in order[order.index(name) + 1 :] if each in self.steps), "")
+
+    def results(self, number: int) -> dict[str | None, Any]:
+        """The result of each node, as far as the events before a place say it; of a compensated one its own."""
+        return {
+            event.step: event.data["result"]
+            for event in self.events[:number]
+            if event.type == "command_committed" and event.data["kind"] in RESULTS and "compensates" not in event.data
+        }
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical JSON of a value. Raises ValueError for one that has none."""
+    return hashlib.sha256(rfc8785.dumps(value)).hexdigest()
+
+
+def filled(value: Any, results: Mapping[str | None, Any]) -> Any:
+    """Arguments, with a node's result in the place of each `{"$result": NODE}`. Raises KeyError for one that is missing."""
+    if isinstance(value, dict):
+        if set(value) == {"$result"}:
+            return results[value["$result"]]
+        return {name: filled(each, results) for name, each in value.items()}
+    return [filled(each, results) for each in value] if isinstance(value, list) else value
 
 
 def read_stream(data: bytes, world: bytes) -> Stream:
@@ -67,7 +119,7 @@ def read_stream(data: bytes, world: bytes) -> Stream:
             raise UnreadableError(2, "a job begins with job_created and plan_generated")
         if len({_object(number, line)["job_id"] for number, line in enumerate(lines, 1)}) > 1:
             raise UnreadableError(0, "it holds more than one job")
-        stream = Stream(events, records, declared, _effects(world))
+        stream = Stream(head["job_id"], events, records, declared, read_world(world))
         if stream.steps != list(declared):
             raise UnreadableError(
                 1, f"it declares the contracts of {', '.join(declared)}, and its plan has other steps"
@@ -98,13 +150,24 @@ def _event(number: int, line: bytes) -> Event:
     return event
 
 
-def _effects(world: bytes) -> dict[str, list[Any]]:
-    """The results of each step's effects; a line of the witness is [step, key, attempt, result, external id]."""
-    found: dict[str, list[Any]] = {}
-    for number, line in enumerate(world.splitlines(), 1):
+def read_world(data: bytes) -> World:
+    """The witness's lines: an effect [step, key, attempt, result, external id], an answer of a model [node, number], or what a
+    tool was given [step, attempt, name, value]. Raises UnreadableError.
+    """
+    effects: dict[str, list[Any]] = {}
+    answers: dict[str, list[int]] = {}
+    given: list[Given] = []
+    for number, line in enumerate(data.splitlines(), 1):
         try:
-            step, _, _, result, _ = strict_json(line)
-        except (JsonError, TypeError, ValueError) as error:
+            match strict_json(line):
+                case [str(step), str(), _, result, _]:
+                    effects.setdefault(step, []).append(result)
+                case [str(node), int() | None as answer]:
+                    answers.setdefault(node, []).extend([] if answer is None else [answer])
+                case [str(step), int(attempt), str(name), value]:
+                    given.append(Given(step, attempt, name, value))
+                case _:
+                    raise UnreadableError(number, "the world's file has a line that tells no effect, answer or gift")
+        except JsonError as error:
             raise UnreadableError(number, f"the world's file has a line that tells no effect: {error}") from error
-        found.setdefault(step, []).append(result)
-    return found
+    return World(effects, answers, given)

@@ -44,7 +44,7 @@ def naming(stream: Stream, step: str) -> Named:
     mine = [e for e in stream.events if e.step == step and not of_another_protocol(e)]
     held, kept = rows(stream, "ledger", step), rows(stream, "effects", step)
     results = [
-        *stream.effects.get(step, ())[:1],
+        *stream.world.effects.get(step, ())[:1],
         *(row["output"] for row in kept),
         *(event.data["result"] for event in mine if "result" in event.data),
         *(row["result"] for row in held if row["status"] == "COMMITTED"),

@@ -1,18 +1,20 @@
-"""Event streams of real runs, replayed in the model by its interpreter alone: each tool step of each job, to the last record.
+"""Event streams of real runs, replayed in the model by its interpreter alone: every step, gate, compensation and value of a job.
 
-What the events say must be what some run of the model writes; then the ledger, the effect record and the number of effects that
-the world's witness noted must be those of a state in which such a run can be. No checker is asked, none of their code is used.
+What the events say must be what some run of the model writes; then the stores' records and what the world's witness noted must be
+those of a state in which such a run can be. No checker is asked, none of their code is used.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
-from .stream_events import COMPENSATION, WORLD, Event, Stream, UnreadableError, read_stream
+from ...model.step import normal
+from ...model.surroundings import build_around
+from . import stream_beside
+from .stream_beside import Projection
+from .stream_events import WORLD, Event, Stream, UnreadableError, read_stream
 from .stream_fields import (
-    COMPENSATING,
     FINISHED,
     JOB,
     STARTED,
@@ -24,7 +26,11 @@ from .stream_fields import (
     of_another_protocol,
     open_attempts,
 )
-from .stream_states import States, StepModel
+from .stream_gates import Gate
+from .stream_job import job
+from .stream_states import Model, States
+from .stream_undoing import Undoing, concerned
+from .stream_values import values
 from .streams import FOLDER, SUFFIX
 
 SHOWN: Final = 3
@@ -33,33 +39,28 @@ ANSWERS: Final = ("invocation_resolved", "replay_confirmed", "compensation_reque
 """What a person says of a step in the batch that queues its job again."""
 BATCHED: Final = {"node_started": (1, STARTED), "state_changed": (-1, FINISHED)}
 """Events of which the model's fields do not speak: they stand right before, or behind, one of which they do."""
-OTHERS: Final[Mapping[str, str]] = {"wait": "waits", "approve": "approvals", "llm": "questions to a model"}
-"""What of a plan is no tool step: it has a model of its own, or none."""
 
 
 @dataclass
 class Replayed:
-    """What came of it: problems, each with its file and line; what was replayed; and of what else is in the streams how much."""
+    """What came of it: problems, each with its file and line; and how much was replayed, by kind."""
 
     problems: list[str] = field(default_factory=list)
     streams: int = 0
-    steps: int = 0
     events: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
+    steps: int = 0
+    gates: int = 0
+    compensations: int = 0
+    values: int = 0
 
     @property
     def words(self) -> str:
         """What was replayed, for an audit in which nothing was wrong."""
         return (
-            f"{self.steps} tool steps of {self.streams} streams, {self.events} events, by the interpreter alone; ledger, effect"
-            " record and the world's lines are the model's in the end"
+            f"{self.steps} tool steps, {self.gates} gates, {self.compensations} compensations and {self.values} recorded values"
+            f" of {self.streams} streams, {self.events} events, by the interpreter alone; the records and the world's lines are"
+            " the model's in the end"
         )
-
-    @property
-    def not_done(self) -> tuple[str, ...]:
-        """What was not replayed, by name."""
-        told = [f"{number} {name}" for name, number in sorted(self.left_out.items()) if number]
-        return (*told, "contracts, of which no stream is kept")
 
 
 def replay_streams(files: Mapping[str, bytes]) -> Replayed:
@@ -79,56 +80,37 @@ def replay(data: bytes, world: bytes, found: Replayed) -> Iterator[str]:
     """What is wrong with one stream; each sentence begins with the line."""
     try:
         stream = read_stream(data, world)
+        seen = projections(stream)
     except UnreadableError as error:
         yield f"line {error.line}: {error}"
         return
-    for node in stream.nodes:
-        found.left_out.update(name for kind, name in OTHERS.items() if kind in node)
-    found.left_out["compensations"] += sum(e.type == "compensation_started" for e in stream.events)
-    found.left_out["recorded inputs"] += sum(
-        e.type == "command_committed" and of_another_protocol(e) for e in stream.events
-    )
+    except (KeyError, TypeError) as error:
+        yield f"line 0: what is said here means nothing: {type(error).__name__} {error}"
+        return
+    found.events += len(stream.events)
     yield from job(stream)
     for step in stream.steps:
         found.steps += 1
-        found.events += len(stream.events)
         yield from Step(stream, step).problems()
+    for kind, several in seen.items():
+        setattr(found, kind, getattr(found, kind) + len(several))
+        for each in several:
+            yield from stream_beside.problems(each)
 
 
-def job(stream: Stream) -> Iterator[str]:
-    """What is wrong with a job as a whole: its line, its epochs, and effects of nobody."""
-    ended = next((JOB[e.type] for e in reversed(stream.events) if e.type in JOB), "open")
-    said = stream.records.get("status"), stream.records.get("version")
-    if said != (ended, len(stream.events)):
-        yield f"line 1: the job's line says {said}, its events {(ended, len(stream.events))}"
-    highest = 0
-    for event in stream.events:
-        if event.epoch is not None and event.epoch < highest:
-            yield f"line {event.line}: epoch {event.epoch} writes after epoch {highest}: the store's fence refuses that"
-            return
-        highest = max(highest, event.epoch or 0)
-    for name in stream.effects:
-        if name.removesuffix(COMPENSATION) not in stream.steps:
-            yield f"line 0: the world has an effect of {name!r}, which is no step of the plan"
-    for step in stream.steps:
-        yield from undone(stream, step)
-
-
-def undone(stream: Stream, step: str) -> Iterator[str]:
-    """How often the world saw a step undone, against what its events say (P10). The compensation's own model is not replayed."""
-    count = len(stream.effects.get(step + COMPENSATION, ()))
-    said = {event.type: event.line for event in stream.events if event.step == step and event.type in COMPENSATING}
-    if count and "compensation_started" not in said:
-        yield f"line 0: step {step!r}: the world saw it undone, and no event says that its compensation was started"
-    elif count > 1 or ("step_compensated" in said and not count):
-        words = f"its events say that it was undone once, and the world saw that {count} times"
-        yield f"line {max(said.values())}: step {step!r}: {words}"
+def projections(stream: Stream) -> dict[str, list[Projection]]:
+    """Everything in a job of which another machine than the step's speaks. Raises KeyError for events without their data."""
+    return {
+        "gates": [Gate(stream, name) for name, node in stream.nodes.items() if "wait" in node or "approve" in node],
+        "compensations": [Undoing(stream, step) for step in concerned(stream)],
+        "values": list(values(stream)),
+    }
 
 
 @cache
-def model() -> StepModel:
-    """The model, and what its interpreter has said so far."""
-    return StepModel()
+def model() -> Model:
+    """The model of a step, and what its interpreter has said so far."""
+    return Model(build_around())
 
 
 class Step:
@@ -143,7 +125,7 @@ class Step:
         line = 1
         try:
             named = naming(self.stream, self.step)
-            states = model().start(self.stream.declared[self.step])
+            states = model().start(normal(self.stream.declared[self.step]))
             for number, event in enumerate(self.events[2:], 2):
                 line = event.line
                 before, states = states, self.behind(states, number, named)
@@ -221,7 +203,7 @@ class Step:
     def rest(self, states: States, named: Named) -> Iterator[str]:
         """What is wrong after the last event, between the model, the other records and the world."""
         held = {**by_events(self.events, self.step, named), **by_records(self.stream, self.step, named)}
-        count = len(self.stream.effects.get(self.step, ()))
+        count = len(self.stream.world.effects.get(self.step, ()))
         agreeing = frozenset(p for p in states if not p[1] and model().agrees(p[0], held))
         names = ("effect", "ledger", "recorded")
         if not agreeing:

@@ -1,4 +1,4 @@
-"""What one step of a job can be doing, as the set of all states of the model that agree with what was seen of it.
+"""What something can be doing, as the set of all states of its machine that agree with what was seen of it.
 
 The meaning of a rule is `model.machine`'s alone (`enabled`, `apply`). Everything else is the plainest there is: rules that write
 no event are taken until nothing new comes; an event is taken by each rule that writes it; of the states behind it those stay
@@ -9,20 +9,20 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from ...model.machine import Actor, Machine, Rule, State, apply, enabled
-from ...model.step import normal
-from ...model.surroundings import build_around
 
+IDLE = "idle"
+"""The place of a worker that is none."""
 Place = tuple[State, tuple[str, ...]]
 """A state, and what the batch that led there has still to write: the types of its remaining events."""
 States = frozenset[Place]
 
 
-class StepModel:
-    """The tool step, in a job around it. Keep one for many streams."""
+class Model:
+    """A machine with a worker. Keep one for many streams."""
 
-    def __init__(self, machine: Machine | None = None) -> None:
-        self.machine = machine or build_around()
-        self.names = [field.name for field in self.machine.fields]
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.places = {field.name: place for place, field in enumerate(machine.fields)}
         self._said: dict[State, list[tuple[Rule, State]]] = {}
 
     @cached_property
@@ -34,10 +34,8 @@ class StepModel:
         }
 
     def start(self, declared: Mapping[str, str]) -> States:
-        """The states before the first event, of a tool with this contract."""
-        due = normal(declared)
-        views = ((state, self.machine.view(state)) for state in self.machine.initial_states())
-        return self.closed((state, ()) for state, view in views if all(view[n] == value for n, value in due.items()))
+        """The states before the first event, in the configurations that agree with what is declared."""
+        return self.closed((state, ()) for state in self.machine.initial_states() if self.agrees(state, declared))
 
     def closed(self, places: Iterable[Place]) -> States:
         """Some states, with all that follow from them without an event."""
@@ -56,7 +54,7 @@ class StepModel:
     def after(self, states: States, kind: str, own: bool, worker: bool, fields: Mapping[str, str]) -> States:
         """The states behind an event; none where no state allows it.
 
-        own: whether it is this step's, or another's that changes the job. worker: whether a worker wrote it. fields: those that
+        own: whether it is this one's, or another's that changes the job. worker: whether a worker wrote it. fields: those that
         follow from the events up to it.
         """
         taken = {
@@ -87,19 +85,28 @@ class StepModel:
         self, states: States, kind: str, own: bool, worker: bool, fields: Mapping[str, str]
     ) -> dict[str, str] | None:
         """Of what rules that write an event leave behind, the fewest fields that are not the event's; None: there is none."""
-        views = [self.machine.view(state) for before in states for state, _ in self.written(before, kind, own, worker)]
-        differing = [{name: view[name] for name, value in fields.items() if view[name] != value} for view in views]
-        return min(differing, key=lambda fewest: (len(fewest), sorted(fewest.items())), default=None)
+        behind = {place for before in states for place in self.written(before, kind, own, worker)}
+        return self.differing(frozenset(behind), fields)
+
+    def differing(self, states: States, fields: Mapping[str, str]) -> dict[str, str] | None:
+        """The fewest fields in which a state of a set is not as is said; None: the set is empty."""
+        views = [self.machine.view(state) for state, _ in states]
+        found = [{name: view[name] for name, value in fields.items() if view[name] != value} for view in views]
+        return min(found, key=lambda fewest: (len(fewest), sorted(fewest.items())), default=None)
 
     def at_work(self, states: States) -> States:
-        """The states with a worker: it has just written something that this step does not show."""
-        at = self.names.index("at")
-        return frozenset(place for place in states if place[0][at] != "idle")
+        """The states with a worker: it has just written something that is not seen here."""
+        at = self.places["at"]
+        return frozenset(place for place in states if place[0][at] != IDLE)
+
+    def beside(self, states: States, worker: bool, fields: Mapping[str, str]) -> States:
+        """The states behind an event that the machine does not write: whatever it writes none for may have happened before."""
+        closed = self.closed(self.at_work(states) if worker else states)
+        return frozenset(place for place in closed if place[1] or self.agrees(place[0], fields))
 
     def agrees(self, state: State, fields: Mapping[str, str]) -> bool:
         """Whether a state has these values."""
-        view = self.machine.view(state)
-        return all(view[name] == value for name, value in fields.items())
+        return all(state[self.places[name]] == value for name, value in fields.items())
 
     def possible(self, states: States, names: Iterable[str]) -> list[str]:
         """What a set of states has in some fields, for people."""

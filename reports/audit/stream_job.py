@@ -1,0 +1,63 @@
+"""A job as a whole: its line, its epochs, which events there can be, and what in the world belongs to no node of its plan."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from .stream_events import COMPENSATION, Event, Stream, digest
+from .stream_fields import COMPENSATING, FINISHED, INPUTS, JOB, STARTED
+
+BEGINNING: Final = ("job_created", "plan_generated")
+OF_JOB: Final = (*BEGINNING, "decision_snapshot", "signal_received", "cancel_requested", *JOB)
+OF_NODE: Final = ("node_started", "node_finished", "state_checkpointed", "command_committed", *JOB)
+OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
+    "wait": (*OF_NODE, "wait_completed"),
+    "approve": (*OF_NODE, "wait_completed"),
+    "llm": (*OF_NODE, "retry_scheduled"),
+    "tool": (
+        *OF_NODE, *COMPENSATING, STARTED, FINISHED, "state_changed", "retry_scheduled", "invocation_resolved",
+        "confirmation_warned", "replay_confirmed",
+    ),
+}  # fmt: skip
+"""The types of events (T-EVENT) that name no node, and those that name one, by what the node is."""
+
+
+def job(stream: Stream) -> Iterator[str]:
+    """What is wrong with it; each sentence begins with the line."""
+    ended = next((JOB[e.type] for e in reversed(stream.events) if e.type in JOB), "open")
+    said = stream.records.get("status"), stream.records.get("version")
+    if said != (ended, len(stream.events)):
+        yield f"line 1: the job's line says {said}, its events {(ended, len(stream.events))}"
+    highest = 0
+    for event in stream.events:
+        if event.epoch is not None and event.epoch < highest:
+            yield f"line {event.line}: epoch {event.epoch} writes after epoch {highest}: the store's fence refuses that"
+            return
+        highest = max(highest, event.epoch or 0)
+        if not possible(stream, event):
+            yield f"line {event.line}: no node of the plan has an event {event.type!r} of {event.step!r}"
+    yield from world(stream)
+
+
+def possible(stream: Stream, event: Event) -> bool:
+    """Whether there is such an event of such a node."""
+    if event.step is None:
+        return event.type in OF_JOB
+    node = stream.nodes.get(event.step, {})
+    return any(event.type in types for kind, types in OF_KIND.items() if kind in node)
+
+
+def world(stream: Stream) -> Iterator[str]:
+    """What the witness noted of nobody; and what a tool was given that is not what is recorded (P12)."""
+    for name in stream.world.effects:
+        if name.removesuffix(COMPENSATION) not in stream.steps:
+            yield f"line 0: the world has an effect of {name!r}, which is no step of the plan"
+    for name in stream.world.answers:
+        if "llm" not in stream.nodes.get(name, {}):
+            yield f"line 0: a model has answered {name!r}, which is no node of the plan that asks one"
+    known = {name: digest(result) for name, result in stream.results(len(stream.events)).items()}
+    for event in stream.events:
+        if event.type == "command_committed" and event.data.get("kind") in INPUTS:
+            known[event.data["command_id"]] = digest(event.data["result"])
+    for given in stream.world.given:
+        if known.get(given.name) != digest(given.value):
+            yield f"line 0: step {given.step!r} was given {given.name} as {given.value}, and it is not recorded so"

@@ -1,0 +1,192 @@
+"""The compensation of a step in the words of its machine (`model/compensation.py`), and the step as its contract sees it.
+
+It follows T-COMP and the write order of K1 to K3 (P10). The checkers of a run have a reader of their own.
+"""
+
+from typing import Final
+
+from .stream_beside import queues, right_behind
+from .stream_events import COMPENSATION, Event, Stream
+from .stream_fields import COMPENSATING, FINISHED, STARTED, MeaninglessError, open_attempts
+
+OVER: Final = ("job_completed", "job_failed", "job_cancelled")
+WRITTEN: Final = (
+    "compensation_started", "compensation_failed", "step_compensated", "command_committed", "invocation_resolved",
+    "retry_scheduled", "job_parked",
+)  # fmt: skip
+"""The events of a compensation that its machine writes."""
+ATTEMPTS: Final = {"no_effect": "closed", "unknown": "lost"}
+
+
+def concerned(stream: Stream) -> list[str]:
+    """The steps of a job in which anything is compensated, or is to be; none of any other."""
+    said = any(e.type in COMPENSATING or "compensates" in e.data or fails_undoably(e) for e in stream.events)
+    done = any(name.endswith(COMPENSATION) for name in stream.world.effects)
+    return stream.steps if said or done else []
+
+
+def fails_undoably(event: Event) -> bool:
+    """Whether a step has failed after its effect, which is to be undone."""
+    return event.type == "node_finished" and event.data["result_type"] == "compensatable_failure"
+
+
+class Undoing:
+    """A tool step of such a job, and its compensation."""
+
+    def __init__(self, stream: Stream, step: str) -> None:
+        self.stream, self.step = stream, step
+        self.what = f"compensation of {step!r}"
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """No stream tells what a compensation declares: it may be any."""
+        return {}
+
+    def undoes(self, event: Event) -> bool:
+        """Whether an event is of the compensation itself."""
+        return event.step == self.step and "compensates" in event.data
+
+    def in_place(self, number: int) -> None:
+        """What no field of the machine tells: whose effect it undoes, which attempt ended, and what stands in one batch."""
+        event = self.stream.events[number]
+        if not self.undoes(event):
+            return
+        begun = [e for e in self.stream.events[:number] if e.step == self.step and e.type == STARTED]
+        if event.data["compensates"] not in {e.data["idempotency_key"] for e in begun}:
+            raise MeaninglessError("it compensates what was never begun")
+        mine = [e for e in self.stream.events[:number] if self.undoes(e)]
+        started = [e.data["attempt"] for e in mine if e.type == "compensation_started"]
+        if event.type == "compensation_started" and event.data["attempt"] != len(started) + 1:
+            raise MeaninglessError(f"attempt {event.data['attempt']} cannot follow {len(started)} others")
+        if event.type in ("compensation_failed", "step_compensated") and event.data["attempt"] not in started[-1:]:
+            raise MeaninglessError(f"attempt {event.data['attempt']} was not the last to begin")
+        if event.type == "state_changed":
+            right_behind(self.stream, number, "step_compensated")
+        if event.type == "command_committed":
+            told = [e.data["result"] for e in mine if e.type == "step_compensated"]
+            if event.data["result"] not in told:
+                raise MeaninglessError("its result is not that of step_compensated")
+
+    def own(self, number: int) -> bool:
+        """What is asked, tried and told of the compensation; how the node ends for it; the first cancel."""
+        event = self.stream.events[number]
+        if event.type == "cancel_requested":
+            return not any(e.type == "cancel_requested" for e in self.stream.events[:number])
+        if event.step != self.step:
+            return False
+        if event.type == "node_finished":
+            return event.data["result_type"] == "compensated" or (
+                fails_undoably(event) and self.attempt(number) == "none"
+            )
+        return event.type == "compensation_requested" or (self.undoes(event) and event.type in WRITTEN)
+
+    def fields(self, number: int) -> dict[str, str]:
+        """What follows from the events up to this one."""
+        events = self.stream.events[: number + 1]
+        mine = [e for e in events if self.undoes(e)]
+        types = {e.type for e in mine}
+        happened = any(e.type == "invocation_resolved" and e.data["answer"] == "happened" for e in mine)
+        undone = [e for e in events if e.step == self.step and e.type == "node_finished"]
+        facts = {
+            "asked": self.asked(number),
+            "done": happened or "step_compensated" in types,
+            "node": any(e.data["result_type"] == "compensated" for e in undone),
+            "cancel": any(e.type == "cancel_requested" for e in events),
+        }
+        told = "committed" if "command_committed" in types else "compensated" if "step_compensated" in types else "no"
+        return {
+            "job": self.job(number),
+            "original": self.original(number),
+            "attempt": self.attempt(number),
+            "told": told,
+            **{name: "yes" if fact else "no" for name, fact in facts.items()},
+        }
+
+    def job(self, number: int) -> str:
+        """The job's status, parked where it is parked for the compensation."""
+        for place in range(number, -1, -1):
+            event = self.stream.events[place]
+            if event.type in OVER:
+                return "ended"
+            if event.type == "job_requeued" or queues(self.stream, place):
+                return "open"
+            if event.type == "job_parked" and self.undoes(event):
+                return "parked"
+        return "open"
+
+    def asked(self, number: int) -> bool:
+        """Whether there is a request, or a grant, that no attempt has used up."""
+        tried = False
+        asked = False
+        for event in self.stream.events[: number + 1]:
+            if event.step != self.step:
+                continue
+            owed = fails_undoably(event) and not tried
+            granted = event.type == "retry_scheduled" and self.undoes(event)
+            if owed or granted or event.type == "compensation_requested":
+                asked = True
+            elif event.type == "compensation_started":
+                tried, asked = True, False
+        return asked
+
+    def attempt(self, number: int) -> str:
+        """What is known of the newest attempt."""
+        for event in reversed(self.stream.events[: number + 1]):
+            if not self.undoes(event):
+                continue
+            if event.type == "compensation_started":
+                return "open"
+            if event.type == "compensation_failed":
+                return ATTEMPTS[event.data["outcome"]]
+            if event.type == "invocation_resolved" and event.data["answer"] == "not_happened":
+                return "disproved"
+        return "none"
+
+    def original(self, number: int) -> str:
+        """What the step's own records say, as its contract sees them."""
+        seen = "none"
+        for place, event in enumerate(self.stream.events[: number + 1]):
+            if event.type == "job_cancelled" and seen == "started" and not self.open(place):
+                seen = "no_effect"
+            if event.step == self.step and "compensates" not in event.data:
+                seen = self.seen(seen, event, place)
+        return seen
+
+    def seen(self, before: str, event: Event, place: int) -> str:
+        """What the step is after an event of its own."""
+        data = event.data
+        if event.type == STARTED:
+            return "started"
+        if event.type == FINISHED and data["outcome"] == "success":
+            return "ok"
+        if event.type == "invocation_resolved":
+            return "ok" if data["answer"] == "happened" else "started"
+        if before != "started":
+            return before
+        if event.type == "job_parked" and self.open(place):
+            return "unknown"
+        if event.type == "node_finished" and data["result_type"] == "permanent_failure":
+            return "unknown" if self.open(place) else "no_effect"
+        return before
+
+    def open(self, place: int) -> bool:
+        """Whether an attempt of the step is open at an event."""
+        mine = [e for e in self.stream.events[: place + 1] if e.step == self.step and "compensates" not in e.data]
+        return bool(open_attempts(mine))
+
+    def rest(self) -> dict[str, str]:
+        """Ledger and effect record of the compensation; and both effects, as the witness has counted them."""
+        keys = {e.data["idempotency_key"] for e in self.stream.events if self.undoes(e)}
+        held, kept = (
+            [row for row in self.stream.records[store] if row["step"] == self.step and row["key"] in keys]
+            for store in ("ledger", "effects")
+        )
+        if len(held) > 1 or len(kept) > 1:
+            raise MeaninglessError("it has two records in one store: one compensation has one key")
+        effects = self.stream.world.effects
+        return {
+            "ledger": held[0]["status"].lower() if held else "none",
+            "record": "yes" if kept else "no",
+            "deed": "done" if effects.get(self.step) else "none",
+            "undone": str(min(len(effects.get(self.step + COMPENSATION, ())), 2)),
+        }

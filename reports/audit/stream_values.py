@@ -1,0 +1,185 @@
+"""Recorded values in the words of their machine (`model/recorded.py`): the answer of a language model, and what a tool was told.
+
+It follows E-LLM, E-INPUTS and P12. A model's answer is used by the first tool step behind its node; what a tool asked for in its
+step, by the tool itself: what that was handed is in the world's file. The checkers of a run have a reader of their own.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from .stream_beside import ended, follows, hashed
+from .stream_events import Event, Stream, digest, filled
+from .stream_fields import INPUTS, STARTED, MeaninglessError, of_another_protocol, open_attempts
+
+ASKING: Final = ("node_started", "retry_scheduled", "job_requeued")
+AGAIN: Final = ("retry_scheduled", "job_requeued")
+"""Each of these allows one question more."""
+BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
+    "node_started": ("",),
+    "retry_scheduled": ASKING,
+    "command_committed": ASKING,
+    "node_finished": (*ASKING, "command_committed"),
+    "job_requeued": ("node_finished",),
+    "state_checkpointed": ("node_finished",),
+}
+"""The events of a node that asks a model: which may come next before each."""
+
+
+def values(stream: Stream) -> Iterator["Answer | Input"]:
+    """Every value of a stream."""
+    yield from (Answer(stream, name) for name, node in stream.nodes.items() if "llm" in node)
+    told = dict.fromkeys(event.data["command_id"] for event in stream.events if is_input(event))
+    yield from (Input(stream, name) for name in told)
+
+
+def is_input(event: Event) -> bool:
+    """Whether an event records what a tool asked for in its step."""
+    return event.type == "command_committed" and event.data["kind"] in INPUTS and event.data["kind"] != "human"
+
+
+class Value:
+    """A value that is recorded, or is to be. name: the id of its command; node: which asks; step: which tool step uses it."""
+
+    kind = ""
+
+    def __init__(self, stream: Stream, name: str, node: str, step: str) -> None:
+        self.stream, self.name, self.node, self.step = stream, name, node, step
+        self.what = f"value {name!r}"
+        told = [e.data["result"] for e in stream.events if self.records(e)]
+        self.first = digest(told[0]) if told else None
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """Whose value it is."""
+        return {"kind": self.kind}
+
+    def records(self, event: Event) -> bool:
+        """Whether an event records it."""
+        return (
+            event.type == "command_committed"
+            and event.data["command_id"] == self.name
+            and "compensates" not in event.data
+        )
+
+    def own(self, number: int) -> bool:
+        """Its record, and the end of a job that was done."""
+        event = self.stream.events[number]
+        return self.records(event) or event.type == "job_completed"
+
+    def fields(self, number: int) -> dict[str, str]:
+        """What follows from the events up to this one."""
+        events = self.stream.events[: number + 1]
+        told = [self.named(e.data["result"]) for e in events if self.records(e)]
+        done = any(e.type == "job_completed" for e in events)
+        return {"job": "completed" if done else "open", "committed": told[-1] if told else "none"}
+
+    def named(self, value: Any) -> str:
+        """Which of two values it is: the first one on record, or another."""
+        return "first" if self.first in (None, digest(value)) else "other"
+
+    def rest(self) -> dict[str, str]:
+        """How often the effect happened that depends on the value."""
+        return {"effects": str(min(len(self.stream.world.effects.get(self.step, ())), 2))}
+
+    def handed(self) -> set[str]:
+        """Which of two values the tool was given."""
+        return {self.named(g.value) for g in self.stream.world.given if (g.step, g.name) == (self.step, self.name)}
+
+
+class Answer(Value):
+    """The answer of a language model."""
+
+    kind = "llm"
+
+    def __init__(self, stream: Stream, node: str) -> None:
+        super().__init__(stream, node, node, stream.behind(node))
+
+    def in_place(self, number: int) -> None:
+        """The node's own events: one order, and a record that is whole."""
+        event = self.stream.events[number]
+        ended(self.stream, number, self.node)
+        if event.step != self.node:
+            return
+        follows(self.stream, number, BEFORE)
+        recorded = any(self.records(e) for e in self.stream.events[:number])
+        granted = [e for e in self.stream.events[:number] if e.step == self.node and e.type in AGAIN]
+        if event.type == "retry_scheduled" and event.data["attempt"] != 2 + len(granted):
+            raise MeaninglessError(f"it grants question {event.data['attempt']}, after {1 + len(granted)}")
+        if event.type == "command_committed":
+            hashed(event.data)
+            if (event.data["kind"], event.data["response_hash"]) != ("llm", event.data["output_hash"]):
+                raise MeaninglessError("it is no record of a model's answer")
+        if event.type == "node_finished" and (event.data["result_type"] == "success") != recorded:
+            raise MeaninglessError(f"it ends as {event.data['result_type']}, and its record says otherwise")
+
+    def own(self, number: int) -> bool:
+        """The end of the node, too, and the first start of the step with each of two values."""
+        event = self.stream.events[number]
+        if event.type == STARTED and event.step == self.step:
+            return self.used(number) not in map(self.used, self.starts(number - 1))
+        ends = event.type == "node_finished" and event.step == self.node and event.data["result_type"] == "success"
+        return ends or super().own(number)
+
+    def fields(self, number: int) -> dict[str, str]:
+        """The node, and the step that uses the answer."""
+        ends = [e for e in self.stream.events[: number + 1] if e.type == "node_finished" and e.step == self.node]
+        done = any(e.data["result_type"] == "success" for e in ends)
+        used = set(map(self.used, self.starts(number)))
+        said = {f"{value}_used": "yes" if value in used else "no" for value in ("first", "other")}
+        return {**super().fields(number), "node": "yes" if done else "no", **said}
+
+    def starts(self, number: int) -> list[int]:
+        """The places, up to this one, where the step that uses the answer begins."""
+        events = self.stream.events[: number + 1]
+        return [n for n, e in enumerate(events) if e.type == STARTED and e.step == self.step]
+
+    def used(self, number: int) -> str:
+        """Which value the step begins with: its arguments are made of the recorded one, or of another."""
+        args = filled(self.stream.nodes[self.step]["args"], self.stream.results(number))
+        return "first" if self.stream.events[number].data["args_hash"] == digest(args) else "other"
+
+    def rest(self) -> dict[str, str]:
+        """The effect record; how often the model has answered, of which the last answer counts; and what the tool was given."""
+        kept = [
+            row["output"] for row in self.stream.records["effects"] if (row["step"], row["kind"]) == (self.node, "llm")
+        ]
+        answers = self.stream.world.answers.get(self.node, ())
+        if kept and kept[0] != {"answer": answers[-1] if answers else None}:
+            raise MeaninglessError(f"the last answer that the model gave is not {kept[0]}")
+        told = {
+            **super().rest(),
+            "effect": self.named(kept[0]) if kept else "none",
+            "asked": str(min(len(answers), 2)),
+        }
+        return {**told, "other_used": "yes"} if "other" in self.handed() else told
+
+
+class Input(Value):
+    """What a tool asked for in its step."""
+
+    kind = "input"
+
+    def __init__(self, stream: Stream, name: str) -> None:
+        step = name.partition("#")[0]
+        super().__init__(stream, name, step, step)
+
+    def in_place(self, number: int) -> None:
+        """It is recorded while an attempt of its step is open, in its place among the step's inputs, and the record is whole."""
+        event = self.stream.events[number]
+        if not self.records(event):
+            return
+        before = [e for e in self.stream.events[:number] if e.step == self.step]
+        if event.step != self.step or not open_attempts([e for e in before if not of_another_protocol(e)]):
+            raise MeaninglessError("no attempt of its step is open")
+        place = sum(is_input(e) for e in before) + 1
+        if self.name.rpartition("#")[2] != str(place):
+            raise MeaninglessError(f"it is input {place} of its step, and called {self.name}")
+        hashed(event.data)
+
+    def rest(self) -> dict[str, str]:
+        """What the tool was handed."""
+        handed = self.handed()
+        return {
+            **super().rest(),
+            **{f"{value}_used": "yes" if value in handed else "no" for value in ("first", "other")},
+        }

@@ -22,14 +22,14 @@ class Outcome(StrEnum):
 SEVERITY: Final = {outcome: number for number, outcome in enumerate(Outcome)}
 """By outcome, its place: the worst is first."""
 MEANING: Final = {
-    Outcome.DUPLICATE: "an effect happened more often than without a fault",
+    Outcome.DUPLICATE: "a step acted more than once, or another effect happened more often than without a fault",
     Outcome.LOST_EFFECT: "the record says that all is done, and an effect is missing",
     Outcome.DISHONEST: "the record says of an effect what the world contradicts",
     Outcome.LOST_WORK: "the runtime had accepted the job, and knows nothing of it any more",
     Outcome.STUCK: "the job is not over, nobody is asked, and recovery has done all that it is documented to do",
     Outcome.FALSE_FAILURE: "the job failed, though nothing but the crash happened; what the record says of its effects is true",
     Outcome.HONEST_UNKNOWN: "the record says that it does not know, and nothing happened twice",
-    Outcome.EXACTLY_ONCE: "each effect happened as often as without a fault, and the record says so",
+    Outcome.EXACTLY_ONCE: "each step acted once, any other effect happened as often as without a fault, and the record says so",
     Outcome.NOT_STRUCK: "the process did not come to the boundary: nothing is known of this cell",
     Outcome.ERROR: "the campaign or its adapter failed: nothing is known of this cell",
 }

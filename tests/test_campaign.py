@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -20,8 +21,8 @@ import pytest
 from crashwindow.__main__ import main
 from crashwindow.checkers.campaign import journal, sources
 from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Capabilities, Job, Place, Subject, load
-from crashwindow.checkers.campaign.adapters.naive import ActThenRecord
-from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Setup
+from crashwindow.checkers.campaign.adapters.naive import ActThenRecord, RecordThenAct
+from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Schedule, Setup
 from crashwindow.checkers.campaign.boundary import Strike
 from crashwindow.checkers.campaign.campaign import CONTROLS, Campaign, Local, Options, Task, control
 from crashwindow.checkers.campaign.journal import Journal, journal_of
@@ -49,9 +50,14 @@ ONCE = {"a": 1, "b": 1}
 A, B = Effect(1, "a"), Effect(2, "b")
 
 
-def campaign(name: str, options: Options = Options(), kept: Journal | None = None) -> Matrix:  # noqa: B008  # frozen
-    """A campaign against a teaching case."""
-    setup = Setup(Subject(name, f"{NAIVE}:{name}"), STEPS, hold_seconds=0.0)
+def campaign(
+    name: str,
+    options: Options = Options(),  # noqa: B008  # frozen
+    kept: Journal | None = None,
+    module: str = NAIVE,
+) -> Matrix:
+    """A campaign against a teaching case, or one of this module's."""
+    setup = Setup(Subject(name, f"{module}:{name}"), STEPS, hold_seconds=0.0)
     with Bench(setup) as bench:
         return Campaign(bench, options, Local(1), kept or Journal(None), "run", lambda *_: None).run()
 
@@ -493,6 +499,67 @@ def test_what_acts_beside_the_steps_is_expected_as_well() -> None:
     effects = [A, Effect(2, "log")]
     assert judge(("a",), found.effects, effects, Belief("completed")).outcome is Outcome.EXACTLY_ONCE
     assert judge(("a",), found.effects, [*effects, Effect(3, "log")], Belief("completed")).outcome is Outcome.DUPLICATE
+    lost = judge(("a",), found.effects, [A], Belief("completed"))
+    assert lost == (Outcome.LOST_EFFECT, "completed, and log never happened")
+
+
+class Again(ActThenRecord):
+    """Its recovery does what is done already again."""
+
+    def recover(self, place: Place, job: Job) -> None:
+        """Every step of a job that it knows, again."""
+        super().recover(place, job)
+        if self.belief(place, job).status != "absent":
+            for step in job.steps:
+                job.act(step)
+
+
+def test_what_a_runtime_repeats_without_a_fault_is_no_measure() -> None:
+    """A step is one effect: where each run does it again, struck or not, it is doubled, and no cell is exactly once."""
+    matrix = campaign("Again", Options(at=((Strike("commit: INSERT done #2", "after"),),)), module=__name__)
+    (only,) = matrix.cells
+    assert matrix.control.effects == ONCE
+    assert (only.worst, only.words) == (Outcome.DUPLICATE, "a 2 times instead of 1, b 2 times instead of 1")
+
+
+class Waits(RecordThenAct):
+    """Its recovery waits for what nobody does."""
+
+    capabilities = Capabilities(seconds=1.0)
+
+    def recover(self, place: Place, job: Job) -> None:
+        """Until each step has acted."""
+        while not all(map(job.find, job.steps)):
+            time.sleep(0.05)
+
+
+def test_a_recovery_that_does_not_end_hides_no_lost_effect() -> None:
+    """Where recovery hangs the record stands as it is: one that is contradicted is judged by that, any other is stuck."""
+    schedules: tuple[Schedule, ...] = (
+        (Strike("commit: INSERT done #1", "before"),),
+        (Strike("effect: b #1", "before"),),
+    )
+    stuck, lost = campaign("Waits", Options(at=schedules), module=__name__).cells
+    assert (lost.worst, stuck.worst) == (Outcome.LOST_EFFECT, Outcome.STUCK)
+    assert all("recovery: it did not end within 1 s" in each.words for each in (lost, stuck))
+
+
+class Locked(ActThenRecord):
+    """Whoever starts it makes a file that only its end removes."""
+
+    def start(self, place: Place, job: Job) -> None:
+        """Refused where the file is there."""
+        lock = place.directory / "lock"
+        lock.touch(exist_ok=False)
+        super().start(place, job)
+        lock.unlink()
+
+
+def test_a_job_that_nobody_was_told_of_is_not_lost() -> None:
+    """Where each request of a client fails, none has told it that the job is accepted: the job is stuck, and no work is lost."""
+    (only,) = campaign("Locked", Options(at=((Strike("commit: INSERT jobs #1", "before"),),)), module=__name__).cells
+    assert only.worst is Outcome.STUCK
+    assert "nobody was told that it is accepted" in only.words
 
 
 # Adapters that are wrong.

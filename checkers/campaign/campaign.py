@@ -122,10 +122,12 @@ def control(bench: Bench) -> tuple[Control, list[Clean]]:
     runs = [bench.clean() for _ in range(CONTROLS)]
     every = list(dict.fromkeys(boundary for run in runs for boundary in run.boundaries))
     unstable = [boundary for boundary in every if len({_behind(run, boundary) for run in runs}) > 1]
-    # Where control runs differ in effects, the runtime repeats effects without any fault: the least is what is right.
-    # What acts beside the job's steps is expected as well.
-    names = dict.fromkeys([*bench.setup.steps, *(step for run in runs for step in run.effects)])
-    effects = {step: min(run.effects.get(step, 0) for run in runs) for step in names}
+    # What acts beside the job's steps is expected as well; where control runs differ in it, the least is what is right. A step
+    # is one effect, whatever they have done: a runtime that repeats it without any fault doubles it.
+    beside = dict.fromkeys(step for run in runs for step in run.effects)
+    effects = {step: min(run.effects.get(step, 0) for run in runs) for step in beside} | dict.fromkeys(
+        bench.setup.steps, 1
+    )
     seconds = round(sum(run.seconds for run in runs) / len(runs), 4)
     return Control(runs=len(runs), boundaries=every, unstable=unstable, effects=effects, seconds=seconds), runs
 

@@ -20,20 +20,28 @@ class Verdict(NamedTuple):
     words: str
 
 
-def judge(steps: Sequence[str], control: Mapping[str, int], effects: list[Effect], belief: Belief) -> Verdict:
-    """The outcome of one run, after the last recovery."""
+def judge(
+    steps: Sequence[str], control: Mapping[str, int], effects: list[Effect], belief: Belief, accepted: bool = True
+) -> Verdict:
+    """The outcome of one run, after the last recovery. accepted: whether the client was told that the job is."""
     seen = counts(effects)
     doubled = [step for step in seen if seen[step] > control.get(step, 0)]
-    missing = [step for step in steps if seen.get(step, 0) < control.get(step, 0)]
+    missing = [step for step in control if seen.get(step, 0) < control[step]]
     if doubled:
         words = ", ".join(f"{step} {seen[step]} times instead of {control.get(step, 0)}" for step in doubled)
         return Verdict(Outcome.DUPLICATE, words)
     if belief.status == "completed" and missing:
-        return Verdict(Outcome.LOST_EFFECT, f"completed, and {', '.join(missing)} never happened")
+        never = ", ".join(step for step in missing if not seen.get(step))
+        fewer = [f"{step} {seen[step]} times instead of {control[step]}" for step in missing if seen.get(step)]
+        words = ", ".join([*([f"{never} never happened"] if never else []), *fewer])
+        return Verdict(Outcome.LOST_EFFECT, f"completed, and {words}")
     if wrong := contradictions(steps, effects, belief):
         return Verdict(Outcome.DISHONEST, "; ".join(wrong))
     happened = f"{sum(seen.values())} of {sum(control.values())} effects"
     match belief.status:
+        case "absent" if not accepted:
+            words = f"the record knows no such job, and nobody was told that it is accepted; the world has {happened}"
+            return Verdict(Outcome.STUCK, words)
         case "absent":
             return Verdict(Outcome.LOST_WORK, f"the record knows no such job; the world has {happened}")
         case "running":

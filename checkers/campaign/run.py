@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..evidence_outcome import Outcome
+from ..evidence_outcome import AT_MOST_ONCE, Outcome
 from ..power_operations import Entry
 from .adapter import Belief
 from .boundary import Strike
@@ -168,10 +168,13 @@ class Run:
         if not self.strike(schedule):
             return Verdict(Outcome.NOT_STRUCK, _FAILED_THERE if self.came else _MISSED), ""
         recovered = self.revive()
-        belief = self.belief()
-        if recovered.timed_out:
-            belief = belief._replace(status="running")
-        verdict = judge(self._setup.steps, control, self.world.effects(), belief)
+        belief, effects = self.belief(), self.world.effects()
+        # Where a method returns, it has told its client that the job is over.
+        accepted = self._accepted or recovered.answered
+        verdict = judge(self._setup.steps, control, effects, belief, accepted)
+        if recovered.timed_out and verdict.outcome in AT_MOST_ONCE:
+            # What the record says is not contradicted; but whoever was to bring the job to its end has not come to his own.
+            verdict = verdict._replace(outcome=Outcome.STUCK)
         if not recovered.answered:
             verdict = verdict._replace(words=f"{verdict.words}; recovery: {failure(recovered)}")
         return verdict, belief.status

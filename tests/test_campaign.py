@@ -20,7 +20,7 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers.campaign import journal, sources
-from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Capabilities, Job, Place, Subject, load
+from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Capabilities, Job, Place, Promise, Subject, load
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord, RecordThenAct
 from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Schedule, Setup
 from crashwindow.checkers.campaign.boundary import Strike
@@ -594,6 +594,40 @@ class Unpromised(ActThenRecord):
     promise = "at least once"  # type: ignore[assignment]
 
 
+class Unnamed(ActThenRecord):
+    """A release that is a number."""
+
+    versions: Mapping[str, str] = {"mine": cast(str, 1)}
+
+
+class Awaited(ActThenRecord):
+    """Is to be awaited."""
+
+    async def start(self, place: Place, job: Job) -> None:  # type: ignore[override]
+        """Nobody awaits it."""
+
+
+class Impatient(ActThenRecord):
+    """Takes a word for a time."""
+
+    def __init__(self) -> None:
+        self.capabilities = Capabilities(seconds="ten")  # type: ignore[arg-type]
+
+
+class Overtaken(ActThenRecord):
+    """Is taken over before it is paused."""
+
+    def __init__(self) -> None:
+        self.capabilities = Capabilities(takeover_seconds=-1)
+
+
+class Misspelt(ActThenRecord):
+    """Allows what is no outcome."""
+
+    def __init__(self) -> None:
+        self.promise = Promise("at least once", "README", frozenset({"DUPLICATES"}))  # type: ignore[arg-type]
+
+
 class Forgets(ActThenRecord):
     """Never acts."""
 
@@ -616,6 +650,14 @@ class Says(ActThenRecord):
     def belief(self, place: Place, job: Job) -> Belief:
         """No word of ours."""
         return Belief("finished")  # type: ignore[arg-type]
+
+
+class Lists(ActThenRecord):
+    """Says which steps are done, and not what of each."""
+
+    def belief(self, place: Place, job: Job) -> Belief:
+        """No mapping."""
+        return Belief("completed", ["a"])  # type: ignore[arg-type]
 
 
 class Silent(ActThenRecord):
@@ -702,6 +744,7 @@ def test_what_was_not_judged_is_run_again(tmp_path: Path) -> None:
         ("Raises", r"RuntimeError: no such workflow\n\nTraceback (.*\n)*.*in start"),
         ("Says", "'finished', which is none of absent, running"),
         ("Silent", "not None"),
+        ("Lists", r"the last two by step, not Belief\(status='completed', steps=\['a'\]"),
         ("Unprepared", "`prepare` failed: OSError: no disk"),
     ],
 )
@@ -724,6 +767,17 @@ def test_a_control_run_has_to_be_well(name: str, words: str) -> None:
         (f"{__file__}:Exits", rf"Exits: cannot be made: SystemExit: set HOME \({re.escape(__file__)}:\d+\)"),
         (f"{__file__}:Unsaid", rf"Unsaid: cannot be made: LookupError: not installed \({re.escape(__file__)}:\d+\)"),
         (f"{__file__}:Unpromised", "promise is 'at least once', and has to be a Promise"),
+        (f"{__file__}:Unnamed", "Unnamed: versions is {'mine': 1}: a release is a text"),
+        (f"{__file__}:Awaited", "Awaited: start is asynchronous, and nobody would await it: call asyncio.run in it"),
+        (f"{__file__}:Impatient", "Impatient: cannot be made: ValueError: seconds is 'ten': give a number above 0"),
+        (
+            f"{__file__}:Overtaken",
+            "Overtaken: cannot be made: ValueError: takeover_seconds is -1: give a number from 0",
+        ),
+        (
+            f"{__file__}:Misspelt",
+            "Misspelt: cannot be made: ValueError: allows 'DUPLICATES', which is none of DUPLICATE, ",
+        ),
     ],
 )
 def test_an_adapter_that_cannot_be_used_is_named(adapter: str, words: str) -> None:

@@ -15,8 +15,9 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Protocol, cast
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 from ...runtime.records import Json
 from ..evidence_outcome import Outcome
@@ -86,6 +87,11 @@ class Promise:
     pauses: bool = False
     power: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a word that is no outcome."""
+        if wrong := [each for each in self.allows if each not in set(Outcome)]:
+            raise ValueError(f"allows {wrong[0]!r}, which is none of {', '.join(Outcome)}")
+
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -98,6 +104,16 @@ class Capabilities:
     server: bool = False
     takeover_seconds: float | None = None
     seconds: float = 20.0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what is no time."""
+        # Who writes an adapter need not have a type checker.
+        seconds: object = self.seconds
+        takeover: object = self.takeover_seconds
+        if not isinstance(seconds, int | float) or not seconds > 0:
+            raise ValueError(f"seconds is {seconds!r}: give a number above 0")
+        if takeover is not None and (not isinstance(takeover, int | float) or not takeover >= 0):
+            raise ValueError(f"takeover_seconds is {takeover!r}: give a number from 0, or none")
 
 
 class Adapter(Protocol):
@@ -170,12 +186,23 @@ def load(subject: Subject) -> Adapter:
         said = {each: getattr(adapter, each, None) for each in (*METHODS, *ATTRIBUTES)}
     except (Exception, SystemExit) as error:
         raise AdapterError(f"{subject.adapter}: cannot be made: {_told(error)}") from error
+    if unfit := _unfit(said):
+        raise AdapterError(f"{subject.adapter}: {unfit}")
+    return cast(Adapter, adapter)
+
+
+def _unfit(said: Mapping[str, Any]) -> str:
+    """What an adapter lacks, or has of another kind; "" where it can be used. said: its methods and attributes."""
     if lacking := [each for each, what in said.items() if what is None]:
-        raise AdapterError(f"{subject.adapter}: an adapter also needs {', '.join(lacking)}")
+        return f"an adapter also needs {', '.join(lacking)}"
     for each, kind in ATTRIBUTES.items():
         if not isinstance(said[each], kind):
-            raise AdapterError(f"{subject.adapter}: {each} is {said[each]!r}, and has to be a {kind.__name__}")
-    return cast(Adapter, adapter)
+            return f"{each} is {said[each]!r}, and has to be a {kind.__name__}"
+    if not all(isinstance(each, str) for release in said["versions"].items() for each in release):
+        return f"versions is {said['versions']!r}: a release is a text, as '1.2'"
+    if awaited := [each for each in METHODS if iscoroutinefunction(said[each])]:
+        return f"{awaited[0]} is asynchronous, and nobody would await it: call asyncio.run in it"
+    return ""
 
 
 def _told(error: BaseException) -> str:

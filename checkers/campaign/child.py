@@ -99,10 +99,10 @@ def _call(adapter: Adapter, request: Request, striker: Striker, tell: Teller) ->
     return None
 
 
-def _told(belief: Belief) -> Json:
+def _told(belief: object) -> Json:
     """A belief as JSON. Raises AdapterError for what is none: an unknown word would be judged as if it were another one."""
-    if not isinstance(belief, Belief):
-        raise AdapterError(f"`belief` returns Belief(status, steps, results), not {belief!r}")
+    if not isinstance(belief, Belief) or not all(isinstance(each, Mapping) for each in belief[1:]):
+        raise AdapterError(f"`belief` returns Belief(status, steps, results), the last two by step, not {belief!r}")
     for said, words in (((belief.status,), get_args(Status)), (belief.steps.values(), get_args(Known))):
         if wrong := [each for each in said if each not in words]:
             raise AdapterError(f"`belief` says {wrong[0]!r}, which is none of {', '.join(words)}")

@@ -87,11 +87,12 @@ class Told(_Base):
 
 class Control(_Base):
     """The runs without a fault. boundaries: in order. unstable: those that not every run came to, nor every one that was to be
-    struck there."""
+    struck there. several: whether more than one thread came to them; always false where system calls are intercepted."""
 
     runs: int
     boundaries: list[str]
     unstable: list[str]
+    several: bool = False
     effects: dict[str, int]
     seconds: float
 

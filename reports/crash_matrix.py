@@ -161,6 +161,8 @@ def lasting(matrix: Matrix) -> list[tuple[str, str]]:
         ", ".join(control.unstable)
         or "none: every run without a fault came to the same boundaries, behind the same effects"
     )
+    if control.several:
+        unstable += "; several threads come to boundaries, so each schedule is run several times"
     found = "a hook on commits in the process" if matrix.source == "commits" else "the interception of system calls"
     return [
         ("tested", ", ".join(f"{name} {version}" for name, version in matrix.versions.items())),

@@ -32,7 +32,7 @@ from crashwindow.checkers.campaign.sources import files_of
 from crashwindow.checkers.campaign.world import Effect, World
 from crashwindow.checkers.evidence_matrix import Cell, Matrix, Told, Trial
 from crashwindow.checkers.evidence_outcome import Outcome
-from crashwindow.reports.crash_matrix import once_words, promise_words
+from crashwindow.reports.crash_matrix import facts, once_words, promise_words
 from crashwindow.reports.crash_matrix_ci import render_junit
 from crashwindow.reports.crash_matrix_files import load_matrices
 from crashwindow.scenarios.campaign import (
@@ -885,3 +885,32 @@ def test_what_is_paused_is_run_several_times() -> None:
     assert {each.schedule[0]: sum(each.outcomes.values()) for each in matrix.cells} == {
         str(strike): runs for (strike,), runs in zip(schedules, (CONTROLS, 1), strict=True)
     }
+
+
+class Handing(ActThenRecord):
+    """Hands each record to a thread, and waits for it."""
+
+    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
+        job.act(step)
+
+        def record() -> None:
+            with self._connect() as other, other:
+                other.execute("INSERT INTO done VALUES (?)", (step,))
+
+        thread = threading.Thread(target=record)
+        thread.start()
+        thread.join()
+
+
+def test_where_threads_share_the_boundaries_all_is_run_several_times() -> None:
+    """Of a runtime that acts in one thread and records in another, whose control runs are all alike, each schedule is run several
+    times, and the report says why; of one thread each is run once."""
+    setup = Setup(Subject("handing", f"{__name__}:Handing"), ("a",), hold_seconds=0.0)
+    with Bench(setup) as bench:
+        matrix = Campaign(bench, Options(whens=("after",)), Local(2), Journal(None), "run", lambda *_: None).run()
+    assert (matrix.control.several, matrix.control.unstable) == (True, [])
+    assert [sum(each.outcomes.values()) for each in matrix.cells] == [CONTROLS] * 3
+    assert "several threads come to boundaries" in dict(facts(matrix))["unstable boundaries"]
+    alone = campaign("ActThenRecord", Options(whens=("after",)))
+    assert not alone.control.several
+    assert {sum(each.outcomes.values()) for each in alone.cells} == {1}

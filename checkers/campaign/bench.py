@@ -47,11 +47,15 @@ REFUSED: Final = (AdapterError, CampaignRunError, ControlError, EmbeddedPostgres
 
 @dataclass(frozen=True)
 class Clean:
-    """A run without a fault: the boundaries that it came to, in order, how often each step acted, and its seconds."""
+    """A run without a fault: the boundaries that it came to, in order, how often each step acted, and its seconds.
+
+    several: whether more than one thread came to them, where a hook saw it.
+    """
 
     boundaries: tuple[str, ...]
     effects: Mapping[str, int]
     seconds: float
+    several: bool = False
 
 
 class Bench:
@@ -117,7 +121,7 @@ class Bench:
                 f"{name}: no commit was found. The hooks see sqlite3, pysqlite3 and psycopg, in the process that calls the"
                 " adapter and in those that it forks: for anything else choose `boundaries: calls`"
             )
-        return Clean(tuple(ended.reached), seen, ended.seconds)
+        return Clean(tuple(ended.reached), seen, ended.seconds, len(set(ended.threads)) > 1)
 
     def trial(self, schedule: Schedule, number: int, control: Mapping[str, int]) -> Trial:
         """One run that is struck; number: which of those of its schedule. What fails in it is an ERROR, never a pass."""

@@ -73,7 +73,7 @@ class Striker:
     threads of its go on.
     """
 
-    def __init__(self, strike: Strike | None, tell: Callable[[str, str], None], hold_seconds: float) -> None:
+    def __init__(self, strike: Strike | None, tell: Callable[..., None], hold_seconds: float) -> None:
         self._strike, self._tell, self._hold_seconds = strike, tell, hold_seconds
         # A file without a name, which forked processes have as well.
         self._counts = os.memfd_create("boundaries")
@@ -86,7 +86,7 @@ class Striker:
     def before(self, name: str) -> str:
         """A boundary is come to; its name with the occurrence."""
         with self._counted(name) as boundary:
-            self._tell(REACHED, boundary)
+            self._tell(REACHED, boundary, threading.get_native_id())
         strike = self._strike
         if strike is not None and strike.boundary == boundary and strike.when != "after":
             self._tell(STRUCK, str(strike))

@@ -1,8 +1,9 @@
 """All schedules of a subject: the control runs, one run per boundary and kind of fault, pairs in the deep profile; the matrix.
 
 Determinism is checked first: a boundary that not every control run comes to behind the same effects is unstable, and its
-schedules are run several times; so are those of one to which a run does not come that was to be struck there, and those of a
-process that is paused, as it is woken beside another. Where outcomes vary, each is counted. What has been run is kept line by
+schedules are run several times; so are those of one to which a run does not come that was to be struck there, those of a
+process that is paused, as it is woken beside another, and all of a runtime whose threads share the boundaries between them:
+what one has done when another is struck is a race. Where outcomes vary, each is counted. What has been run is kept line by
 line, so that an interrupted campaign goes on where it was.
 """
 
@@ -26,7 +27,8 @@ from .sources import place_of
 CONTROLS: Final = 3
 """Runs without a fault."""
 REPEATS: Final = 3
-"""Runs of a schedule whose boundary is unstable, of one with a pause, and of every schedule in the deep profile."""
+"""Runs of a schedule whose boundary is unstable, of one with a pause, and of every schedule in the deep profile, or where
+several threads come to boundaries."""
 
 PAIRED: Final[tuple[When, ...]] = ("before", "after")
 """How the second process of a pair is struck."""
@@ -129,7 +131,11 @@ def control(bench: Bench) -> tuple[Control, list[Clean]]:
         bench.setup.steps, 1
     )
     seconds = round(sum(run.seconds for run in runs) / len(runs), 4)
-    return Control(runs=len(runs), boundaries=every, unstable=unstable, effects=effects, seconds=seconds), runs
+    several = any(run.several for run in runs)
+    found = Control(
+        runs=len(runs), boundaries=every, unstable=unstable, several=several, effects=effects, seconds=seconds
+    )
+    return found, runs
 
 
 def tried(bench: Bench, whens: Sequence[When]) -> list[When]:
@@ -228,7 +234,7 @@ class Campaign:
         if self._options.repeats is not None:
             return self._options.repeats
         varies = any(strike.when == "paused" or strike.boundary in found.unstable for strike in schedule)
-        return REPEATS if varies or self._options.profile == "deep" else 1
+        return REPEATS if varies or found.several or self._options.profile == "deep" else 1
 
     def _perform(self, schedules: list[Schedule], found: Control) -> None:
         """Run what has not been run."""

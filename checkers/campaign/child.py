@@ -1,7 +1,7 @@
 """The process that a campaign strikes: it calls one method of an adapter, and tells through a pipe what it comes to.
 
-Its lines are JSON: `["loaded"]`, `["reached", BOUNDARY]`, `["struck", STRIKE]`, `["accepted"]`, and at last `["answer", ...]` or
-`["error", TEXT]`. Whatever is not told has not happened.
+Its lines are JSON: `["loaded"]`, `["reached", BOUNDARY, THREAD]`, `["struck", STRIKE]`, `["accepted"]`, and at last
+`["answer", ...]` or `["error", TEXT]`. Whatever is not told has not happened.
 """
 
 import json

@@ -39,10 +39,12 @@ Load = Callable[[], Adapter]
 
 @dataclass
 class Ended:
-    """How a called method ended. past: drivers that it has used and whose commits nobody sees. error: what it raised.
-    signal: what killed it. stopped: the process, where it is paused."""
+    """How a called method ended. threads: of each boundary, where a hook saw it. past: drivers that it has used and
+    whose commits nobody sees. error: what it raised. signal: what killed it. stopped: the process, where it is paused.
+    """
 
     reached: list[str] = field(default_factory=list)
+    threads: list[int] = field(default_factory=list)
     past: list[str] = field(default_factory=list)
     struck: bool = False
     accepted: bool = False
@@ -57,8 +59,9 @@ class Ended:
     def take(self, line: list[Any]) -> None:
         """One line of the child's."""
         match line:
-            case [str(word), boundary] if word == REACHED:
+            case [str(word), boundary, *threads] if word == REACHED:
                 self.reached.append(boundary)
+                self.threads += threads
             case [str(word), _] if word == STRUCK:
                 self.struck = True
             case [str(word), driver] if word == PAST:

@@ -19,10 +19,12 @@ from typing import Final
 
 from ..model.policy import HARDENED
 from .contract_cases import CONTRACT_CASES
+from .contract_streams import shows
 from .crash import Campaign, Pool, Profile, Progress, Timed, disagreements, kill_requests, rate, summary
 from .crash_faults import CONTRACT_WRITES, Key
 from .crash_run import Record, memory_directory
 from .crash_snapshot import PAIRS, Breadth
+from .crash_streams import representatives
 from .crash_zygote import Request
 from .evidence import Schedules
 
@@ -49,12 +51,14 @@ def sweep_contracts(
         traces = pool.traces
         # New parents: a small process forks fast.
         with closing(Pool(f"{directory}/kills")) as pool:
-            chosen = sample(copied.records, profile)
-            killed = pool.run("contracts, SIGKILL", kill_requests(chosen, HARDENED), progress)
+            sampled = sample(copied.records, profile)
+            among = [record for record in copied.records if record.key in set(sampled)]
+            requests = kill_requests(sampled, HARDENED, representatives(among, (), shows))
+            killed = pool.run("contracts, SIGKILL", requests, progress)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
-    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()), {})
+    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()), pool.images)
 
 
 def breadth_of(case: str, profile: Profile) -> Breadth:

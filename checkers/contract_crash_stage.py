@@ -3,13 +3,18 @@
 from typing import Final
 
 from ..scenarios.schema import Scenario, shipped
+from .contract_cases import CONTRACT_CASES
 from .contract_crash import sweep_contracts
 from .contract_scenario import of_contracts
+from .contract_streams import keep_contracts
 from .crash_run import Record
+from .crash_streams import KEPT
 from .evidence import Item, ScenarioResult, Verdict
 from .scenario import Known, run
 from .verify import Context, Found, Stage
 
+STREAMS: Final = "streams/contracts/"
+"""Where in a run's directory the contracts of representative schedules are, with their steps' event streams."""
 JUDGED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
 """What the judge asks of every run. An illegal edge, which C8 forbids, is one that C3 finds."""
 FOUND_AS: Final = {"C8": "C3"}
@@ -22,19 +27,27 @@ def contract_crashes(context: Context) -> Found:
     campaign = sweep_contracts(
         context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
     )
-    found = Found(schedules=campaign.summaries)
+    keep_contracts(campaign.images, CONTRACT_CASES, context.directory / STREAMS)
+    found, kept = Found(schedules=campaign.summaries), len(campaign.images)
     for claim in JUDGED:
-        found.add(claim, judged(claim, campaign.records))
-    found.add("S3-TRACE", judged("S3-TRACE", campaign.records, "C3"))
+        found.add(claim, judged(claim, campaign.records, kept))
+    found.add("S3-TRACE", judged("S3-TRACE", campaign.records, kept, "C3"))
     return found
 
 
-def judged(claim: str, records: list[Record], found_as: str | None = None) -> Item:
-    """What the campaign says of a claim. A schedule that broke anything else, or could not be run, is no evidence."""
+def judged(claim: str, records: list[Record], kept: int, found_as: str | None = None) -> Item:
+    """What the campaign says of a claim. A schedule that broke anything else, or could not be run, is no evidence.
+
+    kept: how many of the runs are in files.
+    """
     prefix = found_as or FOUND_AS.get(claim, claim)
     broken = [record for record in records if any(words.startswith(f"{prefix}:") for words in record.violations)]
     spoilt = [record for record in records if record.error or any(_of_the_rest(words) for words in record.violations)]
-    figures: dict[str, int | float | str] = {"schedules": len(records), "not at rest or not run": len(spoilt)}
+    figures: dict[str, int | float | str] = {
+        "schedules": len(records),
+        "not at rest or not run": len(spoilt),
+        KEPT: kept,
+    }
     if broken:
         key = str(broken[0].key)
         words = next(each for each in broken[0].violations if each.startswith(f"{prefix}:"))
@@ -43,12 +56,13 @@ def judged(claim: str, records: list[Record], found_as: str | None = None) -> It
             verdict=Verdict.REFUTED,
             statement=f"{claim} was broken in {len(broken)} of {len(records)} crash schedules, first: {words}",
             figures=figures,
+            files=[STREAMS],
             command=f"crashwindow replay '{key}'",
         )
     said = f"{claim} held in each of {len(records)} crash schedules of contracts on the SQLite runtime"
     command = f"crashwindow replay '{spoilt[0].key}'" if spoilt else "crashwindow verify"
     verdict = Verdict.ERROR if spoilt else Verdict.TESTED
-    return Item(checker="crash", verdict=verdict, statement=said, figures=figures, command=command)
+    return Item(checker="crash", verdict=verdict, statement=said, figures=figures, files=[STREAMS], command=command)
 
 
 def _of_the_rest(words: str) -> bool:

@@ -6,6 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from crashwindow.checkers.contract_cases import CONTRACT_CASES
+from crashwindow.checkers.contract_streams import keep_contracts
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_faults import Key, parse_key
 from crashwindow.checkers.crash_image import Files
@@ -17,6 +19,7 @@ from crashwindow.model.policy import HARDENED
 
 EVERY: Final[dict[str, Case]] = {**CASES, **SEMANTICS_CASES}
 FOLDER: Final = "streams/crash/"
+CONTRACTS: Final = "streams/contracts/"
 
 
 def killed(*keys: str) -> dict[Key, Files]:
@@ -37,6 +40,15 @@ def kept(*keys: str) -> dict[str, bytes]:
     with TemporaryDirectory() as place:
         keep_streams(killed(*keys), EVERY, Path(place, FOLDER))
         return {f"{FOLDER}{path.name}": path.read_bytes() for path in sorted(Path(place, FOLDER).iterdir())}
+
+
+def kept_contracts(*keys: str) -> dict[str, bytes]:
+    """The same of schedules of execution contracts."""
+    wanted = set(keys)
+    images = {key: files for key, files in killed(*keys).items() if str(key) in wanted}
+    with TemporaryDirectory() as place:
+        keep_contracts(images, CONTRACT_CASES, Path(place, CONTRACTS))
+        return {f"{CONTRACTS}{path.name}": path.read_bytes() for path in sorted(Path(place, CONTRACTS).iterdir())}
 
 
 def named(key: str) -> tuple[str, str]:

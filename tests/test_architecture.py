@@ -75,8 +75,9 @@ COMMAND_LINE = ("__main__.py", "*/cli*")
 INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
 RAW_READERS = (
     "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",
-    "checkers/contract_abstraction*", "checkers/semantics_judge*", "checkers/semantics_records*", "checkers/power*",
-    "checkers/chaos_site.py", "checkers/stream_store.py", "checkers/campaign/hook_sqlite.py",
+    "checkers/contract_abstraction*", "checkers/contract_streams.py", "checkers/semantics_judge*",
+    "checkers/semantics_records*", "checkers/power*", "checkers/chaos_site.py",
+    "checkers/stream_store.py", "checkers/campaign/hook_sqlite.py",
     "checkers/campaign/adapters/*",
 )  # fmt: skip
 NOT_THE_MODEL = ("runtime/*", "scenarios/*", "checkers/*", "reports/*", "__main__.py")

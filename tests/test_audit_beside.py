@@ -178,7 +178,13 @@ def test_what_a_verdict_rests_on_is_replayed() -> None:
                    files=["streams/crash/"], command="crashwindow verify")  # fmt: skip
     evidence = whole.with_items(HOLDS.id, [monitor]).evidence
     assert list(unreplayed(whole.files, evidence, kept)) == [
-        "claim P12: it rests on replayed traces, and no recorded value is in the streams"
+        "claim P12: it rests on replayed runs, and no recorded value is in the streams"
+    ]
+    sessions = monitor.model_copy(update={"files": ["streams/contracts/"], "checker": "crash"})
+    evidence = whole.with_items(HOLDS.id, [sessions]).evidence
+    assert list(unreplayed(whole.files, evidence, kept)) == [
+        "claim P12: it rests on replayed runs, and no execution contract is in the streams",
+        "streams/contracts/: the evidence rests on 1 streams, and 0 are there",
     ]
     assert list(unreplayed({}, whole.evidence, Replayed())) == [
         "streams/crash/: the evidence rests on 1 streams, and 0 are there"

@@ -103,7 +103,7 @@ def test_killed_processes_and_copies_agree() -> None:
     by = {summary.name: summary for summary in found.summaries}
     assert by["contracts: killed processes"].schedules >= 10
     assert not any(summary.violations or summary.disagreements for summary in found.summaries)
-    assert all(judged(claim, found.records).verdict is Verdict.TESTED for claim in JUDGED)
+    assert all(judged(claim, found.records, 0).verdict is Verdict.TESTED for claim in JUDGED)
 
 
 @pytest.mark.parametrize("fault", ["release:after", "execute:effect", "answer:lost", "create_contracts:down"])
@@ -388,10 +388,10 @@ def test_a_broken_schedule_is_no_evidence() -> None:
     good = swept("contract-denied", FAULT_FREE)[0]
     bad = replace(good, violations=("C5: it waited 1 times and was resumed 2 times (exec-001)",))
     left_running = replace(good, key=good.key._replace(schedule=(Fault("move", 1, "after"),)), violations=("REST: x",))
-    assert judged("C5", [good, bad]).verdict is Verdict.REFUTED
-    assert judged("C4", [good, bad]).verdict is Verdict.TESTED
-    assert judged("C4", [good, left_running]).verdict is Verdict.ERROR
-    assert "move:after" in judged("C4", [good, left_running]).command
+    assert judged("C5", [good, bad], 0).verdict is Verdict.REFUTED
+    assert judged("C4", [good, bad], 0).verdict is Verdict.TESTED
+    assert judged("C4", [good, left_running], 0).verdict is Verdict.ERROR
+    assert "move:after" in judged("C4", [good, left_running], 0).command
 
 
 @pytest.mark.parametrize("excused", [True, False])

@@ -107,7 +107,6 @@ def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -
         _regenerated(files, asked),
         judged("streams", events.problems, events.words),
         _runs(files, evidence),
-        Check("other runs", "NOT DONE", ("contracts, of which no stream is kept",), asked=False),
         _rechecked(files, asked),
     ]  # fmt: skip
 

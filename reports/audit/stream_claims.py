@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ...checkers.evidence import RunEvidence
+from .stream_events import WORLD
 from .stream_replay import Replayed
-from .streams import FOLDER, SUFFIX
+from .streams import FOLDER
 
 KEPT: Final = "streams"
 """The figure of an item that says how many streams there are in the folder on which it rests."""
+CONTRACTS: Final = f"{FOLDER}contracts/"
+"""Where the runs of execution contracts are, on which what is said of contracts rests."""
 REPLAYED: Final[Mapping[str, tuple[str, str]]] = {
     "P9": ("gates", "gate"),
     "P10": ("compensations", "compensation"),
@@ -25,11 +28,13 @@ def unreplayed(files: Mapping[str, bytes], evidence: RunEvidence, found: Replaye
             places = [place for place in item.files if place.startswith(FOLDER)]
             for place in places:
                 kept.setdefault(place, set()).add(item.figures.get(KEPT))
-            counted, words = REPLAYED.get(result.claim, ("steps", "tool step"))
-            if places and item.checker == "monitor" and not getattr(found, counted):
-                yield f"claim {result.claim}: it rests on replayed traces, and no {words} is in the streams"
+            due = [REPLAYED.get(result.claim, ("steps", "tool step"))] if places and item.checker == "monitor" else []
+            due += [("contracts", "execution contract")] if CONTRACTS in places else []
+            for counted, words in due:
+                if not getattr(found, counted):
+                    yield f"claim {result.claim}: it rests on replayed runs, and no {words} is in the streams"
     for place, said in kept.items():
-        there = sum(name.startswith(place) and name.endswith(SUFFIX) for name in files)
+        there = sum(name.startswith(place) and name.endswith(WORLD) for name in files)  # each has exactly one
         if said != {there}:
             told = ", ".join(sorted(map(str, said)))
             yield f"{place}: the evidence rests on {told} streams, and {there} are there"

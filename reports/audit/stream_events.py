@@ -108,24 +108,25 @@ def filled(value: Any, results: Mapping[str | None, Any]) -> Any:
     return [filled(each, results) for each in value] if isinstance(value, list) else value
 
 
-def read_stream(data: bytes, world: bytes) -> Stream:
-    """A stream file and the world's file beside it. Raises UnreadableError."""
+def read_stream(data: bytes, world: World, before: int = 0) -> Stream:
+    """The lines of one job, of which so many stand before in their file, and what its world has seen. Raises UnreadableError."""
     lines = data.splitlines()
-    head = _object(1, lines[0]) if lines else {}
+    first = before + 1
+    head = _object(first, lines[0]) if lines else {}
     try:
         records, declared = head["records"], head["declared"]
-        events = tuple(_event(number, line) for number, line in enumerate(lines[1:], 2))
+        events = tuple(_event(before, number, line) for number, line in enumerate(lines[1:], 1))
         if [event.type for event in events[:2]] != ["job_created", "plan_generated"]:
-            raise UnreadableError(2, "a job begins with job_created and plan_generated")
-        if len({_object(number, line)["job_id"] for number, line in enumerate(lines, 1)}) > 1:
+            raise UnreadableError(first + 1, "a job begins with job_created and plan_generated")
+        if len({_object(number, line)["job_id"] for number, line in enumerate(lines, first)}) > 1:
             raise UnreadableError(0, "it holds more than one job")
-        stream = Stream(head["job_id"], events, records, declared, read_world(world))
+        stream = Stream(head["job_id"], events, records, declared, world)
         if stream.steps != list(declared):
             raise UnreadableError(
-                1, f"it declares the contracts of {', '.join(declared)}, and its plan has other steps"
+                first, f"it declares the contracts of {', '.join(declared)}, and its plan has other steps"
             )
     except (KeyError, TypeError, AttributeError) as error:
-        raise UnreadableError(1, f"it is no stream of one job with its records: {error!r}") from error
+        raise UnreadableError(first, f"it is no stream of one job with its records: {error!r}") from error
     return stream
 
 
@@ -139,14 +140,16 @@ def _object(number: int, line: bytes) -> dict[str, Any]:
     return value
 
 
-def _event(number: int, line: bytes) -> Event:
-    value = _object(number, line)
+def _event(before: int, number: int, line: bytes) -> Event:
+    """The event with a number, which is one less than its line among those of its job."""
+    place = before + number + 1
+    value = _object(place, line)
     try:
-        event = Event(number, *(value[name] for name in ("version", "type", "step", "epoch", "data")))
+        event = Event(place, *(value[name] for name in ("version", "type", "step", "epoch", "data")))
     except KeyError as error:
-        raise UnreadableError(number, f"it is no event: it has no {error}") from error
-    if event.version != number - 1 or not isinstance(event.data, dict):
-        raise UnreadableError(number, f"event {number - 1} belongs here, with its data")
+        raise UnreadableError(place, f"it is no event: it has no {error}") from error
+    if event.version != number or not isinstance(event.data, dict):
+        raise UnreadableError(place, f"event {number} belongs here, with its data")
     return event
 
 

@@ -12,8 +12,10 @@ from typing import Final
 from ...model.step import normal
 from ...model.surroundings import build_around
 from . import stream_beside
+from .contract_records import read_contracts
+from .contract_replay import CONTRACTS, contracts, steps_of, strangers
 from .stream_beside import Projection
-from .stream_events import WORLD, Event, Stream, UnreadableError, read_stream
+from .stream_events import WORLD, Event, Stream, UnreadableError, read_stream, read_world
 from .stream_fields import (
     FINISHED,
     JOB,
@@ -52,14 +54,15 @@ class Replayed:
     gates: int = 0
     compensations: int = 0
     values: int = 0
+    contracts: int = 0
 
     @property
     def words(self) -> str:
         """What was replayed, for an audit in which nothing was wrong."""
         return (
-            f"{self.steps} tool steps, {self.gates} gates, {self.compensations} compensations and {self.values} recorded values"
-            f" of {self.streams} streams, {self.events} events, by the interpreter alone; the records and the world's lines are"
-            " the model's in the end"
+            f"{self.steps} tool steps, {self.gates} gates, {self.compensations} compensations, {self.values} recorded values and"
+            f" {self.contracts} contracts of {self.streams} streams, {self.events} events, by the interpreter alone; the records"
+            " and the world's lines are the model's in the end"
         )
 
 
@@ -67,23 +70,46 @@ def replay_streams(files: Mapping[str, bytes]) -> Replayed:
     """Every stream of a bundle: the chain of its events is not looked at here (`streams`)."""
     found = Replayed()
     for name in sorted(n for n in files if n.startswith(FOLDER)):
-        base = name.removesuffix(WORLD).removesuffix(SUFFIX)
-        if base + SUFFIX not in files or base + WORLD not in files:
+        base = name.removesuffix(WORLD).removesuffix(SUFFIX).removesuffix(CONTRACTS)
+        if base + WORLD not in files or not {base + SUFFIX, base + CONTRACTS} & files.keys():
             found.problems.append(f"{name}: a stream and the world's file of the same name belong together")
-        elif name.endswith(SUFFIX):
+        elif name.endswith(WORLD):
             found.streams += 1
-            found.problems += [f"{name}, {words}" for words in replay(files[name], files[base + WORLD], found)]
+            found.problems += run(base, files, found)
     return found
 
 
-def replay(data: bytes, world: bytes, found: Replayed) -> Iterator[str]:
-    """What is wrong with one stream; each sentence begins with the line."""
+def run(base: str, files: Mapping[str, bytes], found: Replayed) -> Iterator[str]:
+    """What is wrong with what is kept of one run: of a job, or of contracts and their steps' jobs, if there are any."""
+    name = base + SUFFIX
     try:
-        stream = read_stream(data, world)
-        seen = projections(stream)
+        world = read_world(files[base + WORLD])
+        if base + CONTRACTS not in files:
+            yield from (f"{name}, {words}" for words in replay(read_stream(files[name], world), found))
+            return
+        steps = {stream.job_id: stream for stream in steps_of(files[name], world)} if name in files else {}
+        for stream in steps.values():
+            yield from (f"{name}, {words}" for words in replay(stream, found))
     except UnreadableError as error:
-        yield f"line {error.line}: {error}"
+        yield f"{name}, line {error.line}: {error}"
         return
+    name = base + CONTRACTS
+    try:
+        rows = read_contracts(files[name])
+    except UnreadableError as error:
+        yield f"{name}, line {error.line}: {error}"
+        return
+    found.events += len(rows.trace)
+    for each in contracts(rows, steps, world.effects):
+        found.contracts += 1
+        yield from (f"{name}, {words}" for words in each.problems())
+    yield from (f"{name}, line 0: {words}" for words in strangers(rows, steps, world.effects))
+
+
+def replay(stream: Stream, found: Replayed) -> Iterator[str]:
+    """What is wrong with one job; each sentence begins with the line."""
+    try:
+        seen = projections(stream)
     except (KeyError, TypeError) as error:
         yield f"line 0: what is said here means nothing: {type(error).__name__} {error}"
         return

@@ -18,19 +18,20 @@ States = frozenset[Place]
 
 
 class Model:
-    """A machine with a worker. Keep one for many streams."""
+    """A machine. Keep one for many streams. pivot: a field on which most of its rules depend, such as the worker's place."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, pivot: str = "at") -> None:
+        self.machine, self.pivot = machine, pivot
         self.places = {field.name: place for place, field in enumerate(machine.fields)}
         self._said: dict[State, list[tuple[Rule, State]]] = {}
 
     @cached_property
     def _rules_at(self) -> dict[str, list[Rule]]:
-        """The rules that are not ruled out by the worker's place alone."""
-        places = self.machine.by_name["at"].values
+        """The rules that are not ruled out by the pivot's value alone."""
+        values = self.machine.by_name[self.pivot].values
         return {
-            place: [rule for rule in self.machine.rules if place in rule.guards.get("at", {place})] for place in places
+            value: [rule for rule in self.machine.rules if value in rule.guards.get(self.pivot, {value})]
+            for value in values
         }
 
     def start(self, declared: Mapping[str, str]) -> States:
@@ -51,11 +52,11 @@ class Model:
                     todo.append((after, ()))
         return frozenset(found)
 
-    def after(self, states: States, kind: str, own: bool, worker: bool, fields: Mapping[str, str]) -> States:
+    def after(self, states: States, kind: str, own: bool, worker: bool | None, fields: Mapping[str, str]) -> States:
         """The states behind an event; none where no state allows it.
 
-        own: whether it is this one's, or another's that changes the job. worker: whether a worker wrote it. fields: those that
-        follow from the events up to it.
+        own: whether it is this one's, or another's that changes the job. worker: whether a worker wrote it (None: whoever).
+        fields: those that follow from the events up to it.
         """
         taken = {
             place
@@ -65,7 +66,7 @@ class Model:
         }
         return self.closed(taken)
 
-    def written(self, before: Place, kind: str, own: bool, worker: bool) -> Iterable[Place]:
+    def written(self, before: Place, kind: str, own: bool, worker: bool | None) -> Iterable[Place]:
         """Where a rule that writes an event leads from a state, whatever the fields are then."""
         state, owed = before
         if owed:
@@ -77,7 +78,7 @@ class Model:
                 rule.emits
                 and rule.emits[0] == kind
                 and elsewhere(rule) != own
-                and (rule.actor is Actor.WORKER) == worker
+                and worker in (None, rule.actor is Actor.WORKER)
             ):
                 yield after, rule.emits[1:]
 
@@ -125,7 +126,7 @@ class Model:
         """Every step from a state, by the interpreter."""
         if state not in self._said:
             view = self.machine.view(state)
-            rules = self._rules_at[view["at"]]
+            rules = self._rules_at[view[self.pivot]]
             self._said[state] = [
                 (r, after) for r in rules if enabled(view, r) for after in apply(self.machine, view, r)
             ]

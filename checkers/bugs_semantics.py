@@ -4,7 +4,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from ..runtime import compensation, gate, inputs, llm_step, protocol, turn
+from ..runtime import compensation, drive, gate, inputs, llm_step, protocol, turn
 from ..runtime.commands import Acquire, Execute
 from ..runtime.history import Input
 from ..runtime.llm import LlmAnswer
@@ -160,3 +160,46 @@ def input_recorded_late(patch: Patch) -> None:
 
     patch.setattr(inputs.Recorder, "record", record)
     patch.setattr(inputs.Recorder, "close", over)
+
+
+def first_signal_for_all(patch: Patch) -> None:
+    """Every node that waits for a name takes the first signal of that name."""
+
+    def ask(self: gate.Wait) -> gate.Answer:
+        received = self.run.history.signals.get(self.entry["wait"], [])
+        return {"data": received[0]["data"], "who": received[0]["who"]} if received else None
+        yield
+
+    patch.setattr(gate.Wait, "ask", ask)
+
+
+def undoing_told_what_is_known_now(patch: Patch) -> None:
+    """An undoing that was begun unresolved is called again with the result that is known by now, under the same key."""
+
+    def told(self: compensation.Compensation) -> dict[str, Any]:
+        step, done = self.original, self.original.stored
+        known = {} if done is None else {"external_id": done.external_id}
+        return {"args": step.node.args, "result": done and done.result, **known}
+
+    patch.setattr(compensation.Compensation, "told", property(told))
+
+
+def rest_written_over_words(patch: Patch) -> None:
+    """A job is let go of although somebody has spoken since its stream was read: the write is rebased like any other."""
+    patch.setattr(drive, "AT_REST", frozenset())
+
+
+def quiet_of_its_own_step_alone(patch: Patch) -> None:
+    """A job that rests at one step says that step's D, while another one in doubt has a longer one."""
+    patch.setattr(protocol.Step, "quiet_seconds", property(lambda self: self.tool.quiet_seconds))
+
+
+def own_sending_forgotten(patch: Patch) -> None:
+    """Read again under the same lease, an open attempt is taken for an earlier worker's: its request may be on the wire."""
+    honest = protocol.Step.__init__
+
+    def begin(self: protocol.Step, *arguments: Any) -> None:
+        honest(self, *arguments)
+        self.last_sending = self.run.lease.previous_expiry
+
+    patch.setattr(protocol.Step, "__init__", begin)

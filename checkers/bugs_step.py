@@ -11,6 +11,7 @@ from typing import Any
 from ..runtime import drive, sqlite_statements
 from ..runtime.commands import Append, Command, Execute, Fence, Ports, Settle
 from ..runtime.protocol import Step
+from ..runtime.records import EffectRecord
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StoreError
 from ..runtime.turn import End
@@ -224,3 +225,13 @@ def parked_without_saying(patch: Patch) -> None:
 def older_steps_left(patch: Patch) -> None:
     """A job comes to rest at one step, and what a crash left of later ones is not settled."""
     patch.setattr(Step, "settle_later", lambda self: iter(()))
+
+
+def output_hashed_as_input(patch: Patch) -> None:
+    """The effect record bears the digest of what came out as that of what went in."""
+    original = Step.effect_record
+
+    def planted(self: Step, output_hash: str) -> EffectRecord:
+        return replace(original(self, output_hash), input_hash=output_hash)
+
+    patch.setattr(Step, "effect_record", planted)

@@ -1,8 +1,7 @@
 """The judge of a chaos campaign: what the store's tables say of a job, beside the lines that the world has seen.
 
 The sentences are those of `semantics_judge`, which knows no runtime code; this module adds what only several processes can break:
-P5, the words of clients and people, and a wait that nothing ends. The shipped `verify-job` is asked as well, as a witness: it has
-to accept what completed.
+P5, and the words of clients and people. The shipped `verify-job` is asked as well, as a witness: it has to accept what completed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -133,7 +132,6 @@ class Judge:
 def broken(job: Job, durable: Durable, witnessed: Witnessed) -> Iterator[str]:
     """What is wrong with a job at rest."""
     yield from late_writes(durable, job.fences)
-    yield from asleep(durable)
     if job.undoes:
         yield from _undoing(durable, witnessed)
         return
@@ -166,15 +164,6 @@ def late_writes(durable: Durable, fences: Sequence[tuple[int, int]]) -> Iterator
         if row.epoch is not None and row.epoch < max(newest, bar):
             yield f"P5: {row.type} of epoch {row.epoch} was written below a fence of epoch {max(newest, bar)}"
         newest = max(newest, row.epoch or 0)
-
-
-def asleep(durable: Durable) -> Iterator[str]:
-    """P15: a job that waits for a signal, and has it: nobody will wake it."""
-    if durable.status != "waiting":
-        return
-    signal = of(durable, "job_waiting")[-1].said.get("signal")
-    if any(row.said["signal"] == signal for row in of(durable, "signal_received")):
-        yield f"P15: the job waits for signal {signal}, which it has"
 
 
 def lost_words(job: Job, said: Sequence[Done], durable: Durable, answers: Sequence[str]) -> Iterator[str]:

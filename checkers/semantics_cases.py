@@ -44,7 +44,9 @@ class SemanticsCase:
     @property
     def court(self) -> SemanticsCourt:
         """Its judge."""
-        return SemanticsCourt(self.mode, any(deed.undo is not None and deed.undo.harmless for deed in self.deeds))
+        harmless = any(deed.undo is not None and deed.undo.harmless for deed in self.deeds)
+        quiet = {deed.id: deed.quiet for deed in self.deeds if deed.look != "fence"}
+        return SemanticsCourt(self.mode, harmless, quiet)
 
     @property
     def deeds(self) -> tuple[Deed, ...]:
@@ -234,6 +236,19 @@ COMPENSATIONS: Final = (
         words={"compensation failed": "cancel"},
     ),
     SemanticsCase(
+        "undo-two-doubts",
+        "Parked at an undoing that failed; of the next step, which is in doubt and takes longer, a person says it did not happen",
+        (Deed("a", undo=Undo(REFUSED)), Deed("b", SILENT, quiet=10 * QUIET)),
+        acts=undo("started", "b"),
+        words={"compensation failed": "cancel"},
+    ),
+    SemanticsCase(
+        "undo-asked-soon",
+        "Read again by the turn that has sent a request, which asks about it while the request may be on the wire",
+        (Deed("a", undo=UNDO), Deed("b", SILENT, "query", "quiet")),
+        acts=undo("started", "b"),
+    ),
+    SemanticsCase(
         "undo-refused",
         "The compensation is refused; a person requests it again",
         (Deed("a", partial=True, undo=Undo(("no_effect", "ok"))),),
@@ -274,6 +289,12 @@ COMPENSATIONS: Final = (
         "undo-harmless", "Undone unresolved, which is harmless", (Deed("a", SILENT, undo=Undo(harmless=True)),),
         acts=undo("waiting"),
     ),
+    SemanticsCase(
+        "undo-harmless-known",
+        "Undone unresolved, which is refused; then it is known to have happened, and its undoing requested again",
+        (Deed("a", LOST, undo=Undo(("no_effect", "ok"), harmless=True)),),
+        acts=undo("waiting"), words={"compensation failed": "settle"},
+    ),
 )  # fmt: skip
 
 VALUES: Final = (
@@ -309,6 +330,10 @@ WAITS: Final = (
         "wait-twice", "Two nodes wait for one name, and take a signal each",
         (wait("w"), {**wait("w"), "id": "v"}, Deed("a", uses="v")),
         acts=(signal("submitted", data="first"), signal("waiting", data="second")),
+    ),
+    SemanticsCase(
+        "wait-just-then", "A signal comes as the job is about to be let go to wait for it", (wait("w"), Deed("a", uses="w")),
+        acts=(signal("resting"),), words={"signal": "leave"},
     ),
     SemanticsCase("approved", "A person approves, and the step runs", (gate("g", "a"), Deed("a"))),
     SemanticsCase(

@@ -14,7 +14,7 @@ STREAMS: Final = "streams/semantics/"
 """Where in a run's directory the event streams of representative schedules are."""
 JUDGED: Final = ("P1", "P2", "P3", "P4", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P14")
 """What the court asks of every run (`semantics_judge`)."""
-BESIDE: Final = ("T-RETRY", "P15")
+BESIDE: Final = ("T-RETRY", "T-QUIET", "P15")
 """What it asks besides, which is no claim of its own: a violation spoils the evidence of every claim."""
 
 

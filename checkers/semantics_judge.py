@@ -1,12 +1,12 @@
 """The judge of what a job may do beside its steps: retry, confirm, wait, compensate, ask a model, be cancelled.
 
 It reads the file raw and counts the witness's lines (`semantics_records`); what it asks is in `semantics_laws`, and for each step
-and each compensation in `crash_judge`. P1, P2, P3, P6, P7, P11, P14, P15 as there; in addition P8 to P10, P12 and T-RETRY.
+and each compensation in `crash_judge`. P1, P2, P3, P6, P7, P11, P14, P15 as there; in addition P8 to P10, P12, T-RETRY, T-QUIET.
 """
 
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..runtime.verifier import Mode
@@ -30,11 +30,13 @@ REASONS: Final = {
 class SemanticsCourt:
     """The court of one case. mode: how the case's verifiers confirm; None where it has none.
 
-    harmless: whether its compensation may run for an effect that is not recorded.
+    harmless: whether its compensation may run for an effect that is not recorded. quiet: D of the steps that are asked about it
+    (`laws.final`).
     """
 
     mode: Mode | None = None
     harmless: bool = False
+    quiet: Mapping[str, float] = field(default_factory=dict)
 
     def read(self, connection: sqlite3.Connection, /) -> Durable:
         """What is committed in the file."""
@@ -94,6 +96,7 @@ class SemanticsCourt:
         found += laws.cancels(durable)
         found += laws.gates(durable)
         found += laws.waits(durable)
+        found += laws.final(durable, self.quiet)
         found += laws.compensations(durable, witnessed, self.harmless)
         found += laws.recorded(durable, witnessed)
         if self.mode is not None:
@@ -108,6 +111,7 @@ class SemanticsCourt:
         for name, deed in deeds_of(durable).items():
             problems = [*step_at_rest(deed, durable.status, witnessed.count(name)), *_ledger(name, deed, durable)]
             found += [f"{problem} ({name})" for problem in problems]
+        found += laws.asleep(durable)
         found += laws.compensated_at_rest(durable, witnessed)
         if self.mode is not None:
             found += laws.confirmed_at_rest(durable, witnessed, self.mode)

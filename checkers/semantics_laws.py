@@ -3,6 +3,7 @@
 Generators of violations, each of which begins with the property that is broken. They hold at every moment, at a crash as at rest.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -242,15 +243,52 @@ def filled(value: Any, results: dict[str | None, Any]) -> Any:
 
 
 def waits(durable: Durable) -> Iterator[str]:
-    """P9 of a wait node: it is passed once, after a signal of its name, with the data of one."""
-    for name, node in nodes_of(durable).items():
-        passed = of(durable, "wait_completed", step=name) if "wait" in node else []
+    """P9 of a wait node: it is passed once, after the signal that is its own, with that one's data."""
+    for name, signal in _own_signals(durable):
+        passed = of(durable, "wait_completed", step=name)
         if len(passed) > 1:
             yield f"P9: {name} was passed {len(passed)} times"
         for row in passed:
-            signals = [each.said for each in of(durable, "signal_received") if each.version < row.version]
-            if not any((each["signal"], each["data"]) == (node["wait"], row.said["data"]) for each in signals):
+            if signal is None or signal.version > row.version:
                 yield f"P9: {name} was passed, and there was no such signal"
+            elif signal.said["data"] != row.said["data"]:
+                yield f"P9: {name} was passed with {row.said['data']!r}, and its signal said {signal.said['data']!r}"
+
+
+def asleep(durable: Durable) -> Iterator[str]:
+    """P15: a job that waits for a signal, and has it: nobody will wake it."""
+    waiting = of(durable, "job_waiting")[-1].said if durable.status == "waiting" else {}
+    if any(signal for name, signal in _own_signals(durable) if name == waiting.get("node")):
+        yield f"P15: the job waits for signal {waiting['signal']}, which it has"
+
+
+def _own_signals(durable: Durable) -> Iterator[tuple[str, Row | None]]:
+    """Each wait node with its signal: of those that wait for one name the n-th, in the plan's order, has the n-th signal."""
+    taken: Counter[str] = Counter()
+    for name, node in nodes_of(durable).items():
+        if "wait" in node:
+            came = [row for row in of(durable, "signal_received") if row.said["signal"] == node["wait"]]
+            yield name, next(iter(came[taken[node["wait"]] :]), None)
+            taken[node["wait"]] += 1
+
+
+def final(durable: Durable, quiet: Mapping[str, float]) -> Iterator[str]:
+    """T-QUIET: "it did not happen" is said once no request can act any more: D after the job was parked, if by a person; if by a
+    look, D after the last attempt began, and never by the turn that sent it.
+
+    quiet: D of each step whose looks hold no late request back.
+    """
+    for row in of(durable, "invocation_resolved"):
+        least = quiet.get(row.step or "")
+        if row.said["answer"] == "happened" or least is None:
+            continue
+        kinds = ("job_parked",) if row.epoch is None else ("tool_invocation_started",)
+        since = [each for each in durable.events[: row.version - 1] if each.type in kinds][-1]
+        if since.epoch == row.epoch:
+            yield f"T-QUIET: the turn that had sent a request of {row.step} said that it did not happen"
+        elif row.at < since.at + least:
+            said = f"{row.at - since.at:g} s after {since.type}, not {least:g} s"
+            yield f"T-QUIET: it was said that {row.step} did not happen {said}"
 
 
 def compensations(durable: Durable, witnessed: Witnessed, harmless: bool) -> Iterator[str]:

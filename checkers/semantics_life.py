@@ -32,10 +32,14 @@ from .semantics_world import truth_of
 CLIENT: Final = "a client"
 PERSON: Final = "Ann"
 
-When = Literal["submitted", "started", "happened", "done", "waiting"]
-"""What a client waits for: the job; an attempt of the node; its effect in the world; its end; the job's rest for it."""
-Word = Literal["confirm", "again", "signal", "approve", "deny", "cancel", "leave"]
-"""What a person does about a job at rest: `again` requests a compensation that failed, `leave` does nothing."""
+When = Literal["submitted", "started", "happened", "done", "resting", "waiting"]
+"""What a client waits for: the job; an attempt of the node; its effect in the world; its end; a worker that is about to write
+that the job rests; the job's rest for it."""
+RESTS: Final = ("append_waiting", "park")
+"""Where a worker writes that."""
+Word = Literal["confirm", "again", "settle", "signal", "approve", "deny", "cancel", "leave"]
+"""What a person does about a job at rest: `again` requests a compensation that failed, `settle` says first that its step
+happened, if it did and that is in doubt; `leave` does nothing."""
 Why = Literal["confirmation", "compensation failed", "outcome", "compensation outcome", "signal", "approval"]
 """What a job is at rest for. An outcome is always answered truthfully, unless the word for it is to cancel first."""
 
@@ -88,6 +92,7 @@ class SemanticsLife:
     def __init__(self, case: Living, setting: Setting) -> None:
         self.case, self.setting, self.store = case, setting, setting.store
         self.epoch = 0
+        self.about_to = ""
         self.left = list(case.acts)
         self.contracts = SqliteContractStore(setting.store)
         self.ports = Ports(setting.store, setting.clock.sleep, self.contracts)
@@ -121,7 +126,9 @@ class SemanticsLife:
     def perform(self, command: Command, ports: Ports) -> Any:
         """What the worker does; clients look first."""
         if faults_of(command.boundary):
+            self.about_to = command.boundary
             self.act()
+            self.about_to = ""
         reply = self.setting.perform(command, ports)
         if isinstance(reply, Lease):
             self.epoch = reply.epoch
@@ -164,6 +171,8 @@ class SemanticsLife:
                 return truth_of(self.setting.world, act.node) is not None
             case "done":
                 return past.node is not None
+            case "resting":
+                return self.about_to in RESTS
             case "waiting":
                 return history.status in ("waiting", "parked")
 
@@ -179,10 +188,13 @@ class SemanticsLife:
             case "signal":
                 self.client.signal(JOB, act.name, act.data)
             case "undo":
-                if self.history.step(act.name).stored is None:
-                    self.setting.clock.sleep(QUIET)  # until nothing that was sent can arrive any more
-                tools = self.case.worker(self.setting, lambda: self.epoch).tools
-                self.client.compensate(tools, JOB, act.name, "it was wrong")
+                self.undo(self.client, act.name, "it was wrong")
+
+    def undo(self, who: Client, step: str, reason: str) -> None:
+        """Somebody wants a step undone."""
+        if self.history.step(step).stored is None:
+            self.setting.clock.sleep(QUIET)  # until nothing that was sent can arrive any more
+        who.compensate(self.case.worker(self.setting, lambda: self.epoch).tools, JOB, step, reason)
 
     # People.
 
@@ -197,14 +209,20 @@ class SemanticsLife:
         """The same."""
         why = self.why(history)
         word = self.case.words.get(why, USUAL.get(why, "leave"))
+        told = word == "cancel" or (word == "settle" and self.unheard_of(history))
         if word == "cancel" and history.cancelled is None:
             self.person.cancel(JOB, "given up")
-        elif why in ("outcome", "compensation outcome") or (word == "cancel" and history.status == "parked"):
+        elif why in ("outcome", "compensation outcome") or (told and history.status == "parked"):
             self.resolve(history)  # what was cancelled ends once nothing is in doubt
         elif not self.say(word, history):
             return False
         relay(self.ports, self.setting.perform)
         return True
+
+    def unheard_of(self, history: History) -> bool:
+        """Whether a step has happened of which the records do not say so."""
+        world = self.setting.world
+        return any(past.lost and truth_of(world, name) is not None for name, past in history.steps.items())
 
     def why(self, history: History) -> Why:
         """What it is at rest for."""
@@ -219,9 +237,8 @@ class SemanticsLife:
         match word:
             case "confirm":
                 self.person.confirm(JOB, "the witness")
-            case "again":
-                tools = self.case.worker(self.setting, lambda: self.epoch).tools
-                self.person.compensate(tools, JOB, history.parked or "", "once more")
+            case "again" | "settle":
+                self.undo(self.person, history.parked or "", "once more")
             case "signal":
                 self.person.signal(JOB, waiting["signal"], "go")
             case "approve" | "deny":

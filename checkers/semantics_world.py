@@ -61,7 +61,8 @@ class Deed:
     """A tool node: how its tool behaves, request by request, what it declares, and what the plan says of it.
 
     partial: the effect happens, and the step fails. inputs: how often it asks for the time. uses: the node whose result it is
-    given. looks: what a verifier answers, look by look. node: more of the plan's node. errors: `retryable_errors`.
+    given. looks: what a verifier answers, look by look. quiet: D, in seconds. errors: `retryable_errors`. node: more of the
+    plan's node.
     """
 
     id: str
@@ -75,6 +76,7 @@ class Deed:
     uses: str | None = None
     looks: tuple[Seen, ...] = ("match",)
     errors: tuple[str, ...] | None = None
+    quiet: float = Tool.quiet_seconds
     node: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -100,6 +102,7 @@ class Deed:
             plain,
             call=call,
             query=plain.query and telling(plain.query),
+            quiet_seconds=self.quiet,
             retry=RetryPolicy(retryable_errors=self.errors),
             compensation=None if self.undo is None else undoing(self.id, self.undo, world),
         )

@@ -15,6 +15,7 @@ from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.checkers.semantics_crash import NEW, QUICK, sweep_semantics
 from crashwindow.checkers.semantics_crash_stage import JUDGED, judged
 from crashwindow.checkers.semantics_monitor import SemanticsMonitor
+from crashwindow.checkers.substitute import Plant
 
 from .sampled import sampled
 
@@ -205,7 +206,51 @@ def test_a_compensation_repeated_after_an_unknown_outcome_is_found(monkeypatch: 
     assert "P10: a was compensated 2 times" in found
 
 
+def test_an_undoing_called_again_with_other_arguments_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begun unresolved and refused, it is told the result once that is known: its key stands for one call, so none can begin."""
+    bugs_semantics.undoing_told_what_is_known_now(monkeypatch)
+    with pytest.raises(ValueError, match=r"belongs to tool 'witness\.a#compensation' with arguments"):
+        swept("undo-harmless-known", FAULT_FREE)
+
+
+@pytest.mark.parametrize(
+    ("bug", "case", "said"),
+    [
+        (
+            bugs_semantics.quiet_of_its_own_step_alone,
+            "undo-two-doubts",
+            "it was said that b did not happen 60 s after job_parked, not 600 s",
+        ),
+        (bugs_semantics.own_sending_forgotten, "undo-asked-soon", "the turn that had sent a request of b said that"),
+        (bugs_decide.absence_taken_at_once, "undo-asked-soon", "the turn that had sent a request of b said that"),
+    ],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_an_absence_that_is_not_final_is_found(
+    bug: Plant, case: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-QUIET: it is said that a step did not happen while a request of it may still act."""
+    bug(monkeypatch)
+    assert f"T-QUIET: {said}" in words(swept(case, FAULT_FREE))
+
+
 # Planted bugs: gates.
+
+
+def test_a_signal_that_is_another_nodes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two nodes wait for one name, and both take the first signal: before the second has come, and where both came early."""
+    bugs_semantics.first_signal_for_all(monkeypatch)
+    assert "P9: v was passed, and there was no such signal" in words(swept("wait-twice", FAULT_FREE))
+    twice = SEMANTICS_CASES["semantics-wait-twice"]
+    early = replace(twice, acts=tuple(replace(act, when="submitted") for act in twice.acts))
+    found = words(list(sweep_case(early, FAULT_FREE)))
+    assert "P9: v was passed with 'first', and its signal said 'second'" in found
+
+
+def test_a_wait_written_over_its_signal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal comes just before the job is let go to wait for it, and the wait is written behind it: P15."""
+    bugs_semantics.rest_written_over_words(monkeypatch)
+    assert "P15: the job waits for signal w-signal, which it has" in words(swept("wait-just-then", FAULT_FREE))
 
 
 def test_a_gate_that_a_recovery_walks_through_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,9 @@ from rich.table import Table
 
 from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
-from .evidence_code import code_sha256
 from .mutate_matrix import Kept, OtherCodeError, gaps, summed
 from .mutate_stage import EVERY, GAPS, every, one
-from .verify import new_run
+from .verify import made_by, new_run
 
 
 def mutants(args: argparse.Namespace) -> int:
@@ -39,7 +38,7 @@ def mutants(args: argparse.Namespace) -> int:
         return _only(args.only, console, args.json)
     try:
         directory = Path(args.resume) if args.resume else new_run(Path(args.out))
-        kept = Kept(directory, f"{code_sha256()} {args.profile}")
+        kept = Kept(directory, f"{made_by()} {args.profile}")
     except OtherCodeError as error:
         raise CommandError(str(error)) from error
     except OSError as error:

@@ -11,22 +11,24 @@ FILE: Final = "mutants.jsonl"
 
 
 class OtherCodeError(Exception):
-    """The rows were found by other code than this."""
+    """The rows were found by other code than this, with other packages, or in another profile."""
 
 
 class Kept:
-    """The rows of a run in its directory; the first line names the code that they speak of. Raises OtherCodeError, OSError."""
+    """The rows of a run in its directory; the first line says what has found them. Raises OtherCodeError, OSError."""
 
-    def __init__(self, directory: Path, code: str) -> None:
+    def __init__(self, directory: Path, found_by: str) -> None:
         self.path = directory / FILE
         self.rows: dict[str, MutantCells] = {}
         directory.mkdir(parents=True, exist_ok=True)
         if not self.path.exists():
-            self.path.write_text(f"{code}\n", encoding="utf-8")
+            self.path.write_text(f"{found_by}\n", encoding="utf-8")
             return
         first, *lines = self.path.read_text(encoding="utf-8").splitlines() or [""]
-        if first not in (code, ""):
-            raise OtherCodeError(f"{self.path} holds what was found of other code: begin a new run")
+        if first not in (found_by, ""):
+            raise OtherCodeError(
+                f"{self.path} holds what was found of other code, with other packages or in another profile: begin a new run"
+            )
         for line in lines:
             try:
                 row = MutantCells.model_validate_json(line)
@@ -34,7 +36,7 @@ class Kept:
                 break  # cut short when the run was interrupted: that row is found again
             self.rows[row.name] = row
         whole = "".join(f"{row.model_dump_json()}\n" for row in self.rows.values())
-        self.path.write_text(f"{code}\n{whole}", encoding="utf-8")
+        self.path.write_text(f"{found_by}\n{whole}", encoding="utf-8")
 
     def add(self, row: MutantCells) -> None:
         """Keep a row."""

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from .evidence import MutantCells
-from .evidence_code import code_sha256
 from .explore import Space
 from .mutate_bugs import PARTS
 from .mutate_fleet import FLEETS, FleetBench
 from .mutate_matrix import Kept, summed
 from .mutate_model import STEP, SUBJECTS, Bench
 from .mutate_runtime import judge, rows, sound
-from .verify import Context, Found, Profile, Stage
+from .verify import Context, Found, Profile, Stage, made_by
 
 SAMPLE: Final = 40
 """Mutants of each machine that the quick profile asks proof and search about."""
@@ -158,8 +157,12 @@ def one(name: str) -> MutantCells:
 
 
 def mutants(context: Context) -> Found:
-    """The sample or the whole, as rows of the report; rows are kept in the run's directory, so that it can be resumed."""
-    kept = Kept(Path(context.directory), f"{code_sha256()} {context.profile}")
+    """The sample or the whole, as rows of the report; rows are kept in the run's directory, so that it can be resumed.
+
+    Each maker's rows have a place of their own: a run that goes on with other code or packages begins this stage afresh.
+    """
+    found_by = f"{made_by()}.{context.profile}"
+    kept = Kept(Path(context.directory, "stages", f"mutants.{found_by}"), found_by)
     found = every(
         context.profile, kept, lambda what, done, of: context.tell(f"mutants of {what}: {done}/{of}"), context.spaces
     )

@@ -202,13 +202,12 @@ def verify(
     started, clock = datetime.now(UTC), time.monotonic()
     kept = context.directory / "stages"
     kept.mkdir(parents=True, exist_ok=True)
-    code, versions = code_sha256(), _versions()
-    made_by = hashlib.sha256(f"{code} {versions}".encode()).hexdigest()[:16]
+    versions, by = _versions(), made_by()
     found = []
 
     def timed(stage: Stage, context: Context) -> Timed:
         begin = time.monotonic()
-        file = kept / f"{stage.name}.{made_by}.{context.profile}.{context.seed}.json"
+        file = kept / f"{stage.name}.{by}.{context.profile}.{context.seed}.json"
         result = _kept(file)
         if result is None:
             result = _run(stage, context)
@@ -235,7 +234,7 @@ def verify(
         versions=versions,
         platform=platform.platform(),
         commit=_commit(),
-        code_sha256=code,
+        code_sha256=code_sha256(),
     )
     yield assemble(info, found)
 
@@ -300,6 +299,11 @@ def _taken(coverage: ContractCoverage, found: list[Found]) -> ContractCoverage:
         more = {checker: edges[name] for checker, edges in taken.items() if name in edges}
         edges.append(edge.model_copy(update={"by": {**edge.by, **more}}))
     return coverage.model_copy(update={"edges": edges})
+
+
+def made_by() -> str:
+    """What tells findings of this code and these packages from those of others: a hash of both, cut."""
+    return hashlib.sha256(f"{code_sha256()} {_versions()}".encode()).hexdigest()[:16]
 
 
 def _versions() -> dict[str, str]:

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import cli_mutants, contract_stages, mutate_runtime, mutate_stage
+from crashwindow.checkers import cli_mutants, contract_stages, mutate_runtime, mutate_stage, verify
 from crashwindow.checkers.bugs_step import epoch_not_raised, skipped_committed
 from crashwindow.checkers.evidence import Cell, KillRow, MutantCells
 from crashwindow.checkers.explore import explore
@@ -266,6 +266,49 @@ def test_rows_are_kept(tmp_path: Path) -> None:
     assert list(Kept(tmp_path, "code").rows) == ["a", "b", "c"]
     with pytest.raises(OtherCodeError, match="begin a new run"):
         Kept(tmp_path, "other code")
+
+
+@pytest.mark.parametrize("other", ["nothing", "another solver", "another profile"])
+def test_a_run_goes_on_with_its_own_rows_alone(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What another solver found is not told as this one's, nor a sample as the whole: `--resume` refuses, and says what to do."""
+    ran: list[int] = []
+
+    def found(profile: str, kept: Kept, *_: object, **__: object) -> Iterator[MutantCells]:
+        ran.append(len(kept.rows))
+        kept.add(cells("a"))
+        yield from kept.rows.values()
+
+    monkeypatch.setattr(cli_mutants, "every", found)
+    assert cli_mutants.mutants(asked(tmp_path)) == 0
+    (directory,) = (file.parent for file in tmp_path.rglob("mutants.jsonl"))
+    if other == "another solver":
+        monkeypatch.setattr(verify, "_version", lambda package: f"{package} 0")
+    again = asked(tmp_path, resume=str(directory), profile="quick" if other == "another profile" else "deep")
+    if other == "nothing":
+        assert cli_mutants.mutants(again) == 0
+    else:
+        with pytest.raises(CommandError, match=r"with other packages or in another profile: begin a new run"):
+            cli_mutants.mutants(again)
+    assert ran == ([0, 1] if other == "nothing" else [0])
+
+
+def test_a_stage_of_mutants_begins_afresh_with_another_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of verify that goes on with other packages finds its rows again, rather than end with an error."""
+    ran: list[int] = []
+
+    def found(profile: str, kept: Kept, *_: object) -> Iterator[MutantCells]:
+        ran.append(len(kept.rows))
+        kept.add(cells("a"))
+        yield from kept.rows.values()
+
+    monkeypatch.setattr(mutate_stage, "every", found)
+    context = Context("quick", 1, tmp_path, lambda _: None)
+    for solver in ("1", "1", "2"):
+        monkeypatch.setattr(verify, "_version", lambda package, solver=solver: solver)
+        assert len(mutate_stage.mutants(context).kills) == 1
+    assert ran == [0, 1, 0]
 
 
 def asked(tmp_path: Path, **more: Any) -> argparse.Namespace:

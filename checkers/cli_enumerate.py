@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
@@ -9,7 +10,8 @@ from rich.console import Console
 from ..runtime.errors import CommandError
 from .cli_enumerate_contract import NAMES as CONTRACT_CASES
 from .cli_enumerate_contract import conform_contracts
-from .enumerate import Enumeration
+from .enumerate import Enumeration, agreement
+from .enumerate_case import GATES, WIDE
 from .enumerate_cover import by_rule, reachable, step_sets
 from .enumerate_fleet_stage import fleet_edges, fleet_left
 from .enumerate_sets import Sets
@@ -84,6 +86,7 @@ def conform_steps(args: argparse.Namespace) -> int:
         told = {"cases": [_told(run) for run in runs], "not taken": left}
         print(json.dumps(told, indent=2, ensure_ascii=False))
         return 1 if wrong else 0
+    console.print(_agreement(runs, args.workers), markup=False, highlight=False, soft_wrap=True)
     if left:
         words = ", ".join(f"{rule} ({count})" for rule, count in left.items())
         console.print(
@@ -92,6 +95,17 @@ def conform_steps(args: argparse.Namespace) -> int:
     elif args.workers in CONVERSE:
         console.print(f"every edge of {CONVERSE[args.workers]} is taken")
     return 1 if wrong else 0
+
+
+def _agreement(runs: Sequence[Enumeration], workers: int | None) -> str:
+    """What the runs show; and, where not all cases of so many workers were asked, what they do not show."""
+    sampled = [run.case.name for run in runs if run.case.name in {**WIDE, **GATES}]
+    behind = [run.case.name for run in runs if run.case.lead and run.case.name not in sampled]
+    partial = [f"samples alone of {', '.join(sampled)}"] * bool(sampled)
+    partial += [f"of {', '.join(behind)} what follows their schedules"] * bool(behind)
+    if workers not in CONVERSE:
+        partial.append("whether the code takes every edge of the model, which --workers 1 and --workers 2 say")
+    return agreement(runs, "the model", [run.case.name for run in runs if _strayed(run)], partial)
 
 
 def _strayed(run: Enumeration) -> bool:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ..model.contract_machine import build_contract
 from ..runtime.errors import CommandError
+from .enumerate import agreement
 from .enumerate_contract import ContractEnumeration, ContractProduct
 from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
@@ -34,6 +35,10 @@ def conform_contracts(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"cases": [_told(run) for run in runs], "not taken": left}, indent=2, ensure_ascii=False))
     else:
+        partial = [] if args.case == ALL else [f"the edges that these cases do not take; all cases: --case {ALL}"]
+        strayed = [run.case.name for run in runs if _strayed(run)]
+        said = agreement(runs, "the contract's machine", strayed, partial)
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
         several = (
             f": {', '.join(f'{rule} ({count})' for rule, count in left.items())}" if args.case == ALL and left else ""
         )

@@ -6,9 +6,9 @@ what stores and world hold after a step is compared with it. A step that no mode
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ..runtime.store import VersionConflict
 from .abstraction import NotAJobError
@@ -73,6 +73,21 @@ class Enumerated(Generic[C]):
 
 Enumeration = Enumerated[Case]
 """What was enumerated of the step's core."""
+
+
+def agreement(runs: Sequence[Enumerated[Any]], model: str, strayed: Sequence[str], partial: Sequence[str]) -> str:
+    """What runs show, in a sentence: code and model agree, or part, or nothing is shown; and what of it is not whole.
+
+    strayed: the cases whose counts are not those that are pinned. partial: what was not gone through whole, in words.
+    """
+    if parted := [run.case.name for run in runs if run.parted]:
+        return f"code and {model} part, in {', '.join(parted)}"
+    if strayed or not runs:
+        counted = f"the counts of {', '.join(strayed)} are not those pinned" if strayed else "nothing was enumerated"
+        return f"it is not shown that code and {model} agree: {counted}"
+    steps = sum(run.transitions for run in runs)
+    held = f"code and {model} agree: each of {steps} steps of the code is a step of {model}"
+    return f"{held}; not whole: {'; '.join(partial)}" if partial else f"{held}, in every order within the bounds"
 
 
 class Product:

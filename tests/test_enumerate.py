@@ -8,8 +8,8 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import cli_enumerate
-from crashwindow.checkers.enumerate import Enumeration, Product
-from crashwindow.checkers.enumerate_case import WideCase, said
+from crashwindow.checkers.enumerate import Enumerated, Enumeration, Parted, Product, agreement
+from crashwindow.checkers.enumerate_case import ALONE, WideCase, said
 from crashwindow.checkers.enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_sets import Sets
@@ -190,8 +190,26 @@ def test_conform_says_what_it_enumerated(capsys: pytest.CaptureFixture[str]) -> 
     assert "cases of several workers" in capsys.readouterr().err
 
 
-def test_other_counts_than_the_pinned_ones_fail_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has gone through something else has shown nothing: `conform` exits 1, though nothing parts."""
+def test_other_counts_than_the_pinned_ones_fail_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who has gone through something else has shown nothing: `conform` exits 1, though nothing parts, and says so in words."""
     assert main(["conform", "--case", "half-undone"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "code and the model agree: each of 1389 steps of the code is a step of the model; not whole: samples alone"
+        in said
+    )
     monkeypatch.setattr(cli_enumerate, "COUNTS", {"half-undone": (242, 1389, 258)})
     assert main(["conform", "--case", "half-undone"]) == 1
+    said = capsys.readouterr().out
+    assert "it is not shown that code and the model agree: the counts of half-undone are not those pinned" in said
+
+
+def test_a_parting_is_said_in_words() -> None:
+    """One parting among many steps is no agreement; nothing enumerated shows nothing."""
+    fine, wrong = Enumerated(ALONE["park-1"], transitions=9), Enumerated(ALONE["fail-1"], transitions=9)
+    wrong.parted.append(Parted(("x",), "x", "x", ()))
+    assert agreement([fine, wrong], "the model", [], []) == "code and the model part, in fail-1"
+    assert agreement([fine], "the model", [], []).endswith("is a step of the model, in every order within the bounds")
+    assert agreement([], "the model", [], []) == "it is not shown that code and the model agree: nothing was enumerated"

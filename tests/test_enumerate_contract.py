@@ -213,6 +213,13 @@ def test_conform_says_what_it_enumerated(capsys: pytest.CaptureFixture[str]) -> 
     told = json.loads(capsys.readouterr().out)
     assert [(c["states"], c["transitions"], c["pairs"]) for c in told["cases"]] == [COUNTS[SMALL]]
     assert "start, with consent" not in told["not taken"]
+    assert main(["conform", "--case", SMALL]) == 0
+    said = capsys.readouterr().out
+    steps = COUNTS[SMALL][1]
+    assert (
+        f"code and the contract's machine agree: each of {steps} steps of the code is a step of the contract's machine"
+        in said
+    )
     assert main(["conform", "--case", "contract-small-denied", "--schedule", "clock"]) != 0
     assert "possible are" in capsys.readouterr().err
     assert CONTRACTS["contract-small-denied"].before == DENIED

@@ -50,8 +50,8 @@ class Tried(_Base):
 class CampaignFile(_Base):
     """A campaign. steps: of the job, one effect each. hold_seconds: how long a held boundary is held before the kill.
 
-    boundaries: found by a hook on commits in the process, or by the interception of system calls. bisect: only where
-    neighbours end differently is every boundary between them run.
+    boundaries: found by a hook on commits in the process, or by the interception of system calls. bisect: between two
+    boundaries that end alike, and well, none is run, but an effect and those beside it always are.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")

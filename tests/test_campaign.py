@@ -23,8 +23,8 @@ from crashwindow.checkers.campaign import journal, sources
 from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Capabilities, Job, Place, Promise, Subject, load
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord, RecordThenAct
 from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Schedule, Setup
-from crashwindow.checkers.campaign.boundary import Strike
-from crashwindow.checkers.campaign.campaign import CONTROLS, Campaign, Local, Options, Task, control
+from crashwindow.checkers.campaign.boundary import Strike, When
+from crashwindow.checkers.campaign.campaign import CONTROLS, Campaign, Local, Options, Task, always_run, control
 from crashwindow.checkers.campaign.journal import Journal, journal_of
 from crashwindow.checkers.campaign.judge import Struck, judge, keeps
 from crashwindow.checkers.campaign.session import sessions
@@ -305,15 +305,47 @@ def test_a_job_that_nobody_was_told_of_is_started_again_in_a_pair() -> None:
         assert bench.trial((told, first), 0, ONCE).outcome is Outcome.NOT_STRUCK
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_bisection_overlooks_no_window_at_an_effect(acting: Matrix, when: When) -> None:
+    """The commonest defect, a step that acts before it is recorded, has a window of one boundary at each effect, between such as
+    end well: each of them is seen."""
+    bisected = campaign("ActThenRecord", Options(whens=(when,), bisect=True))
+    assert {each.schedule: each.worst for each in bisected.cells} == {
+        each.schedule: each.worst for each in acting.cells if each.schedule[0].startswith(f"{when} ")
+    }
+    assert not any(each.inferred for each in bisected.cells)
+
+
+@pytest.mark.parametrize("effect", ["effect: a #1", "call: write world #1"])
+def test_what_lies_at_an_effect_is_always_run(effect: str) -> None:
+    """An effect and its neighbours, in either source of boundaries; of the others the first and the last of all."""
+    row = [*(f"commit: x #{number}" for number in range(1, 5)), effect, *(f"call: write worlds #{n}" for n in range(4))]
+    assert always_run(row) == [0, 3, 4, 5, 8]
+    assert always_run([effect]) == [0]
+    assert always_run([]) == []
+
+
+class Notes(ActThenRecord):
+    """Commits, four times before each step, what changes nothing."""
+
+    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
+        for _ in range(4):
+            with database:
+                database.execute("UPDATE jobs SET id = id")
+        super()._step(database, job, step)
+
+
 def test_bisection_runs_less_and_says_what_it_infers() -> None:
-    """Where neighbours end alike the cells between them are inferred, said to be, and are what running them gives."""
+    """Where two away from the effects end alike the cells between them are inferred, said to be, and are what running them
+    gives."""
     options = Options(whens=("after",), bisect=True)
-    bisected, whole = campaign("RecordThenAct", options), campaign("RecordThenAct", Options(whens=("after",)))
+    bisected, whole = (campaign("Notes", each, module=__name__) for each in (options, replace(options, bisect=False)))
     assert {each.schedule for each in bisected.cells} == {each.schedule for each in whole.cells}
     run = [each for each in bisected.cells if not each.inferred]
     assert all(each.outcomes == cell(whole, *each.schedule).outcomes for each in run)
     inferred = len(bisected.cells) - len(run)
-    assert inferred > 0
+    assert inferred == 6
+    assert all(each.worst is cell(whole, *each.schedule).worst for each in bisected.cells)
     assert (
         promise_words(bisected)
         == f"kept in all {len(run)} cells that were run; {inferred} more are inferred from their neighbours"
@@ -338,7 +370,7 @@ class Alternating:
 
 def test_bisection_accuses_nobody_of_what_was_not_run() -> None:
     """Between two that are bad everything is run: what happens there need not be as bad."""
-    setup = Setup(Subject("loop", f"{NAIVE}:ActThenRecord"), STEPS, hold_seconds=0.0)
+    setup = Setup(Subject("notes", f"{__name__}:Notes"), STEPS, hold_seconds=0.0)
     options = Options(whens=("before",), bisect=True, repeats=2)
     with Bench(setup) as bench:
         matrix = Campaign(bench, options, Alternating(), Journal(None), "run", lambda *_: None).run()
@@ -349,7 +381,7 @@ def test_bisection_accuses_nobody_of_what_was_not_run() -> None:
     assert matrix.repeated
     assert not guessed.repeated
     assert not guessed.broken
-    assert once_words(guessed).endswith("; 5 more are inferred from their neighbours")
+    assert once_words(guessed).endswith("; 13 more are inferred from their neighbours")
 
 
 class Flickers(ActThenRecord):

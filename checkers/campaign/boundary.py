@@ -23,6 +23,11 @@ WHENS: Final[tuple[When, ...]] = get_args(When)
 Source = Literal["commits", "calls"]
 """Who finds boundaries beside the world: a hook on commits in the process, or the interception of system calls."""
 
+EFFECT: Final = "effect: "
+"""How a boundary is named at which a step acts, before its step, where commits are watched."""
+WORLD: Final = "call: write world"
+"""How, without the occurrence, where calls are."""
+
 _LEFT: Final = " left "
 REACHED: Final = "reached"
 STRUCK: Final = "struck"
@@ -54,6 +59,11 @@ class Strike:
         if not boundary or not image:
             raise ValueError(f"{text!r}: a power loss also says what it has left, as `power BOUNDARY left lost=1-3`")
         return cls(boundary, when, image)
+
+
+def is_effect(boundary: str) -> bool:
+    """Whether a boundary is one at which a step acts."""
+    return boundary.startswith((EFFECT, f"{WORLD} #"))
 
 
 class Told(Protocol):

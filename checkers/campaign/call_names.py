@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from . import ptrace
+from .boundary import WORLD
 from .seccomp import CREATES, Call
-
-WORLD: Final = "call: write world"
 
 _BY_TWO_PATHS: Final = dict.fromkeys(("rename", "link"), (None, 0, None, 1)) | dict.fromkeys(
     ("renameat", "renameat2", "linkat"), (0, 1, 2, 3)

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import pairwise
 from queue import SimpleQueue
 from typing import Final, Literal, Protocol
 
 from ..evidence_matrix import Cell, Control, Matrix, Trial, boundary_of
 from ..evidence_outcome import AT_MOST_ONCE
 from .bench import Bench, Clean, Schedule, Setup
-from .boundary import Strike, When
+from .boundary import Strike, When, is_effect
 from .journal import Journal
 from .power import Losses
 from .shell import command_line
@@ -65,7 +66,7 @@ class Executor(Protocol):
 
 
 class Local:
-    """Threads of this process, with a bench each, which is kept: bisection asks for two trials at a time."""
+    """Threads of this process, with a bench each, which is kept: bisection asks for a trial at a time."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -160,7 +161,15 @@ def _behind(run: Clean, boundary: str) -> tuple[str, ...] | None:
     if boundary not in run.boundaries:
         return None
     before = run.boundaries[: run.boundaries.index(boundary)]
-    return tuple(each for each in before if each.startswith("effect: "))
+    return tuple(each for each in before if is_effect(each))
+
+
+def always_run(boundaries: Sequence[str]) -> list[int]:
+    """The places of boundaries that bisection infers nothing of: the first, the last, and each effect with its neighbours. A step
+    that acts on the wrong side of its record has a window of one boundary, whose neighbours may end alike, and well."""
+    last = len(boundaries) - 1
+    near = {place + by for place, each in enumerate(boundaries) if is_effect(each) for by in (-1, 0, 1)}
+    return sorted(place for place in {0, last, *near} if 0 <= place <= last)
 
 
 def shifts(found: Control, trials: Iterable[Trial]) -> Control:
@@ -249,17 +258,21 @@ class Campaign:
     def _bisected(self, found: Control, whens: list[When]) -> dict[Schedule, Schedule]:
         """Schedules that are not run, since those around them, which are, ended alike, and well: each with one that was run."""
         inferred: dict[Schedule, Schedule] = {}
+        # An unstable boundary stands in no order: it tells nothing of those beside it.
+        stable = [boundary for boundary in found.boundaries if boundary not in found.unstable]
+        run = always_run(stable)
         for when in whens:
-            row = [(Strike(boundary, when),) for boundary in found.boundaries]
-            ranges = [(0, len(row) - 1)] if row else []
+            row = [(Strike(boundary, when),) for boundary in stable]
+            self._perform([row[each] for each in run], found)
+            ranges = list(pairwise(run))
             while ranges:
                 first, last = ranges.pop()
-                self._perform([row[first], row[last]], found)
                 alike = {frozenset(trial.outcome for trial in self._journal.of(row[end])) for end in (first, last)}
                 if len(alike) == 1:
                     inferred |= {row[inner]: row[first] for inner in range(first + 1, last)}
                 elif last - first > 1:
                     middle = (first + last) // 2
+                    self._perform([row[middle]], found)
                     ranges += [(first, middle), (middle, last)]
         return {schedule: like for schedule, like in inferred.items() if self._well(like)}
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, get_args
 from ...runtime.records import Json
 from . import hooks, seccomp
 from .adapter import Adapter, AdapterError, Belief, Job, Known, Place, Status
-from .boundary import ACCEPTED, Source, Strike, Striker
+from .boundary import ACCEPTED, EFFECT, Source, Strike, Striker
 from .world import World
 
 Do = Literal["prepare", "start", "recover", "belief"]
@@ -79,7 +79,7 @@ def _call(adapter: Adapter, request: Request, striker: Striker, tell: Teller) ->
     def act(step: str, key: str | None = None) -> Json:
         if request.source != "commits":
             return world.act(step, key)
-        with striker.around(f"effect: {step}"):
+        with striker.around(f"{EFFECT}{step}"):
             return world.act(step, key)
 
     job = Job(request.job, request.steps, act, world.find, lambda: tell(ACCEPTED))

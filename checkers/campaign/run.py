@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ..evidence_outcome import AT_MOST_ONCE, Outcome
 from ..power_operations import Entry
 from .adapter import Belief
-from .boundary import Strike
+from .boundary import EFFECT, Strike
 from .call_record import load
 from .child import Do, Request
 from .judge import Struck, Verdict, judge
@@ -159,7 +159,7 @@ class Run:
         was paused; and, as another of its threads may have come to the boundary, the first that is not recorded as done."""
         if strike.when != "paused":
             return set()
-        found = re.fullmatch(r"effect: (.+) #\d+", strike.boundary)
+        found = re.fullmatch(rf"{EFFECT}(.+) #\d+", strike.boundary)
         following = [step for step in self._setup.steps if step not in settled][:1]
         return {*following, *([found.group(1)] if found is not None else [])}
 

@@ -209,10 +209,11 @@ class Job:
             return
         try:
             nodes = {node["id"]: node for node in event.data["plan"]["nodes"]}
+            by_itself = len(nodes) == 1 and not any("undoes" in node for node in nodes.values())
             for name, node in nodes.items():
                 if "tool" in node:
                     declared = self.contract(node) if self.contract else None
-                    self.tracks[name] = Track(name, self.positions.start(declared))
+                    self.tracks[name] = Track(name, self.positions.start(declared, by_itself))
             self.readers = Readers(Subject(self.job_id, nodes), self.positions.semantics)
         except NONSENSE as error:
             self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")

@@ -9,7 +9,7 @@ is the answer for every event with that symbol. Results are in it as `same` or `
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final
 
-from ..model.surroundings import build_around
+from ..model.surroundings import build_around, build_by_itself
 from .abstraction import COMPENSATES, Json, StoredEvent
 from .automaton import Divergence, Refusal
 from .monitor import BEGINNING, Follower, Monitor
@@ -112,16 +112,20 @@ class Positions:
     """Every position met so far. Keep it for as many jobs as there are."""
 
     def __init__(self) -> None:
-        self.monitor, self.semantics = Monitor(build_around()), SemanticsMonitor()
+        self.monitor, self.by_itself = Monitor(build_around()), Monitor(build_by_itself())
+        self.semantics = SemanticsMonitor()
         self.known: dict[Hashable, Position] = {}
         self.starts: dict[Hashable, Position] = {}
 
-    def start(self, declared: Mapping[str, str] | None) -> Position:
-        """Behind the plan. declared: the tool's contract, as values of the model's configuration fields."""
-        key = tuple(sorted(declared.items())) if declared else ()
+    def start(self, declared: Mapping[str, str] | None, by_itself: bool) -> Position:
+        """Behind the plan. declared: the tool's contract, as values of the model's configuration fields. by_itself: whether the
+        step is all of the plan.
+        """
+        key = by_itself, tuple(sorted(declared.items())) if declared else ()
         if key not in self.starts:
+            monitor = self.by_itself if by_itself else self.monitor
             living: dict[str, Follower | ReaderFollower] = {
-                each: self.monitor.follower(STEP, judge_of(each), declared) for each in HYPOTHESES
+                each: monitor.follower(STEP, judge_of(each), declared) for each in HYPOTHESES
             }
             self.starts[key] = self._known({**living, UNDO: self.semantics.follower(CompensationReader(STEP))})
         return self.starts[key]
@@ -180,6 +184,6 @@ def copy_of(follower: Follower | ReaderFollower) -> Follower | ReaderFollower:
 def signature_of(follower: Follower | ReaderFollower) -> Hashable:
     """Equal for followers that will say the same."""
     if isinstance(follower, Follower):
-        return follower.signature()
+        return follower.automaton, *follower.signature()
     assert isinstance(follower.reader, CompensationReader)
     return follower.number, *follower.reader.signature()

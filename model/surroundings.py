@@ -20,12 +20,28 @@ from .step import LETS_GO, SET, build
 NO_RECORD: Final = {"effect": "none", "finished": "none", "committed": "none", "resolved": "none", "node": "none",
                     "requeue": "none"}  # fmt: skip
 """Nothing says that the step has had its effect, and its node has not ended."""
+ELSEWHERE: Final = "elsewhere"
+"""How the rows begin that are another step's deeds."""
 
 
 def build_around(policy: Policy = HARDENED) -> Machine:
     """The machine of one tool step, in a job of which other steps stop, or are undone, while it is open."""
     alone = build(policy)
     return replace(alone, name=f"{alone.name}, others around it", rules=(*alone.rules, *surroundings()))
+
+
+def build_by_itself(policy: Policy = HARDENED) -> Machine:
+    """The machine of one tool step that is all of its job's plan: what is done elsewhere its own compensation does.
+
+    So there is a result to be undone. (Undone unresolved, it needs none of these rows.)
+    """
+    around = build_around(policy)
+    rules = [rule for rule in around.rules if not rule.name.startswith(ELSEWHERE)]
+    for rule in (rule for rule in around.rules if rule.name.startswith(ELSEWHERE)):
+        known = guard(finished=SET)["finished"] & rule.guards.get("finished", guard(finished=SET)["finished"])
+        if known:
+            rules.append(replace(rule, sees={**rule.sees, "finished": known}))
+    return replace(around, name=f"{around.name}, by itself", rules=tuple(rules))
 
 
 def surroundings() -> list[Rule]:

@@ -27,6 +27,7 @@ from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.forgery import edits
+from crashwindow.checkers.monitor import Monitor
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.checkers.semantics_monitor import NONSENSE, queues
 from crashwindow.checkers.semantics_records import UNDO, Durable, Row
@@ -41,7 +42,7 @@ from crashwindow.scenarios.machines import machine_of
 from .logged_jobs import work
 
 POSITIONS = Positions()
-MONITOR, SEMANTICS = POSITIONS.monitor, POSITIONS.semantics
+MONITOR, BY_ITSELF, SEMANTICS = POSITIONS.monitor, POSITIONS.by_itself, POSITIONS.semantics
 Raw = dict[str, Any]
 
 
@@ -113,6 +114,21 @@ def test_what_real_runs_leave_conforms(case: str) -> None:
         assert verdict(events) == []
 
 
+def test_in_a_job_of_one_step_nobody_else_is_answered_for() -> None:
+    """A person's word is lost from a stream: where no other step could have been meant, the job that goes on is refused."""
+    ((_, events),) = recorded("silent-park")
+    (at,) = (at for at, event in enumerate(events) if event["type"] == "invocation_resolved")
+    assert [event["type"] for event in events[at - 1 : at + 2]] == ["job_parked", "invocation_resolved", "job_requeued"]
+    lacking = numbered([*events[:at], *events[at + 1 :]])
+    (said,) = verdict(lacking)
+    assert "job_requeued" in said
+    plan = {**lacking[1]["data"]["plan"]}
+    plan["nodes"] = [*plan["nodes"], {**plan["nodes"][0], "id": "b", "depends_on": ["a"]}]
+    beside = {**lacking[1], "data": {**lacking[1]["data"], "plan": plan}}
+    until = [lacking[0], beside, *lacking[2 : at + 1]]
+    assert verdict(until) == []
+
+
 # The same verdicts as the monitors.
 
 
@@ -146,13 +162,14 @@ def _refused(records: Raw | None, events: list[Raw]) -> bool:
         return True
     job = StoredJob("job", stored, said.ledger, said.effects, said.line) if said else StoredJob("job", stored, (), ())
     steps = [name for name, node in nodes.items() if "tool" in node]
-    return any(_step_refused(job, step, said is not None) for step in steps) or _beyond_refused(job, said)
+    monitor = BY_ITSELF if len(nodes) == 1 else MONITOR
+    return any(_step_refused(job, step, monitor, said is not None) for step in steps) or _beyond_refused(job, said)
 
 
-def _step_refused(job: StoredJob, step: str, with_records: bool) -> bool:
+def _step_refused(job: StoredJob, step: str, monitor: Monitor, with_records: bool) -> bool:
     if with_records:
-        return not MONITOR.check(job, step).ok
-    follower, events = MONITOR.follower(step, judge(own(job), step)), job.events
+        return not monitor.check(job, step).ok
+    follower, events = monitor.follower(step, judge(own(job), step)), job.events
     for at, event in enumerate(events):
         if follower.step(at, events[at - 1] if at else None, event, events[at + 1] if at + 1 < len(events) else None):
             return True
@@ -255,7 +272,7 @@ def test_an_altered_stream_is_judged_as_the_monitors_judge_it(case: str) -> None
 def unused() -> Positions:
     """Positions that remember nothing of other jobs, over the same automata."""
     fresh = Positions()
-    fresh.monitor, fresh.semantics = POSITIONS.monitor, POSITIONS.semantics
+    fresh.monitor, fresh.by_itself, fresh.semantics = MONITOR, BY_ITSELF, SEMANTICS
     return fresh
 
 

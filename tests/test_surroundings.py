@@ -10,6 +10,8 @@ import pytest
 from crashwindow.checkers.abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
+from crashwindow.checkers.enumerate_cover import step_sets
+from crashwindow.checkers.enumerate_stage import product
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.monitor import Monitor
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
@@ -17,7 +19,7 @@ from crashwindow.checkers.semantics_records import Durable
 from crashwindow.model.machine import show
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
-from crashwindow.model.surroundings import build_around, surroundings
+from crashwindow.model.surroundings import ELSEWHERE, build_around, build_by_itself, surroundings
 
 from .spaces import space_of
 
@@ -75,6 +77,14 @@ def test_real_jobs_need_each_row(name: str) -> None:
     whole = build_around()
     without = Monitor(replace(whole, rules=tuple(rule for rule in whole.rules if rule.name != name)))
     assert not all(conforms(without, job) for job in needing())
+
+
+def test_a_step_by_itself_needs_the_rows_for_its_compensation_alone() -> None:
+    """The shipped code, in a job of one step whose undoing nobody knows of, is a run of that machine; not of one without them."""
+    alone = build_by_itself()
+    none = replace(alone, rules=tuple(rule for rule in alone.rules if not rule.name.startswith(ELSEWHERE)))
+    assert product("half-undone-unsure", step_sets(alone)).run().parted == []
+    assert product("half-undone-unsure", step_sets(none)).run().parted != []
 
 
 @pytest.mark.deep

@@ -4,15 +4,29 @@ A file is YAML. A name without a suffix is one that ships, from `scenarios/campa
 campaign's own.
 """
 
+import re
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 CAMPAIGNS: Final = Path(__file__).parent / "campaigns"
 
 Kept = Literal["kept", "broken"]
+Fault = Literal["before", "after", "held", "paused", "power"]
+
+
+def _named(name: str) -> str:
+    """A name that can be one of a file. Raises ValueError."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+        raise ValueError(
+            f"{name!r} is no name: write it in small letters, digits and hyphens, as my-runtime, and not with a hyphen first"
+        )
+    return name
+
+
+Name = Annotated[str, AfterValidator(_named)]
 
 
 class CampaignError(ValueError):
@@ -34,7 +48,7 @@ class Tried(_Base):
     """One runtime. adapter: a class, as module:Class or file.py:Class; or a command that speaks JSON lines. options: of the
     class."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: Name
     adapter: str = ""
     command: tuple[str, ...] = ()
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)
@@ -54,14 +68,21 @@ class CampaignFile(_Base):
     boundaries that end alike, and well, none is run, but an effect and those beside it always are.
     """
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: Name
     title: str
     boundaries: Literal["commits", "calls"] = "commits"
-    strikes: tuple[Literal["before", "after", "held", "paused", "power"], ...] = ("before", "after", "held", "paused")
+    strikes: tuple[Fault, ...] = ("before", "after", "held", "paused")
     steps: tuple[str, ...] = Field(default=("a", "b", "c"), min_length=1)
     hold_seconds: float = Field(default=0.15, ge=0, le=60)
     bisect: bool = False
     subjects: tuple[Tried, ...] = Field(min_length=1)
+
+    @field_validator("strikes")
+    @classmethod
+    def _some(cls, strikes: tuple[Fault, ...]) -> tuple[Fault, ...]:
+        if not strikes or len(set(strikes)) < len(strikes):
+            raise ValueError(f"name one or more of {', '.join(get_args(Fault))}, each once, or leave it out")
+        return strikes
 
     @model_validator(mode="after")
     def _distinct(self) -> "CampaignFile":
@@ -106,7 +127,7 @@ def load_campaign(path: Path) -> CampaignFile:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise CampaignError(f"{path}: {where}: {first['msg']}") from error
+        raise CampaignError(f"{path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
     subjects = [each.model_copy(update={"adapter": _beside(path, each.adapter)}) for each in read.subjects]
     return read.model_copy(update={"subjects": tuple(subjects)})
 

@@ -848,6 +848,16 @@ def test_every_shipped_campaign_is_valid() -> None:
         ("name: x\ntitle: t\nsubjects: []", "subjects"),
         ("name: x\ntitle: t\nsubjects: [{name: s}]", "either an adapter or a command"),
         ("name: x\ntitle: t\nsteps: [a, a]\nsubjects: [{name: s, adapter: m:C}]", "a name of its own"),
+        (
+            "name: x\ntitle: t\nsubjects: [{name: Base, adapter: m:C}]",
+            "c.yaml: subjects.0.name: 'Base' is no name: write it in small letters, digits and hyphens, as my-runtime",
+        ),
+        ("name: X\ntitle: t\nsubjects: [{name: s, adapter: m:C}]", "c.yaml: name: 'X' is no name: write it"),
+        (
+            "name: x\ntitle: t\nstrikes: []\nsubjects: [{name: s, adapter: m:C}]",
+            "c.yaml: strikes: name one or more of before, after, held, paused, power, each once, or leave it out",
+        ),
+        ("name: x\ntitle: t\nstrikes: [held, held]\nsubjects: [{name: s, adapter: m:C}]", "strikes: .*, each once, or"),
         ("name: x\ntitle: t\nwhat: 1\nsubjects: [{name: s, adapter: m:C}]", "what"),
     ],
 )

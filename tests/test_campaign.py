@@ -385,11 +385,11 @@ def test_bisection_accuses_nobody_of_what_was_not_run() -> None:
 
 
 class Flickers(ActThenRecord):
-    """Makes a table in its first lives alone: as many as a control has."""
+    """Makes a table in its first lives alone: as many as a control has. doubles: whether it acts twice in the others."""
 
-    def __init__(self, lives: str) -> None:
+    def __init__(self, lives: str, doubles: bool = False) -> None:
         super().__init__()
-        self._lives = Path(lives)
+        self._lives, self._doubles = Path(lives), doubles
 
     def start(self, place: Place, job: Job) -> None:
         """Count the lives."""
@@ -398,6 +398,8 @@ class Flickers(ActThenRecord):
         if self._lives.stat().st_size <= CONTROLS:
             with self._connect() as database, database:
                 database.execute("CREATE TABLE noise (x)")
+        elif self._doubles:
+            job.act("a")
         super().start(place, job)
 
 
@@ -417,11 +419,70 @@ def test_a_boundary_that_a_struck_run_does_not_come_to_is_unstable(tmp_path: Pat
     assert render_junit([stable]).count("<error") == 1
 
 
+def test_a_run_that_doubles_without_being_struck_is_no_matter_of_chance(tmp_path: Path) -> None:
+    """Where a boundary is unstable, a run that does not come to it is judged all the same: one that doubles breaks what is
+    promised, and fails the campaign."""
+    lives = str(tmp_path / "lives")
+    subject = Tried(name="flickers", adapter=f"{__name__}:Flickers", options={"lives": lives, "doubles": True})
+    file = CampaignFile(name="x", title="x", steps=("a",), subjects=(subject,))
+    noise = Options(at=((Strike("commit: CREATE noise #1", "before"),),))
+    (judged,) = sessions(file, noise, Local(1), None, "run", lambda *_: None)
+    assert [each.outcomes for each in judged.matrix.cells] == [{Outcome.DUPLICATE: 3}]
+    assert judged.matrix.control.unstable == ["commit: CREATE noise #1"]
+    assert (judged.matrix.missed, len(judged.matrix.repeated)) == ([], 1)
+    assert judged.unexpected == ("flickers: promise is broken by 1 of 1 cells",)
+
+
+class GivesUp(ActThenRecord):
+    """Takes the job, acts so many times, and raises. forgets: whether nothing can be read then."""
+
+    def __init__(self, times: int, forgets: bool = False) -> None:
+        super().__init__()
+        self._times, self._forgets = times, forgets
+
+    def start(self, place: Place, job: Job) -> None:
+        """Raises."""
+        with self._connect() as database, database:
+            database.execute("INSERT INTO jobs VALUES (?)", (job.id,))
+        job.accepted()
+        for _ in range(self._times):
+            job.act("a")
+        raise RuntimeError("no such queue")
+
+    def belief(self, place: Place, job: Job) -> Belief:
+        """Raises, where it forgets."""
+        if self._forgets:
+            raise OSError("no disk")
+        return super().belief(place, job)
+
+
+@pytest.mark.parametrize(
+    ("times", "forgets", "outcome", "words"),
+    [
+        (0, False, Outcome.NOT_STRUCK, "{}"),
+        (1, False, Outcome.DUPLICATE, "a 2 times instead of 1; {}"),
+        (0, True, Outcome.ERROR, "{}; `belief` failed: OSError: no disk"),
+    ],
+)
+def test_a_run_that_misses_its_boundary_says_why(times: int, forgets: bool, outcome: Outcome, words: str) -> None:
+    """What `start` has raised is not lost, nor what the world has when the job has been recovered: a duplicate is one, struck
+    or not; what a promise allows of the step at hand when a process dies, it allows here as well."""
+    subject = Subject("gives-up", f"{__name__}:GivesUp", options={"times": times, "forgets": forgets})
+    with Bench(Setup(subject, STEPS, hold_seconds=0.0)) as bench:
+        trial = bench.trial((Strike("commit: INSERT done #9", "before"),), 0, ONCE)
+    missed = "the process did not come to the boundary: RuntimeError: no such queue"
+    assert (trial.outcome, trial.words, trial.kept) == (outcome, words.format(missed), times == 1)
+
+
 def test_a_boundary_that_is_not_reached_is_no_pass() -> None:
-    """A schedule that strikes nothing is NOT STRUCK, whatever became of the job."""
-    matrix = campaign("ActThenRecord", Options(at=((Strike("effect: a #7", "after"),),)))
+    """A schedule that strikes nothing is NOT STRUCK, where nothing is held against the job; the boundaries that are most like the
+    one that was asked for are named."""
+    matrix = campaign("ActThenRecord", Options(at=((Strike("commit: INSERT dome #2", "after"),),)))
     assert matrix.count() == {Outcome.NOT_STRUCK: 1}
-    assert matrix.unanswered
+    assert [each.words for each in matrix.unanswered] == [
+        "the process did not come to the boundary; the nearest that it came to:"
+        " commit: INSERT done #2, commit: INSERT done #1, commit: INSERT jobs #1"
+    ]
 
 
 def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
@@ -592,6 +653,33 @@ def test_a_job_that_nobody_was_told_of_is_not_lost() -> None:
     (only,) = campaign("Locked", Options(at=((Strike("commit: INSERT jobs #1", "before"),),)), module=__name__).cells
     assert only.worst is Outcome.STUCK
     assert "nobody was told that it is accepted" in only.words
+
+
+class Collapses(ActThenRecord):
+    """Its recovery ends the process where it finds no job."""
+
+    capabilities = Capabilities(seconds=10.0, takeover_seconds=0.0)
+
+    def recover(self, place: Place, job: Job) -> None:
+        """Ends the process."""
+        if self.belief(place, job).status == "absent":
+            os._exit(3)
+        super().recover(place, job)
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ("before", "recovery: it ended without an answer, and the client started the job again"),
+        ("paused", "take-over: it ended without an answer"),
+    ],
+)
+def test_a_recovery_that_failed_on_the_way_is_told_of(when: When, words: str) -> None:
+    """A job that comes to its end since its client starts it again, or since who was paused goes on, is done; that recovery has
+    failed is said."""
+    with Bench(Setup(Subject("collapses", f"{__name__}:Collapses"), STEPS, hold_seconds=0.0)) as bench:
+        trial = bench.trial((Strike("commit: INSERT jobs #1", when),), 0, ONCE)
+    assert (trial.outcome, trial.words) == (Outcome.EXACTLY_ONCE, f"completed; the world has 2 of 2 effects; {words}")
 
 
 # Adapters that are wrong.

@@ -5,14 +5,17 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import cast
 from xml.etree import ElementTree
 
 import pytest
 
 from crashwindow.checkers.campaign import crash_points
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord
+from crashwindow.checkers.campaign.bench import Bench
 from crashwindow.checkers.campaign.crash_points import CrashPointsError, Found, find, marked
-from crashwindow.checkers.evidence_matrix import Control, Matrix
+from crashwindow.checkers.campaign.pytest_plugin import Campaigning
+from crashwindow.checkers.evidence_matrix import Control, Matrix, Trial
 from crashwindow.checkers.evidence_outcome import Outcome
 from crashwindow.reports.crash_matrix_files import load_matrices
 
@@ -151,6 +154,23 @@ def test_an_unstable_boundary_is_no_test_and_the_summary_names_it(pytester: pyte
     assert runs["after effect: a #1",] == 2
     assert runs["after effect: a #1", "after effect: a #1"] == 1
     assert not any("CREATE" in strike for schedule in runs for strike in schedule)
+
+
+def test_a_run_that_misses_its_boundary_and_doubles_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is NOT STRUCK at an unstable boundary is skipped: what is held against a run is, struck or not."""
+    point = "after effect: a #1"
+    control = Control(runs=3, boundaries=["effect: a #1"], unstable=[], effects={"a": 1}, seconds=0.1)
+    campaign = Campaigning(None, cast(Bench, None), Found(control, (point,), {}))
+    made = Trial(
+        schedule=(point,), run=0, outcome=Outcome.DUPLICATE, words="", status="", effects={}, kept=True, seconds=0.1, came=False
+    )  # fmt: skip
+    monkeypatch.setattr(campaign, "run", lambda crash_point: made)
+    with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as raised:
+        campaign.check(point)
+    assert raised.type is pytest.fail.Exception
+    monkeypatch.setattr(campaign, "run", lambda _: made.model_copy(update={"outcome": Outcome.NOT_STRUCK}))
+    with pytest.raises(pytest.skip.Exception, match="it is unstable"):
+        campaign.check(point)
 
 
 WRONG = """

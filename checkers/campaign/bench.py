@@ -157,7 +157,7 @@ class Bench:
     def reached(self, schedule: Schedule) -> tuple[str, ...]:
         """The boundaries of the recovery that follows a schedule; none where the schedule does not strike."""
         with closing(Run(self)) as run:
-            if not run.strike(schedule):
+            if run.strike(schedule):
                 return ()
             return tuple(run.revive(watched=True).reached)
 

@@ -157,13 +157,14 @@ class Campaigning:
 
     def check(self, crash_point: str, at_most_once: bool = True) -> "Trial":
         """Run it, and fail unless the runtime does what it promises, and unless nothing is doubled or denied, where that is
-        asked. Skipped where the process did not come to a boundary to which each run without a fault came."""
-        from ..evidence_outcome import AT_MOST_ONCE, UNJUDGED
+        asked. Skipped where the process did not come to a boundary to which each run without a fault came, and nothing else is
+        held against it."""
+        from ..evidence_outcome import AT_MOST_ONCE, UNJUDGED, Outcome
 
         trial = self.run(crash_point)
         said = f"{trial.outcome}: {trial.words}"
-        if not trial.came and self._unstable(crash_point):
-            pytest.skip(f"{said}, though each run without a fault did: it is unstable")
+        if trial.outcome is Outcome.NOT_STRUCK and not trial.came and self._unstable(crash_point):
+            pytest.skip(f"{said}; each run without a fault came to it: it is unstable")
         if trial.outcome in UNJUDGED:
             pytest.fail(f"{said}: nothing is known of this crash point", pytrace=False)
         if not trial.kept:

@@ -4,6 +4,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +42,7 @@ class Run:
         self._accepted = False
         self.struck = Struck()
         self.came = True
+        self._failed: list[str] = []
         try:
             self._must("prepare")
         except CampaignRunError:
@@ -90,6 +92,8 @@ class Run:
         recovered = self.call("recover", strike, watched, record)
         if recovered.struck or self._accepted or self.belief().status != "absent":
             return recovered
+        if not recovered.answered:
+            self._failed.append(f"recovery: {failure(recovered)}, and the client started the job again")
         started = self.call("start", strike, watched, record)
         started.reached = list(dict.fromkeys([*recovered.reached, *started.reached]))
         return started
@@ -132,27 +136,32 @@ class Run:
         acted = counts(self.world.effects())
         return {step: acted[step] for step, said in known.items() if said == "done"}
 
-    def strike(self, schedule: "Schedule") -> bool:
-        """Each incarnation with its fault; whether all of them struck."""
+    def strike(self, schedule: "Schedule") -> str:
+        """Each incarnation with its fault; why one was not struck, or "" where each was."""
         for number, strike in enumerate(schedule):
             record = strike.when == "power"
             ended = self.revive(strike, record=record) if number else self.call("start", strike, record=record)
             if not ended.struck:
                 self.came = strike.boundary in ended.reached
-                return False
+                if not ended.answered:
+                    # It has died all the same, as if it had been struck somewhere: what may act again is no more, and no less.
+                    self._died(Strike(strike.boundary, "before"), ended)
+                return _missed(strike.boundary, ended)
             if strike.when == "power":
                 lay_out(self._directory / "place", self.recorded(), strike)
-            now = self._settled(strike)
-            last = (
-                self.struck.last | {effect.step for effect in self.world.effects()[-1:]} | self._in_flight(strike, now)
-            )
-            power = self.struck.power or strike.when == "power"
-            paused = self.struck.paused or ended.stopped is not None
-            # The first that is known of a step counts: from then on it may not act.
-            self.struck = Struck(last, {**now, **self.struck.settled}, paused, power)
+            self._died(strike, ended)
             if ended.stopped is not None:
                 self._overtake(ended.stopped)
-        return True
+        return ""
+
+    def _died(self, strike: Strike, ended: Ended) -> None:
+        """Note what has acted, and what is recorded, now that a process is dead, or paused."""
+        now = self._settled(strike)
+        last = self.struck.last | {effect.step for effect in self.world.effects()[-1:]} | self._in_flight(strike, now)
+        power = self.struck.power or strike.when == "power"
+        paused = self.struck.paused or ended.stopped is not None
+        # The first that is known of a step counts: from then on it may not act.
+        self.struck = Struck(last, {**now, **self.struck.settled}, paused, power)
 
     def _in_flight(self, strike: Strike, settled: Mapping[str, int]) -> set[str]:
         """The step that a paused process may do when it is woken, whoever has done it meanwhile: the one before whose effect it
@@ -165,19 +174,28 @@ class Run:
 
     def perform(self, schedule: "Schedule", control: Mapping[str, int]) -> tuple[Verdict, str]:
         """Strike, recover, and judge; the verdict, and what the record says in the end."""
-        if not self.strike(schedule):
-            return Verdict(Outcome.NOT_STRUCK, _FAILED_THERE if self.came else _MISSED), ""
+        missed = self.strike(schedule)
+        try:
+            return self._judged(missed, control)
+        except CampaignRunError as error:
+            raise CampaignRunError("; ".join(filter(None, (missed, str(error))))) from error
+
+    def _judged(self, missed: str, control: Mapping[str, int]) -> tuple[Verdict, str]:
+        """Recover, and judge. missed: why the run was not struck; what is held against it all the same is its outcome."""
         recovered = self.revive()
         belief, effects = self.belief(), self.world.effects()
         # Where a method returns, it has told its client that the job is over.
         accepted = self._accepted or recovered.answered
-        verdict = judge(self._setup.steps, control, effects, belief, accepted)
-        if recovered.timed_out and verdict.outcome in AT_MOST_ONCE:
-            # What the record says is not contradicted; but whoever was to bring the job to its end has not come to his own.
-            verdict = verdict._replace(outcome=Outcome.STUCK)
+        outcome, words = judge(self._setup.steps, control, effects, belief, accepted)
+        if outcome in AT_MOST_ONCE:
+            if missed:
+                outcome, words = Outcome.NOT_STRUCK, ""
+            elif recovered.timed_out:
+                # What the record says is not contradicted; but whoever was to bring the job to its end has not come to his own.
+                outcome = Outcome.STUCK
         if not recovered.answered:
-            verdict = verdict._replace(words=f"{verdict.words}; recovery: {failure(recovered)}")
-        return verdict, belief.status
+            self._failed.append(f"recovery: {failure(recovered)}")
+        return Verdict(outcome, "; ".join(filter(None, (words, missed, *self._failed)))), belief.status
 
     def _overtake(self, pid: int) -> None:
         """Wait until the paused process may be taken over, let another one do so, and wake it."""
@@ -185,8 +203,19 @@ class Run:
         if seconds is None:
             raise CampaignRunError("this runtime has no take-over, so a paused process is not woken after one")
         time.sleep(seconds)
-        self.call("recover")
+        taken = self.call("recover")
+        if not taken.answered:
+            self._failed.append(f"take-over: {failure(taken)}")
         self._bench.lab.wake(pid)
+
+
+def _missed(boundary: str, ended: Ended) -> str:
+    """Why a process was not struck at a boundary: what ended it; or, for a name that is none, those that are like it."""
+    words = _FAILED_THERE if boundary in ended.reached else _MISSED
+    if not ended.answered:
+        return f"{words}: {failure(ended)}"
+    near = get_close_matches(boundary, ended.reached, cutoff=0.0) if boundary not in ended.reached else []
+    return f"{words}; the nearest that it came to: {', '.join(near)}" if near else words
 
 
 def failure(ended: Ended) -> str:

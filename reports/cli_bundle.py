@@ -15,6 +15,7 @@ from .bundle.archive import MOST_OF_ALL, ArchiveError
 from .bundle.contents import bundle as bundle_of
 from .bundle.statement import KeyFileError, private_key, public_key
 from .files import EvidenceError, newest_run
+from .words import plain
 
 STYLES: Final[dict[Verdict, str]] = {"PASS": "green", "FAIL": "bold red", "NOT DONE": "yellow"}
 SHOWN: Final = 20
@@ -88,6 +89,6 @@ def _show(made: Audit, console: Console) -> None:
             lines.append(f"and {len(check.words) - SHOWN} more: --json has all")
         for number, words in enumerate(lines):
             head = f"{check.verdict:9}{check.name:12}" if not number else " " * 21
-            console.print(Text.assemble((head, STYLES[check.verdict]), words), soft_wrap=True)
+            console.print(Text.assemble((head, STYLES[check.verdict]), plain(words)), soft_wrap=True)
     console.print(f"Merkle root {made.root}", highlight=False, soft_wrap=True)
     console.print(Text(made.result, style="bold green" if made.result == "PASS" else "bold red"))

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import rfc8785
 
-from crashwindow.checkers.evidence import RunEvidence, Verdict
+from crashwindow.checkers.evidence import Necessity, Need, RunEvidence, Verdict
 from crashwindow.reports.bundle import archive, contents
 from crashwindow.reports.bundle.archive import ArchiveError, pack, unpack
 from crashwindow.reports.bundle.contents import derived, register_json, sealed
@@ -415,6 +415,32 @@ def frame(change: Callable[[Any], Any]) -> bytes:
     return lied(0, WITHOUT.id, trace=change(trace))
 
 
+NEED = Need(property="P3", mechanism="catch-up", answer="needed", verdict=Verdict.REFUTED, words="an effect is not caught up", steps=17,
+            key="model:without-catch-up:1/0/0/0/0/0/0/0/0/1/0/0/2/0/0/0/0/0")  # fmt: skip
+
+
+def needs(**parts: Any) -> bytes:
+    """The run with a matrix of one cell, which says something else."""
+    return run_with(
+        necessity=Necessity(bounds=[], cells=[NEED.model_copy(update=parts)], sets=[], idle=[], ambiguity=[])
+    )
+
+
+def elsewhere(place: str) -> bytes:
+    """The run with its proof at the place of another model's."""
+    moved = {name.replace(SMT2, place): data for name, data in run().files.items()}
+    items = [
+        item.model_copy(update={"files": [f.replace(SMT2, place) for f in item.files]})
+        for item in run().items(HOLDS.id)
+    ]
+    return replace(run().with_items(HOLDS.id, items), files=moved).packed()
+
+
+def unasked() -> bytes:
+    """The run without any question that is named by the claim's first property."""
+    return proof(lambda name, data: data.replace(b"P12 ", b"P99 ").replace(b"P12\n", b"P99\n"))
+
+
 def frames(number: int, **parts: Any) -> Callable[[Any], Any]:
     """A trace with one frame changed."""
 
@@ -490,6 +516,14 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "files of another proof": (lambda: lied(0, files=["smt2/hardened/"]), "files", "smt2/hardened/"),
     "no statement": (lambda: lied(CRASH, statement=" "), "verdicts", "no statement"),
     "no command": (lambda: lied(CRASH, command="rm -rf /"), "verdicts", "no command"),
+    "a command behind the command": (lambda: lied(CRASH, command="crashwindow verify; rm -rf /"), "verdicts", "nothing else in a shell"),
+    "a command within the command": (lambda: lied(CRASH, command="crashwindow replay $(id)"), "verdicts", "nothing else in a shell"),
+    "a proof of another model": (lambda: elsewhere("smt2/hardened/"), "obligations", "claim P12 is about recorded-hardened"),
+    "a proof that asks something else": (unasked, "obligations", "nothing in it is asked about P12"),
+    "a counterexample under a key that nobody replays": (lambda: frame(lambda t: t.model_copy(update={"key": "told:" + t.key})),
+                                                         "replays", f"claim {WITHOUT.id}: explore shows no run by the key 'told:"),
+    "a run beside a campaign": (lambda: lied(CRASH, trace=run().items(WITHOUT.id)[0].trace), "replays", "crash shows no run"),
+    "a model left out": (lambda: run_with(machines=[]), "models", "model recorded-hardened: claims rest on it"),
     "a witness dropped": (lambda: lied(WITNESS, trace=None), "verdicts", "no run shows"),
     "a counterexample dropped": (lambda: lied(0, WITHOUT.id, trace=None), "verdicts", "there is no counterexample"),
     "refuting items dropped": (lambda: run().with_items(WITHOUT.id, []).packed(), "outcome", f"claim {WITHOUT.id}"),
@@ -502,7 +536,13 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "a stronger sentence in the register": (sentence, "register", f"claim {HOLDS.id} says something else"),
     "what is not checked left out": (lambda: run_with(not_checked=[]), "claims", "not checked"),
     "a scenario dropped": (lambda: run_with(scenarios=[]), "verdicts", "no scenario of the run"),
-    "a scenario twice": (lambda: run_with(scenarios=run().evidence.scenarios * 2), "totals", "scenario doubles"),
+    "one scenario dropped": (lambda: run_with(scenarios=run().evidence.scenarios[:-1]), "tables", "it is missing"),
+    "a scenario of one's own": (lambda: run_with(scenarios=[*run().evidence.scenarios, run().evidence.scenarios[-1].model_copy(
+        update={"name": "anything-goes"})]), "tables", "scenario anything-goes: this program has none"),
+    "a scenario that expects something else": (lambda: run_with(**first("scenarios", expected="holds")), "tables", "it expects"),
+    "a scenario's observation in other words": (lambda: run_with(**first("scenarios", observed="it cannot happen")), "tables",
+                                                "'it cannot happen'"),
+    "a scenario twice": (lambda: run_with(scenarios=run().evidence.scenarios * 2), "totals", "it is there twice"),
     "a report edited": (lambda: whole(**{"report.html": run().whole()["report.html"].replace(b"REFUTED", b"PROVED")}),
                         "reports", "report.html"),
     "Markdown edited": (lambda: whole(**{"report.md": b"# All is well\n"}), "reports", "report.md"),
@@ -537,6 +577,21 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "another number of rules": (lambda: run_with(**first("machines", rules=1)), "models", "1 rules"),
     "a model of one's own": (lambda: run_with(**first("machines", policy="perfect")), "models", "model perfect"),
     "a window that does not agree": (lambda: run_with(**first("windows", derived_at_crash=["0"])), "totals", "window 2"),
+    "a window stated and derived otherwise": (lambda: run_with(**first("windows", predicted_at_crash=["1", "2"],
+        derived_at_crash=["1", "2"])), "tables", "window 2: its predicted_at_crash"),
+    "a window's advice changed": (lambda: run_with(**first("windows", advice="nothing is to be done")), "tables", "window 2: its advice"),
+    "a window of which nothing is left": (lambda: run_with(**first("windows", states=0)), "tables", "window 2: no state"),
+    "a window dropped": (lambda: run_with(windows=run().evidence.windows[:-1]), "tables", "window 0w: it is missing"),
+    "an edge of the contract dropped": (lambda: run_with(**first("contracts", edges=run().evidence.contracts[0].edges[1:])),
+                                        "tables", "contracts on SQLite: the edge"),
+    "a cell of the matrix turned": (lambda: needs(answer="not needed", verdict=Verdict.EXHAUSTED, key="", steps=0), "tables",
+                                    "P3 without catch-up: not needed is not what this program states"),
+    "a proof in the matrix of what is needed": (lambda: needs(verdict=Verdict.PROVED), "tables", "P3 without catch-up: needed is no answer"),
+    "a cell without its run": (lambda: needs(key=""), "tables", "P3 without catch-up: a run that breaks it"),
+    "a run in the matrix that is none": (lambda: needs(key=NEED.key + "/99"), "tables", "P3 without catch-up: its key is none"),
+    "a run in the matrix that breaks nothing": (lambda: needs(key=NEED.key[:-8], steps=13), "tables",
+                                                "P3 without catch-up: its run does not break"),
+    "steps in the matrix that nobody took": (lambda: needs(steps=99), "tables", "P3 without catch-up: 99 steps are stated"),
     "crashes that nobody counted": (lambda: run_with(**first("windows", observed=run().evidence.windows[0].observed.model_copy(
         update={"crashes": 10**6}))), "totals", "window 2"),
     "outcomes that do not add up": (lambda: run_with(**first("schedules", outcomes={"completed/1": 11})), "totals", "campaign snapshots"),
@@ -582,6 +637,11 @@ def test_a_false_assumption_in_every_obligation_is_found_by_cvc5() -> None:
         return data.replace(b"(declare-fun", b"(assert false)\n(declare-fun", 1)
 
     found(proof(falsified), "recheck", "sat is stated, cvc5 says unsat", recheck=True)
+
+
+def test_a_true_matrix_is_none_of_these_lies() -> None:
+    """The cell that the lies about the matrix begin with is found to be right: each of them is found for what it says."""
+    assert audited(needs()).result == "PASS"
 
 
 def test_every_check_finds_something() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,15 @@ def test_the_commands(directory: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["audit", str(tmp_path / "nothing")]) == 2
     assert main(["audit", str(file), "--key", str(file)]) == 2
     assert OTHER.public_key() != OURS.public_key()
+
+
+def test_what_a_bundle_says_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A commit in a bundle that would clear a terminal and write PASS is written out: a forger does not write the screen."""
+    info = run().evidence.run.model_copy(update={"commit": "\x1b[2J\x1b[HPASS", "code_sha256": "0" * 64})
+    forged = replace(run(), evidence=run().evidence.model_copy(update={"run": info}))
+    file = tmp_path / "forged.tar.gz"
+    file.write_bytes(forged.packed())
+    assert main(["audit", str(file)]) == 1
+    said = capsys.readouterr().out
+    assert "\x1b[2J" not in said
+    assert "\\u001b[2J" in said

@@ -14,9 +14,15 @@ from typing import Final
 from ...checkers.evidence import Item, RunEvidence
 from ...scenarios.machines import NAMES, machine_of
 from ..bundle.contents import below, files_of
+from ..view import Register
 from .smtlib import Question, ScriptError, questions
 
 SUFFIX: Final = ".smt2"
+SMT2: Final = "smt2/"
+FLEET_PARTS: Final = ("-gate", "-gate-lifted", "-compensation", "-recorded", "-recorded-lifted")
+PARTS: Final = frozenset({"", "-found", "-windows", *FLEET_PARTS})
+"""What may follow a policy's name in the place of a proof about it: an invariant that was found, the table's rows, what a fleet
+works on."""
 FIRES: Final = re.compile(
     rb"(can fire\n(?:\(set-info :smt-lib-version 2\.6\)\n\(set-logic \w+\)\n)?\(set-info :status )(?:un)?sat"
 )
@@ -41,7 +47,7 @@ def asked(files: Mapping[str, bytes]) -> Iterator[Asked]:
                 raise ScriptError(f"{name}: {error}") from error
 
 
-def obligations(files: Mapping[str, bytes], evidence: RunEvidence) -> list[str]:
+def obligations(files: Mapping[str, bytes], evidence: RunEvidence, register: Register) -> list[str]:
     """What is wrong with the questions that the evidence names."""
     try:
         every = list(asked(files))
@@ -56,6 +62,7 @@ def obligations(files: Mapping[str, bytes], evidence: RunEvidence) -> list[str]:
         counted[place] = len(mine)
         found += [*_numbered(place, files), *_alike(place, mine), *_covers(place, mine)]
         for claim, item in users:
+            found += _speaks(claim, item, place, mine, register)
             if item.checker == "prove" and item.figures.get("questions in files") != len(mine):
                 said = item.figures.get("questions in files")
                 found.append(f"{place}: claim {claim} rests on {said} questions, and there are {len(mine)}")
@@ -98,6 +105,31 @@ def _covers(place: str, mine: list[Asked]) -> Iterator[str]:
         for rule in machine_of(policy).rules:
             if f"{rule.name} keeps the invariant" not in names:
                 yield f"{place}: nothing is asked about the rule {rule.name!r}"
+
+
+def _speaks(claim: str, item: Item, place: str, mine: list[Asked], register: Register) -> Iterator[str]:
+    """Whether a proof is of the model that the claim is about, and asks about the property that the item names."""
+    known = next((each for each in register.claims if each.id == claim), None)
+    if known is None or not place.startswith(SMT2):
+        return
+    proved = place.removeprefix(SMT2).removesuffix("/").removesuffix(SUFFIX)
+    if not (proved.startswith(known.policy) and proved.removeprefix(known.policy) in PARTS):
+        yield f"{place}: claim {claim} is about {known.policy}, and this is no proof of it"
+    named = (
+        [name for name in known.properties if item.statement.startswith(f"{name} ")] if item.checker == "prove" else []
+    )
+    for name in named:
+        if not any(_about(name, each.question.name) for each in mine):
+            yield f"{place}: claim {claim} rests on it, and nothing in it is asked about {name}"
+
+
+def _about(prop: str, question: str) -> bool:
+    """Whether a question is about a property: it names it; what P5 asks of each write has words of its own."""
+    return (
+        question.startswith(f"{prop} ")
+        or question.endswith(f" keeps {prop}")
+        or (prop == "P5" and question.endswith(" is fenced"))
+    )
 
 
 def _answers(claim: str, item: Item, counted: Mapping[str, int]) -> Iterator[str]:

@@ -19,9 +19,10 @@ from ...model.machine import Guard, Machine, State, holds
 from ...model.step import FIELDS
 from ...scenarios.fleet_policies import FLEET_POLICIES, TOOL, searched_fleet
 from ...scenarios.machines import NAMES, machine_of
-from ..view import Register
+from ..view import SHIPPED, SURE, Register
 
 MODEL: Final = "model"
+TEXT: Final = "text"
 Step = tuple[str, State]
 
 
@@ -29,9 +30,12 @@ class ReplayError(ValueError):
     """A run that its key does not give: where and why."""
 
 
-def models(evidence: RunEvidence) -> list[str]:
-    """Each model whose hash, fields or rules are not those of this program's model of that name."""
-    found = []
+def models(evidence: RunEvidence, register: Register) -> list[str]:
+    """Each model that is not this program's of that name, by its hash, fields and rules; each shipped one that is missing."""
+    named = {machine.policy for machine in evidence.machines}
+    policies = {claim.id: claim.policy for claim in register.claims}
+    used = {policies.get(result.claim) for result in evidence.claims for item in result.items if item.verdict in SURE}
+    found = [f"model {name}: claims rest on it, and it is not described" for name in SHIPPED if name in used - named]
     for described in evidence.machines:
         if described.policy not in NAMES:
             found.append(f"model {described.policy}: this program has none of that name")
@@ -67,7 +71,7 @@ def _machine(policy: str) -> Machine:
 def replays(evidence: RunEvidence, register: Register) -> list[str]:
     """Each run of a model that is not what its key gives, or does not show what its claim says that it shows."""
     known = {claim.id: claim for claim in register.claims}
-    found = []
+    found = [f"claim {claim}: {words}" for claim, words in _kinds(evidence)]
     for result in evidence.claims:
         for number, item in enumerate(result.items):
             if item.trace and item.trace.key.startswith(f"{MODEL}:"):
@@ -78,6 +82,18 @@ def replays(evidence: RunEvidence, register: Register) -> list[str]:
         if scenario.trace and scenario.trace.key.startswith(f"{MODEL}:"):
             found += [f"scenario {scenario.name}: {words}" for words in _problems(scenario.trace, None, None)]
     return found
+
+
+def _kinds(evidence: RunEvidence) -> Iterator[tuple[str, str]]:
+    """Items with a run of another kind than their checker shows: nobody would replay it."""
+    for result in evidence.claims:
+        for item in result.items:
+            if item.trace and not (
+                item.trace.key.startswith(f"{MODEL}:")
+                if item.checker == "explore"
+                else item.checker == "enumerate" and item.trace.key == f"{TEXT}:{result.claim}"
+            ):
+                yield result.claim, f"{item.checker} shows no run by the key {item.trace.key[:80]!r}"
 
 
 def counted(evidence: RunEvidence) -> tuple[int, int]:

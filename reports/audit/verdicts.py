@@ -1,5 +1,6 @@
 """Whether each verdict follows from the evidence that stands beside it: a table of what each needs, by who gives it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -40,7 +41,8 @@ SUCCESS: Final = (Verdict.PROVED, Verdict.EXHAUSTED, Verdict.TESTED)
 BROKEN: Final = ("misfits", "diverging", "differences", "double the effect", "lose an acknowledged write", "not to be used",
                  "not run as meant", "not at rest or not run")  # fmt: skip
 """Figures that count what must not be: 0 beside a success; more beside a refutation that rests on them."""
-SCENARIO: Final = "crashwindow replay "
+COMMAND: Final = re.compile(r"crashwindow(?: (?:[\w./:*=,@+-]+|'[^'\n]*'))+", re.ASCII)
+"""One command of this program: what means more to a shell stands in quotes."""
 BY_WORDS: Final = ("salted", "belied", "shown")
 """Kinds of claims that a run of the program itself refutes: there may be no run of the model to show."""
 
@@ -63,8 +65,8 @@ def by_words(evidence: RunEvidence) -> int:
 
 
 def _item(result: ClaimResult, item: Item, claim: Claim | None, evidence: RunEvidence) -> Iterator[str]:
-    if not item.statement.strip() or not item.command.startswith("crashwindow "):
-        yield "it has no statement, or no command that reproduces it"
+    if not item.statement.strip() or not COMMAND.fullmatch(item.command):
+        yield "it has no statement, or no command that reproduces it, and does nothing else in a shell"
     if impossible := [name for name, value in item.figures.items() if isinstance(value, int | float) and value < 0]:
         yield f"{impossible[0]} is below 0"
     if item.verdict in SUCCESS:

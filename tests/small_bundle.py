@@ -47,9 +47,17 @@ STREAM, WORLD = named("crash:ok-park:execute:effect")
 HOLDS, WITHOUT = CLAIM_BY_ID["P12"], CLAIM_BY_ID["WITHOUT-L-RECORD"]
 REGISTER = Register(
     claims=(
-        HOLDS,
+        replace(HOLDS, methods=("prove", "explore", "crash")),
         replace(WITHOUT, methods=("explore", "replay")),
-        replace(CLAIM_BY_ID["P1"], id="LATER", policy=POLICY, kind="rest", properties=(), expected="NOT CHECKED"),
+        replace(
+            CLAIM_BY_ID["P1"],
+            id="LATER",
+            methods=("explore",),
+            policy=POLICY,
+            kind="rest",
+            properties=(),
+            expected="NOT CHECKED",
+        ),
     ),
     assumptions=ASSUMPTIONS,
 )

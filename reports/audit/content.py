@@ -10,7 +10,7 @@ from ...model.claims import NOT_CHECKED
 from ..bundle.contents import REGISTER_FILE, TRACES, below, files_of, register_json
 from ..bundle.manifest import listed
 from ..files import EVIDENCE, SCHEMA
-from ..view import Register, judge
+from ..view import Register, judge, listing
 from .strict_json import JsonError, strict_json
 
 
@@ -82,6 +82,11 @@ def claims(evidence: RunEvidence, ours: Register) -> list[str]:
         if result.claim in known and result.expected != known[result.claim].expected:
             due = known[result.claim].expected
             found.append(f"claim {result.claim}: the evidence expects {result.expected}, the register {due}")
+    for entry in listing(evidence, ours).entries:
+        if entry.items and entry.missing:
+            found.append(
+                f"claim {entry.claim.id}: the register names {', '.join(entry.missing)}, and the evidence has no word of it"
+            )
     if evidence.not_checked != list(NOT_CHECKED):
         found.append(f"{EVIDENCE}: what it says is not checked is not what this program says is not checked")
     return found

@@ -49,6 +49,8 @@ def _windows(evidence: RunEvidence) -> Iterator[str]:
             for name, stated in _stated(known[window.row]).items():
                 if getattr(window, name) != stated:
                     yield f"window {window.row}: its {name} is not the one that this program states"
+        if window.proof is not Verdict.PROVED:
+            yield f"window {window.row}: its row is {window.proof}, not PROVED"
         if window.states < 1:
             yield f"window {window.row}: no state is in it"
 

@@ -65,6 +65,24 @@ def test_unsigned_and_untrusted_are_no_pass() -> None:
     assert {CODES[name] for name in ("UNSIGNED", "UNTRUSTED", "INCOMPLETE")} == {3}
 
 
+def test_other_code_accuses_nobody() -> None:
+    """What this program would have made of the evidence of other code is no measure of it: what differs is not done, and named;
+    what needs no code, the links of a stream, fails all the same, and nothing of it is a pass."""
+    evidence = run().evidence
+    machines = [evidence.machines[0].model_copy(update={"states": 1}), *evidence.machines[1:]]
+    info = evidence.run.model_copy(update={"code_sha256": "0" * 64})
+    own = type(run())(evidence.model_copy(update={"machines": machines}), run().files)
+    other = type(run())(evidence.model_copy(update={"machines": machines, "run": info}), run().files)
+    assert audited(own.packed()).result == "FAIL"
+    made = audited(other.packed())
+    assert made.result == "INCOMPLETE"
+    assert any(c.verdict == "NOT DONE" and "whose code is not the run's" in c.words[0] for c in made.checks)
+    stream = next(name for name in run().files if name.startswith("streams/") and name.endswith(".jsonl"))
+    lines = run().files[stream].splitlines(keepends=True)
+    torn = type(run())(other.evidence, {**run().files, stream: b"".join([*lines[:1], *lines[2:]])})
+    assert audited(torn.packed()).result == "FAIL"
+
+
 def test_a_tree_is_that_of_rfc_6962() -> None:
     """The test vectors of Certificate Transparency (RFC 6962) for trees of 0 to 8 leaves come out."""
     leaves = [bytes.fromhex(x) for x in ("", "00", "10", "2021", "3031", "40414243", "5051525354555657",
@@ -212,7 +230,7 @@ def test_what_a_bundle_says_moves_no_cursor(tmp_path: Path, capsys: pytest.Captu
     forged = replace(run(), evidence=run().evidence.model_copy(update={"run": info}))
     file = tmp_path / "forged.tar.gz"
     file.write_bytes(forged.packed())
-    assert main(["audit", str(file)]) == 1
+    assert main(["audit", str(file)]) == 3
     said = capsys.readouterr().out
     assert "\x1b[2J" not in said
     assert "\\u001b[2J" in said

@@ -36,5 +36,5 @@ def unreplayed(files: Mapping[str, bytes], evidence: RunEvidence, found: Replaye
     for place, said in kept.items():
         there = sum(name.startswith(place) and name.endswith(WORLD) for name in files)  # each has exactly one
         if said != {there}:
-            told = ", ".join(sorted(map(str, said)))
+            told = ", ".join(sorted("no stated number of" if number is None else str(number) for number in said))
             yield f"{place}: the evidence rests on {told} streams, and {there} are there"

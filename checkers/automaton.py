@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from ..model.machine import Machine
+from ..model.machine import Actor, Machine
 from .explore import Engine
 
 ELSEWHERE: Final = "elsewhere"
@@ -26,11 +26,13 @@ Config = tuple[int, Tail]
 class Letter(NamedTuple):
     """What the automaton reads: an event's type, whether it is this one's or caused elsewhere, the packed fields after it.
 
-    A type of None is an event that the machine does not speak of; it is then `own` where a worker wrote it: one must be at work.
+    worker: whether a worker wrote it, not a person or client. A type of None is an event that the machine does not speak of: if a
+    worker wrote it, one must be at work.
     """
 
     type: str | None
     own: bool
+    worker: bool
     after: int
 
 
@@ -95,11 +97,11 @@ class Automaton:
             self.starts[key] = self._number((self.packing.pack(s), ()) for s in fitting)
         return self.starts[key]
 
-    def letter(self, event: str | None, own: bool, fields: Mapping[str, str]) -> Letter:
+    def letter(self, event: str | None, own: bool, worker: bool, fields: Mapping[str, str]) -> Letter:
         """An event, with the fields that follow from the events up to it, all of them and always in the same order."""
-        key = event, own, *fields.values()
+        key = event, own, worker, *fields.values()
         if key not in self.letters:
-            self.letters[key] = Letter(event, own, self.code(fields))
+            self.letters[key] = Letter(event, own, worker, self.code(fields))
         return self.letters[key]
 
     def move(self, number: int, letter: Letter) -> int | None:
@@ -130,7 +132,7 @@ class Automaton:
     def _taken(self, number: int, letter: Letter) -> Iterable[tuple[Config, int]]:
         """What an event leads to, whatever it wrote, each with the rule that emits it (-1: none, or the rest of its batch)."""
         if letter.type is None:
-            at_work = (c for c in self.sets[number] if not letter.own or self._value(c[0], "at") != IDLE)
+            at_work = (c for c in self.sets[number] if not letter.worker or self._value(c[0], "at") != IDLE)
             yield from ((config, -1) for config in self._closed(at_work))
             return
         for packed, tail in self.sets[number]:
@@ -140,7 +142,8 @@ class Automaton:
                 continue
             for after, index in self._moves(packed)[1]:
                 rule = self.machine.rules[index]
-                if rule.emits[0] == letter.type and rule.name.startswith(ELSEWHERE) != letter.own:
+                elsewhere, by_worker = rule.name.startswith(ELSEWHERE), rule.actor is Actor.WORKER
+                if (rule.emits[0], not elsewhere, by_worker) == letter[:3]:
                     yield (after, rule.emits[1:]), index
 
     def _number(self, configs: Iterable[Config]) -> int:

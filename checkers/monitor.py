@@ -143,7 +143,7 @@ class Follower:
         mine = belongs(event, before, step_id)
         if mine is None:
             return refusal(AFTER_THE_END if ended else None)
-        letter = self.automaton.letter(event.type, mine, self.fold.state())
+        letter = self.automaton.letter(event.type, mine, event.epoch is not None, self.fold.state())
         number = self.automaton.move(self.number, letter)
         if number is None:
             return Refusal(None, letter)

@@ -90,7 +90,7 @@ class ReaderFollower:
             return Refusal(f"its data mean nothing here: {type(error).__name__} {error}")
         if row.type in BEGINNING:
             return None
-        letter = self.automaton.letter(kind, kind is not None or row.epoch is not None, self.reader.fields())
+        letter = self.automaton.letter(kind, kind is not None, row.epoch is not None, self.reader.fields())
         after = self.automaton.move(self.number, letter)
         if after is None:
             return Refusal(None, letter)

@@ -106,6 +106,9 @@ def _original(on: frozenset[str]) -> Iterator[Rule]:
         if runs and "K-TERMINAL" not in on:
             yield row(f"{each.name}, though a compensation has begun", Actor.WORKER, f"{sees} attempt:{BEGUN}",
                       f"original:{each.after} quiet:no rerun:yes", meets=f"deed:{deed}")  # fmt: skip
+    yield row("the job ends, and the original is in doubt", Actor.WORKER,
+              "at:idle job:open original:started|unknown attempt:none asked:no", "at:idle job:ended",
+              boundary="append_failed", source="T-RECOVER")  # fmt: skip
     yield row("the original can act no more", Actor.CLOCK, "original:unknown quiet:no", "quiet:yes", source="A-QUIET")
 
 
@@ -145,8 +148,15 @@ def _decide(on: frozenset[str]) -> Iterator[Rule]:
     yield decide(
         "there is nothing to compensate", "asked:yes original:none|no_effect", "asked:no at:idle", "K-COMMITTED"
     )
+    nothing = f"attempt:{CLOSED}"
+    yield decide(
+        "the last attempt did nothing, for an unknown one",
+        f"{nothing} original:unknown harmless:yes",
+        "at:ledger_no_effect",
+        "T-COMP",
+    )
     yield decide("the original is to be resolved first", "original:started|unknown", "at:idle", "K-COMMITTED")
-    yield decide("the last attempt did nothing", f"attempt:{CLOSED}", "at:ledger_no_effect", "T-COMP")
+    yield decide("the last attempt did nothing", nothing, "at:ledger_no_effect", "T-COMP")
     yield decide("nobody asks", "", "at:idle job:ended")
 
 
@@ -223,11 +233,12 @@ def _failure() -> Iterator[Rule]:
     for name, sees in (
         ("park", "cancel:no"),
         ("park, though it is given up: an attempt is open", "cancel:yes attempt:open|lost"),
+        ("park, though it is given up: a step is in doubt", f"cancel:yes attempt:none|{CLOSED}"),
     ):
         yield row(name, Actor.WORKER, f"at:park {sees}", "job:parked at:idle", boundary="park", emits=("job_parked",),
                   source="T-COMP")  # fmt: skip
-    yield row("given up: the job ends", Actor.WORKER, f"at:park cancel:yes attempt:none|{CLOSED}", "job:ended at:idle",
-              boundary="append_cancelled", source="T-WORKER")  # fmt: skip
+    yield row("given up: the job ends", Actor.WORKER, f"at:park cancel:yes attempt:none|{CLOSED} original:none|no_effect|ok",
+              "job:ended at:idle", boundary="append_cancelled", source="T-WORKER")  # fmt: skip
     yield row("grant another attempt", Actor.WORKER, "at:park attempt:disproved asked:no", "asked:yes at:decide",
               boundary="schedule_retry", emits=("retry_scheduled",), source="T-COMP")  # fmt: skip
 

@@ -27,7 +27,8 @@ INPUTS: Final = "crash:semantics-inputs-retried:"
 REFUSED: Final = "crash:semantics-undo-refused:"
 DENIED: Final = "crash:semantics-denied:"
 EARLY: Final = "crash:semantics-wait-early:"
-KEYS: Final = (APPROVED, MODEL, INPUTS, REFUSED, DENIED, EARLY)
+UNKNOWN: Final = "crash:semantics-undo-harmless:compensate:before"
+KEYS: Final = (APPROVED, MODEL, INPUTS, REFUSED, DENIED, EARLY, UNKNOWN)
 OTHER: Final = {"effect": 7}
 
 
@@ -41,11 +42,11 @@ def kept_here() -> Any:
 
 
 def test_each_of_them_is_replayed_and_counted() -> None:
-    """Two approvals and a signal, a compensation, a model's answer and two inputs."""
+    """Two approvals and a signal, two compensations, a model's answer and two inputs."""
     found = replay_streams(steps.honest())
     assert found.problems == []
-    assert (found.gates, found.compensations, found.values) == (3, 1, 3)
-    for words in ("3 gates", "1 compensations", "3 recorded values"):
+    assert (found.gates, found.compensations, found.values) == (3, 2, 3)
+    for words in ("3 gates", "2 compensations", "3 recorded values"):
         assert words in found.words
 
 
@@ -156,6 +157,7 @@ def test_a_world_that_is_not_the_models_is_refused(attack: str) -> None:
     [
         ("gate", APPROVED, "append wait_completed, approved"),
         ("compensation", REFUSED, "person: asks"),
+        ("compensation", UNKNOWN, "decide: the last attempt did nothing, for an unknown one"),
         ("value", MODEL, "put effect"),
     ],
 )

@@ -48,7 +48,7 @@ def search_of(name: str = "recorded-hardened") -> Search:
         [
             ("recorded-hardened", 50, ("the first effect has its step", "the other effect has its step")),
             ("gate-hardened", 41, ("what is completed has begun",)),
-            ("compensation-hardened", 63, ()),
+            ("compensation-hardened", 67, ("the ledger follows the event",)),
         ]
     ),
 )

@@ -146,6 +146,7 @@ STREAM_EDITS: dict[str, tuple[Edit, int, str]] = {
     "unknown in place of success": (lambda e: altered(e, 5, outcome="unknown"), 6, ""),
     "an outcome that does not exist": (lambda e: altered(e, 5, outcome="maybe"), 5, "outcome 'maybe'"),
     "not happened, after success": (lambda e: e.insert(5, NOT_HAPPENED), 6, "no such step"),
+    "a worker's event, by a person": (lambda e: e.__setitem__(4, e[4]._replace(epoch=None)), 5, "no such step"),
     "an event after the end": (lambda e: e.append(COMPLETED_AGAIN), 10, "no such step"),
     "an event nobody knows": (lambda e: e.insert(4, e[4]._replace(type="tool_dreamt")), 5, "no such step"),
 }

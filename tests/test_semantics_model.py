@@ -57,10 +57,10 @@ def failing(found: Space, policy: str) -> list[str]:
 STATES = {
     "gate-hardened": 2838,
     "gate-as-written": 9020,
-    "compensation-hardened": 5368,
-    "compensation-as-written": 13056,
-    "compensation-as-written-idempotent": 5154,
-    "compensation-as-written-finished": 22692,
+    "compensation-hardened": 5432,
+    "compensation-as-written": 13104,
+    "compensation-as-written-idempotent": 5178,
+    "compensation-as-written-finished": 22740,
     "recorded-hardened": 166,
 }
 

@@ -1,9 +1,11 @@
 """Traces of jobs beyond the step, edited, are no runs of the models of gate, compensation and recorded value.
 
-That those which real runs leave are runs of the models is shown where the runs are made (`test_semantics_crash`).
+That those which real runs leave are runs of the models is shown where the runs are made (`test_semantics_crash`); here it is
+shown of the few that only some rows of a model allow.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,9 +16,13 @@ from crashwindow.checkers.automaton import Divergence
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
+from crashwindow.checkers.semantics_cases import REFUSED, SEMANTICS_CASES, SILENT, SemanticsCase, cancel, undo
+from crashwindow.checkers.semantics_life import Why, Word
 from crashwindow.checkers.semantics_monitor import SemanticsMonitor, to_items
 from crashwindow.checkers.semantics_records import Row
+from crashwindow.checkers.semantics_world import Deed, Undo
+from crashwindow.model.compensation import build_compensation
+from crashwindow.model.machine import Machine
 
 MONITOR = SemanticsMonitor()
 
@@ -49,6 +55,16 @@ def edited(case: str, edit: Edit) -> Trace:
 def place(events: list[Row], kind: str, step: str | None = None) -> int:
     """Where the first event of a type stands."""
     return next(at for at, row in enumerate(events) if row.type == kind and step in (None, row.step))
+
+
+def written_by(kind: str, epoch: int | None) -> Edit:
+    """Let a worker of some epoch have written the first event of a type, or nobody but a person or client."""
+
+    def edit(events: list[Row]) -> None:
+        at = place(events, kind)
+        events[at] = events[at]._replace(epoch=epoch)
+
+    return edit
 
 
 def drop(kind: str, step: str | None = None) -> Edit:
@@ -127,6 +143,14 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         "undo-lost", alter("invocation_resolved", answer="not_happened"), "step_compensated"),
     "the step is said to be compensated, and it is not on record": (
         "undo-partial", drop("step_compensated"), "command_committed"),
+    "a person's word, by a worker that is not there": (
+        "undo-lost", written_by("invocation_resolved", 2), "invocation_resolved"),
+    "a query's answer, by a person whom nobody has asked": (
+        "undo-query", written_by("invocation_resolved", None), "invocation_resolved"),
+    "a request for an undoing, by a worker": (
+        "undo-open", written_by("compensation_requested", 1), "compensation_requested"),
+    "a worker's barrier, by a person": (
+        "undo-partial", written_by("compensation_started", None), "compensation_started"),
     "a value is used before it is recorded": (
         "model", before("tool_invocation_started", "command_committed"), "tool_invocation_started"),
     "a value is recorded twice": ("model", repeat("command_committed", "q"), "command_committed"),
@@ -144,6 +168,70 @@ def test_an_edited_trace_is_refused_where_it_was_edited(name: str) -> None:
     found = divergence(edited(case, edit))
     assert found is not None
     assert event in found.event
+
+
+DISPROVED = "crash:semantics-undo-harmless:append_compensation_started:after"
+"""An undoing of what nobody knows is begun, not called, and granted again after a person's word that it did nothing."""
+
+
+@cache
+def struck(case: str) -> dict[str, Trace]:
+    """What single crashes of a case's run left, by their keys."""
+    left: dict[str, Trace] = {}
+    list(sweep_case(SEMANTICS_CASES[f"semantics-{case}"], Breadth(1, answers=()), traces=left))
+    return {trace.key: trace for trace in left.values()}
+
+
+def without(rule: str) -> SemanticsMonitor:
+    """A monitor whose model of a compensation lacks a rule."""
+
+    def build(_: str) -> Machine:
+        machine = build_compensation()
+        kept = tuple(each for each in machine.rules if each.name != rule)
+        assert len(kept) == len(machine.rules) - 1
+        return replace(machine, rules=kept)
+
+    return SemanticsMonitor(build)
+
+
+def test_a_persons_word_is_not_taken_for_a_querys() -> None:
+    """Without the rule that has it granted anew, another attempt after a person's word is no run of the model, though one after
+    a query's would be. So it was found that the rule was missing.
+    """
+    trace = struck("undo-harmless")[DISPROVED]
+    [told] = [row for row in trace.durable.events if row.type == "invocation_resolved"]
+    assert (told.epoch, told.said["by"], told.said["answer"]) == (None, "person", "not_happened")
+    assert divergence(trace) is None
+    [found] = without("decide: the last attempt did nothing, for an unknown one").check(trace)
+    assert "retry_scheduled" in str(found.divergence)
+
+
+LEFT: dict[Why, Word] = {"compensation failed": "leave", "outcome": "leave"}
+DOUBTS = {
+    "an effect that nobody knows": (SemanticsCase(
+        "doubt", "Undone unresolved, which is refused, of a job that is given up",
+        (Deed("a", SILENT, undo=Undo(REFUSED, harmless=True)),), acts=(*cancel("started", "a"), *undo("waiting")), words=LEFT,
+    ), "park, though it is given up: a step is in doubt"),
+    "the next step's": (SemanticsCase(
+        "doubt", "Undone on request, which is refused, of a job that is given up while the next step is in flight",
+        (Deed("a", undo=Undo(REFUSED)), Deed("b", SILENT)), acts=(*undo("started", "b"), *cancel("started", "b")), words=LEFT,
+    ), "park, though it is given up: a step is in doubt"),
+    "a failure in flight": (SemanticsCase(
+        "doubt", "Undone on request; the next step fails, and nobody knows whether it happened",
+        (Deed("a", undo=Undo()), Deed("b", SILENT, "fail")), acts=undo("started", "b"),
+    ), "the job ends, and the original is in doubt"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_a_job_with_a_doubt_in_it_comes_to_rest_as_the_model_says(doubt: str) -> None:
+    """It parks though it is given up, or ends as in flight, and that is a run of the model, by this rule alone."""
+    case, rule = DOUBTS[doubt]
+    left: dict[str, Trace] = {}
+    assert not any(record.error for record in sweep_case(case, Breadth(0), traces=left))
+    [trace] = left.values()
+    assert divergence(trace) is None
+    assert any(each.divergence for each in without(rule).check(trace))
 
 
 def test_the_witness_of_the_world_is_heard() -> None:

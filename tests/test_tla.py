@@ -39,10 +39,11 @@ TLC = {
     "contract-as-written": (552600, 70857),
     "gate-hardened": (10616, 2838),
     "gate-as-written": (36376, 9020),
-    "compensation-hardened": (15376, 5368),
-    "compensation-as-written": (66551, 13056),
+    "compensation-hardened": (15672, 5432),
+    "compensation-as-written": (66695, 13104),
 }
-"""States generated and distinct states, as TLC of github.com/tlaplus/tlaplus at cc6b616 (2026-04-29) gave them on 2026-11-22.
+"""States generated and distinct states, as TLC of github.com/tlaplus/tlaplus at cc6b616 (2026-04-29) gave them on 2026-11-22, and
+those of the compensation on 2026-11-23.
 
 Counts saturate at two. Of a refuted policy the properties were left out, so that the search goes to the end.
 """

@@ -24,7 +24,16 @@ from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Capabili
 from crashwindow.checkers.campaign.adapters.naive import ActThenRecord, RecordThenAct
 from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Schedule, Setup
 from crashwindow.checkers.campaign.boundary import Strike, When
-from crashwindow.checkers.campaign.campaign import CONTROLS, Campaign, Local, Options, Task, always_run, control
+from crashwindow.checkers.campaign.campaign import (
+    CONTROLS,
+    Campaign,
+    Executor,
+    Local,
+    Options,
+    Task,
+    always_run,
+    control,
+)
 from crashwindow.checkers.campaign.journal import Journal, journal_of
 from crashwindow.checkers.campaign.judge import Struck, judge, keeps
 from crashwindow.checkers.campaign.session import sessions
@@ -57,9 +66,15 @@ def campaign(
     module: str = NAIVE,
 ) -> Matrix:
     """A campaign against a teaching case, or one of this module's."""
-    setup = Setup(Subject(name, f"{module}:{name}"), STEPS, hold_seconds=0.0)
+    return campaign_of(Setup(Subject(name, f"{module}:{name}"), STEPS, hold_seconds=0.0), options, kept=kept)
+
+
+def campaign_of(
+    setup: Setup, options: Options, executor: Executor | None = None, kept: Journal | None = None
+) -> Matrix:
+    """A campaign against whatever is set up, one run after the other if nothing else is said."""
     with Bench(setup) as bench:
-        return Campaign(bench, options, Local(1), kept or Journal(None), "run", lambda *_: None).run()
+        return Campaign(bench, options, executor or Local(1), kept or Journal(None), "run", lambda *_: None).run()
 
 
 def cell(matrix: Matrix, *schedule: str) -> Cell:
@@ -193,10 +208,9 @@ def test_a_paused_process_is_in_one_step(looks: bool, doubled: str) -> None:
     """Woken, a process that was paused before its next effect may do that once more, and keeps the promise; a second step,
     which it had not come to, is not within it."""
     subject = Subject("beating", f"{__name__}:Beating", options={"looks": looks})
-    steps = ("a", "b", "c")
-    with Bench(Setup(subject, steps if looks else STEPS, hold_seconds=0.0)) as bench:
-        once = dict.fromkeys(bench.setup.steps, 1)
-        found = bench.trial((Strike(f"commit: INSERT beats #{2 if looks else 1}", "paused"),), 0, once)
+    steps, beat = (("a", "b", "c"), 2) if looks else (STEPS, 1)
+    with Bench(Setup(subject, steps, hold_seconds=0.0)) as bench:
+        found = bench.trial((Strike(f"commit: INSERT beats #{beat}", "paused"),), 0, dict.fromkeys(steps, 1))
     words = ", ".join(f"{step} 2 times instead of 1" for step in doubled.split(", "))
     assert (found.outcome, found.words, found.kept) == (Outcome.DUPLICATE, words, looks)
 
@@ -372,8 +386,7 @@ def test_bisection_accuses_nobody_of_what_was_not_run() -> None:
     """Between two that are bad everything is run: what happens there need not be as bad."""
     setup = Setup(Subject("notes", f"{__name__}:Notes"), STEPS, hold_seconds=0.0)
     options = Options(whens=("before",), bisect=True, repeats=2)
-    with Bench(setup) as bench:
-        matrix = Campaign(bench, options, Alternating(), Journal(None), "run", lambda *_: None).run()
+    matrix = campaign_of(setup, options, Alternating())
     assert not any(each.inferred for each in matrix.cells)
     assert cell(matrix, "before effect: b #1").worst is Outcome.EXACTLY_ONCE
     assert all(each.command.endswith(" --repeats 2") for each in matrix.cells)
@@ -840,8 +853,7 @@ def test_a_crash_takes_every_process_of_a_runtime() -> None:
     """A worker that its parent would start again dies together with it: one fault is one crash."""
     setup = Setup(Subject("starts", f"{__file__}:Starts"), ("a",), hold_seconds=0.0)
     options = Options(at=((Strike("effect: a #1", "after"),),))
-    with Bench(setup) as bench:
-        matrix = Campaign(bench, options, Local(1), Journal(None), "run", lambda *_: None).run()
+    matrix = campaign_of(setup, options)
     assert matrix.cells[0].words == "a 2 times instead of 1"
 
 
@@ -1010,8 +1022,7 @@ def test_what_is_paused_is_run_several_times() -> None:
     """A process that is woken beside another races with it, whatever its boundary: one run of that would not say so."""
     setup = Setup(Subject("beating", f"{__name__}:Beating", options={"looks": True}), ("a",), hold_seconds=0.0)
     schedules = tuple((Strike("commit: INSERT beats #1", when),) for when in ("paused", "before"))
-    with Bench(setup) as bench:
-        matrix = Campaign(bench, Options(at=schedules), Local(2), Journal(None), "run", lambda *_: None).run()
+    matrix = campaign_of(setup, Options(at=schedules), Local(2))
     assert {each.schedule[0]: sum(each.outcomes.values()) for each in matrix.cells} == {
         str(strike): runs for (strike,), runs in zip(schedules, (CONTROLS, 1), strict=True)
     }
@@ -1036,8 +1047,7 @@ def test_where_threads_share_the_boundaries_all_is_run_several_times() -> None:
     """Of a runtime that acts in one thread and records in another, whose control runs are all alike, each schedule is run several
     times, and the report says why; of one thread each is run once."""
     setup = Setup(Subject("handing", f"{__name__}:Handing"), ("a",), hold_seconds=0.0)
-    with Bench(setup) as bench:
-        matrix = Campaign(bench, Options(whens=("after",)), Local(2), Journal(None), "run", lambda *_: None).run()
+    matrix = campaign_of(setup, Options(whens=("after",)), Local(2))
     assert (matrix.control.several, matrix.control.unstable) == (True, [])
     assert [sum(each.outcomes.values()) for each in matrix.cells] == [CONTROLS] * 3
     assert "several threads come to boundaries" in dict(facts(matrix))["unstable boundaries"]

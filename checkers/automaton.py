@@ -18,9 +18,10 @@ IDLE: Final = "idle"
 SHOWN: Final = 8
 """How many enabled rules a message names."""
 
-Tail = tuple[str, ...]
+Tail = tuple[tuple[str, bool], ...]
 Config = tuple[int, Tail]
-"""A packed state, and the events that the rule which led there has still to emit (the rest of its batch)."""
+"""A packed state, and what the rule which led there has still to emit (the rest of its batch): each event's type, and whether a
+worker writes it."""
 
 
 class Letter(NamedTuple):
@@ -137,14 +138,14 @@ class Automaton:
             return
         for packed, tail in self.sets[number]:
             if tail:
-                if tail[0] == letter.type and letter.own:
+                if letter.own and tail[0] == (letter.type, letter.worker):
                     yield (packed, tail[1:]), -1
                 continue
             for after, index in self._moves(packed)[1]:
                 rule = self.machine.rules[index]
                 elsewhere, by_worker = rule.name.startswith(ELSEWHERE), rule.actor is Actor.WORKER
                 if (rule.emits[0], not elsewhere, by_worker) == letter[:3]:
-                    yield (after, rule.emits[1:]), index
+                    yield (after, tuple((each, by_worker) for each in rule.emits[1:])), index
 
     def _number(self, configs: Iterable[Config]) -> int:
         """The number of a set, closed under silent steps."""
@@ -234,7 +235,8 @@ class Automaton:
         seen: set[tuple[int, str, str]] = set()
         for packed, tail in self.sets[number]:
             if tail:
-                seen.add((packed & self.mask, f"the rest of a batch [{', '.join(tail)}]", tail[0]))
+                rest = ", ".join(each for each, _ in tail)
+                seen.add((packed & self.mask, f"the rest of a batch [{rest}]", tail[0][0]))
                 continue
             for after, index in self._moves(packed)[1]:
                 rule = self.machine.rules[index]

@@ -108,6 +108,12 @@ def record(store: str, **fields: Any) -> Callable[[Lines], None]:
     return lambda lines: lines[0]["records"][store][0].update(fields)
 
 
+def by(kind: str, epoch: int | None) -> Callable[[Lines], None]:
+    """Let somebody else have written the first event of a type."""
+    return lambda lines: next(line for line in lines if line.get("type") == kind).update(epoch=epoch)
+
+
+CANCELLED: Final = "crash:semantics-cancel-between:"
 OTHER: Final = {"effect": 2}
 ALTERED: dict[str, tuple[str, Callable[[Lines], object], str]] = {
     "a result in the finished event": (RETRIED, said("tool_invocation_finished", 1, result=OTHER),
@@ -121,6 +127,10 @@ ALTERED: dict[str, tuple[str, Callable[[Lines], object], str]] = {
     "a person's answer": (PARKED, said("invocation_resolved", answer="not_happened"), "step 'a'"),
     "a person's result": (PARKED, said("invocation_resolved", result=OTHER), "line 8: step 'a': 'job_requeued' leaves"),
     "who parked it": (PARKED, lambda x: x[5].update(epoch=None), "line 6: step 'a': 'job_parked' is no step"),
+    "who queued it again": (PARKED, lambda x: x[7].update(epoch=2), "line 8: step 'a': 'job_requeued' is no step"),
+    "who changed the state": (RETRIED, by("state_changed", None), "'state_changed' was written by a person"),
+    "who started it": (PARKED, by("node_started", None), "'node_started' was written by a person or client"),
+    "who cancelled it": (CANCELLED, by("cancel_requested", 1), "'cancel_requested' was written by a worker"),
     "an epoch that falls": (PARKED, lambda x: x[5].update(epoch=4), "epoch 3 writes after epoch 4"),
     "an event behind the end": (PARKED, lambda x: x.append(dict(x[5])), "nothing follows its end"),
     "another end": (PARKED, lambda x: x[-1].update(type="job_cancelled", step="a"), "'job_cancelled' is no step of the model"),

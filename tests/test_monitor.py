@@ -191,6 +191,18 @@ def test_stores_that_disagree_with_the_stream_are_refused(
     assert words in str(told)
 
 
+def test_who_wrote_the_rest_of_a_batch_is_asked(tmp_path: Path, model: Model, monitor: Monitor) -> None:
+    """A person's answer queues the job again in the person's own write: a worker's event in its place is no run."""
+    genuine = run(tmp_path, model, [ONCE], [Turn(["dies after the effect"]), Turn(), "answer", Turn()])
+    at, queued = next((n, e) for n, e in enumerate(genuine.events) if e.type == "job_requeued")
+
+    def forge(events: list[StoredEvent]) -> None:
+        events[at] = queued._replace(epoch=2)
+
+    assert monitor.check(edited(genuine, lambda events: None), STEP).ok
+    assert not monitor.check(edited(genuine, forge), STEP).ok
+
+
 def test_committed_without_an_effect_record_is_refused(tmp_path: Path, model: Model, monitor: Monitor) -> None:
     """A ledger that says COMMITTED while nothing was recorded is no run, though the stream is a genuine beginning."""
     begun = run(tmp_path, model, [ONCE], [Turn((), {6: "crash after"})])

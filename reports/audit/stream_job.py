@@ -19,6 +19,17 @@ OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 """The types of events (T-EVENT) that name no node, and those that name one, by what the node is."""
+PEOPLE: Final = (
+    *BEGINNING,
+    "decision_snapshot",
+    "signal_received",
+    "cancel_requested",
+    "replay_confirmed",
+    "compensation_requested",
+)
+"""What people and clients alone write: no epoch is in it (T-FENCE)."""
+EITHER: Final = ("invocation_resolved", "job_requeued", "job_cancelled")
+"""What a worker writes as well, with its epoch. Everything else is a worker's."""
 
 
 def job(stream: Stream) -> Iterator[str]:
@@ -33,6 +44,9 @@ def job(stream: Stream) -> Iterator[str]:
             yield f"line {event.line}: epoch {event.epoch} writes after epoch {highest}: the store's fence refuses that"
             return
         highest = max(highest, event.epoch or 0)
+        if event.type not in EITHER and (event.epoch is None) != (event.type in PEOPLE):
+            who = "a person or client" if event.epoch is None else "a worker"
+            yield f"line {event.line}: {event.type!r} was written by {who}, who writes no such event"
         if not possible(stream, event):
             yield f"line {event.line}: no node of the plan has an event {event.type!r} of {event.step!r}"
     yield from world(stream)

@@ -12,8 +12,8 @@ from ...model.machine import Actor, Machine, Rule, State, apply, enabled
 
 IDLE = "idle"
 """The place of a worker that is none."""
-Place = tuple[State, tuple[str, ...]]
-"""A state, and what the batch that led there has still to write: the types of its remaining events."""
+Place = tuple[State, tuple[tuple[str, bool], ...]]
+"""A state, and what the batch that led there has still to write: the type of each event, and whether a worker writes it."""
 States = frozenset[Place]
 
 
@@ -70,17 +70,14 @@ class Model:
         """Where a rule that writes an event leads from a state, whatever the fields are then."""
         state, owed = before
         if owed:
-            if own and owed[0] == kind:
-                yield state, owed[1:]
+            (due, by_worker), *rest = owed
+            if own and due == kind and worker in (None, by_worker):
+                yield state, tuple(rest)
             return
         for rule, after in self.successors(state):
-            if (
-                rule.emits
-                and rule.emits[0] == kind
-                and elsewhere(rule) != own
-                and worker in (None, rule.actor is Actor.WORKER)
-            ):
-                yield after, rule.emits[1:]
+            by_worker = rule.actor is Actor.WORKER
+            if rule.emits and rule.emits[0] == kind and elsewhere(rule) != own and worker in (None, by_worker):
+                yield after, tuple((each, by_worker) for each in rule.emits[1:])
 
     def nearest(
         self, states: States, kind: str, own: bool, worker: bool, fields: Mapping[str, str]
@@ -117,7 +114,7 @@ class Model:
 
     def events(self, states: States) -> list[str]:
         """The types of the events that can come next, for people."""
-        owed = {rest[0] for _, rest in states if rest}
+        owed = {rest[0][0] for _, rest in states if rest}
         return sorted(
             owed | {r.emits[0] for state, rest in states if not rest for r, _ in self.successors(state) if r.emits}
         )

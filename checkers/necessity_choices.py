@@ -10,6 +10,8 @@ from typing import Final
 from ..model.machine import Machine
 from ..model.mechanisms import AT_ONCE, ORDERS, PLANTS, missing, spoken_of, step_ordered, step_planted
 from ..model.properties import PROPERTIES
+from ..scenarios.matrix import FIRST, LOOKUPS
+from ..scenarios.matrix import idle as idle_words
 from ..scenarios.without import named
 from .evidence import Need, Verdict
 from .explore import Space
@@ -17,8 +19,6 @@ from .necessity import ASKED, QUICK, Break, broken, forbidden, narrowed, searche
 
 ALL: Final = "all"
 """Every property of the step that a state or a step may break."""
-FIRST: Final = ("4567", "5467", "6457", "7456")
-"""An order for each write that may be the first one."""
 
 
 def failing(space: Space, machine: Machine, without: Sequence[str] = ()) -> dict[str, Break]:
@@ -46,7 +46,7 @@ def orders(profile: str) -> Iterator[Need]:
 def lookups(profile: str) -> Iterator[Need]:
     """Of each order, what fails where recovery does not look into the effect store, or into the ledger."""
     for order in FIRST if profile == "quick" else ORDERS:
-        for missed in ("catch-up", "ledger-asked"):
+        for missed in LOOKUPS:
             states, fails = ordered(order, profile, [missed])
             yield from _choice(f"order-{order} without {missed}", states, fails)
 
@@ -77,12 +77,7 @@ def idle(cells: Sequence[Need]) -> list[str]:
     for mechanism in dict.fromkeys(c.mechanism for c in cells if c.answer == "not needed"):
         if mechanism in broken_by or mechanism.startswith(("order-", "on-unknown=")):
             continue
-        if mechanism not in PLANTS:
-            said.append(f"nothing breaks without {mechanism}, all other mechanisms being there")
-            continue
-        kept, fails = planted(mechanism)
-        names = ", ".join(f"{name} (crashwindow replay {found.key})" for name, found in fails.items())
-        with_it = f"{', '.join(sorted(kept))} fails with it as well" if kept else "with it nothing does"
-        said.append(f"nothing breaks without {mechanism}, all other mechanisms being there; it protects where"
-                    f" {PLANTS[mechanism][0]}: without it {names or 'nothing'} fails, {with_it}")  # fmt: skip
+        kept, fails = planted(mechanism) if mechanism in PLANTS else (set(), {})
+        keys = {name: found.key for name, found in fails.items()}
+        said.append(idle_words(mechanism, keys, sorted(kept)))
     return said

@@ -21,6 +21,7 @@ from ..model.machine import Actor, Machine, Rule, Scope, State, show
 from ..model.mechanisms import TWO, missing
 from ..model.properties import PROPERTIES, Property
 from ..model.recorded import RECORDED_PROPERTIES
+from ..scenarios.matrix import CLAIMS
 from ..scenarios.without import fleet_without, named
 from .evidence import Need
 from .explore import Packing, Space
@@ -30,8 +31,6 @@ from .necessity import Break, cell, first, keyed
 
 Breaks = Callable[[int, int, int], str]
 """How a step (a state, its change, the rule's number) breaks a property; "" if it does not."""
-CLAIMS: Final[Mapping[str, int]] = {"quick": 2, "deep": 3}
-"""How many claims there are at most, by profile."""
 P5: Final = "P5"
 LAST: Final = -1
 STEP: Final = "two"

@@ -18,6 +18,7 @@ from typing import Final
 from ..model.machine import Machine, State, apply, enabled
 from ..model.mechanisms import NEEDED, NEEDED_BY_JOBS, ONE, step_without
 from ..model.properties import Property
+from ..scenarios.matrix import FEWER
 from ..scenarios.without import machine_without
 from .evidence import Need, Sufficient
 from .explore import follow
@@ -185,10 +186,6 @@ def needed_in(cells: Sequence[Need], prop: Property) -> frozenset[str]:
     """What the matrix says that a property needs of the group, in the execution of a step, which is all that is searched."""
     needed = {c.mechanism for c in cells if c.property == prop.id and c.answer == "needed" and c.mechanism in GROUP}
     return frozenset(name for name in needed if prop.id not in NEEDED_BY_JOBS.get(name, ()))
-
-
-FEWER: Final = {"P4": frozenset({"rule-0", "no-effect"})}
-"""A property that needs less where the barrier is missing as well: it is the barrier that stops a step without need."""
 
 
 def stated(prop: str) -> frozenset[str]:

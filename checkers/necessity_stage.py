@@ -6,13 +6,14 @@ from typing import Final
 from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
+from ..scenarios.matrix import CLAIMS, FEWER, IN_QUICK, ambiguous, bounds
 from .ambiguity import fenced_look, observations, theorem, undecided
 from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
 from .necessity import choices, column, inapplicable
 from .necessity_choices import idle, lookups, orders
-from .necessity_fleet import CLAIMS, SEMANTICS, others, step
-from .necessity_sets import FEWER, minimal_sets
+from .necessity_fleet import SEMANTICS, others, step
+from .necessity_sets import minimal_sets
 from .necessity_sets import stated as stated_set
 from .search import complete
 from .traces import trace_to
@@ -23,8 +24,6 @@ COLUMNS: Final = (*(f"P{n}" for n in range(1, 16)),)
 """The properties, in the order of the matrix."""
 LATER: Final = "fence-events"
 """The mechanism whose space of two workers is left to the deep profile."""
-IN_QUICK: Final = ("P1",)
-"""The properties whose minimal sets the quick profile computes."""
 ELSEWHERE: Final = {
     "P5": "it speaks of a worker that was overtaken: there is one worker",
     "P9": "gates have rules of their own (`WITHOUT-G-…`); no row of a gate is the step's",
@@ -92,20 +91,6 @@ def _two(mechanism: str, profile: str) -> dict[str, Need]:
 def unasked(prop: str, mechanism: str, why: str) -> Need:
     """A cell that was not computed."""
     return Need(property=prop, mechanism=mechanism, answer="not checked", verdict=Verdict.NOT_CHECKED, words=why)
-
-
-def bounds(profile: str) -> list[str]:
-    """What was searched, in sentences."""
-    step_alone = (
-        "the step's own execution, with three kinds of tool (fail; query, a quiet look; re-executed, idempotent)"
-    )
-    one = step_alone if profile == "quick" else "all that may befall a step's job, with every kind of tool"
-    return [
-        f"Mechanisms of one worker: every reachable state and step of {one}, any number of crashes and attempts.",
-        f"Mechanisms between workers: two workers, at most {CLAIMS[profile]} claims in all, any number of crashes, a tool that"
-        " parks.",
-        "Orders of the writes and P15 in the quick profile: one kind of tool (query, a quiet look).",
-    ]
 
 
 def differences(cells: Sequence[Need], profile: str) -> list[str]:
@@ -191,13 +176,7 @@ def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
     else:
         verdict, trace, told = Verdict.EXHAUSTED, trace_to(space, twin.repeats), len(found.inside) - len(looked.inside)
         twin_key = trace_to(space, twin.loses).key
-        said = (
-            f"of {figures['observations']} observations at which a recovery has to decide, {len(found.inside)} are ambiguous:"
-            " those of windows 1c (which 2 and 2x share) and 2u of tools that are not idempotent. At each, every recovery that"
-            " executes doubles the effect in one reachable state, and every one that does not loses it in another; at all others"
-            f" one is right. The trace leads to a state where it doubles, `crashwindow replay {twin_key}` to its twin where it"
-            f" loses. Where a tool that fences is looked at, {told} are told apart, and leave the class"
-        )
+        said = ambiguous(len(found.inside) + len(found.outside), len(found.inside), twin_key, told)
     items = [
         Item(checker=checker, verdict=verdict, statement=said, figures=figures, trace=trace if checker == "explore" else None,
              command="crashwindow check T-AMBIGUOUS-EXACT") for checker in ("explore", "prove")

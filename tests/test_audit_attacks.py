@@ -27,6 +27,7 @@ from crashwindow.reports.bundle.statement import PAYLOAD_TYPE, envelope, key_id,
 from crashwindow.reports.files import EVIDENCE, SCHEMA, forms
 from crashwindow.reports.markdown import render_markdown
 from crashwindow.reports.view import Register
+from crashwindow.scenarios.matrix import bounds
 
 from .small_bundle import HOLDS, OTHER, OURS, REGISTER, SMT2, STREAM, WITHOUT, WORLD, Run, audited, run
 
@@ -419,10 +420,21 @@ NEED = Need(property="P3", mechanism="catch-up", answer="needed", verdict=Verdic
             key="model:without-catch-up:1/0/0/0/0/0/0/0/0/1/0/0/2/0/0/0/0/0")  # fmt: skip
 
 
+FENCED: dict[str, Any] = {
+    "property": "P5",
+    "mechanism": "fence-ledger",
+    "steps": 9,
+    "key": "model:two-without-fence-ledger:0/0/0/0/1/1/1/0/0/1",
+}
+"""A cell of two workers: of a write below a fence, by the last step of its run."""
+
+
 def needs(**parts: Any) -> bytes:
     """The run with a matrix of one cell, which says something else."""
     return run_with(
-        necessity=Necessity(bounds=[], cells=[NEED.model_copy(update=parts)], sets=[], idle=[], ambiguity=[])
+        necessity=Necessity(
+            bounds=bounds("quick"), cells=[NEED.model_copy(update=parts)], sets=[], idle=[], ambiguity=[]
+        )
     )
 
 
@@ -594,6 +606,19 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "a run in the matrix that is none": (lambda: needs(key=NEED.key + "/99"), "tables", "P3 without catch-up: its key is none"),
     "a run in the matrix that breaks nothing": (lambda: needs(key=NEED.key[:-8], steps=13), "tables",
                                                 "P3 without catch-up: its run does not break"),
+    "a run of two workers that breaks nothing": (lambda: needs(**FENCED | {"key": FENCED["key"][:-2], "steps": 8}), "tables",
+                                                 "P5 without fence-ledger: its run does not break"),
+    "a run of two workers that breaks something else": (lambda: needs(**FENCED | {"property": "P2"}), "tables",
+                                                        "P2 without fence-ledger: its run does not break"),
+    "a run of another machine": (lambda: needs(**FENCED | {"mechanism": "fence-events"}), "tables",
+                                 "P5 without fence-events: its key is of no machine that lacks this"),
+    "the matrix's bounds reworded": (lambda: run_with(necessity=Necessity(bounds=["All."], cells=[NEED], sets=[], idle=[], ambiguity=[])),
+                                     "tables", "the matrix's bounds"),
+    "a second opinion on one question": (lambda: lied(AGAIN, figures={**figures(AGAIN), "obligations": 1, "proofs checked": 1}),
+                                         "obligations", f"claim {HOLDS.id}: cvc5 is said to have proved 1"),
+    "a second opinion on another proof": (lambda: lied(AGAIN, files=[PROOF[0]]), "obligations", f"claim {HOLDS.id}: cvc5 was not asked"),
+    "a second opinion on more than there is": (lambda: lied(AGAIN, figures=figures(AGAIN, obligations=10**6)), "obligations",
+                                               f"claim {HOLDS.id}: 1000000 questions"),
     "steps in the matrix that nobody took": (lambda: needs(steps=99), "tables", "P3 without catch-up: 99 steps are stated"),
     "crashes that nobody counted": (lambda: run_with(**first("windows", observed=run().evidence.windows[0].observed.model_copy(
         update={"crashes": 10**6}))), "totals", "window 2"),
@@ -643,8 +668,9 @@ def test_a_false_assumption_in_every_obligation_is_found_by_cvc5() -> None:
 
 
 def test_a_true_matrix_is_none_of_these_lies() -> None:
-    """The cell that the lies about the matrix begin with is found to be right: each of them is found for what it says."""
+    """The cells that the lies about the matrix begin with are found to be right: each of them is found for what it says."""
     assert audited(needs()).result == "PASS"
+    assert audited(needs(**FENCED)).result == "PASS"
 
 
 def test_every_check_finds_something() -> None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ...checkers.evidence import Item, RunEvidence
+from ...checkers.evidence import Item, RunEvidence, Verdict
+from ...model.fleet_claims import FLEET
 from ...scenarios.machines import NAMES, machine_of
 from ..bundle.contents import below, files_of
 from ..view import Register
@@ -23,6 +24,10 @@ FLEET_PARTS: Final = ("-gate", "-gate-lifted", "-compensation", "-recorded", "-r
 PARTS: Final = frozenset({"", "-found", "-windows", *FLEET_PARTS})
 """What may follow a policy's name in the place of a proof about it: an invariant that was found, the table's rows, what a fleet
 works on."""
+ALONE: Final = ("-gate", "-compensation", "-recorded")
+"""The proofs on which, beside the step's, the claims about any number of workers rest together."""
+EACH: Final = 2
+"""How many questions of each proof the quick profile has proved again."""
 FIRES: Final = re.compile(
     rb"(can fire\n(?:\(set-info :smt-lib-version 2\.6\)\n\(set-logic \w+\)\n)?\(set-info :status )(?:un)?sat"
 )
@@ -66,9 +71,40 @@ def obligations(files: Mapping[str, bytes], evidence: RunEvidence, register: Reg
             if item.checker == "prove" and item.figures.get("questions in files") != len(mine):
                 said = item.figures.get("questions in files")
                 found.append(f"{place}: claim {claim} rests on {said} questions, and there are {len(mine)}")
+    refuting = {
+        place: sum(each.question.status == "unsat" for each in every if below(place, each.file)) for place in counted
+    }
+    policies = {claim.id: claim.policy for claim in register.claims}
     for result in evidence.claims:
-        found += [words for item in result.items for words in _answers(result.claim, item, counted)]
+        for item in result.items:
+            found += _answers(result.claim, item, counted)
+            if item.checker == "reprove" and item.verdict in (Verdict.PROVED, Verdict.TESTED):
+                due = {f"{SMT2}{policies.get(result.claim, '')}{part}" for part in _parts(policies.get(result.claim))}
+                words = _reproved(item, {place for place in counted if place.rstrip("/").removesuffix(SUFFIX) in due}, refuting,
+                                  evidence.run.profile)  # fmt: skip
+                found += [f"claim {result.claim}: {each}" for each in words]
     return found
+
+
+def _parts(policy: str | None) -> tuple[str, ...]:
+    """What a second opinion on a policy's proof is of: on any number of workers, of what each of them may work on as well."""
+    return ("", *ALONE) if policy == FLEET else ("",)
+
+
+def _reproved(item: Item, due: set[str], refuting: Mapping[str, int], profile: str) -> Iterator[str]:
+    """Whether a second opinion is on each proof that the claim rests on: on some questions of it, in the deep profile on all."""
+    if missing := sorted(due - set(item.files)):
+        yield f"cvc5 was not asked about {', '.join(missing)}"
+    asked, proved = (item.figures.get(name) for name in ("obligations", "proofs checked"))
+    if not isinstance(asked, int) or not isinstance(proved, int):
+        yield "it does not say how many questions cvc5 was asked, and how many proofs were checked"
+        return
+    places = [refuting.get(place, 0) for place in item.files]
+    least = sum(places) if profile == "deep" else sum(min(EACH, number) for number in places)
+    if proved < least or asked < proved:
+        yield f"cvc5 is said to have proved {proved} of {asked} questions, and {least} at least were to be proved"
+    if (item.verdict is Verdict.PROVED) != (profile == "deep"):
+        yield f"a second opinion in the profile {profile} is not {item.verdict}"
 
 
 def _numbered(place: str, files: Mapping[str, bytes]) -> Iterator[str]:
@@ -140,6 +176,8 @@ def _answers(claim: str, item: Item, counted: Mapping[str, int]) -> Iterator[str
         yield f"claim {claim}: {number} obligations are said to be met, and there are {there}"
     if item.checker == "reprove" and item.verdict == "PROVED" and isinstance(number, int) and number < there:
         yield f"claim {claim}: {number} of {there} questions are said to be asked again, and PROVED needs all"
+    if item.checker == "reprove" and isinstance(number, int) and number > there + len(item.files):
+        yield f"claim {claim}: {number} questions are said to be asked again, and there are {there}"
 
 
 def regenerated(files: Mapping[str, bytes], due: Mapping[str, bytes]) -> tuple[list[str], int, int]:

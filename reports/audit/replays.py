@@ -52,7 +52,7 @@ def models(evidence: RunEvidence, register: Register) -> list[str]:
 
 def _named(policy: str) -> Iterator[Machine]:
     """The machines that go by a policy's name: of a fleet one with each kind of tool."""
-    yield _machine(policy)
+    yield machine_by_name(policy)
     if policy in FLEET_POLICIES:
         values = [_tool_values(name) for name in TOOL]
         for kind in product(*values):
@@ -64,7 +64,7 @@ def _tool_values(name: str) -> tuple[str, ...]:
 
 
 @cache
-def _machine(policy: str) -> Machine:
+def machine_by_name(policy: str) -> Machine:
     return machine_of(policy)
 
 
@@ -110,7 +110,7 @@ def _problems(trace: Trace, item: Item | None, claim: Claim | None) -> Iterator[
     except ReplayError as error:
         yield str(error)
         return
-    machine = _machine(policy)
+    machine = machine_by_name(policy)
     for number, (due, said) in enumerate(zip(_frames(machine, run), trace.frames, strict=False)):
         if due != said:
             yield f"frame {number}, {said.rule!r}: the model does not do this after what stands before it"
@@ -127,7 +127,7 @@ def follow(trace: Trace) -> tuple[str, list[Step]]:
     _, _, rest = trace.key.partition(":")
     policy, _, digits = rest.partition(":")
     try:
-        machine = _machine(policy)
+        machine = machine_by_name(policy)
     except (KeyError, ValueError) as error:
         raise ReplayError(f"its key names no model: {policy!r}") from error
     options: Sequence[Step] = [("", state) for state in machine.initial_states()]

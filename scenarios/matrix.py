@@ -1,0 +1,66 @@
+"""What the necessity matrix says of itself, in sentences: what was searched, which mechanism is idle, which class is ambiguous.
+
+Who computes the matrix fills in figures and keys; who audits one fills in the same, and compares.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..model.mechanisms import AT_ONCE, ORDERS, PLANTS
+
+CLAIMS: Final[Mapping[str, int]] = {"quick": 2, "deep": 3}
+"""How many claims of two workers there are at most, by profile."""
+FIRST: Final = ("4567", "5467", "6457", "7456")
+"""An order for each write that may be the first one: the quick profile tries these with a lookup missing."""
+LOOKUPS: Final = ("catch-up", "ledger-asked")
+"""The lookups that are taken away beside an order."""
+FEWER: Final = {"P4": frozenset({"rule-0", "no-effect"})}
+"""A property that needs less where the barrier is missing as well: it is the barrier that stops a step without need."""
+IN_QUICK: Final = ("P1",)
+"""The properties whose minimal sets the quick profile computes."""
+
+
+def bounds(profile: str) -> list[str]:
+    """What was searched, in sentences."""
+    step_alone = (
+        "the step's own execution, with three kinds of tool (fail; query, a quiet look; re-executed, idempotent)"
+    )
+    one = step_alone if profile == "quick" else "all that may befall a step's job, with every kind of tool"
+    return [
+        f"Mechanisms of one worker: every reachable state and step of {one}, any number of crashes and attempts.",
+        f"Mechanisms between workers: two workers, at most {CLAIMS[profile]} claims in all, any number of crashes, a tool that"
+        " parks.",
+        "Orders of the writes and P15 in the quick profile: one kind of tool (query, a quiet look).",
+    ]
+
+
+def orders(profile: str) -> list[str]:
+    """The choices of an order, each with every lookup and without one, as the matrix calls them."""
+    alone = [f"order-{order}" for order in (*ORDERS, AT_ONCE)]
+    return alone + [
+        f"order-{order} without {missed}" for order in (FIRST if profile == "quick" else ORDERS) for missed in LOOKUPS
+    ]
+
+
+def idle(mechanism: str, fails: Mapping[str, str], kept: Sequence[str]) -> str:
+    """That nothing breaks without a mechanism; and, where a change is planted against which it protects, what does.
+
+    fails: the properties that break without it then, each with the key of a run; kept: those that break with it as well.
+    """
+    said = f"nothing breaks without {mechanism}, all other mechanisms being there"
+    if mechanism not in PLANTS:
+        return said
+    names = ", ".join(f"{name} (crashwindow replay {key})" for name, key in fails.items())
+    with_it = f"{', '.join(kept)} fails with it as well" if kept else "with it nothing does"
+    return f"{said}; it protects where {PLANTS[mechanism][0]}: without it {names or 'nothing'} fails, {with_it}"
+
+
+def ambiguous(observations: int, inside: int, twin: str, told_apart: int) -> str:
+    """That the class is exactly as stated. twin: the key of a run to a state that looks like the end of the item's own trace."""
+    return (
+        f"of {observations} observations at which a recovery has to decide, {inside} are ambiguous:"
+        " those of windows 1c (which 2 and 2x share) and 2u of tools that are not idempotent. At each, every recovery that"
+        " executes doubles the effect in one reachable state, and every one that does not loses it in another; at all others"
+        f" one is right. The trace leads to a state where it doubles, `crashwindow replay {twin}` to its twin where it"
+        f" loses. Where a tool that fences is looked at, {told_apart} are told apart, and leave the class"
+    )

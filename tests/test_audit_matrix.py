@@ -1,0 +1,143 @@
+"""The audit's own look at the necessity matrix: what is dropped from it, reworded or exchanged in it is named.
+
+A cell's run is followed here as in `test_audit_attacks`, where lies about the matrix are sealed with the trusted key.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import pytest
+
+from crashwindow.checkers.evidence import ClaimResult, Item, Necessity, Need, RunEvidence, Sufficient, Trace, Verdict
+from crashwindow.model.mechanisms import NEEDED, ONE
+from crashwindow.reports.audit.necessity import ALWAYS, necessity
+from crashwindow.scenarios import matrix
+
+from .small_bundle import run
+from .test_reports import item
+
+# ruff: noqa: E501
+# Tables: a lie is read as a row.
+
+TWIN: Final = "model:hardened:0/0/0/0/0/0/0/0/2"
+DOUBLES: Final = "model:hardened:0/0/0/0/0/0/0/0/0/5"
+LEDGER: Final = "model:planted-ledger-without-ledger:1/0/0/0/0/0/0/0/0/1/0/0/0/2/0/0/0/0/0"
+STORE: Final = "model:planted-effect-store-without-effect-store:1/0/0/0/0/0/0/0/0/1/0/2/0/0/0/0/0/0/1"
+ASKED: Final = "model:planted-ledger-asked-without-ledger-asked:1/0/0/0/0/0/0/0/0/1/0/0/2/0/0/0/0/0/0/0/1"
+IDLE: Final = (
+    matrix.idle("ledger", {"P3": LEDGER}, ()), matrix.idle("effect-store", {"P4": STORE}, ()),
+    matrix.idle("ledger-asked", {"P4": ASKED}, ()), matrix.idle("conditional", {}, ()),
+)  # fmt: skip
+Change = Callable[[Necessity], Necessity]
+
+
+def cells() -> list[Need]:
+    """A cell for each order, in which nothing breaks; and one for each mechanism that is idle."""
+    free = [("all", name) for name in matrix.orders("quick")] + [("P1", name) for name, by in NEEDED.items() if not by]
+    return [Need(property=prop, mechanism=name, answer="not needed", verdict=Verdict.EXHAUSTED, words="it holds")
+            for prop, name in free]  # fmt: skip
+
+
+@cache
+def honest() -> RunEvidence:
+    """Evidence with a matrix that is whole but for the cells of most mechanisms, and the claims that rest on it."""
+    said = matrix.ambiguous(9, 4, TWIN, 2)
+    trace = Trace(key=DOUBLES, frames=[])
+    figures: dict[str, Any] = {"observations": 9, "in the class": 4}
+    sets = [sorted(name for name in ONE if name not in ALWAYS and "P1" in NEEDED[name])]
+    found: dict[str, Item] = {
+        "NECESSITY-SETS": item("explore", Verdict.EXHAUSTED, "it suffices", figures={"properties": 1, "subsets": 16}),
+        "NECESSITY-ORDERS": item("explore", Verdict.EXHAUSTED, "each holds", figures={"orders": 25}),
+        "T-AMBIGUOUS-EXACT": item("explore", Verdict.EXHAUSTED, said, figures=figures, trace=trace),
+    }
+    whole = Necessity(
+        bounds=matrix.bounds("quick"), cells=cells(), idle=list(IDLE), ambiguity=[said],
+        sets=[Sufficient(property="P1", sets=sets, asked=16, enough=True, monotone=True, words="of all")],
+    )  # fmt: skip
+    claims = [ClaimResult(claim=name, expected=Verdict.EXHAUSTED, items=[each]) for name, each in found.items()]
+    return run().evidence.model_copy(update={"claims": claims, "necessity": whole})
+
+
+def with_class(**parts: Any) -> RunEvidence:
+    """The evidence with another item about the ambiguity class, whose sentence is told in both places."""
+    claims = list(honest().claims)
+    claims[-1] = claims[-1].model_copy(update={"items": [claims[-1].items[0].model_copy(update=parts)]})
+    told = honest().necessity
+    assert told
+    said = told.model_copy(update={"ambiguity": [claims[-1].items[0].statement]})
+    return honest().model_copy(update={"claims": claims, "necessity": said})
+
+
+def matrix_with(change: Change) -> RunEvidence:
+    """The evidence with another matrix."""
+    told = honest().necessity
+    assert told
+    return honest().model_copy(update={"necessity": change(told)})
+
+
+def parts(**more: Any) -> Change:
+    """Other parts of the matrix."""
+    return lambda told: told.model_copy(update=more)
+
+
+def sets(**more: Any) -> Change:
+    """The minimal sets with something else said."""
+    return lambda told: told.model_copy(update={"sets": [told.sets[0].model_copy(update=more)]})
+
+
+def test_a_matrix_as_this_program_states_it_is_found_to_be_right() -> None:
+    """What the lies begin with is none: each is found for what it says."""
+    assert necessity(honest()) == []
+
+
+LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
+    "the matrix dropped": (lambda: honest().model_copy(update={"necessity": None}), "claim NECESSITY-SETS: there is no matrix"),
+    "the sets dropped": (lambda: matrix_with(parts(sets=[])), "the minimal sets of P1: it is missing"),
+    "another set": (lambda: matrix_with(sets(sets=[["quiet"]])), "the minimal sets of P1: they are not the one"),
+    "a set that does not suffice": (lambda: matrix_with(sets(enough=False)), "the minimal sets of P1: what is needed"),
+    "fewer subsets": (lambda: matrix_with(sets(asked=15)), "1 properties and 16 subsets; the sets have 1 and 15"),
+    "too few subsets": (lambda: matrix_with(sets(asked=3)), "3 subsets cannot show"),
+    "the bounds reworded": (lambda: matrix_with(parts(bounds=["Everything was searched."])), "the matrix's bounds"),
+    "the bounds dropped": (lambda: matrix_with(parts(bounds=[])), "the matrix's bounds"),
+    "the class reworded beside its claim": (lambda: matrix_with(parts(ambiguity=["There is no such class."])), "are not those of"),
+    "the class reworded in both places": (lambda: with_class(statement="There is no such class."), "T-AMBIGUOUS-EXACT, explore: it"),
+    "a figure of the class": (lambda: with_class(figures={"observations": 9, "in the class": 3}), "is not what this program says"),
+    "a larger class": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN, 5)), "is not what this program says"),
+    "no run to the class": (lambda: with_class(trace=None), "no run leads to a state of the class"),
+    "a twin that is none": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN[:-6], 2)), "its two runs do not end where"),
+    "a twin of another choice": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN + "/77", 2)), "its key is none"),
+    "the same run twice": (lambda: with_class(trace=Trace(key=TWIN, frames=[])), "no effect can double"),
+    "the orders dropped": (lambda: matrix_with(parts(cells=cells()[30:])), "the matrix's choice order-4567: it is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_about_the_matrix_is_named(lie: str) -> None:
+    """What was dropped or reworded is said."""
+    make, words = LIES[lie]
+    found = necessity(make())
+    assert any(words in each for each in found), found
+
+
+IDLE_LIES: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
+    "dropped": (lambda said: said[1:], "the idle mechanism ledger: it is missing"),
+    "of one that is needed": (lambda said: [*said, matrix.idle("quiet", {}, ())], "quiet: this program has none"),
+    "twice": (lambda said: [*said, said[0]], "this program has none of that name"),
+    "in other words": (lambda said: [said[0].replace("breaks", "ever breaks"), *said[1:]], "ledger"),
+    "without its run": (lambda said: [matrix.idle("ledger", {}, ()), *said[1:]], "no run shows against what"),
+    "with a run that breaks nothing": (lambda said: [matrix.idle("ledger", {"P3": LEDGER[:-10]}, ()), *said[1:]], "does not break"),
+    "with a run of another machine": (lambda said: [matrix.idle("ledger", {"P4": STORE}, ()), *said[1:]], "of no machine that lacks"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", IDLE_LIES)
+def test_a_lie_about_what_is_idle_is_named(lie: str) -> None:
+    """A sentence about a mechanism without which nothing breaks says what its runs show."""
+    change, words = IDLE_LIES[lie]
+    figures = {"needed": 0}
+    claimed = ClaimResult(claim="NECESSITY", expected=Verdict.EXHAUSTED,
+                          items=[item("explore", Verdict.EXHAUSTED, "as stated", figures=figures)])  # fmt: skip
+    evidence = matrix_with(lambda told: told.model_copy(update={"idle": change(list(IDLE))}))
+    found = necessity(evidence.model_copy(update={"claims": [claimed]}))
+    assert any(words in each and "idle" in each for each in found), found

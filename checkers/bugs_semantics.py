@@ -184,6 +184,24 @@ def undoing_told_what_is_known_now(patch: Patch) -> None:
     patch.setattr(compensation.Compensation, "told", property(told))
 
 
+def tried_again_beside_its_undoing(patch: Patch) -> None:
+    """A step that is found not to have happened is executed again, though its compensation has begun."""
+    honest = protocol.Step.closed
+
+    def closed(self: protocol.Step) -> Generator[Any, Any, Any]:
+        undo, self.past.undo = self.past.undo, None
+        need = yield from honest(self)
+        self.past.undo = undo
+        return need
+
+    patch.setattr(protocol.Step, "closed", closed)
+
+
+def parked_with_nothing_to_undo(patch: Patch) -> None:
+    """A compensation that was refused keeps its job parked, though its step is known not to have happened."""
+    patch.setattr(compensation.Compensation, "closed", protocol.Step.closed)
+
+
 def rest_written_over_words(patch: Patch) -> None:
     """A job is let go of although somebody has spoken since its stream was read: the write is rebased like any other."""
     patch.setattr(drive, "AT_REST", frozenset())

@@ -223,7 +223,8 @@ WIDE: Final = {
         WideCase("owed", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", sure=True, lead=UNDONE),
         WideCase("owed-fails", CALM, "park", confirmed=PERSON, undoes="works", other="tool", place="after", requeued=0,
                  sure=True, lead=UNDONE),
-        WideCase("outlived", Bounds(1, 4, 1, faults=1), "park", partial=True, undoes="harmless", other="tool", lead=OUTLIVED),
+        WideCase("outlived", Bounds(1, 4, 1, faults=1, cancels=1), "park", partial=True, undoes="harmless", other="tool",
+                 lead=OUTLIVED),
     )
 }  # fmt: skip
 """One worker at a time, with what stands beside a step's own execution. Sampled: so that what the model has is met."""

@@ -295,6 +295,12 @@ COMPENSATIONS: Final = (
         (Deed("a", LOST, undo=Undo(("no_effect", "ok"), harmless=True)),),
         acts=undo("waiting"), words={"compensation failed": "settle"},
     ),
+    SemanticsCase(
+        "undo-harmless-nothing",
+        "Undone unresolved, which is refused; then it is known not to have happened: it is not run again, and nothing is called",
+        (Deed("a", SILENT, undo=Undo(("no_effect", "ok"), harmless=True)),),
+        acts=undo("waiting"), words={"compensation failed": "settle"},
+    ),
 )  # fmt: skip
 
 VALUES: Final = (

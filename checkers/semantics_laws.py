@@ -333,11 +333,16 @@ def compensated_at_rest(durable: Durable, witnessed: Witnessed) -> Iterator[str]
     if durable.status not in ("completed", "failed", "cancelled"):
         return
     given_up = durable.status == "cancelled"  # by a person, who was told that the compensation failed
-    for name, deed in deeds_of(durable).items():
-        known = deed.results or (given_up and deed.closed >= deed.started)
+    deeds = deeds_of(durable)
+    for name, deed in deeds.items():
+        step = deeds.get(name.removesuffix(UNDO), deed)
+        nothing = (
+            not step.results and bool(step.started) and step.closed >= step.started
+        )  # to undo: the step turned out not to have happened
+        known = deed.results or ((given_up or nothing) and deed.closed >= deed.started)
         if name.endswith(UNDO) and not known:
             yield f"P10: the job is {durable.status}, and what became of {name} is not recorded"
-        if deed.node == "compensatable_failure" and not (given_up and deeds_of(durable).get(name + UNDO, deed).closed):
+        if deed.node == "compensatable_failure" and not (given_up and deeds.get(name + UNDO, deed).closed):
             yield f"P10: the job is {durable.status}, and {name} was to be compensated"
         if deed.node in COMMITTED and name.endswith(UNDO) and witnessed.count(name) != 1:
             yield f"P10: {name} is done, with {witnessed.count(name)} effects"

@@ -38,8 +38,8 @@ that the job rests; the job's rest for it."""
 RESTS: Final = ("append_waiting", "park")
 """Where a worker writes that."""
 Word = Literal["confirm", "again", "settle", "signal", "approve", "deny", "cancel", "leave"]
-"""What a person does about a job at rest: `again` requests a compensation that failed, `settle` says first that its step
-happened, if it did and that is in doubt; `leave` does nothing."""
+"""What a person does about a job at rest: `again` requests a compensation that failed, `settle` says first what became of its
+step, if that is in doubt; `leave` does nothing."""
 Why = Literal["confirmation", "compensation failed", "outcome", "compensation outcome", "signal", "approval"]
 """What a job is at rest for. An outcome is always answered truthfully, unless the word for it is to cancel first."""
 
@@ -220,9 +220,8 @@ class SemanticsLife:
         return True
 
     def unheard_of(self, history: History) -> bool:
-        """Whether a step has happened of which the records do not say so."""
-        world = self.setting.world
-        return any(past.lost and truth_of(world, name) is not None for name, past in history.steps.items())
+        """Whether there is a step of which the records do not say what became of it."""
+        return any(past.in_doubt for past in history.steps.values())
 
     def why(self, history: History) -> Why:
         """What it is at rest for."""

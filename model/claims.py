@@ -145,8 +145,6 @@ REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **LIVENESS_REASONS}
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
 NOT_CHECKED: Final = (
-    "P10 of the runtime in one case, which is known to break it: a harmless compensation was begun of what nobody knew, and refused, and a person "
-    "then says that the step itself did not happen. The worker executes the step again, which the model forbids (P10-TERMINAL).",
     "Liveness (P15) of more than two workers.",
     "Power loss under PostgreSQL: that an acknowledged commit lies on the disk is taken from the server's settings, which are looked at; a failover "
     "to a replica that lags; a server clock that is set back.",

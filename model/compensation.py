@@ -18,11 +18,12 @@ compensated step is not terminal.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from .contract_step import INTERFACE
 from .machine import Actor, Field, Machine, Rule, Scope, first_match, guard
-from .words import NO_YES, RulePolicy, row
+from .words import NO_YES, RulePolicy, row, words
 
 COMPENSATION_RULES: Final = {
     "K-BARRIER": "compensation_started is durable before the call, and while that attempt is open nothing is called",
@@ -230,17 +231,21 @@ def _failure() -> Iterator[Rule]:
     for status in ("no_effect", "unknown"):
         yield row(f"ledger {status}", Actor.WORKER, f"at:ledger_{status}", f"ledger:{status} at:park",
                   boundary=f"ledger_{status}", source="T-ORDER B7'")  # fmt: skip
-    for name, sees in (
-        ("park", "cancel:no"),
-        ("park, though it is given up: an attempt is open", "cancel:yes attempt:open|lost"),
-        ("park, though it is given up: a step is in doubt", f"cancel:yes attempt:none|{CLOSED}"),
+    nothing_at_all = words(f"attempt:{CLOSED} original:none|no_effect")
+    for name, sees, unless in (
+        ("park", "cancel:no", (nothing_at_all,)),
+        ("park, though it is given up: an attempt is open", "cancel:yes attempt:open|lost", ()),
+        ("park, though it is given up: a step is in doubt", f"cancel:yes attempt:none|{CLOSED}", ()),
     ):
-        yield row(name, Actor.WORKER, f"at:park {sees}", "job:parked at:idle", boundary="park", emits=("job_parked",),
-                  source="T-COMP")  # fmt: skip
+        park = row(name, Actor.WORKER, f"at:park {sees}", "job:parked at:idle", boundary="park", emits=("job_parked",),
+                   source="T-COMP")  # fmt: skip
+        yield replace(park, unless=unless)
     yield row("given up: the job ends", Actor.WORKER, f"at:park cancel:yes attempt:none|{CLOSED} original:none|no_effect|ok",
               "job:ended at:idle", boundary="append_cancelled", source="T-WORKER")  # fmt: skip
-    yield row("grant another attempt", Actor.WORKER, "at:park attempt:disproved asked:no", "asked:yes at:decide",
-              boundary="schedule_retry", emits=("retry_scheduled",), source="T-COMP")  # fmt: skip
+    yield row("nor did the step do anything: the job ends", Actor.WORKER, f"at:park attempt:{CLOSED} original:none|no_effect",
+              "job:ended at:idle", boundary="append_failed", source="T-COMP")  # fmt: skip
+    yield row("grant another attempt", Actor.WORKER, "at:park attempt:disproved asked:no original:unknown|ok",
+              "asked:yes at:decide", boundary="schedule_retry", emits=("retry_scheduled",), source="T-COMP")  # fmt: skip
 
 
 def _person() -> Iterator[Rule]:

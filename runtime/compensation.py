@@ -132,6 +132,16 @@ class Compensation(Step):
         """The node has been started long since."""
         return []
 
+    def closed(self) -> Generator[Command, Any, Need]:
+        """Rule 4. What it is to undo may be known not to have happened by now: then there is nothing to call it for."""
+        yield from self.settle_no_effect()
+        nothing = self.original.past.closed and not self.original.past.open and self.original.stored is None
+        return "fail" if nothing else (yield from super().closed())
+
+    def fail(self, reason: str | None = None) -> Generator[Command, Any, End]:
+        """The step fails: it had no effect, and what has been called for it had none."""
+        return (yield from self.original.fail(reason))
+
     def give_up(self) -> Generator[Command, Any, Need]:
         """It had no effect, and nothing allows another execution: a person decides, or has given the job up."""
         return "cancel" if (yield from self.run.heard()) else "park"

@@ -262,8 +262,13 @@ class Step:
         return None
 
     def closed(self) -> Generator[Command, Any, Need]:
-        """Rule 4: every attempt is closed without effect. Again while the policy allows, else fail with no effect."""
+        """Rule 4: every attempt is closed without effect. Again while the policy allows, else fail with no effect.
+
+        A step whose compensation has begun never runs again (P10): what is left is the compensation.
+        """
         yield from self.settle_no_effect()
+        if self.past.undo is not None and self.past.undo.attempts:
+            return "undo"
         return "execute" if (yield from self.schedule_retry()) else (yield from self.give_up())
 
     def give_up(self) -> Generator[Command, Any, Need]:

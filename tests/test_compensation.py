@@ -20,7 +20,6 @@ from crashwindow.runtime.turn import End, Worker
 from crashwindow.runtime.verify_job import verify
 
 from .rehearsal import JOB, Died, Stage, node
-from .sampled import sampled
 
 ARGS = {"to": "ann"}
 KEY = execution_key(JOB, "pay", "pay", ARGS)
@@ -401,7 +400,7 @@ UNRESOLVED = {"args": ARGS, "result": None}
 
 
 def refused_unresolved(folder: Path, happened: bool) -> Bank:
-    """Nobody knows whether it was paid, its undoing is refused, somebody finds out, and asks again for it to be undone."""
+    """Nobody knows whether it was paid, its undoing is refused, and somebody finds out."""
     bank = Bank(folder, harmless=True)
     assert bank.life(parse_fault("execute:after" if happened else "execute:before")) is None
     assert bank.live().status == "parked"
@@ -411,19 +410,49 @@ def refused_unresolved(folder: Path, happened: bool) -> Bank:
     asked = question(JOB, bank.stage.store.events(JOB))
     assert asked.tool == "pay"
     resolve(bank.stage.store, asked, Answer(happened, "Ann", "looked", {"paid": 1} if happened else None))
-    assert bank.live().status == "parked"
-    assert bank.compensate() == JOB
     return bank
 
 
-@pytest.mark.parametrize("happened", sampled([True, False]))
-def test_an_undoing_that_was_begun_unresolved_stays_the_same_call(tmp_path: Path, happened: bool) -> None:
-    """One key is one call (T-KEY): what was refused is called again with the same arguments, though the result is known by now,
-    because a person gave it or the step was executed again; at most once over a crash anywhere, and verifiable.
+def test_a_step_whose_undoing_was_begun_never_runs_again(tmp_path: Path) -> None:
+    """It did not happen, and its undoing was refused: whatever crashes, the job fails, neither of them is called again, and no
+    outcome is left open (P10, P6).
     """
 
     def story(folder: Path, fault: Fault | None) -> tuple[list[str], list[str]]:
-        bank = refused_unresolved(folder, happened)
+        bank = refused_unresolved(folder, happened=False)
+        end = bank.life(fault)
+        performed = bank.stage.performed
+        if end is None:
+            bank.live()
+        status = History(bank.stage.events()).status
+        called = (len(bank.stage.events("tool_invocation_started")), bank.told)
+        wrong = [] if (status, called) == ("failed", (1, [(bank.told[0][0], UNRESOLVED)])) else [f"{status}, {called}"]
+        wrong += [
+            f"{key}: {held.status}" for key, held in bank.stage.store.ledger(JOB).items() if held.status != "NO_EFFECT"
+        ]
+        if found := verify(read(bank.stage.store, JOB)).violated:
+            wrong.append(f"not verifiable: {found}")
+        with pytest.raises(ClientError, match="no effect is recorded"):
+            bank.compensate()
+        bank.stage.store.close()
+        return [f"{fault}: {each}" for each in wrong], performed
+
+    problems, performed = story(tmp_path / "quiet", None)
+    for number, fault in enumerate(fault for fault in crashes_of(performed) if fault.when != "torn"):
+        problems += story(tmp_path / str(number), fault)[0]
+    assert problems == []
+    assert {"ledger_no_effect", "append_node_failed", "append_failed"} <= set(performed)
+
+
+def test_an_undoing_that_was_begun_unresolved_stays_the_same_call(tmp_path: Path) -> None:
+    """One key is one call (T-KEY): what was refused is called again with the same arguments, though a person has given the result
+    by now; at most once over a crash anywhere, and verifiable.
+    """
+
+    def story(folder: Path, fault: Fault | None) -> tuple[list[str], list[str]]:
+        bank = refused_unresolved(folder, happened=True)
+        assert bank.live().status == "parked"
+        assert bank.compensate() == JOB
         end = bank.life(fault)
         performed = bank.stage.performed
         end = end or bank.live()

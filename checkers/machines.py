@@ -1,7 +1,11 @@
-"""A machine that was searched, as a report has it."""
+"""A machine that was searched, as a report has it; and whether it is as large as this program states."""
+
+from collections.abc import Iterator, Sequence
 
 from ..model.fingerprint import machine_sha256
+from ..scenarios.searched import GRAPHS, SEARCHED, Searched, digest
 from .evidence import Machine as Described
+from .evidence_graph import StateGraph
 from .explore import Space
 
 
@@ -18,3 +22,20 @@ def described(space: Space, seconds: float) -> Described:
         states_per_second=round(len(space) / seconds),
         unreached=sorted(r.name for r in machine.rules if r.name not in space.fired),
     )
+
+
+def strayed(machines: Sequence[Described], graphs: Sequence[StateGraph]) -> Iterator[str]:
+    """Each search, and each graph, that came to something else than is stated of it: then something else was searched."""
+    for policy in dict.fromkeys(machine.policy for machine in machines):
+        found = [_found(machine) for machine in machines if machine.policy == policy]
+        if SEARCHED.get(policy) not in found:
+            yield f"the search of {policy} came to {found[0]}, and scenarios/searched.py states {SEARCHED.get(policy)}"
+    for graph in graphs:
+        came = digest(graph.model_dump(mode="json"))
+        if GRAPHS.get(graph.policy) != came:
+            yield f"the graph of {graph.policy} is {came}, and scenarios/searched.py states {GRAPHS.get(graph.policy)}"
+
+
+def _found(machine: Described) -> Searched:
+    unreached = digest(machine.unreached) if machine.unreached else ""
+    return Searched(machine.states, machine.transitions, unreached)

@@ -45,6 +45,7 @@ from .evidence_code import ROOT, code_sha256
 from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
 from .explore import Space
+from .machines import strayed
 from .verify_elsewhere import Elsewhere
 
 if TYPE_CHECKING:
@@ -268,9 +269,11 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         for claim, more in part.items.items():
             items[claim] += more
         observed.update(part.observed)
+    machines = [m for part in found for m in part.machines]
+    graphs = [g for part in found for g in part.graphs]
     return RunEvidence(
         run=info,
-        machines=[m for part in found for m in part.machines],
+        machines=machines,
         claims=[ClaimResult(claim=c.id, expected=Verdict(c.expected), items=items[c.id]) for c in CLAIMS],
         windows=[
             row.model_copy(update={"observed": observed.get(row.row, row.observed)})
@@ -283,10 +286,10 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         kills=[k for part in found for k in part.kills],
         contracts=[_taken(coverage, found) for part in found for coverage in part.contracts],
         campaigns=[c for part in found for c in part.campaigns],
-        graphs=[g for part in found for g in part.graphs],
+        graphs=graphs,
         necessity=next((part.necessity for part in found if part.necessity), None),
         not_checked=list(NOT_CHECKED),
-        errors=[e for part in found for e in part.errors],
+        errors=[*(e for part in found for e in part.errors), *strayed(machines, graphs)],
     )
 
 

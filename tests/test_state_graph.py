@@ -10,6 +10,7 @@ import pytest
 
 from crashwindow.checkers.evidence_graph import StateEdge, StateGraph
 from crashwindow.checkers.explore import Space, explore
+from crashwindow.checkers.machines import described, strayed
 from crashwindow.checkers.quotient import GRAPHS, QUOTIENTS, graphs, quotient
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.verify import Context
@@ -54,6 +55,17 @@ def test_no_state_and_no_transition_is_left_out(policy: str) -> None:
     assert (found.states, found.transitions) == (len(space(policy)), space(policy).transitions)
     assert not list(graph_problems(changed(graphs=[found], machines=[])))
     assert 2 <= len(found.nodes) <= 30
+
+
+@pytest.mark.parametrize("policy", WHOLE)
+def test_a_graph_is_the_one_that_is_stated(policy: str) -> None:
+    """Machine and graph are those of which an audit has the hash; with a word, a count or a rule changed they are not."""
+    found, machine = graph(policy), described(space(policy), 1.0)
+    assert list(strayed([machine], [found])) == []
+    other = machine.model_copy(update={"unreached": [*machine.unreached, "nothing"]})
+    for machines, graphs_of in (([other], []), ([], [less(found)]), ([], [node(found, words="all is well")])):
+        (words,) = strayed(machines, graphs_of)
+        assert "scenarios/searched.py states" in words
 
 
 @pytest.mark.parametrize("policy", sampled(WHOLE, now=2))

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..model.policy import HARDENED
+from ..scenarios.profile import CAMPAIGNS, CONTRACT_STREAMS
 from .contract_cases import CONTRACT_CASES
 from .contract_streams import shows
 from .crash import Campaign, Pool, Profile, Progress, Timed, disagreements, kill_requests, rate, summary
@@ -28,6 +29,8 @@ from .crash_streams import representatives
 from .crash_zygote import Request
 from .evidence import Schedules
 
+SNAPSHOTS, FAULTS, KILLED = CAMPAIGNS[CONTRACT_STREAMS]
+"""The names of its campaigns."""
 QUICK: Final = Breadth(depth=1, answers=("error", "lost"), answering=CONTRACT_WRITES)
 AROUND: Final = replace(QUICK, striking=(*CONTRACT_WRITES, "announce", "execute"))
 STRIDE: Final = 19
@@ -87,7 +90,7 @@ def summed_up(copied: Timed, killed: Timed) -> list[Schedules]:
     speed = rate(copied)
     apart = disagreements(copied.records, killed.records)
     return [
-        summary("contracts: snapshots", "snapshot", by_copy, speed),
-        summary("contracts: store faults", "store fault", by_store, speed),
-        summary("contracts: killed processes", "SIGKILL", killed.records, rate(killed), apart),
+        summary(SNAPSHOTS, "snapshot", by_copy, speed),
+        summary(FAULTS, "store fault", by_store, speed),
+        summary(KILLED, "SIGKILL", killed.records, rate(killed), apart),
     ]

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ..scenarios.profile import CONTRACT_STREAMS
 from ..scenarios.schema import Scenario, shipped
 from .contract_cases import CONTRACT_CASES
 from .contract_crash import sweep_contracts
@@ -13,8 +14,6 @@ from .evidence import Item, ScenarioResult, Verdict
 from .scenario import Known, run
 from .verify import Context, Found, Stage
 
-STREAMS: Final = "streams/contracts/"
-"""Where in a run's directory the contracts of representative schedules are, with their steps' event streams."""
 JUDGED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
 """What the judge asks of every run. An illegal edge, which C8 forbids, is one that C3 finds."""
 FOUND_AS: Final = {"C8": "C3"}
@@ -27,7 +26,7 @@ def contract_crashes(context: Context) -> Found:
     campaign = sweep_contracts(
         context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
     )
-    keep_contracts(campaign.images, CONTRACT_CASES, context.directory / STREAMS)
+    keep_contracts(campaign.images, CONTRACT_CASES, context.directory / CONTRACT_STREAMS)
     found, kept = Found(schedules=campaign.summaries), len(campaign.images)
     for claim in JUDGED:
         found.add(claim, judged(claim, campaign.records, kept))
@@ -56,13 +55,15 @@ def judged(claim: str, records: list[Record], kept: int, found_as: str | None = 
             verdict=Verdict.REFUTED,
             statement=f"{claim} was broken in {len(broken)} of {len(records)} crash schedules, first: {words}",
             figures=figures,
-            files=[STREAMS],
+            files=[CONTRACT_STREAMS],
             command=f"crashwindow replay '{key}'",
         )
     said = f"{claim} held in each of {len(records)} crash schedules of contracts on the SQLite runtime"
     command = f"crashwindow replay '{spoilt[0].key}'" if spoilt else "crashwindow verify"
     verdict = Verdict.ERROR if spoilt else Verdict.TESTED
-    return Item(checker="crash", verdict=verdict, statement=said, figures=figures, files=[STREAMS], command=command)
+    return Item(
+        checker="crash", verdict=verdict, statement=said, figures=figures, files=[CONTRACT_STREAMS], command=command
+    )
 
 
 def _of_the_rest(words: str) -> bool:

@@ -18,6 +18,7 @@ from ..model.policy import HARDENED, Policy
 from ..runtime.records import Json
 from ..runtime.tool import Tool
 from ..scenarios.policies import POLICIES
+from ..scenarios.profile import CAMPAIGNS, CRASH_STREAMS
 from .abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob
 from .crash_cases import CASES, Case
 from .crash_faults import Key, crashes_of, parse_fault, parse_key
@@ -39,6 +40,8 @@ Profile = Literal["quick", "deep"]
 Progress = Callable[[str, int, int], None]
 """Hears of a campaign's name, how much of it is done, and how much there is."""
 
+SNAPSHOTS, FAULTS, KILLED, TOOLS = CAMPAIGNS[CRASH_STREAMS]
+"""The names of its campaigns."""
 PROCESSES: Final = 2
 SAMPLED_PAIRS: Final = 100
 """How many pairs of crashes the quick profile runs by SIGKILL, spread evenly over all of them."""
@@ -158,10 +161,10 @@ def summed_up(policy: Policy, copied: Timed, killed: Timed, singles: Timed) -> l
     speed = len(copied.records) / copied.seconds if copied.seconds else 0.0
     suffix = "" if policy == HARDENED else f", {policy.name}"
     parts: list[tuple[str, By, list[Record], float, list[str]]] = [
-        (f"snapshots{suffix}", "snapshot", by_copy, speed, []),
-        (f"store faults{suffix}", "store fault", by_store, speed, []),
-        (f"killed processes{suffix}", "SIGKILL", killed.records, rate(killed), apart),
-        (f"shipped tools{suffix}", "SIGKILL", singles.records, rate(singles), []),
+        (f"{SNAPSHOTS}{suffix}", "snapshot", by_copy, speed, []),
+        (f"{FAULTS}{suffix}", "store fault", by_store, speed, []),
+        (f"{KILLED}{suffix}", "SIGKILL", killed.records, rate(killed), apart),
+        (f"{TOOLS}{suffix}", "SIGKILL", singles.records, rate(singles), []),
     ]
     return [summary(name, by, found, speed, apart) for name, by, found, speed, apart in parts if found]
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..model.policy import HARDENED
+from ..scenarios.profile import CAMPAIGNS, SEMANTICS_STREAMS
 from .crash import Campaign, Pool, Profile, Progress, Timed, disagreements, kill_requests, rate, summary
 from .crash_faults import Key, parse_key
 from .crash_run import Record, memory_directory
@@ -25,6 +26,8 @@ from .crash_zygote import Request
 from .evidence import Schedules
 from .semantics_cases import BESIDE, SEMANTICS_CASES
 
+SNAPSHOTS, FAULTS, KILLED = CAMPAIGNS[SEMANTICS_STREAMS]
+"""The names of its campaigns."""
 NEW: Final = (
     "requeue",
     "append_cancelled",
@@ -103,7 +106,7 @@ def summed_up(copied: Timed, killed: Timed) -> list[Schedules]:
     speed = rate(copied)
     apart = disagreements(copied.records, killed.records)
     return [
-        summary("semantics: snapshots", "snapshot", [r for r in copied.records if r.by == "snapshot"], speed),
-        summary("semantics: store faults", "store fault", [r for r in copied.records if r.by == "store fault"], speed),
-        summary("semantics: killed processes", "SIGKILL", killed.records, rate(killed), apart),
+        summary(SNAPSHOTS, "snapshot", [r for r in copied.records if r.by == "snapshot"], speed),
+        summary(FAULTS, "store fault", [r for r in copied.records if r.by == "store fault"], speed),
+        summary(KILLED, "SIGKILL", killed.records, rate(killed), apart),
     ]

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ..scenarios.profile import SEMANTICS_STREAMS
 from .crash_run import Record
 from .crash_streams import KEPT, keep_streams
 from .evidence import Item, Verdict
@@ -10,8 +11,6 @@ from .semantics_crash import sweep_semantics
 from .semantics_monitor import SemanticsMonitor, to_items
 from .verify import Context, Found, Stage
 
-STREAMS: Final = "streams/semantics/"
-"""Where in a run's directory the event streams of representative schedules are."""
 JUDGED: Final = ("P1", "P2", "P3", "P4", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P14")
 """What the court asks of every run (`semantics_judge`)."""
 BESIDE: Final = ("T-RETRY", "T-QUIET", "P15")
@@ -23,14 +22,16 @@ def semantics_crashes(context: Context) -> Found:
     campaign = sweep_semantics(
         context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
     )
-    keep_streams(campaign.images, SEMANTICS_CASES, context.directory / STREAMS)
+    keep_streams(campaign.images, SEMANTICS_CASES, context.directory / SEMANTICS_STREAMS)
     found, kept = Found(schedules=campaign.summaries), len(campaign.images)
     for claim in JUDGED:
         found.add(claim, judged(claim, campaign.records, kept))
     monitor = SemanticsMonitor()
     replayed = [each for trace in campaign.traces for each in monitor.check(trace)]
     for claim, item in to_items(replayed).items():
-        found.add(claim, item.model_copy(update={"files": [STREAMS], "figures": {**item.figures, KEPT: kept}}))
+        found.add(
+            claim, item.model_copy(update={"files": [SEMANTICS_STREAMS], "figures": {**item.figures, KEPT: kept}})
+        )
     return found
 
 
@@ -49,7 +50,7 @@ def judged(claim: str, records: list[Record], kept: int) -> Item:
             statement=f"{claim} was broken in {len(broken)} of {len(records)} crash schedules of jobs with retries, gates,"
             f" compensations and recorded values, first: {said(broken[0], claim)}",
             figures=figures,
-            files=[STREAMS],
+            files=[SEMANTICS_STREAMS],
             command=f"crashwindow replay '{broken[0].key}'",
         )
     return Item(
@@ -58,7 +59,7 @@ def judged(claim: str, records: list[Record], kept: int) -> Item:
         statement=f"{claim} held in each of {len(records)} crash schedules of jobs with retries, confirmations, gates,"
         " compensations and recorded values on the SQLite runtime",
         figures=figures,
-        files=[STREAMS],
+        files=[SEMANTICS_STREAMS],
         command=f"crashwindow replay '{spoilt[0].key}'" if spoilt else "crashwindow verify",
     )
 

@@ -13,6 +13,7 @@ from ..model.seed_claims_s1 import ROW_WINDOWS
 from ..model.step import build
 from ..model.windows import WINDOWS
 from ..scenarios.policies import POLICIES
+from ..scenarios.profile import CRASH_STREAMS
 from .campaign_stage import CAMPAIGN
 from .contract_crash_stage import CONTRACT_CRASHES, CONTRACT_SCENARIOS
 from .contract_scenario import of_contracts
@@ -56,8 +57,6 @@ STEP_CLAIMS = tuple(
     claim for claim in CLAIMS if claim.policy in POLICIES and not claim.id.endswith("-ANY") and claim.kind != "live"
 )
 """The claims about the tool step; those about contracts have stages of their own."""
-STREAMS = "streams/crash/"
-"""Where in a run's directory the event streams of representative crash schedules are."""
 SEARCHED = tuple(c for c in STEP_CLAIMS if "explore" in c.methods and c.kind not in ("matrix", "exactly"))
 """Those that explicit search of the whole machine answers; what is needed for what is a stage of its own."""
 
@@ -169,7 +168,7 @@ def crashes(context: Context) -> Found:
     observed, misfits = observe(campaign.records)
     found = Found(schedules=campaign.summaries, observed=observed)
     found.add("T-WINDOW", _in_the_table(observed, misfits))
-    keep_streams(campaign.images, {**CASES, **SHIPPED}, context.directory / STREAMS)
+    keep_streams(campaign.images, {**CASES, **SHIPPED}, context.directory / CRASH_STREAMS)
     replayed = traces(campaign)
     schedules = sum(s.schedules for s in campaign.summaries)
     for name in PROVED:
@@ -188,7 +187,14 @@ def crashes(context: Context) -> Found:
         command = f"crashwindow replay '{key}'" if broken else "crashwindow verify"
         found.add(
             name,
-            Item(checker="crash", verdict=verdict, statement=said, figures=figures, files=[STREAMS], command=command),
+            Item(
+                checker="crash",
+                verdict=verdict,
+                statement=said,
+                figures=figures,
+                files=[CRASH_STREAMS],
+                command=command,
+            ),
             replayed,
         )
     return found
@@ -235,7 +241,7 @@ def traces(campaign: Campaign) -> Item:
     runs = sum(record.error is None for record in campaign.records)
     words = f"{item.statement}; they are all the distinct ones that {runs} runs left"
     figures = {**item.figures, "runs": runs, KEPT: len(campaign.images)}
-    return item.model_copy(update={"statement": words, "figures": figures, "files": [STREAMS]})
+    return item.model_copy(update={"statement": words, "figures": figures, "files": [CRASH_STREAMS]})
 
 
 def walk(context: Context) -> Found:

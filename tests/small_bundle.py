@@ -15,6 +15,7 @@ from crashwindow.checkers.evidence import (
     ContractCoverage,
     EdgeTaken,
     Item,
+    KillRow,
     Observed,
     RunEvidence,
     ScenarioResult,
@@ -27,6 +28,7 @@ from crashwindow.checkers.explore import Space
 from crashwindow.checkers.machines import described
 from crashwindow.checkers.proof_subjects import subject
 from crashwindow.checkers.prove import export, prove, to_items
+from crashwindow.checkers.quotient import QUOTIENTS, quotient
 from crashwindow.checkers.search import complete, examine
 from crashwindow.model.claims import ASSUMPTIONS, CLAIM_BY_ID, NOT_CHECKED
 from crashwindow.model.contract import HARDENED as CONTRACT
@@ -36,6 +38,7 @@ from crashwindow.reports.audit.outcome import Audit
 from crashwindow.reports.audit.run import Asked, audit
 from crashwindow.reports.bundle.contents import collected, derived, sealed
 from crashwindow.reports.view import Register
+from crashwindow.scenarios.profile import CAMPAIGNS, MUTATED
 from crashwindow.scenarios.schema import shipped
 from crashwindow.tests import test_reports as made_up
 
@@ -124,8 +127,6 @@ def run() -> Run:
         again = made_up.item("reprove", Verdict.TESTED, "cvc5 agrees", files=[SMT2],
                              figures={"obligations": 2, "proofs checked": 2, "limit": 5, "solver": "cvc5"})  # fmt: skip
         shown = made_up.item("replay", Verdict.REFUTED, "the runtime shows the same", command=scenarios()[0].command)
-        schedules = Schedules(name="snapshots", by="snapshot", schedules=12, per_second=1.0, outcomes={"completed/1": 12},
-                              violations=[], disagreements=[], boundaries={"execute:after": 12})  # fmt: skip
         proved = [items[name] for name in HOLDS.properties]
         claims = [
             ClaimResult(claim=HOLDS.id, expected=Verdict.PROVED, items=[*proved, *examine(HOLDS, spaces), crash, again]),
@@ -135,11 +136,30 @@ def run() -> Run:
         ]  # fmt: skip
         evidence = made_up.evidence()
         info = evidence.run.model_copy(update={"code_sha256": code_sha256()})
-        parts = {"run": info, "claims": claims, "machines": [described(complete(POLICY, spaces), 1.0)], "schedules": [schedules],
+        parts = {"run": info, "claims": claims, "machines": [described(complete(POLICY, spaces), 1.0)], "schedules": schedules(),
+                 "graphs": [quotient(complete(POLICY, spaces), QUOTIENTS[POLICY])],
                  "scenarios": scenarios(), "windows": windows(), "contracts": [contracts()],
-                 "not_checked": list(NOT_CHECKED), "kills": [], "necessity": None}  # fmt: skip
+                 "not_checked": list(NOT_CHECKED), "kills": kills(), "necessity": None}  # fmt: skip
         whole = evidence.model_copy(update=parts)
         return Run(whole, collected(whole, folder))
+
+
+def schedules() -> list[Schedules]:
+    """Every campaign of the step, of three schedules each."""
+    return [
+        Schedules(name=name, by=by, schedules=3, per_second=1.0, outcomes={"completed/1": 3}, violations=[], disagreements=[],
+                  boundaries={"execute:after": 3})
+        for name, by in CAMPAIGNS[FOLDER].items()
+    ]  # fmt: skip
+
+
+def kills() -> list[KillRow]:
+    """As many mutants of the model as the quick profile makes, of two kinds."""
+    return [
+        KillRow(subject=POLICY, kind=kind, mutants=number, killed=number, by={"explore": number}, cheapest={"explore": number},
+                met={"explore": number, "prove": number}, same=0, safe=0, gaps=[], seconds=1.0)
+        for kind, number in (("rule dropped", 6), ("write dropped", MUTATED[POLICY] - 6))
+    ]  # fmt: skip
 
 
 def windows() -> list[WindowResult]:

@@ -464,6 +464,44 @@ def frames(number: int, **parts: Any) -> Callable[[Any], Any]:
     return change
 
 
+def graph(change: Callable[[Any], Any]) -> bytes:
+    """The run with another graph."""
+    return run_with(graphs=[change(run().evidence.graphs[0])])
+
+
+def exchanged_words(graph: Any) -> Any:
+    """A graph in which two nodes have taken each other's words."""
+    one, other, *rest = graph.nodes
+    nodes = [one.model_copy(update={"words": other.words}), other.model_copy(update={"words": one.words}), *rest]
+    return graph.model_copy(update={"nodes": nodes})
+
+
+def exchanged_names(graph: Any) -> Any:
+    """A graph in which two nodes have taken each other's name and words, and nothing else."""
+    one, other, *rest = graph.nodes
+    named = [{"name": each.name, "words": each.words} for each in (other, one)]
+    return graph.model_copy(
+        update={"nodes": [one.model_copy(update=named[0]), other.model_copy(update=named[1]), *rest]}
+    )
+
+
+def larger() -> bytes:
+    """A machine with more states, and each figure adapted."""
+    made = run()
+    for number, item in enumerate(made.items(HOLDS.id)):
+        if item.figures.keys() == {"states", "transitions"}:
+            made = made.with_item(HOLDS.id, number, figures={"states": 10**6, "transitions": 10**7})
+    machine = made.evidence.machines[0].model_copy(update={"states": 10**6, "transitions": 10**7})
+    return replace(made, evidence=made.evidence.model_copy(update={"machines": [machine], "graphs": []})).packed()
+
+
+def without_kills() -> bytes:
+    """The campaigns without those that kill, and each figure adapted."""
+    made = run().with_item(HOLDS.id, CRASH, figures=figures(CRASH, schedules=6))
+    left = [campaign for campaign in made.evidence.schedules if campaign.by != "SIGKILL"]
+    return replace(made, evidence=made.evidence.model_copy(update={"schedules": left})).packed()
+
+
 def exchanged() -> bytes:
     """The run in which counterexample and witness have taken each other's place."""
     one, other = run().items(HOLDS.id)[WITNESS].trace, run().items(WITHOUT.id)[0].trace
@@ -622,7 +660,31 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "steps in the matrix that nobody took": (lambda: needs(steps=99), "tables", "P3 without catch-up: 99 steps are stated"),
     "crashes that nobody counted": (lambda: run_with(**first("windows", observed=run().evidence.windows[0].observed.model_copy(
         update={"crashes": 10**6}))), "totals", "window 2"),
-    "outcomes that do not add up": (lambda: run_with(**first("schedules", outcomes={"completed/1": 11})), "totals", "campaign snapshots"),
+    "the killed processes dropped": (lambda: run_with(schedules=[s for s in run().evidence.schedules if s.by != "SIGKILL"]), "parts",
+                                     "the campaign killed processes: it is missing"),
+    "the killed processes dropped, and figures adapted": (without_kills, "parts", "the campaign shipped tools: it is missing"),
+    "snapshots called kills": (lambda: run_with(**first("schedules", by="SIGKILL")), "parts", "the campaign snapshots: its schedules"),
+    "a campaign of one's own": (lambda: run_with(schedules=[*run().evidence.schedules, run().evidence.schedules[0].model_copy(
+        update={"name": "everything"})]), "parts", "the campaign everything: this program has none"),
+    "a campaign that struck nothing": (lambda: run_with(**first("schedules", boundaries={})), "parts", "nothing was struck"),
+    "fewer schedules than a claim tells of": (lambda: lied(CRASH, figures=figures(CRASH, schedules=11)), "parts",
+                                              f"claim {HOLDS.id}: 11 schedules; the campaigns of streams/crash/ have 12"),
+    "the mutants dropped": (lambda: run_with(kills=[]), "parts", "mutants of recorded-hardened: it is missing"),
+    "a class of mutants dropped": (lambda: run_with(kills=run().evidence.kills[1:]), "parts", "mutants of recorded-hardened: 30, and the"),
+    "a class of mutants twice": (lambda: run_with(kills=[run().evidence.kills[0]] * 6), "parts", "recorded-hardened, rule dropped: it is"),
+    "mutants of something else": (lambda: run_with(kills=[*run().evidence.kills, run().evidence.kills[0].model_copy(
+        update={"subject": "fleet"})]), "parts", "mutants of fleet: this program has none"),
+    "mutants of the runtime in the quick profile": (lambda: run_with(kills=[*run().evidence.kills, run().evidence.kills[0].model_copy(
+        update={"subject": "step"})]), "parts", "mutants of the runtime: the quick profile makes none"),
+    "a planted defect twice": (lambda: run_with(mutants=run().evidence.mutants * 2), "parts", "it is there 2 times"),
+    "the graphs dropped": (lambda: run_with(graphs=[]), "parts", "the graph of recorded-hardened: it is missing"),
+    "words of a graph's nodes exchanged": (lambda: graph(exchanged_words), "parts", "the graph of recorded-hardened: its nodes"),
+    "names of a graph's nodes exchanged": (lambda: graph(exchanged_names), "parts", "the graph of recorded-hardened: its nodes"),
+    "a graph's sentence": (lambda: graph(lambda g: g.model_copy(update={"quotient": "all states"})), "parts", "its nodes, edges"),
+    "rules that are never reached left out": (lambda: run_with(**first("machines", unreached=["crash"])), "models",
+                                              "model recorded-hardened: states, transitions and the rules that are never reached"),
+    "a larger machine, told twice": (larger, "models", "model recorded-hardened: states, transitions"),
+    "outcomes that do not add up": (lambda: run_with(**first("schedules", outcomes={"completed/1": 2})), "totals", "campaign snapshots"),
     "a violation that refutes nothing": (lambda: run_with(**first("schedules", violations=["crash:x"])), "totals", "1 schedules broke"),
     "an event altered": (lambda: events(lambda x: [*x[:3], x[3].replace(b'"epoch":1', b'"epoch":2'), *x[4:]]), "streams",
                          f"{STREAM}, line 4"),

@@ -17,6 +17,7 @@ from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.stream_lines import lines
 from crashwindow.checkers.verify import Context
 from crashwindow.reports.audit.streams import streams
+from crashwindow.scenarios.profile import CRASH_STREAMS
 
 from .kept_streams import kept, killed, named
 
@@ -58,11 +59,11 @@ def test_two_runs_of_a_stage_keep_the_same_bytes(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(crash, "CASES", {SMALL: CASES[SMALL]})
     monkeypatch.setattr(crash, "SHIPPED", {})
     monkeypatch.setattr(crash, "Pool", partial(crash.Pool, processes=1))
-    (tmp_path / stages.STREAMS).mkdir(parents=True)
-    (tmp_path / stages.STREAMS / "left-by-an-interrupted-run.jsonl").write_text("x")
+    (tmp_path / CRASH_STREAMS).mkdir(parents=True)
+    (tmp_path / CRASH_STREAMS / "left-by-an-interrupted-run.jsonl").write_text("x")
     found = stages.crashes(Context("quick", 1, tmp_path, lambda words: None))
-    assert {place for items in found.items.values() for item in items for place in item.files} == {stages.STREAMS}
-    written = {f"{stages.STREAMS}{p.name}": p.read_bytes() for p in (tmp_path / stages.STREAMS).iterdir()}
+    assert {place for items in found.items.values() for item in items for place in item.files} == {CRASH_STREAMS}
+    written = {f"{CRASH_STREAMS}{p.name}": p.read_bytes() for p in (tmp_path / CRASH_STREAMS).iterdir()}
     sampled = crash.sample(records(), "quick")
     keys = list(map(str, representatives(records(), sampled, windows_of)))
     assert written == kept(*keys)

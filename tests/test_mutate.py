@@ -36,6 +36,7 @@ from crashwindow.runtime import sqlite_statements
 from crashwindow.runtime.errors import CommandError
 from crashwindow.runtime.protocol import Step
 from crashwindow.scenarios.machines import machine_of
+from crashwindow.scenarios.profile import MUTATED, MUTATED_FLEETS
 
 from .sampled import sampled
 
@@ -380,6 +381,9 @@ def test_one_mutant_takes_no_option_of_a_run(
 def test_some_subjects_are_asked_for_by_name(tmp_path: Path) -> None:
     """The mutants of one model alone, all of them; a name that is none is a usage error that lists the others."""
     assert list(mutate_stage.names("deep", ("recorded-hardened",))) == ["recorded-hardened"]
+    stated = {**MUTATED, **{name: number for name, number in MUTATED_FLEETS.items() if number}}
+    assert {subject: len(names) for subject, names in mutate_stage.names("quick").items()} == stated
+    assert set(mutate_stage.EVERY) == {*MUTATED, *MUTATED_FLEETS, "runtime"}
     assert list(mutate_stage.names("deep", ("runtime",))) == ["runtime"]
     with pytest.raises(
         CommandError, match=r"'recorded': nothing of that name is mutated; there are .*recorded-hardened"

@@ -14,7 +14,7 @@ from ..bundle.manifest import listed
 from ..bundle.merkle import merkle_root
 from ..bundle.statement import key_id
 from ..view import REGISTER, Register
-from . import content, obligations, replays, seal, tables, totals, verdicts
+from . import content, obligations, parts, replays, seal, tables, totals, verdicts
 from .outcome import Audit, Check, judged
 from .recheck import NoSolverError, Progress, recheck
 from .stream_claims import unreplayed
@@ -102,8 +102,10 @@ def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -
         judged("verdicts", verdicts.verdicts(evidence, register), _verdict_words(evidence, items)),
         judged("totals", totals.totals(evidence, register), "figures that are told twice, or add up, agree"),
         judged("tables", tables.tables(evidence), "windows, scenarios, edges and the matrix are this program's"),
+        judged("parts", parts.parts(evidence), "campaigns, mutants, planted defects, graphs and coverage are all there"),
         judged("outcome", content.outcome(evidence, register), "every verdict is the expected one, says the evidence"),
-        judged("models", replays.models(evidence, register), f"{len(evidence.machines)} models are this program's"),
+        judged("models", [*replays.models(evidence, register), *parts.searched(evidence, register)],
+               f"{len(evidence.machines)} models are this program's, with as many states and transitions as it states"),
         judged("replays", replays.replays(evidence, register),
                f"{traces} runs of models, by the interpreter alone; {others} of the runtime are not replayed here"),
         judged("obligations", obligations.obligations(files, evidence, register),

@@ -1,0 +1,52 @@
+"""What a run holds, whoever makes it: the campaigns of crashes, the subjects that are mutated, the defects that are planted.
+
+Who runs them names them so, and who audits a run finds by it what was left out.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+Strikes = Literal["snapshot", "SIGKILL", "store fault"]
+"""How the schedules of a campaign strike."""
+SEMANTICS_STREAMS: Final = "streams/semantics/"
+CRASH_STREAMS: Final = "streams/crash/"
+CONTRACT_STREAMS: Final = "streams/contracts/"
+"""Where in a run's directory the event streams of representative schedules are, by what is crashed."""
+CAMPAIGNS: Final[Mapping[str, Mapping[str, Strikes]]] = {
+    CRASH_STREAMS: {
+        "snapshots": "snapshot", "store faults": "store fault", "killed processes": "SIGKILL", "shipped tools": "SIGKILL",
+    },
+    SEMANTICS_STREAMS: {
+        "semantics: snapshots": "snapshot", "semantics: store faults": "store fault", "semantics: killed processes": "SIGKILL",
+    },
+    CONTRACT_STREAMS: {
+        "contracts: snapshots": "snapshot", "contracts: store faults": "store fault", "contracts: killed processes": "SIGKILL",
+    },
+}  # fmt: skip
+"""The campaigns of crashes by the place of their streams, each with the way in which its schedules strike."""
+CRASHED: Final[Mapping[str, str]] = {
+    "hardened": CRASH_STREAMS,
+    "gate-hardened": SEMANTICS_STREAMS,
+    "contract-hardened": CONTRACT_STREAMS,
+}
+"""By policy that is searched, the campaigns that crash what it is a model of."""
+MUTATED: Final[Mapping[str, int]] = {
+    "recorded-hardened": 36, "gate-hardened": 38, "compensation-hardened": 38, "contract-hardened": 40, "hardened": 18,
+}  # fmt: skip
+"""The machines that are mutated, each with its mutants in the quick profile; in the deep one there are more of each."""
+MUTATED_FLEETS: Final[Mapping[str, int]] = {"fleet-recorded": 6, "fleet-gate": 0, "fleet-compensation": 0, "fleet": 0}
+"""The same of the fleets: the quick profile takes the smallest alone."""
+COVERED: Final[Mapping[str, str]] = {"contract-hardened": "SQLite"}
+"""By policy that is searched, the store on which every edge and every refusal is tried."""
+PLANTED: Final = (
+    "contract",
+    "gate",
+    "compensation",
+    "recorded",
+    "fleet",
+    "interleavings",
+    "enumeration",
+    "necessity",
+    "ambiguity",
+)
+"""How the names of planted defects begin, but for those of the step's model: of each there is one at least."""

@@ -1,7 +1,7 @@
 """The same graph of the code over the SQLite store: its own class, on a real file in WAL mode, one snapshot for each content.
 
 Over the memory store a command is performed on the one part that it touches. Here nothing is taken apart: before a command the
-whole file is what it was in that state (SQLite's backup puts its pages back through the store's own connection), and after it all
+whole file is what it was in that state (SQLite's backup puts its pages back), and after it all
 that the file holds is read, if a row was written. So the two graphs are found in two ways, and compared step by step: the same
 words, the same records. The turns are shared: what a driver does with its answers depends on nothing else.
 """
@@ -37,6 +37,8 @@ class SqliteShelf(Shelf):
         self.store.submit(JOB, submission())
         self.store.fence_ledger(JOB, 0)
         self.store.fence_effects(JOB, 0)
+        self._restoring = sqlite3.connect(directory / "enumerated.db", isolation_level=None)
+        (self._schema,) = self._restoring.execute("PRAGMA schema_version").fetchone()
         self._numbers: dict[Any, int] = {}
         self.contents: dict[Name, list[Content]] = {name: [] for name in NAMES}
         self.first = self._there()
@@ -49,17 +51,25 @@ class SqliteShelf(Shelf):
         """Do something with the whole store; its answer, and what it holds then. AssertionError when it touches another part."""
         self.time = now
         if self._now != numbers:
-            with self.store.session as raw:
-                self._snapshots[numbers].backup(raw)
+            self._snapshots[numbers].backup(self._restoring)
+            # What the store's connection knows of the schema stays true: otherwise it would read it again after each restore.
+            self._restoring.execute(f"PRAGMA schema_version = {self._schema}")
         before = self._changes()
         answer = act()
-        after = numbers if self._changes() == before else self._there()
-        if after not in self._snapshots:
-            self._snapshots[after] = self._snapshot()
+        written = self._changes() != before
+        after = self._there() if written else numbers
         if strayed := [name for name, a, b in zip(NAMES, numbers, after, strict=True) if a != b and name not in names]:
             raise AssertionError(f"a command on {', '.join(names)} has written to {', '.join(strayed)}")
-        self._now = after
+        # A content that was met before may have other times in the file now: whoever goes on from it goes on from the first.
+        self._now = None if written and after in self._snapshots else after
+        if after not in self._snapshots:
+            self._snapshots[after] = self._snapshot()
         return answer, after
+
+    def close(self) -> None:
+        """Close the file and its snapshots."""
+        for each in (*self._snapshots.values(), self._restoring, self.store):
+            each.close()
 
     def _changes(self) -> int:
         """How many rows were ever written, by SQLite's own count: where there are no more than before, the file is as it was."""
@@ -146,7 +156,8 @@ class SqliteFloor(Floor):
 
     def __init__(self, case: Case, directory: Path, beside: Floor | None = None) -> None:
         super().__init__(case)
-        self.acts = SqliteActs(case, SqliteShelf(directory))
+        self._file = SqliteShelf(directory)
+        self.acts = SqliteActs(case, self._file)
         self.shelf, self.worlds = self.acts.shelf, self.acts.worlds
         self.steps = WholeSteps(self.acts)
         if beside is not None:
@@ -155,8 +166,8 @@ class SqliteFloor(Floor):
         self.first = self.first._replace(stores=self.shelf.first, world=self.acts.world(World()))
 
     def close(self) -> None:
-        """Close the file."""
-        self.acts.ports.store.close()
+        """Close the file and its snapshots."""
+        self._file.close()
 
 
 class Alike(NamedTuple):

@@ -3,14 +3,11 @@
 import json
 import os
 import re
-import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +17,7 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers.campaign import journal, sources
-from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Capabilities, Job, Place, Promise, Subject, load
-from crashwindow.checkers.campaign.adapters.naive import ActThenRecord, RecordThenAct
+from crashwindow.checkers.campaign.adapter import AdapterError, Belief, Subject, load
 from crashwindow.checkers.campaign.bench import Bench, Clean, ControlError, Schedule, Setup
 from crashwindow.checkers.campaign.boundary import Strike, When
 from crashwindow.checkers.campaign.campaign import (
@@ -52,8 +48,11 @@ from crashwindow.scenarios.campaign import (
     load_campaign,
     shipped_campaigns,
 )
+from crashwindow.tests import campaign_runtimes
 
 NAIVE = "crashwindow.checkers.campaign.adapters.naive"
+RUNTIMES = "crashwindow.tests.campaign_runtimes"
+FILE = campaign_runtimes.__file__
 STEPS = ("a", "b")
 ONCE = {"a": 1, "b": 1}
 A, B = Effect(1, "a"), Effect(2, "b")
@@ -149,21 +148,9 @@ def test_a_promise_may_allow_the_last_step_alone_to_be_repeated(struck: Struck, 
     )
 
 
-class Amnesia(ActThenRecord):
-    """Its recovery does again what was recorded last."""
-
-    def recover(self, place: Place, job: Job) -> None:
-        """Do the last recorded step again, and then the rest."""
-        with self._connect() as database:
-            done = database.execute("SELECT step FROM done ORDER BY rowid DESC").fetchone()
-        if done:
-            job.act(done[0])
-        super().recover(place, job)
-
-
 def test_a_recorded_step_that_acts_again_breaks_the_promise() -> None:
     """What the record says when the process dies counts: a step that it has as done may not act again, though it was the last."""
-    setup = Setup(Subject("amnesia", f"{__name__}:Amnesia"), STEPS, hold_seconds=0.0)
+    setup = Setup(Subject("amnesia", f"{RUNTIMES}:Amnesia"), STEPS, hold_seconds=0.0)
     with Bench(setup) as bench:
         open_, recorded = (
             bench.trial((Strike(boundary, "after"),), 0, ONCE)
@@ -173,41 +160,11 @@ def test_a_recorded_step_that_acts_again_breaks_the_promise() -> None:
     assert (recorded.outcome, recorded.kept) == (Outcome.DUPLICATE, False)
 
 
-class Beating(ActThenRecord):
-    """Writes that it lives, before each step, where nobody waits for it; to be overtaken is what its promise speaks of.
-
-    looks: whether each step is looked up once more by one that was overtaken.
-    """
-
-    promise = replace(ActThenRecord.promise, pauses=True)
-    capabilities = Capabilities(seconds=10.0, takeover_seconds=0.0)
-
-    def __init__(self, looks: bool) -> None:
-        super().__init__()
-        self._looks = looks
-
-    def _run(self, database: sqlite3.Connection, job: Job) -> None:
-        done = {step for (step,) in database.execute("SELECT step FROM done")}
-        for step in job.steps:
-            if self._looks:
-                done = {step for (step,) in database.execute("SELECT step FROM done")}
-            if step not in done:
-                self._step(database, job, step)
-
-    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
-        with closing(sqlite3.connect(f"beats-{os.getpid()}.db")) as beats, beats:
-            beats.execute("CREATE TABLE IF NOT EXISTS beats (step TEXT)")
-            beats.execute("INSERT INTO beats VALUES (?)", (step,))
-        job.act(step)
-        with database:
-            database.execute("INSERT OR IGNORE INTO done VALUES (?)", (step,))
-
-
 @pytest.mark.parametrize(("looks", "doubled"), [(True, "b"), (False, "a, b")])
 def test_a_paused_process_is_in_one_step(looks: bool, doubled: str) -> None:
     """Woken, a process that was paused before its next effect may do that once more, and keeps the promise; a second step,
     which it had not come to, is not within it."""
-    subject = Subject("beating", f"{__name__}:Beating", options={"looks": looks})
+    subject = Subject("beating", f"{RUNTIMES}:Beating", options={"looks": looks})
     steps, beat = (("a", "b", "c"), 2) if looks else (STEPS, 1)
     with Bench(Setup(subject, steps, hold_seconds=0.0)) as bench:
         found = bench.trial((Strike(f"commit: INSERT beats #{beat}", "paused"),), 0, dict.fromkeys(steps, 1))
@@ -339,21 +296,11 @@ def test_what_lies_at_an_effect_is_always_run(effect: str) -> None:
     assert always_run([]) == []
 
 
-class Notes(ActThenRecord):
-    """Commits, four times before each step, what changes nothing."""
-
-    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
-        for _ in range(4):
-            with database:
-                database.execute("UPDATE jobs SET id = id")
-        super()._step(database, job, step)
-
-
 def test_bisection_runs_less_and_says_what_it_infers() -> None:
     """Where two away from the effects end alike the cells between them are inferred, said to be, and are what running them
     gives."""
     options = Options(whens=("after",), bisect=True)
-    bisected, whole = (campaign("Notes", each, module=__name__) for each in (options, replace(options, bisect=False)))
+    bisected, whole = (campaign("Notes", each, module=RUNTIMES) for each in (options, replace(options, bisect=False)))
     assert {each.schedule for each in bisected.cells} == {each.schedule for each in whole.cells}
     run = [each for each in bisected.cells if not each.inferred]
     assert all(each.outcomes == cell(whole, *each.schedule).outcomes for each in run)
@@ -384,7 +331,7 @@ class Alternating:
 
 def test_bisection_accuses_nobody_of_what_was_not_run() -> None:
     """Between two that are bad everything is run: what happens there need not be as bad."""
-    setup = Setup(Subject("notes", f"{__name__}:Notes"), STEPS, hold_seconds=0.0)
+    setup = Setup(Subject("notes", f"{RUNTIMES}:Notes"), STEPS, hold_seconds=0.0)
     options = Options(whens=("before",), bisect=True, repeats=2)
     matrix = campaign_of(setup, options, Alternating())
     assert not any(each.inferred for each in matrix.cells)
@@ -397,29 +344,11 @@ def test_bisection_accuses_nobody_of_what_was_not_run() -> None:
     assert once_words(guessed).endswith("; 13 more are inferred from their neighbours")
 
 
-class Flickers(ActThenRecord):
-    """Makes a table in its first lives alone: as many as a control has. doubles: whether it acts twice in the others."""
-
-    def __init__(self, lives: str, doubles: bool = False) -> None:
-        super().__init__()
-        self._lives, self._doubles = Path(lives), doubles
-
-    def start(self, place: Place, job: Job) -> None:
-        """Count the lives."""
-        with self._lives.open("a") as file:
-            file.write("+")
-        if self._lives.stat().st_size <= CONTROLS:
-            with self._connect() as database, database:
-                database.execute("CREATE TABLE noise (x)")
-        elif self._doubles:
-            job.act("a")
-        super().start(place, job)
-
-
 def test_a_boundary_that_a_struck_run_does_not_come_to_is_unstable(tmp_path: Path) -> None:
     """Each control run came to it by chance, the runs to be struck there do not: that is said, and fails no campaign; a boundary
     to which a run comes, and at which it cannot be struck, fails it."""
-    subject = Tried(name="flickers", adapter=f"{__name__}:Flickers", options={"lives": str(tmp_path / "lives")})
+    options: dict[str, str | int | float | bool] = {"lives": str(tmp_path / "lives"), "controls": CONTROLS}
+    subject = Tried(name="flickers", adapter=f"{RUNTIMES}:Flickers", options=options)
     file = CampaignFile(name="x", title="x", steps=("a",), subjects=(subject,))
     (judged,) = sessions(file, Options(whens=("before",)), Local(1), None, "run", lambda *_: None)
     matrix = judged.matrix
@@ -435,8 +364,12 @@ def test_a_boundary_that_a_struck_run_does_not_come_to_is_unstable(tmp_path: Pat
 def test_a_run_that_doubles_without_being_struck_is_no_matter_of_chance(tmp_path: Path) -> None:
     """Where a boundary is unstable, a run that does not come to it is judged all the same: one that doubles breaks what is
     promised, and fails the campaign."""
-    lives = str(tmp_path / "lives")
-    subject = Tried(name="flickers", adapter=f"{__name__}:Flickers", options={"lives": lives, "doubles": True})
+    options: dict[str, str | int | float | bool] = {
+        "lives": str(tmp_path / "lives"),
+        "controls": CONTROLS,
+        "doubles": True,
+    }
+    subject = Tried(name="flickers", adapter=f"{RUNTIMES}:Flickers", options=options)
     file = CampaignFile(name="x", title="x", steps=("a",), subjects=(subject,))
     noise = Options(at=((Strike("commit: CREATE noise #1", "before"),),))
     (judged,) = sessions(file, noise, Local(1), None, "run", lambda *_: None)
@@ -444,29 +377,6 @@ def test_a_run_that_doubles_without_being_struck_is_no_matter_of_chance(tmp_path
     assert judged.matrix.control.unstable == ["commit: CREATE noise #1"]
     assert (judged.matrix.missed, len(judged.matrix.repeated)) == ([], 1)
     assert judged.unexpected == ("flickers: promise is broken by 1 of 1 cells",)
-
-
-class GivesUp(ActThenRecord):
-    """Takes the job, acts so many times, and raises. forgets: whether nothing can be read then."""
-
-    def __init__(self, times: int, forgets: bool = False) -> None:
-        super().__init__()
-        self._times, self._forgets = times, forgets
-
-    def start(self, place: Place, job: Job) -> None:
-        """Raises."""
-        with self._connect() as database, database:
-            database.execute("INSERT INTO jobs VALUES (?)", (job.id,))
-        job.accepted()
-        for _ in range(self._times):
-            job.act("a")
-        raise RuntimeError("no such queue")
-
-    def belief(self, place: Place, job: Job) -> Belief:
-        """Raises, where it forgets."""
-        if self._forgets:
-            raise OSError("no disk")
-        return super().belief(place, job)
 
 
 @pytest.mark.parametrize(
@@ -480,7 +390,7 @@ class GivesUp(ActThenRecord):
 def test_a_run_that_misses_its_boundary_says_why(times: int, forgets: bool, outcome: Outcome, words: str) -> None:
     """What `start` has raised is not lost, nor what the world has when the job has been recovered: a duplicate is one, struck
     or not; what a promise allows of the step at hand when a process dies, it allows here as well."""
-    subject = Subject("gives-up", f"{__name__}:GivesUp", options={"times": times, "forgets": forgets})
+    subject = Subject("gives-up", f"{RUNTIMES}:GivesUp", options={"times": times, "forgets": forgets})
     with Bench(Setup(subject, STEPS, hold_seconds=0.0)) as bench:
         trial = bench.trial((Strike("commit: INSERT done #9", "before"),), 0, ONCE)
     missed = "the process did not come to the boundary: RuntimeError: no such queue"
@@ -609,34 +519,12 @@ def test_what_acts_beside_the_steps_is_expected_as_well() -> None:
     assert lost == (Outcome.LOST_EFFECT, "completed, and log never happened")
 
 
-class Again(ActThenRecord):
-    """Its recovery does what is done already again."""
-
-    def recover(self, place: Place, job: Job) -> None:
-        """Every step of a job that it knows, again."""
-        super().recover(place, job)
-        if self.belief(place, job).status != "absent":
-            for step in job.steps:
-                job.act(step)
-
-
 def test_what_a_runtime_repeats_without_a_fault_is_no_measure() -> None:
     """A step is one effect: where each run does it again, struck or not, it is doubled, and no cell is exactly once."""
-    matrix = campaign("Again", Options(at=((Strike("commit: INSERT done #2", "after"),),)), module=__name__)
+    matrix = campaign("Again", Options(at=((Strike("commit: INSERT done #2", "after"),),)), module=RUNTIMES)
     (only,) = matrix.cells
     assert matrix.control.effects == ONCE
     assert (only.worst, only.words) == (Outcome.DUPLICATE, "a 2 times instead of 1, b 2 times instead of 1")
-
-
-class Waits(RecordThenAct):
-    """Its recovery waits for what nobody does."""
-
-    capabilities = Capabilities(seconds=1.0)
-
-    def recover(self, place: Place, job: Job) -> None:
-        """Until each step has acted."""
-        while not all(map(job.find, job.steps)):
-            time.sleep(0.05)
 
 
 def test_a_recovery_that_does_not_end_hides_no_lost_effect() -> None:
@@ -645,39 +533,16 @@ def test_a_recovery_that_does_not_end_hides_no_lost_effect() -> None:
         (Strike("commit: INSERT done #1", "before"),),
         (Strike("effect: b #1", "before"),),
     )
-    stuck, lost = campaign("Waits", Options(at=schedules), module=__name__).cells
+    stuck, lost = campaign("Waits", Options(at=schedules), module=RUNTIMES).cells
     assert (lost.worst, stuck.worst) == (Outcome.LOST_EFFECT, Outcome.STUCK)
     assert all("recovery: it did not end within 1 s" in each.words for each in (lost, stuck))
 
 
-class Locked(ActThenRecord):
-    """Whoever starts it makes a file that only its end removes."""
-
-    def start(self, place: Place, job: Job) -> None:
-        """Refused where the file is there."""
-        lock = place.directory / "lock"
-        lock.touch(exist_ok=False)
-        super().start(place, job)
-        lock.unlink()
-
-
 def test_a_job_that_nobody_was_told_of_is_not_lost() -> None:
     """Where each request of a client fails, none has told it that the job is accepted: the job is stuck, and no work is lost."""
-    (only,) = campaign("Locked", Options(at=((Strike("commit: INSERT jobs #1", "before"),),)), module=__name__).cells
+    (only,) = campaign("Locked", Options(at=((Strike("commit: INSERT jobs #1", "before"),),)), module=RUNTIMES).cells
     assert only.worst is Outcome.STUCK
     assert "nobody was told that it is accepted" in only.words
-
-
-class Collapses(ActThenRecord):
-    """Its recovery ends the process where it finds no job."""
-
-    capabilities = Capabilities(seconds=10.0, takeover_seconds=0.0)
-
-    def recover(self, place: Place, job: Job) -> None:
-        """Ends the process."""
-        if self.belief(place, job).status == "absent":
-            os._exit(3)
-        super().recover(place, job)
 
 
 @pytest.mark.parametrize(
@@ -690,7 +555,7 @@ class Collapses(ActThenRecord):
 def test_a_recovery_that_failed_on_the_way_is_told_of(when: When, words: str) -> None:
     """A job that comes to its end since its client starts it again, or since who was paused goes on, is done; that recovery has
     failed is said."""
-    with Bench(Setup(Subject("collapses", f"{__name__}:Collapses"), STEPS, hold_seconds=0.0)) as bench:
+    with Bench(Setup(Subject("collapses", f"{RUNTIMES}:Collapses"), STEPS, hold_seconds=0.0)) as bench:
         trial = bench.trial((Strike("commit: INSERT jobs #1", when),), 0, ONCE)
     assert (trial.outcome, trial.words) == (Outcome.EXACTLY_ONCE, f"completed; the world has 2 of 2 effects; {words}")
 
@@ -698,160 +563,9 @@ def test_a_recovery_that_failed_on_the_way_is_told_of(when: When, words: str) ->
 # Adapters that are wrong.
 
 
-class Unmade(ActThenRecord):
-    """Cannot be made."""
-
-    def __init__(self) -> None:
-        raise RuntimeError("no licence")
-
-
-class Exits(ActThenRecord):
-    """Ends the process instead of being made."""
-
-    def __init__(self) -> None:
-        sys.exit("set HOME")
-
-
-class Unsaid(ActThenRecord):
-    """Does not know its versions."""
-
-    @property
-    def versions(self) -> dict[str, str]:  # type: ignore[override]
-        """Raises."""
-        raise LookupError("not installed")
-
-
-class Unpromised(ActThenRecord):
-    """Promises in its own words."""
-
-    promise = "at least once"  # type: ignore[assignment]
-
-
-class Unnamed(ActThenRecord):
-    """A release that is a number."""
-
-    versions: Mapping[str, str] = {"mine": cast(str, 1)}
-
-
-class Awaited(ActThenRecord):
-    """Is to be awaited."""
-
-    async def start(self, place: Place, job: Job) -> None:  # type: ignore[override]
-        """Nobody awaits it."""
-
-
-class Impatient(ActThenRecord):
-    """Takes a word for a time."""
-
-    def __init__(self) -> None:
-        self.capabilities = Capabilities(seconds="ten")  # type: ignore[arg-type]
-
-
-class Overtaken(ActThenRecord):
-    """Is taken over before it is paused."""
-
-    def __init__(self) -> None:
-        self.capabilities = Capabilities(takeover_seconds=-1)
-
-
-class Misspelt(ActThenRecord):
-    """Allows what is no outcome."""
-
-    def __init__(self) -> None:
-        self.promise = Promise("at least once", "README", frozenset({"DUPLICATES"}))  # type: ignore[arg-type]
-
-
-class Forgets(ActThenRecord):
-    """Never acts."""
-
-    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
-        with database:
-            database.execute("INSERT INTO done VALUES (?)", (step,))
-
-
-class Raises(ActThenRecord):
-    """Cannot start."""
-
-    def start(self, place: Place, job: Job) -> None:
-        """Raises."""
-        raise RuntimeError("no such workflow")
-
-
-class Says(ActThenRecord):
-    """Has words of its own for a status."""
-
-    def belief(self, place: Place, job: Job) -> Belief:
-        """No word of ours."""
-        return Belief("finished")  # type: ignore[arg-type]
-
-
-class Lists(ActThenRecord):
-    """Says which steps are done, and not what of each."""
-
-    def belief(self, place: Place, job: Job) -> Belief:
-        """No mapping."""
-        return Belief("completed", ["a"])  # type: ignore[arg-type]
-
-
-class Silent(ActThenRecord):
-    """Returns nothing."""
-
-    def belief(self, place: Place, job: Job) -> Belief:
-        """Nothing."""
-        return None  # type: ignore[return-value]
-
-
-class Unprepared(ActThenRecord):
-    """Has no disk."""
-
-    def prepare(self, place: Place) -> None:
-        """Raises."""
-        raise OSError("no disk")
-
-
-class Lies(ActThenRecord):
-    """Has a result on record that no effect answered."""
-
-    def belief(self, place: Place, job: Job) -> Belief:
-        """Says so."""
-        return super().belief(place, job)._replace(results={"a": "sent"})
-
-
-class Hidden(ActThenRecord):
-    """Acts, and commits nothing that the hook sees."""
-
-    def start(self, place: Place, job: Job) -> None:
-        """Its steps alone."""
-        for step in job.steps:
-            job.act(step)
-
-    def recover(self, place: Place, job: Job) -> None:
-        """Does nothing."""
-
-    def belief(self, place: Place, job: Job) -> Belief:
-        """Believes it."""
-        return Belief("completed")
-
-
-class Starts(ActThenRecord):
-    """Does a step in a process with a session of its own, which is started again where it dies."""
-
-    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
-        for _ in range(3):
-            child = os.fork()
-            if child == 0:
-                os.setsid()
-                job.act(step)
-                os._exit(0)
-            if os.waitpid(child, 0)[1] == 0:
-                break
-        with database:
-            database.execute("INSERT INTO done VALUES (?)", (step,))
-
-
 def test_a_crash_takes_every_process_of_a_runtime() -> None:
     """A worker that its parent would start again dies together with it: one fault is one crash."""
-    setup = Setup(Subject("starts", f"{__file__}:Starts"), ("a",), hold_seconds=0.0)
+    setup = Setup(Subject("starts", f"{FILE}:Starts"), ("a",), hold_seconds=0.0)
     options = Options(at=((Strike("effect: a #1", "after"),),))
     matrix = campaign_of(setup, options)
     assert matrix.cells[0].words == "a 2 times instead of 1"
@@ -882,7 +596,7 @@ def test_what_was_not_judged_is_run_again(tmp_path: Path) -> None:
 )
 def test_a_control_run_has_to_be_well(name: str, words: str) -> None:
     """Nothing is compared with a run without faults that did not do its job: the error says what is missing."""
-    with Bench(Setup(Subject("wrong", f"{__file__}:{name}"), STEPS)) as bench, pytest.raises(ControlError, match=words):
+    with Bench(Setup(Subject("wrong", f"{FILE}:{name}"), STEPS)) as bench, pytest.raises(ControlError, match=words):
         bench.clean()
 
 
@@ -895,19 +609,28 @@ def test_a_control_run_has_to_be_well(name: str, words: str) -> None:
         (f"{NAIVE}:Nobody", "has no Nobody"),
         (f"{NAIVE}:DATABASE", "not callable"),
         ("collections:OrderedDict", "also needs prepare, start"),
-        (f"{__file__}:Unmade", rf"Unmade: cannot be made: RuntimeError: no licence \({re.escape(__file__)}:\d+\)"),
-        (f"{__file__}:Exits", rf"Exits: cannot be made: SystemExit: set HOME \({re.escape(__file__)}:\d+\)"),
-        (f"{__file__}:Unsaid", rf"Unsaid: cannot be made: LookupError: not installed \({re.escape(__file__)}:\d+\)"),
-        (f"{__file__}:Unpromised", "promise is 'at least once', and has to be a Promise"),
-        (f"{__file__}:Unnamed", "Unnamed: versions is {'mine': 1}: a release is a text"),
-        (f"{__file__}:Awaited", "Awaited: start is asynchronous, and nobody would await it: call asyncio.run in it"),
-        (f"{__file__}:Impatient", "Impatient: cannot be made: ValueError: seconds is 'ten': give a number above 0"),
         (
-            f"{__file__}:Overtaken",
+            f"{FILE}:Unmade",
+            rf"Unmade: cannot be made: RuntimeError: no licence \({re.escape(FILE)}:\d+\)",
+        ),
+        (
+            f"{FILE}:Exits",
+            rf"Exits: cannot be made: SystemExit: set HOME \({re.escape(FILE)}:\d+\)",
+        ),
+        (
+            f"{FILE}:Unsaid",
+            rf"Unsaid: cannot be made: LookupError: not installed \({re.escape(FILE)}:\d+\)",
+        ),
+        (f"{FILE}:Unpromised", "promise is 'at least once', and has to be a Promise"),
+        (f"{FILE}:Unnamed", "Unnamed: versions is {'mine': 1}: a release is a text"),
+        (f"{FILE}:Awaited", "Awaited: start is asynchronous, and nobody would await it: call asyncio.run in it"),
+        (f"{FILE}:Impatient", "Impatient: cannot be made: ValueError: seconds is 'ten': give a number above 0"),
+        (
+            f"{FILE}:Overtaken",
             "Overtaken: cannot be made: ValueError: takeover_seconds is -1: give a number from 0",
         ),
         (
-            f"{__file__}:Misspelt",
+            f"{FILE}:Misspelt",
             "Misspelt: cannot be made: ValueError: allows 'DUPLICATES', which is none of DUPLICATE, ",
         ),
     ],
@@ -1020,7 +743,7 @@ def test_bad_input_is_named(
 
 def test_what_is_paused_is_run_several_times() -> None:
     """A process that is woken beside another races with it, whatever its boundary: one run of that would not say so."""
-    setup = Setup(Subject("beating", f"{__name__}:Beating", options={"looks": True}), ("a",), hold_seconds=0.0)
+    setup = Setup(Subject("beating", f"{RUNTIMES}:Beating", options={"looks": True}), ("a",), hold_seconds=0.0)
     schedules = tuple((Strike("commit: INSERT beats #1", when),) for when in ("paused", "before"))
     matrix = campaign_of(setup, Options(at=schedules), Local(2))
     assert {each.schedule[0]: sum(each.outcomes.values()) for each in matrix.cells} == {
@@ -1028,25 +751,10 @@ def test_what_is_paused_is_run_several_times() -> None:
     }
 
 
-class Handing(ActThenRecord):
-    """Hands each record to a thread, and waits for it."""
-
-    def _step(self, database: sqlite3.Connection, job: Job, step: str) -> None:
-        job.act(step)
-
-        def record() -> None:
-            with self._connect() as other, other:
-                other.execute("INSERT INTO done VALUES (?)", (step,))
-
-        thread = threading.Thread(target=record)
-        thread.start()
-        thread.join()
-
-
 def test_where_threads_share_the_boundaries_all_is_run_several_times() -> None:
     """Of a runtime that acts in one thread and records in another, whose control runs are all alike, each schedule is run several
     times, and the report says why; of one thread each is run once."""
-    setup = Setup(Subject("handing", f"{__name__}:Handing"), ("a",), hold_seconds=0.0)
+    setup = Setup(Subject("handing", f"{RUNTIMES}:Handing"), ("a",), hold_seconds=0.0)
     matrix = campaign_of(setup, Options(whens=("after",)), Local(2))
     assert (matrix.control.several, matrix.control.unstable) == (True, [])
     assert [sum(each.outcomes.values()) for each in matrix.cells] == [CONTROLS] * 3

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Final
 
 import psycopg
 import pytest
@@ -9,6 +10,36 @@ import pytest
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError, binaries
 from crashwindow.runtime.postgres_store import PostgresStore
 from crashwindow.tests.chromium import Chromium
+
+LONGEST: Final = (
+    "test_campaign",
+    "test_audit_attacks",
+    "test_crash",
+    "test_prove",
+    "test_campaign_docs",
+    "test_contract_conform",
+    "test_verify_job",
+    "test_readme",
+    "test_verifiers",
+    "test_cli",
+    "test_conform",
+    "test_campaign_langgraph",
+    "test_reproducible",
+    "test_fleet_semantics",
+    "test_invariants_found",
+    "test_chaos",
+    "test_campaign_plugin",
+    "test_mutants",
+    "test_bundle",
+    "test_refine",
+)
+"""The files that take ten seconds and more, longest first. One process has each: begun last, it would be alone in the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first; `--no-loadscope-reorder` has xdist keep to it."""
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 @pytest.fixture(scope="session")

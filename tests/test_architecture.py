@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from crashwindow.tests.conftest import LONGEST
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "crashwindow"
 
@@ -373,6 +375,11 @@ def test_the_root_is_a_floor_plan() -> None:
     tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
     assert ast.get_docstring(tree)
     assert len(tree.body) == 1
+
+
+def test_the_files_that_are_tested_first_are_there() -> None:
+    """A long file that is renamed would be begun last, in silence."""
+    assert [name for name in LONGEST if not (ROOT / "tests" / f"{name}.py").is_file()] == []
 
 
 def test_every_decision_has_a_number_of_its_own() -> None:

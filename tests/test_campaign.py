@@ -318,7 +318,7 @@ def test_bisection_runs_less_and_says_what_it_infers() -> None:
 class Alternating:
     """Doubles at each boundary but the effects themselves."""
 
-    def run(self, setup: Setup, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
+    def run(self, bench: Bench, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
         """Each task's trial, made up."""
         for schedule, run in tasks:
             outcome = Outcome.EXACTLY_ONCE if "effect" in schedule[0].boundary else Outcome.DUPLICATE

@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers.campaign import campaign
 from crashwindow.checkers.campaign.adapter import Subject
-from crashwindow.checkers.campaign.bench import Schedule, Setup
+from crashwindow.checkers.campaign.bench import Bench, Schedule, Setup
 from crashwindow.checkers.campaign.campaign import Local
 from crashwindow.checkers.campaign.shell import command_line
 from crashwindow.checkers.evidence_matrix import Trial
@@ -101,6 +102,8 @@ def test_what_has_ended_is_kept_when_a_campaign_is_interrupted(monkeypatch: pyte
     """Trials that end while the executor is interrupted are given to the journal before it ends."""
 
     class Rig:
+        setup = Setup(Subject("x"))
+
         def trial(self, schedule: Schedule, number: int, control: object) -> Trial:
             return Trial.model_construct(run=number)
 
@@ -110,9 +113,8 @@ def test_what_has_ended_is_kept_when_a_campaign_is_interrupted(monkeypatch: pyte
         raise KeyboardInterrupt
 
     executor = Local(1)
-    monkeypatch.setattr(executor, "_of", lambda setup, count: [Rig()])
     monkeypatch.setattr(campaign, "as_completed", interrupted)
-    trials = executor.run(Setup(Subject("x")), {}, [((), number) for number in range(3)])
+    trials = executor.run(cast(Bench, Rig()), {}, [((), number) for number in range(3)])
     assert [next(trials).run for _ in range(3)] == [0, 1, 2]
     with pytest.raises(KeyboardInterrupt):
         next(trials)

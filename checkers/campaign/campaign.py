@@ -58,26 +58,27 @@ class ExecutorError(Exception):
 class Executor(Protocol):
     """Who performs the schedules: threads with a bench each on this machine, or the workers of a cluster."""
 
-    def run(self, setup: Setup, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
-        """Each task's trial, as it ends."""
+    def run(self, bench: Bench, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
+        """Each task's trial, as it ends. bench: idle meanwhile; its setup is the one of all tasks."""
 
     def close(self) -> None:
         """End what was kept for the next tasks of the same setup."""
 
 
 class Local:
-    """Threads of this process, with a bench each, which is kept: bisection asks for a trial at a time."""
+    """Threads of this process, with a bench each: the one that is given, and others, which are kept: bisection asks for a trial
+    at a time."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
         self._setup: Setup | None = None
         self._benches: list[Bench] = []
 
-    def run(self, setup: Setup, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
+    def run(self, bench: Bench, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
         """Each task's trial, as it ends."""
         free: SimpleQueue[Bench] = SimpleQueue()
-        for bench in self._of(setup, min(self._jobs, len(tasks))):
-            free.put(bench)
+        for each in (bench, *self._others(bench.setup, min(self._jobs, len(tasks)) - 1)):
+            free.put(each)
 
         def perform(task: Task) -> Trial:
             bench = free.get()
@@ -101,8 +102,8 @@ class Local:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _of(self, setup: Setup, count: int) -> list[Bench]:
-        """At least so many benches."""
+    def _others(self, setup: Setup, count: int) -> list[Bench]:
+        """At least so many benches of its own."""
         if setup != self._setup:
             self.close()
         self._setup = setup
@@ -251,7 +252,7 @@ class Campaign:
         tasks = [task for task in every if not self._journal.has(task)]
         done = len(every) - len(tasks)
         self._tell(done, len(every), None)
-        for number, trial in enumerate(self._executor.run(self._setup, found.effects, tasks), done + 1):
+        for number, trial in enumerate(self._executor.run(self._bench, found.effects, tasks), done + 1):
             self._journal.add(trial)
             self._tell(number, len(every), trial)
 

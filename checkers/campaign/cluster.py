@@ -25,11 +25,11 @@ class Cluster:
     address: str | None
     jobs: int
 
-    def run(self, setup: Setup, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
-        """Each task's trial, as it ends. Raises ExecutorError."""
+    def run(self, bench: Bench, control: Mapping[str, int], tasks: Sequence[Task]) -> Iterator[Trial]:
+        """Each task's trial, as it ends, on benches that the workers make. Raises ExecutorError."""
         counts = dict(control)
         with self._connected() as client:
-            futures = [client.submit(perform, setup, counts, task, pure=False) for task in tasks]
+            futures = [client.submit(perform, bench.setup, counts, task, pure=False) for task in tasks]
             for _, told in as_completed(futures, with_results=True):
                 yield Trial.model_validate_json(told)
 

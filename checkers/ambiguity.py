@@ -68,7 +68,7 @@ def undecided(space: Space) -> list[tuple[int, dict[str, str]]]:
     packing = space.packing
     matters = packing.mask([*(f.name for f in space.machine.fields if f.scope in READABLE), "effects", "wire"])
     alike: dict[int, int] = {}
-    for state in filter(packing.matcher(UNDECIDED), space.parents):  # breadth first: the nearest come first
+    for state in filter(packing.matcher(UNDECIDED), space.states):  # breadth first: the nearest come first
         alike.setdefault(state & matters, state)
     return [(state, space.machine.view(packing.unpack(state))) for state in alike.values()]
 

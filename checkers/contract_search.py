@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..model.contract import TERMINAL, Status, Table
 from ..model.machine import Actor, Rule, guard
-from .explore import Space, predecessors, reaching
+from .explore import Space
 
 _ENDED = "|".join(sorted(TERMINAL))
 
@@ -25,15 +25,14 @@ class Ends:
 def ends(space: Space, table: Table) -> Ends:
     """What is wrong with a contract's ways to its end: nothing, where all three are empty."""
     calm = {i for i, rule in enumerate(space.machine.rules) if not _gives_up(rule)}
-    before = predecessors(space, calm)
-    tool = reaching(before, space.all(guard(tool=_ENDED)))
-    request = reaching(before, space.all(guard(request=f"absent|{_ENDED}")))
+    tool = space.reaching(calm, [guard(tool=_ENDED)])
+    request = space.reaching(calm, [guard(request=f"absent|{_ENDED}")])
     begun = set(space.all(guard(tool="|".join(status.value for status in Status))))
-    reached = space.values(space.parents, "tool")
+    reached = space.values(space.states, "tool")
     moves = [move.split(":") for r in space.machine.rules if r.name in space.fired for move in r.emits]
     taken = {(state, trigger) for contract, state, trigger, _ in moves if contract == "tool"}
     return Ends(
-        tuple(state for state in space.parents if state in begun and not (state in tool and state in request)),
+        tuple(state for state in space.states if state in begun and not (state in tool and state in request)),
         tuple(status for status in table if status.value not in reached),
         tuple(f"{state} –{t}→" for state, row in table.items() for t in row if (state.value, str(t)) not in taken),
     )

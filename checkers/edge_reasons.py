@@ -39,7 +39,7 @@ def _alike(space: Space, gaps: Collection[EdgeClass]) -> tuple[set[EdgeClass], s
     place = space.machine.by_name["at"].values
     unseen, twins = set(gaps), set(gaps)
     masks = {edge.rule: engine.single[edge.rule][0] for edge in gaps}
-    for state in space.parents:
+    for state in space.states:
         steps = list(engine.steps(state))
         here = [(delta, index) for delta, index in steps if index in masks]
         if not here:

@@ -36,7 +36,7 @@ def fleet_sets(letters: tuple[str, ...]) -> Sets:
 
 def reachable(space: Space) -> set[Edge]:
     """Every edge of a machine's reachable states."""
-    return {(i, seen) for i, (_, memo) in enumerate(space.engine.single) for seen, found in memo.items() if found}
+    return space.engine.classes()
 
 
 def by_rule(machine: Machine, edges: set[Edge]) -> dict[str, int]:

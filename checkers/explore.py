@@ -3,18 +3,23 @@
 A state is packed into one integer, a few bits per field. Rules are grouped by the fields they touch; for each group the
 successors of a state depend on `state & mask` alone, so they are computed once per distinct masked value, by the machine's
 own interpreter, and remembered as XOR deltas: `successor = state ^ delta`. The interpreter stays the only definition of
-what a rule means, and `tests/test_explore.py` compares the two on every state. No hashing that loses states, no bound on
-crashes: the space is finite because nothing in it counts them.
+what a rule means, and `tests/test_explore.py` compares the two on every state. Who has a C compiler searches in `kernel.py`, all
+others in `plain.py`: the same states in the same order. No hashing that loses states, no bound on crashes: the space is finite
+because nothing in it counts them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise, product
 from math import prod
 from typing import Self
 
 from ..model.machine import Field, Guard, Machine, Rule, State, apply, enabled
+from .kernel import compiled
+from .plain import Found, Plain
+from .reduction import Reduction
 
 Delta = tuple[int, int]  # (xor, index of the rule)
 
@@ -121,6 +126,10 @@ class Engine:
         masks = [self._group(group)[0] for group in groups]
         return sum(prod(values for field, values in domains if field & mask) for mask in masks)
 
+    def grouped(self) -> tuple[Group, list[tuple[str, list[Group]]]]:
+        """The rules that are asked everywhere, and by field those that are asked where it has each of its values."""
+        return self.anywhere, [(self.place, self.placed)]
+
     def _group(self, indices: list[int]) -> Group:
         mask = 0
         for index in indices:
@@ -136,6 +145,12 @@ class Engine:
 
     def _within(self, group: Group, rules: Collection[int]) -> Group:
         return self._group([index for index in group[1] if index in rules])
+
+    def classes(self) -> set[tuple[int, int]]:
+        """Of all that was computed: the rules that fire, each with the values of what it touches where it does."""
+        always, by_place = self.grouped()
+        memos = [memo for _, _, memo in (always, *(group for _, groups in by_place for group in groups))]
+        return {(i, seen & self.single[i][0]) for memo in memos for seen, deltas in memo.items() for _, i in deltas}
 
     def masks(self) -> list[int]:
         """For each place, by its code, the fields on which it depends what may be done there; the place is one of them."""
@@ -200,30 +215,44 @@ def touched(rule: Rule) -> set[str]:
     return {*rule.guards, *rule.writes, *copies, *(name for g in rule.unless for name in g)}
 
 
-@dataclass
 class Space:
-    """The reachable states of a machine: how each was first reached, and which rules ever fired."""
+    """The reachable states of a machine: how each was first reached, and which rules ever fired.
 
-    machine: Machine
-    packing: Packing
-    parents: dict[int, Delta]  # packed state -> (its parent, index of the rule), roots have index -1
-    transitions: int
-    fired: set[str]
-    engine: Engine
-    """What has been computed of the machine's steps, for whoever goes over the space again."""
+    states: nearest to the start first; parents: from which each was first met, and by which rule (roots have rule -1).
+    """
+
+    def __init__(self, found: Found) -> None:
+        self.machine, self.packing, self.found = found.engine.machine, found.engine.packing, found
+        self.transitions, self.depth = found.transitions, found.depth
+        self.fired = {self.machine.rules[index].name for index in found.fired}
+        self.reaching, self.firsts = found.reaching, found.firsts
 
     def __len__(self) -> int:
-        return len(self.parents)
+        return len(self.found)
+
+    @property
+    def states(self) -> Sequence[int]:
+        """Every state, nearest to the start first."""
+        return self.found.states
+
+    @property
+    def parents(self) -> dict[int, Delta]:
+        """Every state, nearest first: from which it was first met, and by which rule; roots have rule -1."""
+        return self.found.parents
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What has been computed of the machine's steps, for whoever goes over the space again."""
+        self.found.teach()
+        return self.found.engine
 
     def find(self, literals: Guard) -> int | None:
         """The first state, nearest to the start, in which a guard holds."""
-        match = self.packing.matcher(literals)
-        return next((s for s in self.parents if match(s)), None)
+        return next(iter(self.found.where([literals], 1)), None)
 
     def all(self, literals: Guard) -> list[int]:
         """Every state in which a guard holds."""
-        match = self.packing.matcher(literals)
-        return [s for s in self.parents if match(s)]
+        return self.found.where([literals])
 
     def values(self, states: Iterable[int], name: str) -> frozenset[str]:
         """The values that a field takes in some states."""
@@ -234,7 +263,7 @@ class Space:
         """A shortest run to a state: the rules that fired, each with the state after it; the first is ("", start)."""
         steps = []
         while True:
-            parent, index = self.parents[packed]
+            parent, index = self.found.before(packed)
             name = self.machine.rules[index].name if index >= 0 else ""
             steps.append((name, self.packing.unpack(packed)))
             if index < 0:
@@ -275,56 +304,13 @@ def explore(machine: Machine, *stop: Guard, like: Engine | None = None) -> Space
 
     Complete: when it returns without having met `stop`, `parents` holds every reachable state. like: as of an `Engine`.
     """
-    engine = Engine(machine, like)
-    packing = engine.packing
-    shift, place_mask, placed, anywhere = engine.shift, engine.mask, engine.placed, engine.anywhere
-    stops = [packing.matcher(each) for each in stop]
-
-    def matches(state: int) -> bool:
-        return any(stopping(state) for stopping in stops)
-
-    parents: dict[int, Delta] = {packing.pack(s): (0, -1) for s in machine.initial_states()}
-    found = any(map(matches, parents))
-    frontier = list(parents)
-    transitions = 0
-    fired: set[int] = set()
-    while frontier and not found:
-        later: list[int] = []
-        for state in frontier:
-            for mask, indices, memo in (anywhere, placed[(state >> shift) & place_mask]):
-                seen = state & mask
-                deltas = memo.get(seen)
-                if deltas is None:
-                    deltas = memo[seen] = engine.deltas(indices, state)
-                    fired.update(index for _, index in deltas)
-                transitions += len(deltas)
-                for delta, index in deltas:
-                    after = state ^ delta
-                    if after not in parents:
-                        parents[after] = (state, index)
-                        later.append(after)
-        if stops:
-            found = any(map(matches, later))
-        frontier = later
-    return Space(machine, packing, parents, transitions, {machine.rules[i].name for i in fired}, engine)
+    return searched(Engine(machine, like), stop)
 
 
-def predecessors(space: Space, allowed: set[int]) -> dict[int, list[int]]:
-    """For every state the states from which one of the allowed rules leads to it."""
-    engine = Engine(replace(space.machine, rules=tuple(space.machine.rules[index] for index in sorted(allowed))))
-    before: dict[int, list[int]] = {}
-    for state, deltas in engine.every(space.parents):
-        for delta, _ in deltas:
-            before.setdefault(state ^ delta, []).append(state)
-    return before
+def searched(engine: Engine, stop: Sequence[Guard] = (), reduction: Reduction | None = None, limit: int = 0) -> Space:
+    """Search as `explore` does, in the compiled kernel where there is one; reduction: states stand for others.
 
-
-def reaching(before: dict[int, list[int]], targets: list[int]) -> set[int]:
-    """Every state from which a target can be reached."""
-    reached = set(targets)
-    frontier = list(targets)
-    while frontier:
-        fresh = [s for s in before.get(frontier.pop(), ()) if s not in reached]
-        reached.update(fresh)
-        frontier.extend(fresh)
-    return reached
+    limit: of states; the search ends soon after there are so many, and is not complete. 0: none.
+    """
+    found = compiled(engine, stop, reduction, limit)
+    return Space(Plain(engine, stop, reduction, limit) if found is None else found)

@@ -9,7 +9,6 @@ name does not matter. That they change no verdict is tested on the fleets that a
 from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cache
 from typing import Final, Self
 
 from ..model.fleet import OWN, Fleet, FleetRule, stands
@@ -20,9 +19,9 @@ from ..model.fleet_shape import FENCED, STORES
 from ..model.machine import Actor, Field, Guard, Machine, Rule, Scope, guard
 from ..model.properties import Property
 from ..scenarios.fleet_policies import FLEET_POLICIES, searched_fleet
-from .explore import Delta, Engine, Group, Packing, Space
+from .explore import Delta, Engine, Group, Packing, Space, searched
+from .reduction import Reduction
 
-Reduce = Callable[[int], int]
 LETTER: Final = OWN[0]
 CLAIMS: Final = "claims"
 ATTEMPTS: Final = "attempts"
@@ -47,6 +46,10 @@ class FleetEngine(Engine):
             groups = [self._group([i for i, r in numbered if owner[i] == name and v in r.sees[name]]) for v in values]
             self.tables.append((self.packing.shift[name], (1 << self.packing.width[name]) - 1, groups))
         self.rest = self._group([i for i, _ in numbered if not owner[i]])
+
+    def grouped(self) -> tuple[Group, list[tuple[str, list[Group]]]]:
+        """As of an `Engine`: by the place of each worker."""
+        return self.rest, [(f"{x}.at", table[2]) for x, table in zip(self.workers, self.tables, strict=True)]
 
     def only(self, rules: Collection[int]) -> Self:
         """The same with some of the rules alone."""
@@ -87,28 +90,7 @@ def search(
     machine = bounded(machine, claims) if claims else machine
     if attempts:
         machine = planned(machine, attempts)
-    engine = FleetEngine(machine, workers, like)
-    reduce_to = (
-        cache(reduction(fleet, engine.packing, workers)) if reduced else None
-    )  # most states are reached many times
-    matchers = [engine.packing.matcher(g) for g in stop]
-    starts = [engine.packing.pack(s) for s in machine.initial_states()]
-    parents: dict[int, Delta] = {reduce_to(s) if reduce_to else s: (0, -1) for s in starts}
-    frontier, transitions, fired = list(parents), 0, set[int]()
-    while frontier:
-        later: list[int] = []
-        for state in frontier:
-            for delta, index in engine.steps(state):
-                transitions += 1
-                fired.add(index)
-                after = reduce_to(state ^ delta) if reduce_to else state ^ delta
-                if after not in parents:
-                    parents[after] = (state, index)
-                    later.append(after)
-        if any(match(state) for match in matchers for state in later):
-            break
-        frontier = later
-    return Space(machine, engine.packing, parents, transitions, {machine.rules[i].name for i in fired}, engine)
+    return searched(FleetEngine(machine, workers, like), stop, reduction(fleet, workers) if reduced else None)
 
 
 def bounded(machine: Machine, claims: int) -> Machine:
@@ -146,37 +128,19 @@ def planned(machine: Machine, attempts: int) -> Machine:
     return replace(machine, rules=tuple(rules))
 
 
-def reduction(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Reduce:
-    """Both reductions, as a function of states."""
-    fields = [f.name for f in fleet.own] + [stands(s, "") for s in STORES]
-    start = {f"{x}.{f.name}": f.values[0] for x in workers for f in fleet.own}
-    start |= {f"{x}.{stands(s, '')}": "yes" for x in workers for s in STORES}
-    blocks = {x: packing.mask(f"{x}.{n}" for n in fields) for x in workers}
-    idle = {
-        x: sum(packing.codes[f"{x}.{n}"][start[f"{x}.{n}"]] << packing.shift[f"{x}.{n}"] for n in fields)
-        for x in workers
-    }
-    low = {x: packing.shift[f"{x}.{fields[0]}"] for x in workers}
-    at_rest = {x: packing.matcher({f"{x}.at": frozenset({"idle"})}) for x in workers}
-    overtaken = {x: packing.matcher({f"{x}.stands_effects": frozenset({"no"})}) for x in workers}
-    sends = {x: [packing.matcher(named(g, {LETTER: x})) for g in unfinished(fleet)] for x in workers}
-    orders = packing.machine.by_name[ORDER].values
-    shift, mask = packing.shift[ORDER], packing.mask([ORDER])
-
-    def canonical(state: int) -> int:
-        for x in workers:
-            if at_rest[x](state) or (overtaken[x](state) and not any(match(state) for match in sends[x])):
-                state = (state & ~blocks[x]) | idle[x]
-        # Idle workers come first, oldest last; then the names are given anew by age.
-        order = orders[(state & mask) >> shift]
-        ranked = sorted(order, key=lambda x: (not at_rest[x](state), order.index(x)))
-        held = [(state & blocks[x]) >> low[x] for x in ranked]
-        state &= ~sum(blocks.values()) & ~mask
-        for x, block in zip(workers, held, strict=True):
-            state |= block << low[x]
-        return state | (orders.index("".join(workers)) << shift)
-
-    return canonical
+def reduction(fleet: Fleet, workers: tuple[str, ...]) -> Reduction:
+    """Both reductions of a fleet of some named workers."""
+    own = {f.name: f.values[0] for f in fleet.own} | {stands(s, ""): "yes" for s in STORES}
+    sends = unfinished(fleet)
+    return Reduction(
+        workers,
+        tuple(tuple(f"{x}.{name}" for name in own) for x in workers),
+        tuple({f"{x}.{name}": value for name, value in own.items()} for x in workers),
+        tuple({f"{x}.at": frozenset({"idle"})} for x in workers),
+        tuple({f"{x}.stands_effects": frozenset({"no"})} for x in workers),
+        tuple(tuple(named(g, {LETTER: x}) for g in sends) for x in workers),
+        ORDER,
+    )
 
 
 def unfinished(fleet: Fleet) -> list[Guard]:

@@ -35,7 +35,7 @@ class Reached:
     @classmethod
     def of_space(cls, space: Space) -> "Reached":
         """The states of a space."""
-        return cls.of(space.machine.fields, map(space.packing.unpack, space.parents))
+        return cls.of(space.machine.fields, map(space.packing.unpack, space.states))
 
     def __or__(self, more: "Reached") -> "Reached":
         """These states, and others, of the same fields."""

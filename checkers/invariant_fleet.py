@@ -90,7 +90,7 @@ def _seen(fleet: Fleet, space: Space, workers: Sequence[str]) -> Iterator[tuple[
         for x in workers
     ]
     assert domains
-    for packed in space.parents:
+    for packed in space.states:
         state = space.packing.unpack(packed)
         for way in ways:
             yield tuple(state[n] for n in way)

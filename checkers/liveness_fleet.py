@@ -21,7 +21,7 @@ def fleet_moves(fleet: Fleet, engine: Engine, assumptions: Sequence[str], worker
     machine = engine.machine
     left, bits = forever(machine, assumptions), actors(machine, assumptions)
     goes_on, bounded = newest(fleet, engine.packing, workers), RECLAIMS in assumptions
-    reduce_to = reduction(fleet, engine.packing, workers) if reduced else None
+    reduce_to = reduction(fleet, workers).function(engine.packing) if reduced else None
     # A row of a worker begins with its name.
     own = {f"{x}: ": x for x in workers}
     whose = [own.get(rule.name[:3], "") for rule in machine.rules]

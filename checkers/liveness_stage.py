@@ -81,7 +81,7 @@ def examined(claim: Claim, subject: Subject) -> Item:
     """What the whole space says of a claim: nothing is stuck, or where a run is."""
     space, moves = subject.space, subject.moves
     missing = [words for words, rest in subject.rests if space.find(rest) is None]
-    looked = look(space.parents, moves, resting(space.packing, [rest for _, rest in subject.rests]))
+    looked = look(space.states, moves, resting(space.packing, [rest for _, rest in subject.rests]))
     figures = _figures(space, looked)
     if looked.stuck:
         at = next(iter(looked.stuck[0].states))

@@ -5,7 +5,7 @@ states are reduced as in `fleet_search`. A mutant that only takes steps away rea
 keeps. Where a mutant changes what is forbidden, or what may be reduced, it is searched from its starts.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Final
 
@@ -15,7 +15,7 @@ from ..model.fleet_rows import WORKERS, fleet_machine
 from ..model.machine import Guard
 from ..model.properties import Property
 from .explore import Delta, Engine, Packing
-from .fleet_search import FleetEngine, Reduce, reduction, search, unfinished
+from .fleet_search import FleetEngine, reduction, search, unfinished
 from .mutate_engine import FleetVariant
 
 KEPT: Final = 16
@@ -55,7 +55,7 @@ class FleetBase:
         self.engine = self.space.engine
         self.rules = {rule.name: rule for rule in self.engine.machine.rules}
         packing = self.engine.packing
-        self.reduce = cache(reduction(fleet, packing, WORKERS)) if reduced else None
+        self.reduce = cache(reduction(fleet, WORKERS).function(packing)) if reduced else None
         self.guards = self._guards(fleet)
         self.forbidden = Forbidden(self.guards, packing)
         if broken := next(filter(None, map(self.forbidden, self.space.parents)), ""):
@@ -85,7 +85,7 @@ class FleetBase:
 
     def _whole(self, mutant: Fleet, engine: FleetVariant) -> tuple[str, int] | None:
         """A mutant searched from its starts."""
-        reduce_to = cache(reduction(mutant, engine.packing, WORKERS)) if self.reduced else None
+        reduce_to = cache(reduction(mutant, WORKERS).function(engine.packing)) if self.reduced else None
         says = Forbidden(self._guards(mutant), engine.packing)
         starts = [engine.packing.pack(state) for state in engine.machine.initial_states()]
         begun: dict[int, Delta] = {reduce_to(s) if reduce_to else s: (0, -1) for s in starts}
@@ -146,7 +146,7 @@ class FleetBase:
 
 def _grow(
     engine: FleetEngine,
-    reduce_to: Reduce | None,
+    reduce_to: Callable[[int], int] | None,
     says: Forbidden,
     known: Collection[int],
     begun: dict[int, Delta],

@@ -75,10 +75,7 @@ def declared(kind: Kind) -> Guard:
 def unlike(space: Space, guards: Iterable[Guard]) -> list[int]:
     """The nearest to the start of the states that look alike to some guards, in the order in which they were reached."""
     mask = space.packing.mask(name for each in guards for name in each)
-    found: dict[int, int] = {}
-    for state in space.parents:  # breadth first
-        found.setdefault(state & mask, state)
-    return list(found.values())
+    return space.firsts([mask])
 
 
 def forbidden(properties: Iterable[Property]) -> list[Guard]:
@@ -114,7 +111,7 @@ def first(space: Space, guards: Sequence[Guard], among: Collection[int] | None =
 
     among: states that are `unlike` to these guards, and to others.
     """
-    states = space.parents if among is None else among
+    states = space.states if among is None else among
     mask = space.packing.mask(name for each in guards for name in each)
     matchers = [(space.packing.matcher(each), each) for each in guards]
     broken_by = {
@@ -177,21 +174,19 @@ def inapplicable(prop: str, mechanism: str, why: str) -> Need:
 
 def _rests(mechanism: str, machine: Machine, space: Space, profile: str) -> Need:
     """P15: whether every weakly fair run still comes to rest."""
+    states: Collection[int] = space.states
     if profile == "quick":  # what a tool declares is fixed for a run: no step leads out of this part
-        match = space.packing.matcher(declared(ASKED[0]))
-        space = replace(
-            space, machine=narrowed(machine, ASKED), parents={s: p for s, p in space.parents.items() if match(s)}
-        )
+        machine, states = narrowed(machine, ASKED), space.all(declared(ASKED[0]))
     rests = [rest for _, rest in RESTS["hardened"]]
-    looked = look(space.parents, moves_of(space.engine, LIVENESS.assumptions), resting(space.packing, rests))
+    looked = look(states, moves_of(space.engine, LIVENESS.assumptions), resting(space.packing, rests))
     found = None
     if looked.stuck:
-        lasso = lasso_of(space.machine, LIVENESS.assumptions, rests, reach=())
+        lasso = lasso_of(machine, LIVENESS.assumptions, rests, reach=())
         assert lasso is not None
-        key = drawn(space.machine, lasso).key
+        key = drawn(machine, lasso).key
         stem, star, again = key.rpartition(":")[2].partition("*")
         # The start's number is that of the whole machine.
-        start = list(machine.initial_states()).index(next(iter(space.machine.initial_states())))
+        start = list(space.machine.initial_states()).index(next(iter(machine.initial_states())))
         key = f"{PREFIX}:{machine.name}:{start}/{stem.partition('/')[2]}{star}{again}".replace("/*", "*").rstrip("/")
         found = Break("a fair run never comes to rest", key, len(lasso.stem) + len(lasso.round) - 1)
     return cell(P15, mechanism, found, f"{looked.states:,} states outside rest, one worker, one kind of tool"

@@ -118,7 +118,7 @@ def unreduced(fleet: Fleet, space: Space, packed: int, breaks: Breaks | None = N
     way = [packed]
     while (before := space.parents[way[-1]])[1] >= 0:
         way.append(before[0])
-    reduce_to = reduction(fleet, space.packing, WORKERS)
+    reduce_to = reduction(fleet, WORKERS).function(space.packing)
     steps = space.engine.steps
     here = next(s for s in map(space.packing.pack, space.machine.initial_states()) if reduce_to(s) == way[-1])
     run: list[tuple[int, int]] = [(-1, here)]
@@ -155,7 +155,7 @@ def stepwise(space: Space, judges: Mapping[str, Breaks]) -> dict[str, int]:
     kept = {f.name for f in space.machine.fields if f.scope is Scope.DURABLE}
     writes = [bool(kept & rule.writes.keys()) for rule in space.machine.rules]
     found: dict[str, int] = {}
-    for state in space.parents:
+    for state in space.states:
         for delta, index in space.engine.steps(state):
             if writes[index]:
                 for name, breaks in judges.items():

@@ -80,7 +80,7 @@ def quotient(space: Space, by: Quotient) -> StateGraph:
     """The graph of a whole space. Raises MisfitError where crash windows do not tell the states apart."""
     packing, machine = space.packing, space.machine
     mask = packing.mask(by.fields)
-    sizes = Counter([state & mask for state in space.parents])
+    sizes = Counter([state & mask for state in space.states])
     names = {
         seen: by.name({name: machine.by_name[name].values[packing.code(seen, name)] for name in by.fields})
         for seen in sizes
@@ -115,9 +115,9 @@ def _steps(space: Space, mask: int) -> Iterator[tuple[int, tuple[Delta, ...], in
     """
     engine = space.engine
     placed: list[list[int]] = [[] for _ in engine.placed]
-    for state in space.parents:
+    for state in space.states:
         placed[(state >> engine.shift) & engine.mask].append(state)
-    groups = [(list(space.parents), engine.anywhere), *zip(placed, engine.placed, strict=True)]
+    groups = [(list(space.states), engine.anywhere), *zip(placed, engine.placed, strict=True)]
     for states, (touched, _, remembered) in groups:
         both = touched | mask
         for seen, count in Counter([state & both for state in states]).items():
@@ -132,7 +132,7 @@ def _nodes(
     effects = packing.mask([by.effects] if by.effects else [])
     words = dict(names.values())
     states: dict[str, Counter[str]] = {name: Counter() for name in words}
-    for seen, count in Counter([state & (mask | effects) for state in space.parents]).items():
+    for seen, count in Counter([state & (mask | effects) for state in space.states]).items():
         value = space.machine.by_name[by.effects].values[packing.code(seen, by.effects)] if by.effects else ""
         states[names[seen & mask][0]][value] += count
     starts = Counter(names[state & mask][0] for state, (_, rule) in space.parents.items() if rule < 0)

@@ -118,7 +118,7 @@ def unasked(rule: Rule, before: View, after: View) -> str | None:
 
 def refine_contract(space: Space) -> Refinement:
     """Whether every transition of the contract's machine is a step of the interface or none, and a path of legal moves."""
-    views: dict[int, Mapping[str, str]] = {s: space.machine.view(space.packing.unpack(s)) for s in space.parents}
+    views: dict[int, Mapping[str, str]] = {s: space.machine.view(space.packing.unpack(s)) for s in space.states}
 
     def look(state: int) -> View:
         return views[state]["step"], views[state]["deed"]
@@ -133,7 +133,7 @@ def _compare(
     taken: Counter[str] = Counter()
     first: dict[tuple[str, str], int] = {}
     moves: set[Move] = set()
-    for state in space.parents:
+    for state in space.states:
         before = look(state)
         for delta, index in space.engine.steps(state):
             rule, after = space.machine.rules[index], look(state ^ delta)

@@ -19,7 +19,7 @@ from ..model.windows import AMBIGUOUS
 from ..scenarios.fleet_policies import FLEET_POLICIES
 from ..scenarios.machines import machine_of
 from .evidence import Item, Trace, Verdict
-from .explore import Space, explore, predecessors, reaching
+from .explore import Space, explore
 from .fleet_search import nearest
 from .traces import trace_to
 
@@ -57,7 +57,7 @@ def check(space: Space, prop: Property) -> Violation | None:
 def _reached(space: Space, guards: Sequence[Guard]) -> list[Guard]:
     """Those of some guards that hold anywhere: asked of the values that their fields take together, which are far fewer."""
     mask = space.packing.mask(name for each in guards for name in each)
-    seen = {state & mask for state in space.parents}
+    seen = space.firsts([mask])
     return [each for each in guards if any(map(space.packing.matcher(each), seen))]
 
 
@@ -74,13 +74,9 @@ def _check_steps(space: Space, prop: Property) -> Violation | None:
     writing = space.engine.only({index for index, it in enumerate(writes) if it})
     end, durable_mask = packing.mask(name for g in prop.absorbing for name in g), packing.mask(durable)
     looked_at = [mask | end for mask in writing.masks()]
-    shift, place = writing.shift, writing.mask
     growing = [(name, packing.mask([name]), fields[name].count) for name in prop.grows]
     ended = [packing.matcher(g) for g in prop.absorbing]
-    first: dict[int, int] = {}
-    for state in space.parents:
-        first.setdefault(state & looked_at[(state >> shift) & place], state)
-    for state in first.values():
+    for state in space.firsts(looked_at, writing.place):
         over = any(match(state) for match in ended)
         for delta, index in writing.steps(state):
             part = f"written after the end, by {rules[index].name!r}" if over and delta & durable_mask else None
@@ -214,8 +210,8 @@ def _rest(claim: Claim, space: Space) -> Item:
         for i, r in enumerate(rules)
         if r.actor is Actor.CRASH or r.name.endswith("(answer lost)") or r.name in unasked
     }
-    resting = reaching(predecessors(space, set(range(len(rules))) - faults), space.all(rest))
-    stuck = [s for s in space.parents if s not in resting]
+    resting = space.reaching(set(range(len(rules))) - faults, [rest])
+    stuck = [s for s in space.states if s not in resting] if len(resting) < len(space) else []
     if stuck:
         return _item(claim, Verdict.REFUTED, f"{len(stuck)} states are stuck", space, trace_to(space, stuck[0]))
     return _item(

@@ -25,11 +25,11 @@ class Quotient:
         masks = [mask for mask, _ in engine.single]
         leaving = {
             state: tuple(EdgeClass(index, state & masks[index]) for _, index in engine.steps(state))
-            for state in space.parents
+            for state in space.states
         }
         node = {state: numbers.setdefault(frozenset(edges), len(numbers)) for state, edges in leaving.items()}
         quotient: nx.MultiDiGraph[int] = nx.MultiDiGraph()
-        for state in space.parents:
+        for state in space.states:
             for (delta, _), edge in zip(engine.steps(state), leaving[state], strict=True):
                 quotient.add_edge(node[state], node[state ^ delta], edge)
         for initial in space.machine.initial_states():

@@ -100,7 +100,7 @@ def settings() -> Iterator[Setting]:
 
 def classes(space: Space) -> set[EdgeClass]:
     """The classes of all edges of a state graph: what its search has computed."""
-    return {EdgeClass(rule, seen) for rule, (_, memo) in enumerate(space.engine.single) for seen in memo if memo[seen]}
+    return {EdgeClass(*each) for each in space.engine.classes()}
 
 
 class Planner:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ..model.machine import Actor, Machine, Rule, Scope, enabled, guard, holds
 from ..model.windows import AMBIGUOUS, WINDOWS, Window
-from .explore import Engine, Space, predecessors, reaching
+from .explore import Engine, Space
 
 UNLUCKY = ("world: refuses", "world: late request lost", "no reply, still on the wire", "no reply, lost")
 """What a run without further faults does not meet: refusals, lost requests, lost answers; nor does a client cancel (`client`)."""
@@ -43,10 +43,9 @@ class MisfitError(Exception):
 
 def derive(space: Space) -> list[Derived]:
     """The table as the reachable states give it, one entry per stated window. Raises MisfitError."""
-    idle = space.packing.matcher(guard(at="idle"))
     durable = space.packing.mask(f.name for f in space.machine.fields if f.scope is Scope.DURABLE)
     alike: dict[int, list[int]] = {}
-    for state in filter(idle, space.parents):
+    for state in space.all(guard(at="idle")):
         alike.setdefault(state & durable, []).append(state)
     members: dict[str, list[int]] = {}
     for states in alike.values():
@@ -74,7 +73,7 @@ def _struck(space: Space) -> dict[str, list[int]]:
     ambiguous = [packing.matcher(g) for g in AMBIGUOUS]
     engine = Engine(replace(machine, rules=tuple(rule for rule in machine.rules if rule.actor is Actor.CRASH)))
     left: dict[str, set[int]] = {w.id: set() for w in sharing}
-    for state, deltas in engine.every(space.parents):
+    for state, deltas in engine.every(space.states):
         for delta, _ in deltas:
             if any(match(state ^ delta) for match in ambiguous):
                 name = next((window for window, match in places if match(state)), rest)
@@ -116,12 +115,10 @@ class _Ends:
             and not rule.name.endswith(("(answer lost)", "not yet known"))
             and not rule.name.startswith(("elsewhere: fails", "client: "))
         }
-        ended = space.packing.matcher(guard(job="completed|failed|cancelled", wire="0"))
-        before = predecessors(space, lucky)
-        self.values = {}
-        for value in ("0", "1", "2"):
-            matches = space.packing.matcher(guard(effects=value))
-            self.values[value] = reaching(before, [s for s in space.parents if ended(s) and matches(s)])
+        self.values = {
+            value: space.reaching(lucky, [guard(job="completed|failed|cancelled", wire="0", effects=value)])
+            for value in ("0", "1", "2")
+        }
 
     def of(self, states: list[int]) -> frozenset[str]:
         """Those of some states; empty when the job cannot end without another fault: they are stuck."""

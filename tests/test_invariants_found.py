@@ -10,7 +10,7 @@ from crashwindow.checkers import cli_invariants
 from crashwindow.checkers.counter import LIMIT, Counting, count
 from crashwindow.checkers.counter_workers import Workers, before_writing
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.checkers.explore import explore
+from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.fleet_search import search
 from crashwindow.checkers.fleet_stages import CANARIES
 from crashwindow.checkers.invariant_candidates import Reached
@@ -20,6 +20,7 @@ from crashwindow.checkers.invariant_lift import Learning, lift_found
 from crashwindow.checkers.invariant_search import Search, find_invariant
 from crashwindow.checkers.invariant_stage import REFUTED, against, of_count
 from crashwindow.checkers.invariant_ways import STEP_PROPERTIES, counted, found, lifted
+from crashwindow.checkers.plain import Plain
 from crashwindow.checkers.prove_fleet import prove_fleet
 from crashwindow.model.fleet import Fleet, stands
 from crashwindow.model.fleet_broken import forbidden
@@ -132,12 +133,10 @@ def test_a_clause_that_many_break_is_dropped() -> None:
     bold = Clause("nothing ends", guard(job="completed"), "planted")
     clauses = (*search_of().clauses, bold)
     assert Learning(recorded(), RECORDED_PROPERTIES, clauses, search_of().space).dropped == {bold.name: ""}
-    fewer = {
-        s: parent for s, parent in search_of().space.parents.items() if search_of().space.packing.code(s, "job") == 0
-    }
-    made = lift_found(
-        recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold), replace(search_of().space, parents=fewer)
-    )
+    space = search_of().space
+    plain = Plain(space.engine)
+    plain.parents = {s: parent for s, parent in plain.parents.items() if space.packing.code(s, "job") == 0}
+    made = lift_found(recorded(), RECORDED_PROPERTIES, (*search_of().clauses, bold), Space(plain))
     assert dict(made.dropped)[bold.name] == "append job_completed"
     assert made.holds
 

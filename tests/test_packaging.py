@@ -56,8 +56,8 @@ def test_packages_are_the_folders() -> None:
 
 
 def test_the_wheel_holds_the_product(unpacked: Path) -> None:
-    """A wheel holds all modules, `py.typed`, scenarios, and what pages are made of; no test, nothing beside it."""
-    templates = on_disk("*.css", "*.html", "*.js", "skeleton/*.txt")
+    """A wheel holds all modules, `py.typed`, scenarios, a C source, what pages are made of; no test, nothing beside."""
+    templates = on_disk("*.c", "*.css", "*.html", "*.js", "skeleton/*.txt")
     scenarios = {name for name in on_disk("*.yaml") if name.startswith("scenarios/")}
     package = unpacked / "crashwindow"
     packed = {file.relative_to(package).as_posix() for file in package.rglob("*") if file.is_file()}

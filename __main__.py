@@ -266,7 +266,8 @@ RECHECK = argument(
 REGENERATE = argument(
     "--regenerate",
     action="store_true",
-    help="compare each obligation with what this program asks of its model: this needs its encoder, and no solver",
+    help="compare each obligation with what this program asks of its model, by its encoder and no solver, and each tried sentence"
+    " of the seeds with what this program's runtime does",
 )
 
 CONTRACT = argument("id", metavar="ID", help="the contract's id")
@@ -761,11 +762,13 @@ def verify(args: argparse.Namespace) -> int:
 
 
 def audit(args: argparse.Namespace) -> int:
-    """An audit; what is asked of the models is written down anew here, for an audit itself may know no checker."""
+    """An audit; questions are written down and sentences tried anew here, for an audit itself may know no checker."""
     from .checkers.obligation_files import obligation_files
+    from .checkers.seed_text import every_sentence
+    from .reports.audit.run import Anew
     from .reports.cli_bundle import audit_bundle
 
-    return audit_bundle(args, obligation_files)
+    return audit_bundle(args, Anew(obligation_files, every_sentence))
 
 
 def report_job(args: argparse.Namespace) -> int:

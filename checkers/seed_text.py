@@ -72,6 +72,11 @@ def replay(key: str) -> Item:
     return examine(claim)
 
 
+def every_sentence() -> dict[str, Item]:
+    """What trying each sentence that can be tried came to, by claim."""
+    return {claim: examine(claim) for claim in CHECKS}
+
+
 def seed_text(context: Context) -> Found:
     """Every sentence that can be tried; and why the rest cannot."""
     found = Found()

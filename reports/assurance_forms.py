@@ -1,7 +1,7 @@
 """The assurance case for other readers: a nested list in Markdown, and data that GSN tools read.
 
-The data is JSON, and so YAML, in the form of gsn2x: each element under its id, with `text`, `nodeType`, `supportedBy` and
-`inContextOf`; `undeveloped` marks a goal that nothing supports.
+The data is YAML, written as JSON, which is YAML too, in the form of gsn2x: each element under its id, with `text`, `nodeType`,
+`supportedBy` and `inContextOf`; `undeveloped` marks a goal that nothing supports. What stands there besides is text for a layer.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Final
 from .assurance import Element, case, undeveloped
 from .markdown_text import code, escape
 from .view import View
+from .words import plain
 
 MARKS: Final = {"goal": "▭", "strategy": "▱", "solution": "○", "context": "▢", "assumption": "⬭"}
 
@@ -38,26 +39,26 @@ def _listed(element: Element, depth: int) -> list[str]:
     return [*lines, *(line for part in element.parts for line in _listed(part, depth + 1))]
 
 
-def assurance_json(view: View) -> str:
-    """The case as data, for gsn2x and whoever reads JSON: the same elements, each once."""
+def assurance_gsn(view: View) -> str:
+    """The case as data, for gsn2x and whoever reads YAML or JSON: the same elements, each once."""
     elements: dict[str, Mapping[str, object]] = {}
     for element in case(view).all():
         for one in (element, *element.context):
-            elements.setdefault(one.id, _data(one))
+            elements.setdefault(plain(one.id), _data(one))
     return json.dumps(elements, indent=1, ensure_ascii=False) + "\n"
 
 
 def _data(element: Element) -> dict[str, object]:
-    found: dict[str, object] = {"text": element.text, "nodeType": element.kind.capitalize()}
+    found: dict[str, object] = {"text": plain(element.text), "nodeType": element.kind.capitalize()}
     if element.parts:
-        found["supportedBy"] = [part.id for part in element.parts]
+        found["supportedBy"] = [plain(part.id) for part in element.parts]
     if element.context:
-        found["inContextOf"] = [context.id for context in element.context]
+        found["inContextOf"] = [plain(context.id) for context in element.context]
     if element.undeveloped:
         found["undeveloped"] = True
     if element.kind in ("goal", "strategy"):
         found["support"] = str(element.support)
     for name, value in (("verdict", element.verdict), ("weakest", element.worst), ("command", element.command)):
         if value is not None:
-            found[name] = str(value)
+            found[name] = plain(value)
     return found

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from .audit.outcome import CODES, Audit, Verdict
-from .audit.run import Asked, Regenerate, audit
+from .audit.run import Anew, Asked, audit
 from .bundle.archive import MOST_OF_ALL, ArchiveError
 from .bundle.contents import bundle as bundle_of
 from .bundle.statement import KeyFileError, private_key, public_key
@@ -41,8 +41,8 @@ def bundle(args: argparse.Namespace) -> int:
     return 0
 
 
-def audit_bundle(args: argparse.Namespace, regenerate: Regenerate) -> int:
-    """A bundle, audited; the exit code says what came of it. regenerate: what makes the models' obligations anew."""
+def audit_bundle(args: argparse.Namespace, regenerate: Anew) -> int:
+    """A bundle, audited; the exit code says what came of it. regenerate: what this program makes anew."""
     console = Console()
     try:
         key = public_key(Path(args.key).read_bytes()) if args.key else None

@@ -6,13 +6,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..checkers.evidence import SCHEMA_VERSION, RunEvidence
+from .assurance_forms import assurance_gsn
 from .badge import render_badge, render_endpoint
 from .html import render_html
 from .job_summary import render_summary
 from .junit import render_run_junit
 from .markdown import render_markdown
 from .sarif import render_run_sarif
-from .view import REGISTER, Register
+from .view import REGISTER, Register, judge
 
 EVIDENCE = "evidence.json"
 SCHEMA = "evidence.schema.json"
@@ -38,6 +39,7 @@ def forms(evidence: RunEvidence, register: Register = REGISTER) -> dict[str, str
         SCHEMA: schema_text(),
         "report.html": render_html(evidence, register),
         "report.md": render_markdown(evidence, register),
+        "report.gsn.yaml": assurance_gsn(judge(evidence, register)),
         "report.junit.xml": render_run_junit(evidence, register),
         "report.sarif": render_run_sarif(evidence, register),
         "summary.md": render_summary(evidence, register),

@@ -30,12 +30,13 @@ from crashwindow.checkers.proof_subjects import subject
 from crashwindow.checkers.prove import export, prove, to_items
 from crashwindow.checkers.quotient import QUOTIENTS, quotient
 from crashwindow.checkers.search import complete, examine
+from crashwindow.checkers.seed_text import examine as examine_text
 from crashwindow.model.claims import ASSUMPTIONS, CLAIM_BY_ID, NOT_CHECKED
 from crashwindow.model.contract import HARDENED as CONTRACT
 from crashwindow.model.machine import show
 from crashwindow.model.windows import WINDOWS
 from crashwindow.reports.audit.outcome import Audit
-from crashwindow.reports.audit.run import Asked, audit
+from crashwindow.reports.audit.run import Anew, Asked, audit
 from crashwindow.reports.bundle.contents import collected, derived, sealed
 from crashwindow.reports.view import Register
 from crashwindow.scenarios.profile import CAMPAIGNS, MUTATED
@@ -47,7 +48,7 @@ from .kept_streams import FOLDER, killed, named
 POLICY = "recorded-hardened"
 SMT2 = f"smt2/{POLICY}/"
 STREAM, WORLD = named("crash:ok-park:execute:effect")
-HOLDS, WITHOUT = CLAIM_BY_ID["P12"], CLAIM_BY_ID["WITHOUT-L-RECORD"]
+HOLDS, WITHOUT, TRIED = CLAIM_BY_ID["P12"], CLAIM_BY_ID["WITHOUT-L-RECORD"], CLAIM_BY_ID["S1-1-COVERED"]
 REGISTER = Register(
     claims=(
         replace(HOLDS, methods=("prove", "explore", "crash")),
@@ -61,6 +62,7 @@ REGISTER = Register(
             properties=(),
             expected="NOT CHECKED",
         ),
+        replace(TRIED, methods=("enumerate",)),
     ),
     assumptions=ASSUMPTIONS,
 )
@@ -102,7 +104,7 @@ class Run:
 
 def audited(data: bytes, recheck: bool = False) -> Audit:
     """What an audit says that trusts our key, and knows what is asked of the models."""
-    asked = Asked(OURS.public_key(), recheck, proof_files, REGISTER)
+    asked = Asked(OURS.public_key(), recheck, Anew(proof_files, sentences), REGISTER)
     return audit(data, asked)
 
 
@@ -110,6 +112,12 @@ def audited(data: bytes, recheck: bool = False) -> Audit:
 def proof_files() -> dict[str, bytes]:
     """The obligations of the small machine."""
     return {name: data for name, data in run().files.items() if name.startswith(SMT2)}
+
+
+@cache
+def sentences() -> dict[str, Item]:
+    """The sentence that is tried."""
+    return {TRIED.id: examine_text(TRIED.id)}
 
 
 @cache
@@ -133,6 +141,7 @@ def run() -> Run:
             ClaimResult(claim=WITHOUT.id, expected=Verdict.REFUTED, items=[*examine(WITHOUT, spaces), shown]),
             ClaimResult(claim="LATER", expected=Verdict.NOT_CHECKED, items=[
                 made_up.item("explore", Verdict.NOT_CHECKED, "nobody looked")]),
+            ClaimResult(claim=TRIED.id, expected=Verdict.REFUTED, items=list(sentences().values())),
         ]  # fmt: skip
         evidence = made_up.evidence()
         info = evidence.run.model_copy(update={"code_sha256": code_sha256()})

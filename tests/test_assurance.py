@@ -5,13 +5,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import yaml
 
 from crashwindow.checkers.evidence import ClaimResult, RunEvidence, Verdict
 from crashwindow.model.claims import ASSUMPTIONS, CLAIMS
 from crashwindow.reports.assurance import TOP, Element, Support, case, undeveloped
-from crashwindow.reports.assurance_forms import assurance_json, assurance_markdown
+from crashwindow.reports.assurance_forms import assurance_gsn, assurance_markdown
+from crashwindow.reports.files import forms
 from crashwindow.reports.html_assurance import assurance
 from crashwindow.reports.view import REGISTER, Register, View, judge
 
@@ -224,8 +227,8 @@ def test_the_case_speaks_of_this_code_and_this_model() -> None:
 
 
 def test_data_for_other_tools_is_closed() -> None:
-    """In the JSON form each element is there once, each link leads to one, and undeveloped goals have no support."""
-    data = json.loads(assurance_json(judge(evidence(), SMALL)))
+    """In the data each element is there once, each link leads to one, and undeveloped goals have no support."""
+    data = json.loads(assurance_gsn(judge(evidence(), SMALL)))
     linked = {name for e in data.values() for key in ("supportedBy", "inContextOf") for name in e.get(key, [])}
     assert linked | {TOP} == data.keys()
     assert {e["nodeType"] for e in data.values()} <= {"Goal", "Strategy", "Solution", "Context", "Assumption"}
@@ -234,6 +237,61 @@ def test_data_for_other_tools_is_closed() -> None:
         g.id for g in undeveloped(case(judge(evidence(), SMALL)))
     }
     assert not any(e.get("undeveloped") and e.get("supportedBy") for e in data.values())
+
+
+FIELDS = {"text": str, "nodeType": str, "supportedBy": list, "inContextOf": list, "undeveloped": bool}
+LINKS = {"supportedBy": {"Goal", "Strategy", "Solution"}, "inContextOf": {"Context", "Assumption", "Justification"}}
+
+
+def ill_formed(data: dict[str, dict[str, Any]]) -> list[str]:
+    """What gsn2x refuses by its documentation: fields of another type, links of another kind, twice, or in a circle."""
+    found = []
+    for name, element in data.items():
+        found += [
+            f"{name}: {f} is no {t.__name__}" for f, t in FIELDS.items() if f in element and type(element[f]) is not t
+        ]
+        found += [
+            f"{name}: layer {f} is no text" for f in element.keys() - FIELDS.keys() if type(element[f]) is not str
+        ]
+        kind, parts = element.get("nodeType"), element.get("supportedBy", [])
+        if not element.get("text") or kind not in {*LINKS["supportedBy"], *LINKS["inContextOf"]}:
+            found.append(f"{name}: it has no text, or is no node of GSN")
+        for field, kinds in LINKS.items():
+            links = element.get(field, [])
+            if field in element and (not links or len(set(links)) < len(links) or kind not in ("Goal", "Strategy")):
+                found.append(f"{name}: {field} is empty, has a link twice, or belongs to no {kind}")
+            found += [f"{name}: {field} {to}" for to in links if data.get(to, {}).get("nodeType") not in kinds]
+        if kind in ("Goal", "Strategy") and bool(parts) == element.get("undeveloped", False):
+            found.append(f"{name}: it is supported and undeveloped, or neither")
+    linked = {to for element in data.values() for field in LINKS for to in element.get(field, [])}
+    roots, below = data.keys() - linked, {name: set(e.get("supportedBy", [])) for name, e in data.items()}
+    while leaves := {name for name, parts in below.items() if not parts & below.keys()}:
+        below = {name: parts for name, parts in below.items() if name not in leaves}
+    if [data[name].get("nodeType") for name in roots] != ["Goal"]:
+        found.append(f"it has not one goal on top, but {', '.join(sorted(roots))}")
+    return [*found, *(f"{name}: in a circle" for name in below)]
+
+
+def test_the_file_for_gsn2x_is_well_formed() -> None:
+    """Read as YAML the file is what it is as JSON, and by the rules that gsn2x documents nothing is wrong with it."""
+    text = forms(evidence(), SMALL)["report.gsn.yaml"]
+    data = yaml.safe_load(text)
+    assert data == json.loads(text)
+    assert ill_formed(data) == []
+
+
+@pytest.mark.parametrize(
+    ("element", "words"),
+    [({"nodeType": "Claim"}, "no node of GSN"), ({"supportedBy": ["G-NONE"]}, "supportedBy G-NONE"), ({"text": 1}, "is no str"),
+     ({"supportedBy": [TOP]}, "in a circle"), ({"undeveloped": True, "supportedBy": ["G-P1"]}, "supported and undeveloped"),
+     ({"inContextOf": [TOP]}, f"inContextOf {TOP}"), ({"verdict": 1}, "layer verdict is no text"),
+     ({"inContextOf": []}, "is empty")],
+)  # fmt: skip
+def test_what_gsn2x_would_refuse_is_seen(element: dict[str, Any], words: str) -> None:
+    """The rules are none that let everything pass."""
+    data = json.loads(assurance_gsn(judge(evidence(), SMALL)))
+    data[next(name for name in data if name.startswith("S-"))].update(element)
+    assert any(words in each for each in ill_formed(data)), ill_formed(data)
 
 
 def test_text_of_the_evidence_is_only_text() -> None:

@@ -29,7 +29,7 @@ from crashwindow.reports.markdown import render_markdown
 from crashwindow.reports.view import Register
 from crashwindow.scenarios.matrix import bounds
 
-from .small_bundle import HOLDS, OTHER, OURS, REGISTER, SMT2, STREAM, WITHOUT, WORLD, Run, audited, run
+from .small_bundle import HOLDS, OTHER, OURS, REGISTER, SMT2, STREAM, TRIED, WITHOUT, WORLD, Run, audited, run
 
 # ruff: noqa: E501
 # Tables: an attack is read as a row.
@@ -464,6 +464,13 @@ def frames(number: int, **parts: Any) -> Callable[[Any], Any]:
     return change
 
 
+def told_otherwise() -> Any:
+    """The run of the sentence that was tried, without its last frame."""
+    trace = run().items(TRIED.id)[0].trace
+    assert trace
+    return trace.model_copy(update={"frames": trace.frames[:-1]})
+
+
 def graph(change: Callable[[Any], Any]) -> bytes:
     """The run with another graph."""
     return run_with(graphs=[change(run().evidence.graphs[0])])
@@ -684,6 +691,10 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "rules that are never reached left out": (lambda: run_with(**first("machines", unreached=["crash"])), "models",
                                               "model recorded-hardened: states, transitions and the rules that are never reached"),
     "a larger machine, told twice": (larger, "models", "model recorded-hardened: states, transitions"),
+    "a tried sentence in other words": (lambda: lied(0, TRIED.id, statement="it cannot happen"), "sentences", f"claim {TRIED.id}: tried on"),
+    "a frame of a run of the runtime": (lambda: lied(0, TRIED.id, trace=told_otherwise()), "sentences", f"claim {TRIED.id}: tried on"),
+    "a tried sentence under another command": (lambda: lied(0, TRIED.id, command="crashwindow verify"), "sentences", f"claim {TRIED.id}"),
+    "a sentence that nobody can try": (lambda: lied(CRASH, command="crashwindow replay text:P12"), "sentences", f"claim {HOLDS.id}"),
     "outcomes that do not add up": (lambda: run_with(**first("schedules", outcomes={"completed/1": 2})), "totals", "campaign snapshots"),
     "a violation that refutes nothing": (lambda: run_with(**first("schedules", violations=["crash:x"])), "totals", "1 schedules broke"),
     "an event altered": (lambda: events(lambda x: [*x[:3], x[3].replace(b'"epoch":1', b'"epoch":2'), *x[4:]]), "streams",

@@ -6,7 +6,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from ...checkers.evidence import RunEvidence
+from ...checkers.evidence import Item, RunEvidence
 from ...checkers.evidence_code import code_sha256
 from ..bundle.archive import ArchiveError, unpack
 from ..bundle.contents import derived
@@ -17,12 +17,20 @@ from ..view import REGISTER, Register
 from . import content, obligations, parts, replays, seal, tables, totals, verdicts
 from .outcome import Audit, Check, judged
 from .recheck import NoSolverError, Progress, recheck
+from .sentences import sentences
 from .stream_claims import unreplayed
 from .stream_replay import replay_streams
 from .streams import streams
 
-Regenerate = Callable[[], Mapping[str, bytes]]
-"""What makes a model's obligations anew, by the names that they have in a bundle."""
+
+@dataclass(frozen=True)
+class Anew:
+    """What this program makes anew: obligations, by the names that they have in a bundle; and tried sentences, by claim."""
+
+    obligations: Callable[[], Mapping[str, bytes]]
+    sentences: Callable[[], Mapping[str, Item]]
+
+
 ABSENT: Final = "there is no evidence that could be read"
 CODELESS: Final = frozenset({"streams", "recheck"})
 """The checks of the contents that compare with nothing that this program states: links of hashes, and cvc5's answers."""
@@ -30,11 +38,11 @@ CODELESS: Final = frozenset({"streams", "recheck"})
 
 @dataclass(frozen=True)
 class Asked:
-    """What an audit is to be about: the trusted key, if there is one; whether cvc5 is asked; how obligations are made anew."""
+    """What an audit is to be about: the trusted key, if there is one; whether cvc5 is asked; what is made anew, if anything."""
 
     key: Ed25519PublicKey | None = None
     recheck: bool = False
-    regenerate: Regenerate | None = None
+    regenerate: Anew | None = None
     register: Register = REGISTER
     progress: Progress | None = None
 
@@ -107,7 +115,8 @@ def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -
         judged("models", [*replays.models(evidence, register), *parts.searched(evidence, register)],
                f"{len(evidence.machines)} models are this program's, with as many states and transitions as it states"),
         judged("replays", replays.replays(evidence, register),
-               f"{traces} runs of models, by the interpreter alone; {others} of the runtime are not replayed here"),
+               f"{traces} runs of models, by the interpreter alone; {others} of the runtime are no model's"),
+        _retried(evidence, others, asked),
         judged("obligations", obligations.obligations(files, evidence, register),
                "all there, each states its answer, all assume the same"),
         _regenerated(files, asked),
@@ -153,9 +162,19 @@ def _code(evidence: RunEvidence) -> Check:
 def _regenerated(files: Mapping[str, bytes], asked: Asked) -> Check:
     if asked.regenerate is None:
         return Check("goals", "NOT DONE", ("--regenerate compares each obligation with the model's",), asked=False)
-    problems, known, others = obligations.regenerated(files, asked.regenerate())
+    problems, known, others = obligations.regenerated(files, asked.regenerate.obligations())
     more = f"; {others} ask about invariants that were found, and are in no model" if others else ""
     return judged("goals", problems, f"{known} files of obligations are what this program asks of its models{more}")
+
+
+def _retried(evidence: RunEvidence, told: int, asked: Asked) -> Check:
+    if asked.regenerate is None:
+        words = f"--regenerate tries each sentence of the seeds anew; the runs of {told} are told"
+        return Check("sentences", "NOT DONE", (words,), asked=False)
+    problems, number = sentences(evidence, asked.register, asked.regenerate.sentences())
+    return judged(
+        "sentences", problems, f"{number} sentences, tried on this program's runtime, come to the same, run for run"
+    )
 
 
 def _rechecked(files: Mapping[str, bytes], asked: Asked) -> Check:
@@ -170,4 +189,4 @@ def _rechecked(files: Mapping[str, bytes], asked: Asked) -> Check:
     )
 
 
-__all__ = ["ArchiveError", "Asked", "audit"]
+__all__ = ["Anew", "ArchiveError", "Asked", "audit"]

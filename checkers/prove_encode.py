@@ -72,6 +72,11 @@ class Encoding:
         """What was said already: the clauses of an invariant ask a few literals, again after each rule."""
         return {}
 
+    @cached_property
+    def _said_after(self) -> dict[tuple[str, str | None, frozenset[str]], str]:
+        """The same of what is said after a rule: a literal depends on what the rule writes in its field alone."""
+        return {}
+
     def _literal(self, field: Field, term: str, values: frozenset[str]) -> str:
         key = field.name, term, values
         if key not in self._said:
@@ -105,7 +110,13 @@ class Encoding:
 
     def guard_after(self, rule: Rule, literals: Guard) -> str:
         """A guard in the state that the rule leads to, as a term over the state before."""
-        return conj(self._literal_after(rule, name, values) for name, values in literals.items())
+        said, terms = self._said_after, []
+        for name, values in literals.items():
+            key = name, rule.writes.get(name), values
+            if key not in said:
+                said[key] = self._literal_after(rule, name, values)
+            terms.append(said[key])
+        return conj(terms)
 
     def _literal_after(self, rule: Rule, name: str, values: frozenset[str]) -> str:
         target = self.fields[name]

@@ -40,8 +40,8 @@ def keeps(code: Encoding, invariant: Sequence[Clause], rule: Rule) -> Obligation
 
 def preserves(code: Encoding, p: Property, rule: Rule) -> Iterator[Obligation]:
     """A rule takes nothing back that the property protects; nothing to ask where it writes nothing of the kind."""
-    goal = conj([code.enabled(rule), disj(_taken_back(code, p, rule))])
-    if goal != "false":
+    taken_back = disj(_taken_back(code, p, rule))
+    if taken_back != "false" and (goal := conj([code.enabled(rule), taken_back])) != "false":
         yield Obligation(f"{rule.name} keeps {p.id}", "grows", "unsat", goal, rule=rule.name, property=p.id)
 
 

@@ -1,11 +1,13 @@
-"""Explicit search of the hardened machine, beside the same search by the interpreter over plain tuples."""
+"""Explicit search of the hardened machine, beside the same search over plain tuples; and of workers without names."""
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from crashwindow.checkers.explore import explore
+from crashwindow.checkers.bench_search import plain_tuples, symmetry, whole_search
+from crashwindow.checkers.explore import Engine, explore
+from crashwindow.checkers.plain import Plain
 from crashwindow.checkers.windows import derive
-from crashwindow.model.machine import Actor, Guard, Machine, guard, holds
+from crashwindow.model.machine import Guard, Machine, guard, holds
 from crashwindow.model.step import build
 
 PART = guard(idempotent="yes", on_unknown="fail", look="none")
@@ -25,44 +27,48 @@ def part(contract: Guard = PART) -> Machine:
     return Machine("part", machine.fields, machine.rules, (*machine.impossible, *others))
 
 
-def interpreted(benchmark: BenchmarkFixture) -> Machine:
-    """What the interpreter searches: one configuration; where benchmarks are only tried, without a crash."""
-    machine = part()
-    if not benchmark.disabled:
-        return machine
-    return Machine(
-        "calm", machine.fields, tuple(r for r in machine.rules if r.actor is not Actor.CRASH), machine.impossible
-    )
-
-
 def whole(benchmark: BenchmarkFixture) -> Machine:
     """Every configuration; where benchmarks are only tried, one."""
     return part(TRIED) if benchmark.disabled else build()
 
 
 @pytest.mark.benchmark(group="search, one configuration")
-def test_packed(benchmark: BenchmarkFixture) -> None:
-    """States packed in an integer, memoised deltas."""
+def test_compiled(benchmark: BenchmarkFixture) -> None:
+    """What everybody calls: the kernel, where there is a C compiler."""
     space = benchmark(lambda: explore(part()))
     benchmark.extra_info["states"] = len(space)
 
 
 @pytest.mark.benchmark(group="search, one configuration")
-def test_plain(benchmark: BenchmarkFixture) -> None:
-    """Tuples and the interpreter."""
+def test_in_python(benchmark: BenchmarkFixture) -> None:
+    """States packed in an integer, memoised deltas."""
+    benchmark.pedantic(lambda: Plain(Engine(part())), rounds=5)
 
-    machine = interpreted(benchmark)
 
-    def plain() -> int:
-        seen = set(machine.initial_states())
-        frontier = list(seen)
-        while frontier:
-            fresh = {after for state in frontier for _, after in machine.successors(state)} - seen
-            seen |= fresh
-            frontier = list(fresh)
-        return len(seen)
+@pytest.mark.benchmark(group="search, one configuration")
+def test_plain_tuples(benchmark: BenchmarkFixture) -> None:
+    """Tuples of words, nothing remembered: the rival."""
+    counts = benchmark.pedantic(plain_tuples, (part(TRIED if benchmark.disabled else PART),), rounds=2)
+    space = explore(part(TRIED if benchmark.disabled else PART))
+    assert counts == (len(space), space.transitions, space.depth)
 
-    assert benchmark.pedantic(plain, rounds=2) == len(explore(machine))
+
+@pytest.mark.benchmark(group="search, turn by turn")
+def test_ratios(benchmark: BenchmarkFixture) -> None:
+    """The kernel and the search in Python beside plain tuples, turn by turn: ratios with median and spread."""
+    rounds = 1 if benchmark.disabled else 3
+    for each in benchmark.pedantic(whole_search, (rounds, whole(benchmark)), rounds=1):
+        benchmark.extra_info[each.what] = each.figures
+
+
+@pytest.mark.benchmark(group="search, workers without names")
+def test_symmetry(benchmark: BenchmarkFixture) -> None:
+    """Workers by name and without, any number of crashes and claims: the same properties hold, in fewer states."""
+    told = benchmark.pedantic(symmetry, ("ab" if benchmark.disabled else "abcde",), rounds=1)
+    assert told.failing == ((), ())
+    benchmark.extra_info.update(
+        states=told.reduced, by_name=told.plain, counted_to_the_end=told.whole, ratio=told.ratio
+    )
 
 
 @pytest.mark.benchmark(group="search, all configurations")

@@ -121,7 +121,7 @@ class Compiled:
                 raise MemoryError(f"no room for more than {len(self):,} states")
         found = self._result()
         self.complete, self.transitions, self.depth = not more, int(found.transitions), int(found.depth)
-        self.fired = frozenset(self._entries(found.steps, found.n_steps)[1])
+        self.fired = frozenset(self._beside(found.steps, found.n_steps, 0))
 
     def __len__(self) -> int:
         """How many states were found."""
@@ -197,10 +197,14 @@ class Compiled:
 
     def _entries(self, at: int | None, count: int) -> "tuple[list[int], array[int], array[int]]":
         """Some records of the kernel: a state each, and the two numbers after it."""
-        words = self._layout.words
-        numbers = _numbers(at, count * 2 * (words + 1))
-        states = self._layout.join(_words(at, count * (words + 1)), words + 1)
-        return states, numbers[2 * words :: 2 * words + 2], numbers[2 * words + 1 :: 2 * words + 2]
+        words = self._layout.words + 1
+        states = self._layout.join(_words(at, count * words), words)
+        return states, self._beside(at, count, 0), self._beside(at, count, 1)
+
+    def _beside(self, at: int | None, count: int, which: int) -> "array[int]":
+        """One of the two numbers after the state in some records."""
+        words = self._layout.words + 1
+        return _numbers(at, count * 2 * words)[2 * words - 2 + which :: 2 * words]
 
     def _chosen(self, numbers: "array[int]") -> list[int]:
         """The states of some numbers."""

@@ -63,8 +63,8 @@ def test_ratios(benchmark: BenchmarkFixture) -> None:
 
 @pytest.mark.benchmark(group="search, workers without names")
 def test_symmetry(benchmark: BenchmarkFixture) -> None:
-    """Workers by name and without, any number of crashes and claims: the same properties hold, in fewer states."""
-    told = benchmark.pedantic(symmetry, ("ab" if benchmark.disabled else "abcde",), rounds=1)
+    """Workers by name and without, any number of crashes and claims: the same properties hold, in fewer states (of five it takes minutes)."""
+    told = benchmark.pedantic(symmetry, ("ab" if benchmark.disabled else "abcd",), rounds=1)
     assert told.failing == ((), ())
     benchmark.extra_info.update(
         states=told.reduced, by_name=told.plain, counted_to_the_end=told.whole, ratio=told.ratio

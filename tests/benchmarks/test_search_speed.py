@@ -63,7 +63,7 @@ def test_ratios(benchmark: BenchmarkFixture) -> None:
 
 @pytest.mark.benchmark(group="search, workers without names")
 def test_symmetry(benchmark: BenchmarkFixture) -> None:
-    """Workers by name and without, any number of crashes and claims: the same properties hold, in fewer states (of five it takes minutes)."""
+    """Workers by name and without, crashes and claims not bounded: the same properties, fewer states (of five: minutes)."""
     told = benchmark.pedantic(symmetry, ("ab" if benchmark.disabled else "abcd",), rounds=1)
     assert told.failing == ((), ())
     benchmark.extra_info.update(

@@ -53,9 +53,11 @@ CANNOT_FIRE: Final[Mapping[str, Mapping[str, str]]] = {
     "compensation-hardened": _CALL,
     "compensation-as-written": dict.fromkeys(
         (
-            "decide: an attempt is open", "decide: the last attempt did nothing", "append compensation_started",
+            "decide: an attempt is open", "decide: the last attempt did nothing, for an unknown one",
+            "decide: the last attempt did nothing", "append compensation_started",
             "append compensation_failed, no effect", "append compensation_failed, unknown", "ledger no_effect", "ledger unknown",
-            "park", "park, though it is given up: an attempt is open", "given up: the job ends", "grant another attempt",
+            "park", "park, though it is given up: an attempt is open", "park, though it is given up: a step is in doubt",
+            "given up: the job ends", "nor did the step do anything: the job ends", "grant another attempt",
             "resolved: it happened", "resolved: it did not happen", "query: it happened", "query: it did not happen",
         ),
         _UNRECORDED,

@@ -18,7 +18,7 @@ help:
 	@echo 'make deep     the same with all pairs of crash points, after the tests that make test leaves out'
 	@echo 'make test     format, lint, types, tests, then verify; stops at the first red one'
 	@echo 'make docs     the documentation as a site, in build/site; warnings are errors'
-	@echo 'make bench    measure search, proof, schedules and one step'
+	@echo 'make bench    measure this program beside its rivals: docs/performance.md'
 	@echo 'make format   format the code and mend what the linter can'
 	@echo 'make env      only build the environment, .venv'
 

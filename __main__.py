@@ -245,7 +245,11 @@ EXPORT_COMMANDS = (
         (A_POLICY, MODULES),
     ),
 )
-BENCH = argument("arguments", metavar="ARG", nargs="*", help="passed on to pytest, as in -- -k search")
+ONLY_ROW = argument("--only", metavar="ROW", action="append", help="one row, by name; repeatable")
+ROUNDS = argument("--rounds", metavar="N", type=int, help="rounds of each row, beside one to warm up (as the row says)")
+LIST = argument("--list", action="store_true", help="the rows with their goals; nothing is measured")
+RESULTS = argument("--out", metavar="FILE", help="write the results, as JSON")
+AGAINST = argument("--against", metavar="FILE", help="compare with results that --out wrote, as of another commit")
 
 BUNDLED = argument("run", metavar="RUN", nargs="?", help="a run's directory; else the newest in reports/out")
 BUNDLE_OUTPUT = argument("--output", metavar="FILE", help="where the bundle is written (RUN.bundle.tar.gz)")
@@ -590,7 +594,14 @@ COMMANDS = (
         codes="0: every check passes, with the key that you trust; 1: something is wrong, and named; 2: it is no bundle;"
         " 3: nothing was found wrong, but it is UNSIGNED, no key was given, or a check could not be done.",
     ),
-    Command("bench", ".checkers.cli", "measure search, proof, schedules and one step", (BENCH,)),
+    Command(
+        "bench",
+        ".bench.cli",
+        "measure this program beside its rivals, on the same work in the same run, and print ratios with their spread",
+        (ONLY_ROW, ROUNDS, LIST, RESULTS, AGAINST),
+        codes="0: measured, whether goals are met or not; 1: a contestant failed, or did other work; 2: bad input, and nothing"
+        " was measured; 130: interrupted, and what was measured until then is told.",
+    ),
     Command("run", ".runtime.cli", "submit a plan and work until its job is at rest", (PLAN, STORE, JOB_ID, TOOLS)),
     Command("submit", ".runtime.cli", "submit a plan, for a worker to run", (PLAN, STORE, JOB_ID, TOOLS)),
     Command(

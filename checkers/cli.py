@@ -1,8 +1,6 @@
-"""Commands of the checkers: crash a plan, run scenarios, replay a schedule, measure."""
+"""Commands of the checkers: crash a plan, run scenarios, replay a schedule."""
 
 import argparse
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -185,21 +183,3 @@ def replay_interleaving(key: str) -> int:
         raise CommandError(str(error)) from error
     console.print(follows, markup=False, highlight=False, soft_wrap=True)
     return 1 if broken else 0
-
-
-def bench(args: argparse.Namespace) -> int:
-    """The benchmark cases of the checkout, by pytest-benchmark; the machine's figures, and ratios within the run."""
-    folder = Path(__file__).parent.parent / "tests" / "benchmarks"
-    if not folder.is_dir():
-        raise CommandError(f"{folder} is not there: the benchmarks lie in a checkout, not in an installed package")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        str(folder),
-        "-o",
-        "addopts=--import-mode=importlib",
-        "--benchmark-only",
-        "-q",
-    ]
-    return subprocess.run([*command, *args.arguments], cwd=folder.parent.parent, check=False).returncode

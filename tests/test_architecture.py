@@ -68,13 +68,19 @@ ROOMS = (
         ("reports", *EVIDENCE, "model"),
         "old evidence can be rendered without the run",
     ),
+    Room("bench/*", ("bench", "checkers", "runtime", "model"), "it measures what the others do, and nobody needs it"),
     Room(
-        "__main__.py", ("reports", "checkers", "runtime", "scenarios", "model"), "the one place that knows every room"
+        "__main__.py",
+        ("bench", "reports", "checkers", "runtime", "scenarios", "model"),
+        "the one place that knows every room",
     ),
     Room("__init__.py", (), "importing the package costs nothing"),
 )
 COMMAND_LINE = ("__main__.py", "*/cli*")
-INPUT = ("runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*")
+INPUT = (
+    "runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*",
+    "bench/results.py", "bench/figures.py",
+)  # fmt: skip
 RAW_READERS = (
     "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",
     "checkers/contract_abstraction*", "checkers/contract_streams.py", "checkers/semantics_judge*",
@@ -113,8 +119,9 @@ LIBRARIES = (
             "runtime/verifiers/sql_row.py",
             *RAW_READERS,
             "checkers/enumerate_sqlite.py",
+            "bench/step_rows.py",
         ),
-        "stores, tools, a verifier of rows, readers of raw files, who keeps snapshots of a store",
+        "stores, tools, a verifier of rows, readers of raw files, who keeps snapshots of a store, and what is raw beside a store",
     ),
     Library(
         "psycopg",
@@ -126,6 +133,7 @@ LIBRARIES = (
             "checkers/stream_store.py",
             "checkers/campaign/databases.py",
             "checkers/campaign/hook_psycopg.py",
+            "bench/step_rows.py",
         ),
         "the PostgreSQL store, which no other command loads; who reads its tables from outside; a campaign's databases and hook",
     ),
@@ -197,14 +205,14 @@ LIBRARIES = (
     Library(
         "rich",
         "rich",
-        ("reports/*", "checkers/campaign/pytest_plugin.py", *COMMAND_LINE),
+        ("reports/*", "checkers/campaign/pytest_plugin.py", "bench/shown.py", *COMMAND_LINE),
         "rendering belongs to reports and the command line",
     ),
     Library(
         "pytest",
         "pytest",
-        ("checkers/bench*", "checkers/campaign/pytest_plugin.py", *COMMAND_LINE),
-        "only `crashwindow bench` starts it; a plugin of it",
+        ("checkers/campaign/pytest_plugin.py",),
+        "a plugin of it",
     ),
     Library("pytest_benchmark", "pytest-benchmark", (), "a plugin; nobody imports it"),
 )

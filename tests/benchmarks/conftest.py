@@ -1,4 +1,4 @@
-"""What is measured is tried by `make deep`; it is measured by `crashwindow bench`, which asks for no marker."""
+"""What is measured is tried by `make deep`; `pytest tests/benchmarks -m deep --benchmark-only` measures it."""
 
 from pathlib import Path
 

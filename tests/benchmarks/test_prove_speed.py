@@ -1,4 +1,4 @@
-"""How long the inductive proof takes: figures for `crashwindow bench`, never a limit."""
+"""How long the inductive proof takes: figures, never a limit."""
 
 from functools import cache
 from pathlib import Path

@@ -1,0 +1,1 @@
+"""What the program does, beside its rivals, on the same work in the same run."""

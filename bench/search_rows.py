@@ -1,0 +1,138 @@
+"""Rows: explicit search of the step's machine, beside plain Python and TLC; of a fleet, with symmetry and without."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Final
+
+from ..checkers.explore import Engine, Space, explore
+from ..checkers.kernel import compiler, library
+from ..checkers.plain import Plain
+from ..checkers.tla import module_of
+from ..checkers.tla import write as write_module
+from ..model.machine import Machine, guard, holds
+from ..model.policy import HARDENED
+from ..model.step import build
+from .plain import plain_search
+from .row import Contestant, Goal, Measure, Row, UnavailableError, WrongWorkError, rate
+
+STATES: Final = (345_425, 1_305_501)
+"""States and steps of the step's machine: who finds others has searched something else."""
+PART: Final = guard(idempotent="yes", on_unknown="fail", look="none")
+"""One configuration of it."""
+TLC: Final = re.compile(r"(\d+) states generated, (\d+) distinct states found, 0 states left")
+
+
+@cache
+def part() -> Machine:
+    """The step's machine in one configuration."""
+    machine = build()
+    others = tuple(
+        guard(idempotent=s[0], on_unknown=s[1], look=s[2])
+        for s in machine.initial_states()
+        if not holds(machine.view(s), PART)
+    )
+    return Machine("part", machine.fields, machine.rules, (*machine.impossible, *others))
+
+
+@cache
+def part_counts() -> tuple[int, int]:
+    """States and steps of that configuration, by the engine."""
+    return counts(explore(part()))
+
+
+def counts(space: Space) -> tuple[int, int]:
+    """States and steps."""
+    return len(space), space.transitions
+
+
+def same(found: tuple[int, int], expected: tuple[int, int]) -> int:
+    """The number of states; raises WrongWorkError where states or steps are others."""
+    if found != expected:
+        raise WrongWorkError(f"found {found[0]} states and {found[1]} steps, not {expected[0]} and {expected[1]}")
+    return found[0]
+
+
+@contextmanager
+def by_kernel(_: Path) -> Iterator[Measure]:
+    """The whole machine, compiled."""
+    if compiler() is None or library(1) is None:
+        raise UnavailableError(
+            "no C compiler: install gcc or clang (Debian: apt install gcc); search-python is measured"
+        )
+    yield partial(rate, lambda: same(counts(explore(build())), STATES), time.process_time)
+
+
+@contextmanager
+def whole_plain(_: Path) -> Iterator[Measure]:
+    """The whole machine over plain tuples."""
+    yield partial(rate, lambda: same(plain_search(build()), STATES), time.process_time)
+
+
+@contextmanager
+def whole_tlc(directory: Path) -> Iterator[Measure]:
+    """The whole machine by TLC, from the start of its process: TLC is told no reduction and no invariant that is not ours."""
+    jar, java = os.environ.get("TLA2TOOLS_JAR"), shutil.which("java")
+    if not jar or not java:
+        raise UnavailableError("TLC needs java, and the path of tla2tools.jar in TLA2TOOLS_JAR")
+    file = write_module(module_of(HARDENED.name), directory)
+    command = [java, "-jar", jar, "-workers", "1", "-noGenerateSpecTE", "-config", f"{file.stem}.cfg", file.name]
+
+    def run() -> int:
+        told = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False).stdout
+        found = TLC.search(told)
+        if not found or int(found[2]) != STATES[0]:
+            raise WrongWorkError(f"TLC: {told.strip()[-200:]}")
+        return int(found[2])
+
+    yield partial(rate, run)
+
+
+@contextmanager
+def part_python(_: Path) -> Iterator[Measure]:
+    """One configuration, by the engine in Python."""
+
+    def run() -> int:
+        found = Plain(Engine(part()))
+        return same((len(found), found.transitions), part_counts())
+
+    yield partial(rate, run, time.process_time)
+
+
+@contextmanager
+def part_plain(_: Path) -> Iterator[Measure]:
+    """One configuration over plain tuples."""
+    yield partial(rate, lambda: same(plain_search(part()), part_counts()), time.process_time)
+
+
+PLAIN: Final = "plain tuples"
+SEARCH_ROWS: Final = (
+    Row(
+        "search",
+        "explicit search, all states, compiled",
+        "every state of the step's machine, from its rows, counts compared, in seconds of the processor (TLC: by the clock, with"
+        " its start and its invariants)",
+        "states/s",
+        "more",
+        Contestant("kernel", by_kernel),
+        (Contestant(PLAIN, whole_plain), Contestant("TLC", whole_tlc)),
+        (Goal(50, PLAIN),),
+        rounds=3,
+    ),
+    Row(
+        "search-python",
+        "explicit search, all states, Python alone",
+        "one configuration of the step's machine, from its rows, counts compared, in seconds of the processor",
+        "states/s",
+        "more",
+        Contestant("Python engine", part_python),
+        (Contestant(PLAIN, part_plain),),
+        (Goal(3, PLAIN),),
+    ),
+)

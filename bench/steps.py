@@ -1,0 +1,38 @@
+"""What the rows of durable steps have in common: a plan of steps that do nothing, worked by the shipped runtime."""
+
+import time
+from typing import Any, Final
+
+from ..runtime.commands import Ports
+from ..runtime.drive import run
+from ..runtime.plan import submission
+from ..runtime.store import Store
+from ..runtime.tool import Tool
+from ..runtime.turn import Worker
+from .row import WrongWorkError
+
+STEPS: Final = 50
+"""Steps of a job, in a row."""
+COMMITS: Final = 8
+"""Durable writes of one step: acquire, started, effect, finished, committed, commit, node_finished, checkpoint."""
+TOOL: Final = Tool("noop", lambda args, context: {"ok": True}, "changes nothing")
+PAYLOAD: Final = "x" * 300
+"""What a raw commit writes: as long as the row of an event."""
+
+
+def plan(steps: int = STEPS) -> dict[str, Any]:
+    """Steps that do nothing, one after the other."""
+    nodes = [{"id": f"s{n}", "tool": "noop", "args": {"n": n}, "depends_on": []} for n in range(steps)]
+    return {"version": 1, "nodes": nodes}
+
+
+def submit(store: Store, job: str, steps: int = STEPS) -> None:
+    """Submit a job of such steps."""
+    store.submit(job, submission(job, plan(steps)))
+
+
+def work(store: Store, job: str) -> None:
+    """One turn: every step of the job. Raises WrongWorkError when the job is not completed by it."""
+    status = run(Worker("bench", {"noop": TOOL}), Ports(store, time.sleep), job).status
+    if status != "completed":
+        raise WrongWorkError(f"the job is {status}")

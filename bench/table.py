@@ -1,0 +1,23 @@
+"""Every row, in the order of the page."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..runtime.errors import CommandError
+from .row import Row
+from .search_rows import SEARCH_ROWS
+from .step_rows import STEP_ROWS
+
+ROWS: Final[tuple[Row, ...]] = (*SEARCH_ROWS, *STEP_ROWS)
+
+
+def chosen(names: Sequence[str]) -> list[Row]:
+    """The rows of these names, each once, in the order of the table; of no name all but those that have to be asked for.
+
+    Raises CommandError, which names the rows.
+    """
+    known = {row.name: row for row in ROWS}
+    for name in names:
+        if name not in known:
+            raise CommandError(f"--only {name}: there is no such row; there are {', '.join(known)}")
+    return [row for row in ROWS if row.name in names or (not names and not row.asked)]

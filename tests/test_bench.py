@@ -1,0 +1,231 @@
+"""What `crashwindow bench` says of figures is so: ratios by pairs, goals, gaps, changes; and rivals do the same work."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.bench import cli, table
+from crashwindow.bench.compare import changes
+from crashwindow.bench.figures import Figures, compared, verdict
+from crashwindow.bench.plain import plain_search
+from crashwindow.bench.results import Machine, Measured, Run, read
+from crashwindow.bench.row import Contestant, Goal, Measure, Row, UnavailableError, WrongWorkError
+from crashwindow.bench.runner import run
+from crashwindow.bench.search_rows import same
+from crashwindow.bench.steps import COMMITS, submit, work
+from crashwindow.checkers.explore import explore
+from crashwindow.model.compensation import build_compensation
+from crashwindow.runtime.sqlite_store import SqliteStore
+
+MACHINE = Machine(cpu="any", cores=2, system="any", python="any", disk="any", load=(0.0, 0.0))
+
+
+def says(*figures: float | BaseException, notes: list[str] | None = None, name: str = "") -> Callable[[Any], Any]:
+    """Somebody who has these figures, the first of them for the round that does not count."""
+
+    @contextmanager
+    def begin(_: Any) -> Iterator[Measure]:
+        rest = iter(figures)
+
+        def measure() -> float:
+            if notes is not None:
+                notes.append(name)
+            said = next(rest)
+            if isinstance(said, BaseException):
+                raise said
+            return said
+
+        yield measure
+
+    return begin
+
+
+def row(ours: Callable[[Any], Any], *rivals: Contestant, better: Any = "more", goals: tuple[Goal, ...] = ()) -> Row:
+    """A row of nothing in particular."""
+    return Row("a", "this", "that", "things/s", better, Contestant("us", ours), rivals, goals, rounds=3)
+
+
+def measured(*rows: Row, rounds: int | None = None) -> list[Measured]:
+    """What the runner says of rows."""
+    return list(run(rows, rounds, lambda *_: None))
+
+
+def test_a_ratio_is_of_the_two_in_one_round() -> None:
+    """The ratio is taken round by round, after one round that does not count: 2, 2 and 5 have the median 2, not 20 to 8."""
+    (found,) = measured(row(says(999, 10, 20, 40), Contestant("them", says(1, 5, 10, 8)), goals=(Goal(2, "them"),)))
+    (rival,) = found.rivals
+    assert rival.ratios is not None
+    assert rival.ratios.values == (2, 2, 5)
+    assert (rival.ratios.median, rival.ratios.low, rival.ratios.high) == (2, 2, 3.5)
+    assert found.goals[0].verdict == "met"
+
+
+def test_less_may_be_better() -> None:
+    """Of seconds the ratio is theirs to ours, and a bound is met from below."""
+    goals = (Goal(2, "them"), Goal(3.0), Goal(1.0))
+    (found,) = measured(row(says(1, 2, 2, 2), Contestant("them", says(1, 4, 4, 4)), better="less", goals=goals))
+    assert [goal.verdict for goal in found.goals] == ["met", "met", "missed"]
+    assert [goal.found for goal in found.goals] == [2, 2, 2]
+
+
+def test_they_take_turns() -> None:
+    """Who was last in a round begins the next: nobody always comes after the same."""
+    notes: list[str] = []
+    measured(
+        row(says(*[1] * 4, notes=notes, name="us"), Contestant("them", says(*[1] * 4, notes=notes, name="them"))),
+        rounds=3,
+    )
+    assert notes == ["us", "them", "them", "us", "us", "them", "them", "us"]
+
+
+def test_who_is_missing_keeps_nobody_from_it() -> None:
+    """A rival that is not installed is skipped by name, with the remedy, one that fails with its error; others are measured."""
+
+    @contextmanager
+    def begin(_: Any) -> Iterator[Measure]:
+        raise UnavailableError("no server: start one")
+        yield
+
+    rivals = (
+        Contestant("absent", says(1), "no-such-distribution", "dbos"),
+        Contestant("unserved", begin),
+        Contestant("strays", says(1, 1, WrongWorkError("3 states, not 4"))),
+        Contestant("there", says(1, 1, 1, 1)),
+    )
+    goals = tuple(Goal(1, rival.name) for rival in rivals)
+    (found,) = measured(row(says(1, 1, 1, 1), *rivals, goals=goals))
+    assert [rival.status for rival in found.rivals] == ["not measured", "not measured", "failed", "measured"]
+    assert "pip install 'crashwindow[dbos]'" in found.rivals[0].reason
+    assert found.rivals[1].reason == "no server: start one"
+    assert found.rivals[2].reason == "WrongWorkError: 3 states, not 4"
+    assert found.rivals[2].figures is None
+    assert [goal.verdict for goal in found.goals] == ["not measured", "not measured", "not measured", "met"]
+
+
+def test_ours_that_fails_is_no_figure() -> None:
+    """Where ours did other work the row has failed, and no goal is met."""
+    (found,) = measured(row(says(WrongWorkError("other work")), Contestant("them", says(1)), goals=(Goal(1, "them"),)))
+    assert (found.status, found.reason, found.ours) == ("failed", "WrongWorkError: other work", None)
+    assert found.goals[0].verdict == "not measured"
+    with pytest.raises(WrongWorkError, match="found 3 states and 9 steps, not 4 and 9"):
+        same((3, 9), (4, 9))
+
+
+def test_an_interrupt_keeps_what_is_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """After Ctrl-C the rounds that were whole are told and written, it is said, and nothing more is begun; the code is 130."""
+    first = row(says(1, 3, 3, 3))
+    second = row(says(1, 4, KeyboardInterrupt()), Contestant("them", says(1, 2, 2)))
+    third = row(says(AssertionError("never begun")))
+    monkeypatch.setattr(cli, "chosen", lambda _: [first, second, third])
+    assert main(["bench", "--out", str(tmp_path / "o.json")]) == 130
+    said = capsys.readouterr().out
+    assert "interrupted after 1 of 3 rounds" in said
+    assert "interrupted: 1 of 3 rows are whole" in said
+    found = read(tmp_path / "o.json")
+    assert [r.status for r in found.rows] == ["measured", "interrupted"]
+    assert found.rows[1].rivals[0].ratios == Figures.of([2.0])
+
+
+def a_run(*rows: Measured) -> Run:
+    """A run of these rows."""
+    return Run(date="today", commit="", command="bench", machine=MACHINE, rows=rows)
+
+
+def test_two_runs_are_compared_by_ratio() -> None:
+    """A change is said only where every round lies outside; the ratio is compared and not our figure, which the machine moves."""
+
+    def found(*ours: float) -> Measured:
+        return measured(row(says(1, *ours), Contestant("them", says(1, 1, 1, 1))))[0]
+
+    before, slower = found(10, 11, 12), found(5, 6, 7)
+    assert [c.word for c in changes(a_run(before), a_run(slower))] == ["worse"]
+    assert [c.word for c in changes(a_run(slower), a_run(before))] == ["better"]
+    assert [c.word for c in changes(a_run(before), a_run(found(12, 13, 14)))] == ["within the spread"]
+    assert [c.word for c in changes(a_run(), a_run(before))] == ["not measured before"]
+    other = before.model_copy(update={"unit": "s"})
+    assert [c.word for c in changes(a_run(other), a_run(before))] == ["measured otherwise before"]
+    assert compared(Figures.of([2.0, 3.0]), Figures.of([1.0, 1.5]), more=False) == "better"
+    assert verdict(Goal(1), None, "more") == "not measured"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", '{"format": "another", "version": 1}', '{"format": "crashwindow bench", "version": 2}']
+)
+def test_a_foreign_file_is_refused(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--against` a file that no bench has written, or another version of it, is bad input, and nothing is measured."""
+    file = tmp_path / "results.json"
+    file.write_text(content)
+    assert main(["bench", "--against", str(file)]) == 2
+    assert "give a file that `crashwindow bench --out FILE` has written" in capsys.readouterr().err
+
+
+def test_bad_input_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown row is answered with those there are; no rounds, or a file that cannot be written, end it before it measures."""
+    assert main(["bench", "--only", "speed"]) == 2
+    assert "--only speed: there is no such row; there are search, " in capsys.readouterr().err
+    assert main(["bench", "--only", "search", "--rounds", "0"]) == 2
+    assert main(["bench", "--only", "search", "--out", str(tmp_path / "no" / "o.json")]) == 2
+    assert main(["bench", "--against", str(tmp_path / "nothing")]) == 2
+
+
+def test_the_table_is_sound(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows have names of their own, each goal is a bound or names a rival of its row, and `--list` shows all of them."""
+    assert len({r.name for r in table.ROWS}) == len(table.ROWS)
+    for each in table.ROWS:
+        assert {goal.beside for goal in each.goals} <= {"", *(rival.name for rival in each.rivals)}
+        assert each.goals
+    assert main(["bench", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert all(each.name in said for each in table.ROWS)
+    assert [r for r in table.ROWS if not r.asked] == table.chosen(())
+
+
+def test_what_is_written_is_json_with_its_format(tmp_path: Path) -> None:
+    """The file says what it is, and reads back as the same run."""
+    from crashwindow.bench.results import write
+
+    found = a_run(*measured(row(says(1, 2, 3, 4))))
+    write(found, tmp_path / "o.json")
+    assert read(tmp_path / "o.json") == found
+    assert json.loads((tmp_path / "o.json").read_text())["version"] == 1
+
+
+def test_the_plain_search_does_the_same_work() -> None:
+    """The rival reaches the states that the engine reaches, over the same steps: of a machine with counts that are taken back."""
+    machine = build_compensation()
+    space = explore(machine)
+    assert plain_search(machine) == (len(space), space.transitions)
+
+
+def test_the_raw_rival_makes_as_many_commits(tmp_path: Path) -> None:
+    """A step of the runtime makes COMMITS durable writes: as many more commits come with each step more."""
+
+    def commits(steps: int) -> int:
+        statements: list[str] = []
+        with closing(SqliteStore(tmp_path / f"{steps}.db")) as store:
+            submit(store, "job", steps)
+            with store.session as raw:
+                raw.set_trace_callback(statements.append)
+            work(store, "job")
+            with store.session as raw:
+                raw.set_trace_callback(None)
+        return durable(statements)
+
+    assert commits(3) - commits(2) == COMMITS
+
+
+def durable(statements: list[str]) -> int:
+    """How many transactions were committed that wrote: by COMMIT, or by a statement on its own."""
+    found, within = 0, False
+    for sql in statements:
+        within = within or sql.startswith("BEGIN")
+        found += sql == "COMMIT" or (not within and not sql.startswith(("SELECT", "BEGIN", "PRAGMA", "ROLLBACK")))
+        within = within and sql not in ("COMMIT", "ROLLBACK")
+    return found

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..runtime.errors import CommandError
+from .peer_rows import PEER_ROWS
 from .row import Row
 from .search_rows import SEARCH_ROWS
 from .step_rows import STEP_ROWS
 
-ROWS: Final[tuple[Row, ...]] = (*SEARCH_ROWS, *STEP_ROWS)
+ROWS: Final[tuple[Row, ...]] = (*SEARCH_ROWS, *STEP_ROWS, *PEER_ROWS)
 
 
 def chosen(names: Sequence[str]) -> list[Row]:

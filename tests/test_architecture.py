@@ -120,6 +120,7 @@ LIBRARIES = (
             *RAW_READERS,
             "checkers/enumerate_sqlite.py",
             "bench/step_rows.py",
+            "bench/peer_langgraph.py",
         ),
         "stores, tools, a verifier of rows, readers of raw files, who keeps snapshots of a store, and what is raw beside a store",
     ),
@@ -137,7 +138,12 @@ LIBRARIES = (
         ),
         "the PostgreSQL store, which no other command loads; who reads its tables from outside; a campaign's databases and hook",
     ),
-    Library("dbos", "dbos", ("checkers/campaign/adapters/dbos.py",), "an extra: a runtime that others wrote"),
+    Library(
+        "dbos",
+        "dbos",
+        ("checkers/campaign/adapters/dbos.py", "bench/peer_dbos.py"),
+        "an extra: a runtime that others wrote",
+    ),
     Library(
         "sqlalchemy",
         "dbos",
@@ -179,7 +185,10 @@ LIBRARIES = (
         "an extra, loaded when it is asked for; the SDK comes with its exporter",
     ),
     Library(
-        "langgraph", "langgraph", ("checkers/campaign/adapters/langgraph.py",), "an extra: what its adapter adapts"
+        "langgraph",
+        "langgraph",
+        ("checkers/campaign/adapters/langgraph.py", "bench/peer_langgraph.py"),
+        "an extra: what its adapter adapts, and a rival",
     ),
     Library(
         "langgraph_checkpoint_sqlite", "langgraph-checkpoint-sqlite", (), "it is imported in LangGraph's namespace"

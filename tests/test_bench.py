@@ -1,6 +1,7 @@
 """What `crashwindow bench` says of figures is so: ratios by pairs, goals, gaps, changes; and rivals do the same work."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.bench import cli, table
+from crashwindow.bench import cli, step_rows, table
+from crashwindow.bench.apart import apart
 from crashwindow.bench.compare import changes
 from crashwindow.bench.figures import Figures, compared, verdict
 from crashwindow.bench.plain import plain_search
@@ -18,6 +20,7 @@ from crashwindow.bench.row import Contestant, Goal, Measure, Row, UnavailableErr
 from crashwindow.bench.runner import run
 from crashwindow.bench.search_rows import same
 from crashwindow.bench.steps import COMMITS, submit, work
+from crashwindow.checkers.crash_run import memory_directory
 from crashwindow.checkers.explore import explore
 from crashwindow.model.compensation import build_compensation
 from crashwindow.runtime.sqlite_store import SqliteStore
@@ -229,3 +232,15 @@ def durable(statements: list[str]) -> int:
         found += sql == "COMMIT" or (not within and not sql.startswith(("SELECT", "BEGIN", "PRAGMA", "ROLLBACK")))
         within = within and sql not in ("COMMIT", "ROLLBACK")
     return found
+
+
+def test_a_process_of_its_own_answers_or_says_why(tmp_path: Path) -> None:
+    """A contestant in a process of its own has its figure there, and what is wrong over there is raised here."""
+    directory = memory_directory()
+    try:
+        with apart(step_rows.raw_sqlite, Path(directory)) as measure:
+            assert measure() > 0
+    finally:
+        shutil.rmtree(directory)
+    with pytest.raises(RuntimeError, match="OperationalError"), apart(step_rows.raw_sqlite, tmp_path / "nowhere"):
+        pass

@@ -40,7 +40,7 @@ STATUS: Final[Mapping[str, Status]] = {
 PENDING: Final = [name for name, status in STATUS.items() if status == "running"]
 
 
-def _sqlite() -> ModuleType:
+def sqlite_of_dbos() -> ModuleType:
     """Python's own driver, or a newer one where its library is too old for DBOS."""
     if sqlite3.sqlite_version_info >= OLDEST_SQLITE:
         return sqlite3
@@ -66,7 +66,7 @@ class Dbos:
 
     def __init__(self, store: Literal["sqlite", "postgresql"] = "sqlite") -> None:
         self._server = store == "postgresql"
-        self._sqlite = None if self._server else _sqlite()
+        self._sqlite = None if self._server else sqlite_of_dbos()
         # Nothing waits before it takes over: whoever is launched with an executor id is that executor. One that was paused
         # within a transaction has locks, for which a recovery waits: it is given up after these seconds, and repeated.
         self.capabilities = Capabilities(server=self._server, takeover_seconds=0.0, seconds=15.0)

@@ -62,7 +62,7 @@ def directory_alone(directory: Path) -> Iterator[Path]:
 class Row:
     """One row. unit, better: of the figures; work: what a round does; stage: what the contestants of a row share.
 
-    asked: it takes minutes, and is measured only where `--only` names it.
+    warm: whether a round that does not count comes first. asked: it takes minutes, and is measured only where `--only` names it.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Row:
     rivals: tuple[Contestant, ...] = ()
     goals: tuple[Goal, ...] = ()
     rounds: int = 5
+    warm: bool = True
     asked: bool = False
     stage: Callable[[Path], AbstractContextManager[Any]] = directory_alone
 

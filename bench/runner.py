@@ -73,10 +73,10 @@ class Course:
         return None
 
     def _measure(self, begun: dict[str, Measure]) -> None:
-        """A round to warm up, which does not count; then the others. Who was last begins the next."""
+        """A round to warm up, which does not count, if the row wants one; then the others. Who was last begins the next."""
         names = list(begun)
         rivals = {rival.name: rival for rival in self.row.rivals}
-        for number in range(self.rounds + 1):
+        for number in range(0 if self.row.warm else 1, self.rounds + 1):
             self.tell(self.row.name, number, self.rounds + 1)
             found: dict[str, float] = {}
             for name in names:

@@ -16,14 +16,15 @@ from ..checkers.kernel import compiler, library
 from ..checkers.plain import Plain
 from ..checkers.tla import module_of
 from ..checkers.tla import write as write_module
-from ..model.machine import Machine, guard, holds
+from ..model.machine import Guard, Machine, guard, holds
 from ..model.policy import HARDENED
 from ..model.step import build
-from .plain import plain_search
+from .plain import Counts, plain_tuples
 from .row import Contestant, Goal, Measure, Row, UnavailableError, WrongWorkError, rate
+from .symmetry import symmetry
 
-STATES: Final = (345_425, 1_305_501)
-"""States and steps of the step's machine: who finds others has searched something else."""
+STATES: Final[Counts] = (345_425, 1_305_501, 100)
+"""Of the step's machine: who counts something else has searched something else."""
 PART: Final = guard(idempotent="yes", on_unknown="fail", look="none")
 """One configuration of it."""
 TLC: Final = re.compile(r"(\d+) states generated, (\d+) distinct states found, 0 states left")
@@ -32,30 +33,35 @@ TLC: Final = re.compile(r"(\d+) states generated, (\d+) distinct states found, 0
 @cache
 def part() -> Machine:
     """The step's machine in one configuration."""
+    return only(PART)
+
+
+def only(contract: Guard) -> Machine:
+    """The step's machine in some configurations."""
     machine = build()
     others = tuple(
         guard(idempotent=s[0], on_unknown=s[1], look=s[2])
         for s in machine.initial_states()
-        if not holds(machine.view(s), PART)
+        if not holds(machine.view(s), contract)
     )
     return Machine("part", machine.fields, machine.rules, (*machine.impossible, *others))
 
 
 @cache
-def part_counts() -> tuple[int, int]:
-    """States and steps of that configuration, by the engine."""
+def part_counts() -> Counts:
+    """What is counted of that configuration, by the engine."""
     return counts(explore(part()))
 
 
-def counts(space: Space) -> tuple[int, int]:
-    """States and steps."""
-    return len(space), space.transitions
+def counts(space: Space | Plain) -> Counts:
+    """States, steps and depth, as everybody counts them."""
+    return len(space), space.transitions, space.depth
 
 
-def same(found: tuple[int, int], expected: tuple[int, int]) -> int:
-    """The number of states; raises WrongWorkError where states or steps are others."""
+def same(found: Counts, expected: Counts) -> int:
+    """The number of states; raises WrongWorkError where anything else was counted."""
     if found != expected:
-        raise WrongWorkError(f"found {found[0]} states and {found[1]} steps, not {expected[0]} and {expected[1]}")
+        raise WrongWorkError(f"counted {found} (states, steps, depth), not {expected}")
     return found[0]
 
 
@@ -72,7 +78,7 @@ def by_kernel(_: Path) -> Iterator[Measure]:
 @contextmanager
 def whole_plain(_: Path) -> Iterator[Measure]:
     """The whole machine over plain tuples."""
-    yield partial(rate, lambda: same(plain_search(build()), STATES), time.process_time)
+    yield partial(rate, lambda: same(plain_tuples(build()), STATES), time.process_time)
 
 
 @contextmanager
@@ -99,8 +105,7 @@ def part_python(_: Path) -> Iterator[Measure]:
     """One configuration, by the engine in Python."""
 
     def run() -> int:
-        found = Plain(Engine(part()))
-        return same((len(found), found.transitions), part_counts())
+        return same(counts(Plain(Engine(part()))), part_counts())
 
     yield partial(rate, run, time.process_time)
 
@@ -108,7 +113,20 @@ def part_python(_: Path) -> Iterator[Measure]:
 @contextmanager
 def part_plain(_: Path) -> Iterator[Measure]:
     """One configuration over plain tuples."""
-    yield partial(rate, lambda: same(plain_search(part()), part_counts()), time.process_time)
+    yield partial(rate, lambda: same(plain_tuples(part()), part_counts()), time.process_time)
+
+
+@contextmanager
+def without_names(_: Path) -> Iterator[Measure]:
+    """How many times fewer states there are of five workers without names. Raises WrongWorkError where properties fail."""
+
+    def run() -> float:
+        told = symmetry("abcde")
+        if told.failing != ((), ()):
+            raise WrongWorkError(f"with names fail {told.failing[1]}, without {told.failing[0]}")
+        return told.ratio
+
+    yield run
 
 
 PLAIN: Final = "plain tuples"
@@ -134,5 +152,18 @@ SEARCH_ROWS: Final = (
         Contestant("Python engine", part_python),
         (Contestant(PLAIN, part_plain),),
         (Goal(3, PLAIN),),
+    ),
+    Row(
+        "symmetry",
+        "states without workers' names, five workers, unbounded crashes",
+        "every state of a recorded value's fleet without names, and with names as far as a hundred times as many states: the same"
+        " properties hold; the factor is a lower bound where the count was cut off",
+        "times fewer states",
+        "more",
+        Contestant("symmetry", without_names),
+        goals=(Goal(100),),
+        rounds=1,
+        warm=False,
+        asked=True,
     ),
 )

@@ -68,7 +68,11 @@ ROOMS = (
         ("reports", *EVIDENCE, "model"),
         "old evidence can be rendered without the run",
     ),
-    Room("bench/*", ("bench", "checkers", "runtime", "model"), "it measures what the others do, and nobody needs it"),
+    Room(
+        "bench/*",
+        ("bench", "checkers", "runtime", "scenarios", "model"),
+        "it measures what the others do, and nobody needs it",
+    ),
     Room(
         "__main__.py",
         ("bench", "reports", "checkers", "runtime", "scenarios", "model"),

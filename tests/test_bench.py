@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,16 +15,17 @@ from crashwindow.bench import cli, step_rows, table
 from crashwindow.bench.apart import apart
 from crashwindow.bench.compare import changes
 from crashwindow.bench.figures import Figures, compared, verdict
-from crashwindow.bench.plain import plain_search
+from crashwindow.bench.plain import plain_tuples
 from crashwindow.bench.results import Machine, Measured, Run, read
 from crashwindow.bench.row import Contestant, Goal, Measure, Row, UnavailableError, WrongWorkError
 from crashwindow.bench.runner import run
 from crashwindow.bench.search_rows import same
 from crashwindow.bench.steps import COMMITS, submit, work
+from crashwindow.bench.symmetry import symmetry
 from crashwindow.checkers.crash_run import memory_directory
 from crashwindow.checkers.explore import explore
-from crashwindow.model.compensation import build_compensation
 from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.scenarios.machines import machine_of
 
 MACHINE = Machine(cpu="any", cores=2, system="any", python="any", disk="any", load=(0.0, 0.0))
 
@@ -115,8 +117,8 @@ def test_ours_that_fails_is_no_figure() -> None:
     (found,) = measured(row(says(WrongWorkError("other work")), Contestant("them", says(1)), goals=(Goal(1, "them"),)))
     assert (found.status, found.reason, found.ours) == ("failed", "WrongWorkError: other work", None)
     assert found.goals[0].verdict == "not measured"
-    with pytest.raises(WrongWorkError, match="found 3 states and 9 steps, not 4 and 9"):
-        same((3, 9), (4, 9))
+    with pytest.raises(WrongWorkError, match=r"counted \(3, 9, 2\) .*, not \(4, 9, 2\)"):
+        same((3, 9, 2), (4, 9, 2))
 
 
 def test_an_interrupt_keeps_what_is_whole(
@@ -200,11 +202,18 @@ def test_what_is_written_is_json_with_its_format(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "o.json").read_text())["version"] == 1
 
 
-def test_the_plain_search_does_the_same_work() -> None:
-    """The rival reaches the states that the engine reaches, over the same steps: of a machine with counts that are taken back."""
-    machine = build_compensation()
-    space = explore(machine)
-    assert plain_search(machine) == (len(space), space.transitions)
+@pytest.mark.parametrize("policy", ["recorded-hardened", "compensation-hardened", "contract-hardened"])
+def test_the_plain_search_does_the_same_work(policy: str) -> None:
+    """Plain tuples come to the same states, by as many steps, as far from the start; counts that are taken back included."""
+    space = explore(machine_of(policy))
+    place = "at" if "at" in space.machine.by_name else space.machine.fields[0].name
+    assert plain_tuples(space.machine, place) == (len(space), space.transitions, space.depth)
+
+
+def test_workers_without_names() -> None:
+    """The same properties hold of two workers with names and without; both are counted to the end."""
+    told = symmetry("ab")
+    assert (told.reduced, told.plain, told.whole, told.failing) == (2_500, 18_184, True, ((), ()))
 
 
 def test_the_raw_rival_makes_as_many_commits(tmp_path: Path) -> None:
@@ -234,13 +243,15 @@ def durable(statements: list[str]) -> int:
     return found
 
 
-def test_a_process_of_its_own_answers_or_says_why(tmp_path: Path) -> None:
-    """A contestant in a process of its own has its figure there, and what is wrong over there is raised here."""
-    directory = memory_directory()
+def test_a_process_of_its_own_answers_or_says_why() -> None:
+    """A contestant in a process of its own has its figure there, and what goes wrong over there is raised here."""
+    directory = Path(memory_directory())
     try:
-        with apart(step_rows.raw_sqlite, Path(directory)) as measure:
+        with apart(step_rows.raw_sqlite, directory) as measure:
             assert measure() > 0
+            with closing(sqlite3.connect(directory / "raw.db")) as raw:
+                raw.execute("DROP TABLE log")
+            with pytest.raises(RuntimeError, match="OperationalError: no such table"):
+                measure()
     finally:
         shutil.rmtree(directory)
-    with pytest.raises(RuntimeError, match="OperationalError"), apart(step_rows.raw_sqlite, tmp_path / "nowhere"):
-        pass

@@ -343,8 +343,8 @@ class CompensationReader:
             case "tool_invocation_finished" if data["outcome"] == "success":
                 said["original"] = "ok"
             case "invocation_resolved" if data["answer"] == "not_happened":
-                self.open.clear()
-                said["original"] = "started"
+                self.open.clear()  # once its compensation has begun it is not tried again, and that is its end
+                said["original"] = "started" if said["attempt"] == "none" else "no_effect"
             case "invocation_resolved":
                 said["original"] = "ok"
             case "job_parked" if self.open and now == "started":

@@ -24,7 +24,7 @@ STEPS: Final = (
     InterfaceStep("step: no effect", ("started",), ("none",), "no_effect", "none"),
     InterfaceStep("step: unknown, nothing happened yet", ("started",), ("none",), "unknown", "none"),
     InterfaceStep("step: unknown, it happened", ("started",), ("done",), "unknown", "done"),
-    # By a person's no, too: no step goes from unknown to its end without effect at once.
+    # By a person's no, too: a step that may run again does not go from unknown to its end without effect at once.
     InterfaceStep("step: tried again", ("unknown",), ("none",), "started", "none"),
 )
 """What a contract's step does to what its contract can see."""
@@ -32,7 +32,8 @@ UNDONE: Final = InterfaceStep("step: to be undone", ("unknown",), ("done",), "st
 """A worker goes on with a step because somebody wants it undone, whether it happened or not (T-COMP). Of a contract's step nobody
 can want that: `runtime.clients.check_own` refuses it."""
 TOLD: Final = InterfaceStep("step: told that nothing happened", ("unknown",), ("none",), "no_effect", "none")
-"""What a person says of a step whose job has failed as in flight: the contract takes the word, and the step's records stay."""
+"""What a person says of a step that is not tried again: its job has failed as in flight, and the contract takes the word, while
+the step's records stay; or its compensation has begun."""
 CLOSED: Final = InterfaceStep("contract: closed before it began", ("none",), ("none",), "no_effect", "none")
 """The contract's own: once it is unknown, a step that never began is closed, by a person or by an executor that finds it so, and
 nothing begins it any more."""

@@ -103,7 +103,8 @@ BEYOND = (
 )
 
 
-UNDONE = ("semantics-undo-in-flight", "semantics-undo-parked", "semantics-undo-waiting", "semantics-undo-harmless")
+UNDONE = ("semantics-undo-in-flight", "semantics-undo-parked", "semantics-undo-waiting", "semantics-undo-harmless",
+          "semantics-undo-harmless-nothing")  # fmt: skip
 
 
 @pytest.mark.parametrize("case", [*PLAIN, *BEYOND, *UNDONE])

@@ -220,6 +220,7 @@ DOUBTS = {
         "doubt", "Undone on request; the next step fails, and nobody knows whether it happened",
         (Deed("a", undo=Undo()), Deed("b", SILENT, "fail")), acts=undo("started", "b"),
     ), "the job ends, and the original is in doubt"),
+    "nothing at all": (SEMANTICS_CASES["semantics-undo-harmless-nothing"], "nor did the step do anything: the job ends"),
 }  # fmt: skip
 
 

@@ -159,8 +159,10 @@ class Undoing:
             return "started"
         if event.type == FINISHED and data["outcome"] == "success":
             return "ok"
-        if event.type == "invocation_resolved":
-            return "ok" if data["answer"] == "happened" else "started"
+        if event.type == "invocation_resolved" and data["answer"] == "happened":
+            return "ok"
+        if event.type == "invocation_resolved":  # once its compensation has begun it is not tried again
+            return "started" if self.attempt(place) == "none" else "no_effect"
         if before != "started":
             return before
         if event.type == "job_parked" and self.open(place):

@@ -4,12 +4,24 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..runtime.errors import CommandError
+from .crash_rows import CRASH_ROWS
+from .graph_rows import GRAPH_ROWS
 from .peer_rows import PEER_ROWS
+from .proof_rows import PROOF_ROWS
 from .row import Row
 from .search_rows import SEARCH_ROWS
 from .step_rows import STEP_ROWS
+from .trace_rows import TRACE_ROWS
 
-ROWS: Final[tuple[Row, ...]] = (*SEARCH_ROWS, *STEP_ROWS, *PEER_ROWS)
+ROWS: Final[tuple[Row, ...]] = (
+    *SEARCH_ROWS,
+    *STEP_ROWS,
+    *PEER_ROWS,
+    *GRAPH_ROWS,
+    *CRASH_ROWS,
+    *PROOF_ROWS,
+    *TRACE_ROWS,
+)
 
 
 def chosen(names: Sequence[str]) -> list[Row]:

@@ -110,7 +110,7 @@ LIBRARIES = (
     Library(
         "hypothesis",
         "hypothesis",
-        ("checkers/conform*", "checkers/contract_conform*", "checkers/campaign/machine.py"),
+        ("checkers/conform*", "checkers/contract_conform*", "checkers/campaign/machine.py", "bench/graph_machine.py"),
         "conformance alone draws examples; tests do, too",
     ),
     Library(

@@ -1,0 +1,53 @@
+"""The rival of the enumeration: a Hypothesis state machine over the same moves of the same code, for as long as it is given."""
+
+import time
+from contextlib import suppress
+from typing import Final
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from ..checkers.interleave_floor import Floor, State
+
+STEPS: Final = 50
+"""Moves of an example at most."""
+SETTINGS: Final = settings(
+    max_examples=10**6,
+    stateful_step_count=STEPS,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+class EnoughError(BaseException):
+    """The time is over: not an `Exception`, which Hypothesis would take for a failure."""
+
+
+def covered(floor: Floor, seconds: float, number: int) -> int:
+    """How many transitions of the floor's graph Hypothesis takes in so many seconds of the processor. number: its seed."""
+    taken: set[tuple[State, str]] = set()
+    end = time.process_time() + seconds
+
+    class Walk(RuleBasedStateMachine):
+        """One worker, the world, the clock or a person does one thing, of those that are possible."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.state = floor.first
+
+        @rule(number=st.integers(0, 2**16))
+        def move(self, number: int) -> None:
+            """Any of the moves; after the last of a job another job begins. Their order is not fixed: a number is drawn."""
+            if time.process_time() > end:
+                raise EnoughError
+            moves = floor.moves(self.state)
+            move = moves[number % len(moves)]
+            taken.add((self.state, move.word))
+            self.state = move.state if floor.moves(move.state) else floor.first
+
+    with suppress(EnoughError):
+        run_state_machine_as_test(seed(number)(Walk), settings=SETTINGS)
+    return len(taken)

@@ -63,6 +63,7 @@ PROOF_ROWS: Final = (
         "s",
         "less",
         Contestant("prove", warm),
+        asked=True,
         goals=(Goal(0.1),),
     ),
 )

@@ -31,7 +31,7 @@ MIXED = (
     "model",
 )
 COPIES, TOGETHER = 30, 16
-SHORT, LONGER = 20, 6
+SHORT, LONGER = 4, 5
 """Copies in the shorter of two files, and how many times as many are in the longer."""
 
 

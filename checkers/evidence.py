@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from .evidence_base import Base
 from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
 
@@ -47,12 +48,6 @@ def strongest(verdicts: Sequence[Verdict]) -> Verdict:
     return weakest(broken) if broken else min(verdicts, key=STRENGTH.index, default=Verdict.NOT_CHECKED)
 
 
-class Base(BaseModel):
-    """Strict, immutable, nothing extra."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
 class Frame(Base):
     """One step of a run of the model: the rule that fired, who acted, and the fields that changed (all, in the first)."""
 
@@ -70,7 +65,7 @@ class Trace(Base):
     """A run of the model: a witness or a counterexample. `key` replays it: `crashwindow replay KEY`."""
 
     key: str
-    frames: list[Frame]
+    frames: list[Frame] = Field(min_length=1)
 
     @property
     def repeats(self) -> int | None:

@@ -1,13 +1,13 @@
 """The reachable states of a machine as a graph that can be drawn: states put together, none left out (E-REPORT)."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from .evidence_base import Base
 
 
-class _Base(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class StateNode(_Base):
+class StateNode(Base):
     """States that were put together. All figures are counts, of states or of transitions.
 
     loops: transitions that stay among these states. crashes: of all transitions from here, loops too, those of a crash.
@@ -24,7 +24,7 @@ class StateNode(_Base):
     effects: dict[str, int] = Field(default_factory=dict)
 
 
-class StateEdge(_Base):
+class StateEdge(Base):
     """All transitions from the states of one node to those of another: how many each rule makes, and who takes them."""
 
     source: str
@@ -38,7 +38,7 @@ class StateEdge(_Base):
         return sum(self.rules.values())
 
 
-class StateGraph(_Base):
+class StateGraph(Base):
     """A machine's reachable states, put together by what a quotient looks at. states, transitions: of the machine itself."""
 
     policy: str
@@ -47,3 +47,13 @@ class StateGraph(_Base):
     transitions: int
     nodes: list[StateNode]
     edges: list[StateEdge]
+
+    @model_validator(mode="after")
+    def _joined(self) -> Self:
+        """Each edge joins two of the nodes, which have names of their own."""
+        names = [node.name for node in self.nodes]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{self.policy}: two nodes have one name")
+        if strange := {end for edge in self.edges for end in (edge.source, edge.target)} - set(names):
+            raise ValueError(f"{self.policy}: an edge ends at {min(strange)!r}, which is no node")
+        return self

@@ -6,7 +6,7 @@ it: a text can be hashed and shown, whatever is in it. Times are seconds since t
 
 from typing import Final, Literal
 
-from .evidence import Base
+from .evidence_base import Base
 
 JOB_SCHEMA_VERSION: Final = 1
 

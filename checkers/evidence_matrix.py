@@ -4,16 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from .evidence_base import Base
 from .evidence_outcome import AT_MOST_ONCE, SEVERITY, UNJUDGED, Outcome
 
 
-class _Base(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Trial(_Base):
+class Trial(Base):
     """One run that was struck: its schedule, what became of it, and in words why. status: what the record said in the end.
 
     effects: how often each step acted. kept: whether that is what the runtime's documentation allows. seconds: wall time.
@@ -37,7 +34,7 @@ def boundary_of(strike: str) -> str:
     return boundary.rpartition(" left ")[0] if when == "power" else boundary
 
 
-class Cell(_Base):
+class Cell(Base):
     """A schedule and all its runs: how many ended how, and how many as its documentation allows. command: repeats it.
 
     inferred: it was not run, but stands between two that ended alike, and well: nothing is accused on such grounds.
@@ -69,7 +66,7 @@ class Cell(_Base):
         return min(self.outcomes, key=SEVERITY.__getitem__)
 
 
-class Told(_Base):
+class Told(Base):
     """What a runtime's documentation promises, and the outcomes that keep it.
 
     last_only: of the steps that have acted when a process dies, none but the last may act again, and it only where the record
@@ -85,7 +82,7 @@ class Told(_Base):
     power: bool = False
 
 
-class Control(_Base):
+class Control(Base):
     """The runs without a fault. boundaries: in order. unstable: those that not every run came to, nor every one that was to be
     struck there. several: whether more than one thread came to them; always false where system calls are intercepted."""
 
@@ -97,7 +94,7 @@ class Control(_Base):
     seconds: float
 
 
-class Matrix(_Base):
+class Matrix(Base):
     """The crash matrix of one subject. file, line: of its adapter's class, as an absolute path where it was run; "" for none.
 
     sampled: how many images a loss of power at a boundary may leave, where only some of them were tried, drawn by the seed.
@@ -114,7 +111,7 @@ class Matrix(_Base):
     control: Control
     cells: list[Cell]
     seed: int
-    sampled: dict[str, int] = {}
+    sampled: dict[str, int] = Field(default_factory=dict)
     python: str
     platform: str
 

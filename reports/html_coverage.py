@@ -110,7 +110,7 @@ def _mutants(view: View) -> Html:
         for m in mutants
     ]
     killed = sum(bool(m.killed_by) for m in mutants)
-    return table(f"{killed} of {len(mutants)} mutants killed", [*heads], rows, "stack sentences")
+    return table(f"{killed} of {len(mutants)} planted defects found", [*heads], rows, "stack sentences")
 
 
 def _kills(matrix: list[KillRow]) -> Html | None:

@@ -230,7 +230,7 @@ class View(Listing):
             f"{sum(w.agrees for w in run.windows)} of {len(run.windows)} crash windows as derived",
             f"{number(tried)} crash schedules on the runtime, {number(broken)} violations",
             f"{sum(s.passed for s in run.scenarios)} of {len(run.scenarios)} scenarios as expected",
-            f"{killed} of {len(run.mutants)} mutants killed",
+            f"{killed} of {len(run.mutants)} planted defects found",
         ]
 
 

@@ -9,7 +9,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -810,6 +810,38 @@ def test_a_file_that_is_not_evidence_is_refused(tmp_path: Path, text: str, said:
         load(file)
     assert str(file) in str(caught.value)
     assert caught.value.args[0].endswith(("run.", "again."))
+
+
+@pytest.mark.parametrize(
+    ("alter", "said"),
+    [
+        (lambda told: told["run"].update(seconds=float("inf")), "run.seconds: Input should be a finite number"),
+        (lambda told: _first_trace(told).update(frames=[]), "frames: List should have at least 1 item"),
+        (lambda told: told.update(graphs=[_graph(["a"], "nowhere")]), "an edge ends at 'nowhere', which is no node"),
+        (lambda told: told.update(graphs=[_graph(["a", "a"], "a")]), "two nodes have one name"),
+    ],
+)  # fmt: skip
+def test_evidence_that_nothing_can_be_made_of_is_refused(
+    tmp_path: Path, alter: Callable[[dict[str, Any]], None], said: str
+) -> None:
+    """A number that is none, a run without a step, an edge to nowhere: they end no report in a traceback."""
+    told = json.loads(evidence().model_dump_json())
+    alter(told)
+    file = tmp_path / "some.json"
+    file.write_text(json.dumps(told))
+    with pytest.raises(EvidenceError, match=re.escape(said)):
+        load(file)
+
+
+def _graph(names: list[str], target: str) -> dict[str, Any]:
+    nodes = [{"name": name, "words": "", "states": 1, "starts": 0, "loops": 0, "crashes": 0} for name in names]
+    edge = {"source": "a", "target": target, "rules": {"r": 1}, "actors": ["worker"]}
+    return {"policy": "p", "quotient": "", "states": 1, "transitions": 1, "nodes": nodes, "edges": [edge]}
+
+
+def _first_trace(told: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(item["trace"] for c in told["claims"] for item in c["items"] if item["trace"])
+    return found
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def audit(data: bytes, asked: Asked) -> Audit:
     try:
         evidence = content.read(files)
     except content.EvidenceUnreadError as error:
-        checks = [*sealed, Check("evidence", "FAIL", (str(error),)), Check("everything else", "NOT DONE", (ABSENT,))]
+        checks = [*sealed, Check("evidence", "FAIL", (str(error),)), Check("others", "NOT DONE", (ABSENT,))]
     else:
         sealed.append(_statement(files, evidence))
         checks = [*sealed, *_contents(files, evidence, asked)]

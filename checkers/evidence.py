@@ -7,9 +7,9 @@ item, never a pass.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from .evidence_base import Base
 from .evidence_graph import StateGraph
@@ -65,13 +65,23 @@ class Trace(Base):
     """A run of the model: a witness or a counterexample. `key` replays it: `crashwindow replay KEY`."""
 
     key: str
-    frames: list[Frame] = Field(min_length=1)
+    frames: list[Frame]
 
     @property
     def repeats(self) -> int | None:
         """Of a run that never ends: the frame after which everything is repeated for ever; None for a run that ends."""
         stem, star, _ = self.key.partition(LOOP)
         return stem.count("/") if star else None
+
+
+def _shown(trace: Trace) -> Trace:
+    if not trace.frames:
+        raise ValueError("a run that is shown has a step")
+    return trace
+
+
+Shown = Annotated[Trace, AfterValidator(_shown)]
+"""A run as a report shows it, step by step; others are told by their keys alone."""
 
 
 class Item(Base):
@@ -81,7 +91,7 @@ class Item(Base):
     verdict: Verdict
     statement: str  # one sentence: what exactly was established
     figures: dict[str, int | float | str] = Field(default_factory=dict)
-    trace: Trace | None = None
+    trace: Shown | None = None
     files: list[str] = Field(
         default_factory=list
     )  # in the run's directory, on which the verdict rests; "DIR/": all of it
@@ -162,7 +172,7 @@ class ScenarioResult(Base):
     observed: str
     passed: bool
     detail: str
-    trace: Trace | None = None
+    trace: Shown | None = None
     command: str
 
 

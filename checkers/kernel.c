@@ -301,6 +301,7 @@ int advance(Search *s, uint32_t states) {
         if (s->full) return -1;
         if (s->next < s->level) return 1;
         settle(s);
+        if (s->full) return -1; /* or a level that found no room for its last states would look like the end */
         s->level = s->count;
         s->depth += s->next < s->count;
         s->stopped = stops(s);

@@ -51,24 +51,34 @@ def library(words: int) -> CDLL | None:
     cc = compiler()
     try:
         return _declared(CDLL(str(_compiled(cc, words)))) if cc else None
-    except (OSError, subprocess.SubprocessError):
-        return None
+    except (OSError, subprocess.SubprocessError, AttributeError, RuntimeError):
+        return None  # RuntimeError: there is no home; AttributeError: what was kept is no kernel
 
 
 def _compiled(cc: str, words: int) -> Path:
-    """The file of a kernel, made if it is not there: by the content of the source, the flags, the compiler and the machine."""
+    """The file of a kernel, made if it is not there as it was made: by the content of the source, the flags, the compiler and the
+    machine, and by its own. Raises PermissionError where others may write to the folder: code is run from there.
+    """
     made_by = Path(cc).resolve().stat()
     parts = (SOURCE.read_bytes(), cc, made_by.st_size, made_by.st_mtime_ns, FLAGS, words, platform.machine())
-    folder = default_folder(os.environ)
-    file = folder / f"kernel-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.so"
-    if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(dir=folder) as making:  # nobody sees half of it
-            made = Path(making) / file.name
-            command = [cc, *FLAGS, f"-DWORDS={words}", "-o", str(made), str(SOURCE)]
-            subprocess.run(command, check=True, capture_output=True, timeout=60)
-            made.replace(file)
-    return file
+    key = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+    folder = default_folder(os.environ) / "kernels"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    status = folder.stat()
+    if not folder.is_absolute() or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise PermissionError(f"{folder}: somebody else may write to it")
+    for file in folder.glob(f"{key}-*.so"):
+        if file.stem == f"{key}-{_digest(file)}":
+            return file
+    with tempfile.TemporaryDirectory(dir=folder) as making:  # nobody sees half of it
+        made = Path(making) / "kernel.so"
+        command = [cc, *FLAGS, f"-DWORDS={words}", "-o", str(made), str(SOURCE)]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        return made.replace(folder / f"{key}-{_digest(made)}.so")
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _declared(lib: CDLL) -> CDLL:

@@ -164,6 +164,6 @@ NOT_CHECKED: Final = (
     "a step, a step that rests once a later one has begun; of the contract engine (decision 034) two steps' contracts in one decision, requests "
     "for data, approval nodes of plans; PostgreSQL.",
     "By an audit of this run's bundle: how often something was counted (schedules, kills, mutants killed, steps of walks and enumerations, "
-    "observations of the ambiguity class), and that a mechanism is not needed: these are the signer's word (docs/audit.md names them all).",
+    "observations of the ambiguity class), and that a mechanism is not needed: these and more are the signer's word (docs/audit.md names what is known to be).",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",
 )

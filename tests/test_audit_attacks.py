@@ -576,6 +576,8 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "a command behind the command": (lambda: lied(CRASH, command="crashwindow verify; rm -rf /"), "verdicts", "nothing else in a shell"),
     "a command within the command": (lambda: lied(CRASH, command="crashwindow replay $(id)"), "verdicts", "nothing else in a shell"),
     "a proof of another model": (lambda: elsewhere("smt2/hardened/"), "obligations", "claim P12 is about recorded-hardened"),
+    "the proof of the windows": (lambda: elsewhere("smt2/recorded-hardened-windows/"), "obligations", "is the proof of the table of windows"),
+    "a proof of nothing that is named": (lambda: lied(0, statement="By induction it holds."), "obligations", "the item names none of P12"),
     "a proof that asks something else": (unasked, "obligations", "nothing in it is asked about P12"),
     "a counterexample under a key that nobody replays": (lambda: frame(lambda t: t.model_copy(update={"key": "told:" + t.key})),
                                                          "replays", f"claim {WITHOUT.id}: explore shows no run by the key 'told:"),

@@ -9,7 +9,17 @@ from typing import Any, Final
 
 import pytest
 
-from crashwindow.checkers.evidence import ClaimResult, Item, Necessity, Need, RunEvidence, Sufficient, Trace, Verdict
+from crashwindow.checkers.evidence import (
+    ClaimResult,
+    Frame,
+    Item,
+    Necessity,
+    Need,
+    RunEvidence,
+    Sufficient,
+    Trace,
+    Verdict,
+)
 from crashwindow.model.mechanisms import NEEDED, ONE
 from crashwindow.reports.audit.necessity import ALWAYS, necessity
 from crashwindow.scenarios import matrix
@@ -39,11 +49,14 @@ def cells() -> list[Need]:
             for prop, name in free]  # fmt: skip
 
 
+FIRST = Frame(rule="", actor="", boundary=None, changed={})
+
+
 @cache
 def honest() -> RunEvidence:
     """Evidence with a matrix that is whole but for the cells of most mechanisms, and the claims that rest on it."""
     said = matrix.ambiguous(9, 4, TWIN, 2)
-    trace = Trace(key=DOUBLES, frames=[])
+    trace = Trace(key=DOUBLES, frames=[FIRST])
     figures: dict[str, Any] = {"observations": 9, "in the class": 4}
     sets = [sorted(name for name in ONE if name not in ALWAYS and "P1" in NEEDED[name])]
     found: dict[str, Item] = {
@@ -107,7 +120,7 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "no run to the class": (lambda: with_class(trace=None), "no run leads to a state of the class"),
     "a twin that is none": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN[:-6], 2)), "its two runs do not end where"),
     "a twin of another choice": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN + "/77", 2)), "its key is none"),
-    "the same run twice": (lambda: with_class(trace=Trace(key=TWIN, frames=[])), "no effect can double"),
+    "the same run twice": (lambda: with_class(trace=Trace(key=TWIN, frames=[FIRST])), "no effect can double"),
     "the orders dropped": (lambda: matrix_with(parts(cells=cells()[30:])), "the matrix's choice order-4567: it is missing"),
 }  # fmt: skip
 

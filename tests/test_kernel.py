@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Callable
-from ctypes import CDLL
+from ctypes import CDLL, c_int
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +246,52 @@ def test_a_kernel_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     other.write_text(kernel.SOURCE.read_text() + "\n")
     monkeypatch.setattr(kernel, "SOURCE", other)
     assert kernel._compiled(str(kernel.compiler()), 1) != first
+
+
+def test_a_kernel_that_is_not_as_it_was_made_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was cut is made anew; a folder to which others may write, or that depends on where one stands, is not used."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kernel, "FLAGS", ("-O0", "-shared", "-fPIC"))
+    first = kernel._compiled(str(kernel.compiler()), 1)
+    whole = first.read_bytes()
+    first.write_bytes(whole[:9000])
+    assert kernel._compiled(str(kernel.compiler()), 1).read_bytes() == whole
+    first.parent.chmod(0o777)
+    assert kernel.library.__wrapped__(1) is None
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    monkeypatch.chdir(tmp_path)
+    assert kernel.library.__wrapped__(1) is None
+
+
+def test_a_search_for_which_there_is_no_memory_is_not_called_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever allocation fails, the search is an error: also where the last states of a level find no room."""
+    names = tuple(map(str, range(64)))
+    rules = [Rule(f"low {n}", Actor.WORKER, guard(low=str(n)), writes={"low": str(n + 1)}) for n in range(63)]
+    rules += [
+        Rule(f"high {n}", Actor.WORKER, guard(low="63", high=str(n)), writes={"low": "0", "high": str(n + 1)})
+        for n in range(63)
+    ]
+    fields = (Field("high", Scope.DURABLE, names, "", names[:1]), Field("low", Scope.DURABLE, names, "", names[:1]))
+    chain = Machine("chain", fields, tuple(rules))
+    source, old = kernel.SOURCE.read_text(), "    void *made = realloc(*(void **)at, bytes);\n"
+    assert source.count(old) == 1
+    failing = old.replace("realloc", "++allocations > most ? 0 : realloc")
+    poor = made("int most, allocations;\n" + source.replace(old, failing), tmp_path)
+    monkeypatch.setattr(kernel, "library", lambda words: poor)
+    whole, ends = len(Plain(Engine(chain))), set()
+    for most in range(1, 400):
+        c_int.in_dll(poor, "most").value, c_int.in_dll(poor, "allocations").value = most, 0
+        try:
+            found = compiled(Engine(chain))
+            assert found is not None
+            ends.add((found.complete, len(found)))
+        except MemoryError:
+            ends.add((False, 0))
+        if (True, whole) in ends:
+            break
+    assert ends == {(False, 0), (True, whole)}
 
 
 def test_guards_are_cut_into_words() -> None:

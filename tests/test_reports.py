@@ -816,7 +816,7 @@ def test_a_file_that_is_not_evidence_is_refused(tmp_path: Path, text: str, said:
     ("alter", "said"),
     [
         (lambda told: told["run"].update(seconds=float("inf")), "run.seconds: Input should be a finite number"),
-        (lambda told: _first_trace(told).update(frames=[]), "frames: List should have at least 1 item"),
+        (lambda told: _first_trace(told).update(frames=[]), "a run that is shown has a step"),
         (lambda told: told.update(graphs=[_graph(["a"], "nowhere")]), "an edge ends at 'nowhere', which is no node"),
         (lambda told: told.update(graphs=[_graph(["a", "a"], "a")]), "two nodes have one name"),
     ],

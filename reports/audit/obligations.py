@@ -21,7 +21,10 @@ from .smtlib import Question, ScriptError, questions
 SUFFIX: Final = ".smt2"
 SMT2: Final = "smt2/"
 FLEET_PARTS: Final = ("-gate", "-gate-lifted", "-compensation", "-recorded", "-recorded-lifted")
-PARTS: Final = frozenset({"", "-found", "-windows", *FLEET_PARTS})
+WINDOWS: Final = "-windows"
+FOUND: Final = ("-found", "-lifted")
+"""How the proofs by invariants that were found end: they prove every property at once."""
+PARTS: Final = frozenset({"", "-found", WINDOWS, *FLEET_PARTS})
 """What may follow a policy's name in the place of a proof about it: an invariant that was found, the table's rows, what a fleet
 works on."""
 ALONE: Final = ("-gate", "-compensation", "-recorded")
@@ -154,6 +157,11 @@ def _speaks(claim: str, item: Item, place: str, mine: list[Asked], register: Reg
     named = (
         [name for name in known.properties if item.statement.startswith(f"{name} ")] if item.checker == "prove" else []
     )
+    if item.checker == "prove" and item.verdict is Verdict.PROVED and not proved.endswith(FOUND):
+        if proved == f"{known.policy}{WINDOWS}":
+            yield f"{place}: claim {claim} is said to be proved by it, and it is the proof of the table of windows"
+        elif known.properties and not named:
+            yield f"{place}: claim {claim} rests on it, and the item names none of {', '.join(known.properties)}"
     for name in named:
         if not any(_about(name, each.question.name) for each in mine):
             yield f"{place}: claim {claim} rests on it, and nothing in it is asked about {name}"

@@ -3,9 +3,9 @@
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from ..checkers.crash_run import Record, memory_directory
 from ..checkers.crash_snapshot import SINGLE, sweep_case
 from ..checkers.crash_zygote import Request, Zygote
 from ..model.policy import HARDENED
-from .row import Contestant, Goal, Measure, Row, WrongWorkError
+from .row import Contestant, Goal, Measure, Row, WrongWorkError, rate
 
 CASE: Final = "ok-park"
 PACKAGE: Final = __package__.rpartition(".")[0]
@@ -40,13 +40,7 @@ def keys(_: Path) -> Iterator[list[Key]]:
 @contextmanager
 def by_snapshot(_: Sequence[Key]) -> Iterator[Measure]:
     """Every single fault of the case: the files of a run are copied at each boundary, and each copy is recovered."""
-
-    def measure() -> float:
-        began = time.perf_counter()
-        done = judged(list(sweep_case(CASES[CASE], SINGLE)))
-        return done / (time.perf_counter() - began)
-
-    yield measure
+    yield partial(rate, lambda: judged(list(sweep_case(CASES[CASE], SINGLE))))
 
 
 @contextmanager
@@ -55,13 +49,7 @@ def by_sigkill(schedules: Sequence[Key]) -> Iterator[Measure]:
     directory = memory_directory()
     try:
         with closing(Zygote(directory)) as parent:
-
-            def measure() -> float:
-                began = time.perf_counter()
-                done = judged(parent.ask(Request(HARDENED, keys=tuple(schedules))).records)
-                return done / (time.perf_counter() - began)
-
-            yield measure
+            yield partial(rate, lambda: judged(parent.ask(Request(HARDENED, keys=tuple(schedules))).records))
     finally:
         shutil.rmtree(directory)
 
@@ -71,14 +59,13 @@ def by_interpreter(schedules: Sequence[Key]) -> Iterator[Measure]:
     """One new interpreter for each schedule, which imports what it needs, runs the schedule and judges it."""
     turn = iter(range(10**9))
 
-    def measure() -> float:
-        began = time.perf_counter()
+    def run() -> int:
         for _ in range(FRESH):
             key = schedules[next(turn) % len(schedules)]
             subprocess.run([sys.executable, "-c", _ONE, str(key)], check=True, capture_output=True)
-        return FRESH / (time.perf_counter() - began)
+        return FRESH
 
-    yield measure
+    yield partial(rate, run)
 
 
 _ONE: Final = f"""

@@ -1,48 +1,15 @@
 """Rows: steps a second beside DBOS and LangGraph: the same trivial step, the same disk, the same store."""
 
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Final
 
-from ..runtime.sqlite_store import SqliteStore
-from ..runtime.store import Store
 from .apart import apart
 from .row import Contestant, Goal, Measure, Row
 from .servers import postgres
-from .steps import STEPS, submit, work
-
-
-def jobs_of(store: Store) -> Measure:
-    """Steps a second of one job after the other, submission included, as with the others."""
-    jobs = map("job{}".format, count())
-
-    def measure() -> float:
-        job, began = next(jobs), time.perf_counter()
-        submit(store, job)
-        work(store, job)
-        return STEPS / (time.perf_counter() - began)
-
-    return measure
-
-
-@contextmanager
-def on_sqlite(directory: Path) -> Iterator[Measure]:
-    """The runtime over a SQLite file."""
-    with closing(SqliteStore(directory / "store.db")) as store:
-        yield jobs_of(store)
-
-
-@contextmanager
-def on_postgres(url: str) -> Iterator[Measure]:
-    """The runtime over PostgreSQL."""
-    from ..runtime.postgres_store import PostgresStore
-
-    with closing(PostgresStore(url)) as store:
-        yield jobs_of(store)
+from .steps import STEPS, on_postgres, on_sqlite
 
 
 @contextmanager
@@ -84,7 +51,7 @@ PEER_ROWS: Final = (
         WORK,
         "steps/s",
         "more",
-        Contestant("runtime", partial(apart, on_sqlite)),
+        Contestant("runtime", partial(apart, partial(on_sqlite, submitted=True))),
         (
             Contestant(DBOS, partial(apart, dbos_on_sqlite), "dbos", "dbos"),
             Contestant(LANGGRAPH, partial(apart, langgraph_on_sqlite), "langgraph", "langgraph"),
@@ -98,7 +65,7 @@ PEER_ROWS: Final = (
         WORK,
         "steps/s",
         "more",
-        Contestant("runtime", partial(apart, on_postgres)),
+        Contestant("runtime", partial(apart, partial(on_postgres, submitted=True))),
         (Contestant(DBOS, partial(apart, dbos_on_postgres), "dbos", "dbos"),),
         (Goal(3, DBOS),),
         rounds=7,

@@ -3,8 +3,9 @@
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .figures import Figures, ratios, verdict
 from .machine import load
@@ -54,9 +55,9 @@ class Course:
     def _begun(self, stack: ExitStack, directory: Path) -> dict[str, Measure]:
         """Everybody who can be measured, ours first."""
         stage = stack.enter_context(self.row.stage(directory))
-        begun = {"": stack.enter_context(self.row.ours.begin(stage))}
+        begun = {"": _entered(stack, self.row.ours, stage)}
         for rival in self.row.rivals:
-            measure = self._attempt(rival, lambda rival=rival: stack.enter_context(rival.begin(stage)))  # type: ignore[misc]
+            measure = self._attempt(rival, partial(_entered, stack, rival, stage))
             if measure is not None:
                 begun[rival.name] = measure
         return begun
@@ -113,3 +114,7 @@ class Course:
     def _judged(self, goal: Goal, found: Figures | None) -> Judged:
         said = verdict(goal, found, self.row.better)
         return Judged(beside=goal.beside, goal=goal.figure, found=found.median if found else None, verdict=said)
+
+
+def _entered(stack: ExitStack, contestant: Contestant, stage: Any) -> Measure:
+    return stack.enter_context(contestant.begin(stage))

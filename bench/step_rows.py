@@ -8,32 +8,9 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from ..runtime.sqlite_store import SqliteStore
-from ..runtime.store import Store
 from .row import Contestant, Goal, Measure, Row
 from .servers import postgres
-from .steps import COMMITS, PAYLOAD, STEPS, submit, work
-
-
-def steps_of(store: Store) -> Measure:
-    """Steps a second of one job after the other; the submission is not measured, as the raw commits have none."""
-    jobs = map("job{}".format, count())
-
-    def measure() -> float:
-        job = next(jobs)
-        submit(store, job)
-        began = time.perf_counter()
-        work(store, job)
-        return STEPS / (time.perf_counter() - began)
-
-    return measure
-
-
-@contextmanager
-def on_sqlite(directory: Path) -> Iterator[Measure]:
-    """The runtime over a SQLite file."""
-    with closing(SqliteStore(directory / "store.db")) as store:
-        yield steps_of(store)
+from .steps import COMMITS, PAYLOAD, STEPS, on_postgres, on_sqlite
 
 
 @contextmanager
@@ -52,15 +29,6 @@ def raw_sqlite(directory: Path) -> Iterator[Measure]:
             return STEPS / (time.perf_counter() - began)
 
         yield measure
-
-
-@contextmanager
-def on_postgres(url: str) -> Iterator[Measure]:
-    """The runtime over PostgreSQL."""
-    from ..runtime.postgres_store import PostgresStore
-
-    with closing(PostgresStore(url)) as store:
-        yield steps_of(store)
 
 
 @contextmanager

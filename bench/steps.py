@@ -1,15 +1,20 @@
 """What the rows of durable steps have in common: a plan of steps that do nothing, worked by the shipped runtime."""
 
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
 from typing import Any, Final
 
 from ..runtime.commands import Ports
 from ..runtime.drive import run
 from ..runtime.plan import submission
+from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import Store
 from ..runtime.tool import Tool
 from ..runtime.turn import Worker
-from .row import WrongWorkError
+from .row import Measure, WrongWorkError
 
 STEPS: Final = 50
 """Steps of a job, in a row."""
@@ -36,3 +41,33 @@ def work(store: Store, job: str) -> None:
     status = run(Worker("bench", {"noop": TOOL}), Ports(store, time.sleep), job).status
     if status != "completed":
         raise WrongWorkError(f"the job is {status}")
+
+
+def steps_of(store: Store, submitted: bool) -> Measure:
+    """Steps a second of one job after the other. submitted: whether its submission is measured with it."""
+    jobs = map("job{}".format, count())
+
+    def measure() -> float:
+        job, began = next(jobs), time.perf_counter()
+        submit(store, job)
+        began = began if submitted else time.perf_counter()
+        work(store, job)
+        return STEPS / (time.perf_counter() - began)
+
+    return measure
+
+
+@contextmanager
+def on_sqlite(directory: Path, submitted: bool = False) -> Iterator[Measure]:
+    """The runtime over a SQLite file."""
+    with closing(SqliteStore(directory / "store.db")) as store:
+        yield steps_of(store, submitted)
+
+
+@contextmanager
+def on_postgres(url: str, submitted: bool = False) -> Iterator[Measure]:
+    """The runtime over PostgreSQL."""
+    from ..runtime.postgres_store import PostgresStore
+
+    with closing(PostgresStore(url)) as store:
+        yield steps_of(store, submitted)

@@ -1,6 +1,6 @@
 """Compensation: of an effect that is recorded, at most once, truthful, terminal on replay (T-COMP; P10)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,18 @@ def test_a_step_that_failed_has_failed_whoever_asked_first_to_have_it_undone(
     assert len(bank.undone) == 1
     (node_finished,) = bank.stage.events("node_finished")
     assert (node_finished.data["result_type"], "no receipt" in node_finished.data["reason"]) == ("compensated", True)
+
+
+Story = Callable[[Path, Fault | None], tuple[list[str], list[str]]]
+"""A job's life in a folder, struck by a fault or by none: what is wrong in the end, and the boundaries that were performed."""
+
+
+def struck_anywhere(folder: Path, story: Story) -> tuple[list[str], list[str]]:
+    """What is wrong without a crash and with one at each boundary, and the boundaries of the life without one."""
+    problems, performed = story(folder / "quiet", None)
+    for number, fault in enumerate(fault for fault in crashes_of(performed) if fault.when != "torn"):
+        problems += story(folder / str(number), fault)[0]
+    return problems, performed
 
 
 def consistent(bank: Bank, ended: str) -> Iterator[str]:
@@ -354,9 +366,7 @@ def test_a_crash_anywhere_in_such_a_job(tmp_path: Path) -> None:
         bank.stage.store.close()
         return wrong, performed
 
-    problems, performed = story(tmp_path / "quiet", None)
-    for number, fault in enumerate(fault for fault in crashes_of(performed) if fault.when != "torn"):
-        problems += story(tmp_path / str(number), fault)[0]
+    problems, _ = struck_anywhere(tmp_path, story)
     assert problems == []
 
 
@@ -437,9 +447,7 @@ def test_a_step_whose_undoing_was_begun_never_runs_again(tmp_path: Path) -> None
         bank.stage.store.close()
         return [f"{fault}: {each}" for each in wrong], performed
 
-    problems, performed = story(tmp_path / "quiet", None)
-    for number, fault in enumerate(fault for fault in crashes_of(performed) if fault.when != "torn"):
-        problems += story(tmp_path / str(number), fault)[0]
+    problems, performed = struck_anywhere(tmp_path, story)
     assert problems == []
     assert {"ledger_no_effect", "append_node_failed", "append_failed"} <= set(performed)
 
@@ -471,9 +479,7 @@ def test_an_undoing_that_was_begun_unresolved_stays_the_same_call(tmp_path: Path
         bank.stage.store.close()
         return [f"{fault}: {each}" for each in wrong], performed
 
-    problems, performed = story(tmp_path / "quiet", None)
-    for number, fault in enumerate(fault for fault in crashes_of(performed) if fault.when != "torn"):
-        problems += story(tmp_path / str(number), fault)[0]
+    problems, performed = struck_anywhere(tmp_path, story)
     assert problems == []
     assert {"append_compensation_started", "compensate", "append_compensated"} <= set(performed)
 

@@ -57,15 +57,17 @@ def library(words: int) -> CDLL | None:
 
 def _compiled(cc: str, words: int) -> Path:
     """The file of a kernel, made if it is not there as it was made: by the content of the source, the flags, the compiler and the
-    machine, and by its own. Raises PermissionError where others may write to the folder: code is run from there.
+    machine, and by its own. Raises PermissionError where others may decide what is in the folder: code is run from there.
     """
     made_by = Path(cc).resolve().stat()
     parts = (SOURCE.read_bytes(), cc, made_by.st_size, made_by.st_mtime_ns, FLAGS, words, platform.machine())
     key = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
     folder = default_folder(os.environ) / "kernels"
+    if not folder.is_absolute():
+        raise PermissionError(f"{folder}: it depends on where one stands")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     status = folder.stat()
-    if not folder.is_absolute() or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise PermissionError(f"{folder}: somebody else may write to it")
     for file in folder.glob(f"{key}-*.so"):
         if file.stem == f"{key}-{_digest(file)}":

@@ -134,9 +134,10 @@ class Compensation(Step):
 
     def closed(self) -> Generator[Command, Any, Need]:
         """Rule 4. What it is to undo may be known not to have happened by now: then there is nothing to call it for."""
+        if not self.original.past.without_effect or self.original.stored is not None:
+            return (yield from super().closed())
         yield from self.settle_no_effect()
-        nothing = self.original.past.closed and not self.original.past.open and self.original.stored is None
-        return "fail" if nothing else (yield from super().closed())
+        return "fail"
 
     def fail(self, reason: str | None = None) -> Generator[Command, Any, End]:
         """The step fails: it had no effect, and what has been called for it had none."""

@@ -83,6 +83,11 @@ class StepHistory:
         return bool(self.open) and self.stored is None
 
     @property
+    def without_effect(self) -> bool:
+        """Whether executions were started, and each is known to have had no effect (T-RECOVER 4)."""
+        return bool(self.closed) and not self.open
+
+    @property
     def in_doubt(self) -> bool:
         """The same of the step or its compensation."""
         return self.lost or (self.undo is not None and self.undo.lost)

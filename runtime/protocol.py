@@ -96,13 +96,12 @@ class Step:
         effect = self.effect if "effects" in policy.evidence else None
         in_events = [past.finished, past.committed, past.resolved]  # rules 0 and 1
         ambiguous = bool(past.open) and policy.barrier != "absent"  # rule 5
-        closed = bool(past.closed) and not past.open  # rule 4
         evidence = in_events if policy.barrier == "before evidence" else [*in_events, ledger, effect]  # rules 2, 3
         for stored in evidence:
             if stored is not None:
                 self.memory = stored
                 return "inject"
-        if closed:
+        if past.without_effect:  # rule 4
             return "closed"
         if ambiguous:
             return "open"

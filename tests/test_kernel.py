@@ -261,6 +261,7 @@ def test_a_kernel_that_is_not_as_it_was_made_is_not_loaded(tmp_path: Path, monke
     monkeypatch.setenv("XDG_CACHE_HOME", "cache")
     monkeypatch.chdir(tmp_path)
     assert kernel.library.__wrapped__(1) is None
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_search_for_which_there_is_no_memory_is_not_called_complete(

@@ -1,8 +1,8 @@
 """The bundle as a file: a tar archive, compressed, in which nothing but names and contents can be said.
 
 Reading is as strict as can be: each header must be, byte for byte, the one that this module writes for that name and size. So
-there are no links, devices, directories, owners, times or extensions, and no second way to write the same files. Nothing is
-ever extracted to a path.
+there are no links, devices, directories, owners, times or extensions, and no second tar of the same files; how it is deflated
+says nothing. Nothing is ever extracted to a path.
 """
 
 import re

@@ -50,9 +50,9 @@ class Hold:
         """Note a lease that the store has given or renewed; the newest that is known."""
         with self._lock:
             held = self._lease
-            if held is not None and held.epoch == lease.epoch:
+            if held is not None and held.epoch == lease.epoch and held.expires_at > lease.expires_at:
                 # Turn and heartbeat may renew at the same time: the store keeps the later expiry, and so does this.
-                lease = lease._replace(expires_at=max(held.expires_at, lease.expires_at))
+                lease = lease._replace(expires_at=held.expires_at)
             self._lease = lease
             return lease
 

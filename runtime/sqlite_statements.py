@@ -16,6 +16,7 @@ FIRST_IDS: Final = "SELECT id FROM events WHERE job_id = ? AND version <= ? ORDE
 ADVANCE: Final = (
     "UPDATE jobs SET version = ?1, status = ifnull(?2, status)"
     f" WHERE job_id = ?3 AND version = ?4 AND fence <= ?5 AND status NOT IN ({_TERMINAL})"
+    " RETURNING (SELECT link FROM events WHERE job_id = ?3 AND version = ?4)"
 )
 ADD_EVENT: Final = (
     "INSERT INTO events (job_id, version, id, type, step, epoch, at, data, link) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -26,7 +27,6 @@ EVENTS_AFTER: Final = (
     "SELECT version, id, type, step, epoch, at, data FROM events WHERE job_id = ? AND version > ? ORDER BY version"
 )
 CHAIN: Final = "SELECT version, id, type, step, epoch, at, data, link FROM events WHERE job_id = ? ORDER BY version"
-LINK: Final = "SELECT link FROM events WHERE job_id = ? AND version = ?"
 FENCE_EVENTS: Final = "UPDATE jobs SET fence = ?2 WHERE job_id = ?1 AND fence <= ?2"
 JOBS: Final = (
     "SELECT j.job_id, j.status, j.version, ifnull(l.epoch, 0), j.created_at"

@@ -178,9 +178,10 @@ class SqliteStore:
         fence = _NO_EPOCH if epoch is None else epoch
         with self._session as connection:
             connection.execute("BEGIN IMMEDIATE")
-            if not connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence)).rowcount:
+            advanced = connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence)).fetchall()
+            if not advanced:
                 return _own_or_refused(connection, job_id, expected, events, fence)
-            previous = _link(connection, job_id, expected)
+            previous = _link(job_id, expected, advanced[0][0])
             rows = [(job_id, *row) for row in chained(job_id, expected, previous, events, epoch, at)]
             try:
                 connection.executemany(sql.ADD_EVENT, rows)
@@ -310,14 +311,13 @@ def _job(connection: sqlite3.Connection, job_id: str) -> Any:
     return row
 
 
-def _link(connection: sqlite3.Connection, job_id: str, version: int) -> str:
-    """The link of an event that is there: the last one's, when the next is to be written."""
-    row = connection.execute(sql.LINK, (job_id, version)).fetchone()
-    if row is None:
+def _link(job_id: str, version: int, found: str | None) -> str:
+    """The link of a job's last event, as it was found."""
+    if found is None:
         raise StoreUnusableError(
             f"damaged: job {job_id!r} has version {version} and no event {version}; restore the file from a backup"
         )
-    return str(row[0])
+    return found
 
 
 def _own_version(connection: sqlite3.Connection, job_id: str, events: Sequence[NewEvent]) -> int | None:

@@ -161,7 +161,10 @@ LIBRARIES = (
         "an extra: DBOS needs a newer SQLite than Python may have",
     ),
     Library(
-        "msgspec", "msgspec", ("checkers/stream_lines.py",), "recorded streams are long: their lines are parsed by it"
+        "msgspec",
+        "msgspec",
+        ("checkers/stream_lines.py", "runtime/canonical.py", "runtime/store_rules.py"),
+        "recorded streams are long, and each event is encoded: JSON is written and parsed in C",
     ),
     Library(
         "httpx",

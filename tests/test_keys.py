@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from crashwindow.checkers import keys
 from crashwindow.checkers.evidence import Verdict
+from crashwindow.runtime import store_rules
 from crashwindow.runtime.canonical import NotCanonicalError, canonical, digest
 from crashwindow.runtime.keys import attempt_key, execution_key, invocation_id, stable_key
 from crashwindow.runtime.outcome import StepResult
@@ -122,6 +124,25 @@ def test_what_is_stored_can_be_stored_again(value: Any) -> None:
     assert encode(decode(text)) == text
 
 
+@given(
+    values.map(json.dumps)
+    | st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,24})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+    | st.sampled_from(
+        ["NaN", "-Infinity", '"\\ud800"', '{"a":1,"a":2}', " [1 ] ", "[" * 9999, "", "01", "-0", '{"a":1']
+    )
+)
+def test_the_fast_way_reads_what_the_library_reads(text: str) -> None:
+    """Whatever is stored: the same value, of the same types, as by the standard library, or the same error."""
+
+    def said(read: Callable[[str], Any]) -> str:
+        try:
+            return repr(read(text))
+        except (ValueError, RecursionError) as error:
+            return repr(error)[:200]
+
+    assert said(decode) == said(store_rules._DECODER.decode)
+
+
 @pytest.mark.parametrize("number", [1e20, -1e20, 2.0**53, 1e21, -0.0, 1.0])
 def test_large_integers_of_a_text_are_doubles(number: float) -> None:
     """RFC 8785 writes 1e20 with all its digits; read back, it is the same double, and no integer without a form."""
@@ -140,7 +161,24 @@ ANYTHING = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**54), 2**54)
-    | st.sampled_from([2**53, 2**53 - 1, -(2**53), 1e16, 0.5, -0.0, float("nan"), b"bytes", StepResult.SUCCESS])
+    | st.sampled_from(
+        [
+            2**53,
+            2**53 - 1,
+            -(2**53),
+            1e16,
+            0.5,
+            -0.0,
+            1e-4,
+            9e-5,
+            1e-7,
+            0.1 + 0.2,
+            1764000000.123456,
+            float("nan"),
+            b"bytes",
+            StepResult.SUCCESS,
+        ]
+    )
     | st.text(st.characters(codec=None), max_size=3),
     lambda inner: (
         st.lists(inner, max_size=3)

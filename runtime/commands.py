@@ -196,7 +196,7 @@ class Execute:
             raise recorder.failure
         if recorder.strayed is not None:
             outcome = Outcome("unknown", error=_words(recorder.strayed))
-        return replace(outcome, recorded=recorder.recorded)
+        return replace(outcome, recorded=recorder.recorded) if recorder.recorded.inputs else outcome
 
     def _outcome(self, context: ToolContext) -> Outcome:
         try:

@@ -202,6 +202,11 @@ def parked_with_nothing_to_undo(patch: Patch) -> None:
     patch.setattr(compensation.Compensation, "closed", protocol.Step.closed)
 
 
+def undoing_left_in_flight(patch: Patch) -> None:
+    """A job comes to rest at one step, and the undoing of a later one, which was owned and not begun, stays INFLIGHT."""
+    patch.setattr(protocol.Step, "settle_undoing", lambda self: iter(()))
+
+
 def rest_written_over_words(patch: Patch) -> None:
     """A job is let go of although somebody has spoken since its stream was read: the write is rebased like any other."""
     patch.setattr(drive, "AT_REST", frozenset())

@@ -297,7 +297,7 @@ def check_undoable(tools: Mapping[str, Tool], job_id: str, history: History, ste
         why = f": {tool.no_compensation}" if tool.no_compensation else ""
         raise ClientError(f"{where}: tool {tool.name!r} declares no compensation{why}")
     past = history.step(step)
-    _check_not_undone(where, job_id, past)
+    _check_not_undone(where, job_id, past, ended=history.status in TERMINAL)
     if "undoes" in entry or past.stored:
         return past
     if past.open and tool.compensation.harmless and history.status in ("parked", *TERMINAL):
@@ -321,8 +321,8 @@ def _check_quiet(where: str, history: History, tool: Tool, now: float) -> None:
         )
 
 
-def _check_not_undone(where: str, job_id: str, past: StepHistory) -> None:
-    """Never twice: raise ClientError for what is undone, about to be, or not known to be."""
+def _check_not_undone(where: str, job_id: str, past: StepHistory, ended: bool) -> None:
+    """Never twice: raise ClientError for what is undone, about to be, or not known to be. No worker goes on with an ended job."""
     undo = past.undo
     if past.node == StepResult.COMPENSATED or (undo and undo.stored):
         raise ClientError(f"{where}: it is compensated already")
@@ -331,6 +331,8 @@ def _check_not_undone(where: str, job_id: str, past: StepHistory) -> None:
             f"{where}: its compensation was started, and nobody knows whether it happened; settle that first, with"
             f" `crashwindow resolve {job_id}`"
         )
+    if ended:
+        return
     if undo is not None and undo.retry_scheduled:
         raise ClientError(f"{where}: its compensation was requested already; a worker will run it")
     if past.node == StepResult.COMPENSATABLE_FAILURE and undo is None:

@@ -22,7 +22,7 @@ from .confirm import Doubt, confirm, judged
 from .gate import permitted
 from .history import StepHistory, Stored
 from .inputs import Recorded, Recording
-from .keys import attempt_key, execution_key, invocation_id, stable_key
+from .keys import attempt_key, compensation_key, execution_key, invocation_id, stable_key
 from .outcome import StepResult
 from .records import EffectRecord, Invocation, Json, LedgerStatus
 from .tool import Absent, Happened, ToolContext
@@ -395,7 +395,9 @@ class Step:
         place = [entry["id"] for entry in nodes].index(self.node.id)
         for entry in nodes[place + 1 :]:
             if entry["id"] in begun:
-                yield from Step(run, tool_node(entry, run.worker.tools, run.history.results)).settle_as_known()
+                step = Step(run, tool_node(entry, run.worker.tools, run.history.results))
+                yield from step.settle_as_known()
+                yield from step.settle_undoing()
 
     def settle_as_known(self) -> Writes:
         """What is known of the step, on record; nothing is executed, asked or injected."""
@@ -406,6 +408,13 @@ class Step:
                 yield from self.settle("ledger_unknown", "UNKNOWN")
             case "execute" | "closed":
                 yield from self.settle_no_effect()
+
+    def settle_undoing(self) -> Writes:
+        """The same of the step's compensation, which a crash or a request may have left anywhere."""
+        from .compensation import Compensation  # a step itself
+
+        if compensation_key(self.key) in self.run.ledger and self.past.node != StepResult.COMPENSATED:
+            yield from Compensation(self).settle_as_known()
 
     # What the writes say.
 

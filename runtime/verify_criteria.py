@@ -2,7 +2,8 @@
 
 What is checked is agreement: of the chain with the events, of the events with the plan, of ledger and effect store with what a
 replay of the events makes. A step counts as done once its `node_finished` says so: by then all its records are written, so a job
-that is being worked on can be looked at, too. What is not done yet is not judged.
+that is being worked on can be looked at, too. What is not done yet is not judged, but for the ledger of a job at rest, which says
+then what is known of each step.
 
 Each criterion gives its faults, the first one first.
 """
@@ -14,7 +15,7 @@ from .canonical import digest
 from .event_chain import first_break
 from .event_order import disorder
 from .gate_order import trespasses
-from .history import INPUT_KINDS, History, snapshot_of
+from .history import INPUT_KINDS, History, StepHistory, snapshot_of
 from .job_records import Kind, Records, Step
 from .keys import invocation_id
 from .outcome import StepResult
@@ -175,7 +176,27 @@ def replayable(records: Records) -> Iterator[Fault]:
             settled = {"status": "COMMITTED", "result": expected["output"], **_identity(step)}
             yield from _agree(done, f"step {name!r}: the ledger", settled, records.ledger.get(step.key))
         yield from _agree(done, f"step {name!r}: the effect store", expected, records.effects.get(step.key))
+    yield from _settled(records)
     yield from _ends_alike(records, again)
+
+
+def _settled(records: Records) -> Iterator[Fault]:
+    """P6: once the job is at rest, the ledger says of each execution, and of each compensation, what the events say (B7')."""
+    history = History(records.events)
+    if history.status == "open":
+        return
+    for name, step in records.parts:
+        past = history.step(step.node["id"])
+        if step.kind == "compensation":
+            past = past.undo or StepHistory()
+        elif step.kind != "tool":
+            continue
+        expected = ("COMMITTED",) if past.stored else ("UNKNOWN",) if past.open else (None, "NO_EFFECT")
+        held = records.ledger.get(step.key)
+        status = held.status if held else None
+        if status not in expected:
+            said, wanted = status or "nothing", " or ".join(each or "nothing" for each in expected)
+            yield Fault(None, f"step {name!r}: the job is {history.status}, and the ledger says {said}, not {wanted}")
 
 
 def _ends_alike(records: Records, again: Replay) -> Iterator[Fault]:

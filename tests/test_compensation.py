@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from crashwindow.checkers.bugs_semantics import undoing_left_in_flight
 from crashwindow.checkers.crash_faults import Fault, Striker, crashes_of, parse_fault
 from crashwindow.runtime import compensation, drive
 from crashwindow.runtime.clients import Client, ClientError, undo_job
@@ -14,7 +15,7 @@ from crashwindow.runtime.commands import Ports
 from crashwindow.runtime.history import History
 from crashwindow.runtime.job_records import read
 from crashwindow.runtime.keys import compensation_key, execution_key
-from crashwindow.runtime.resolve import Answer, question, resolve
+from crashwindow.runtime.resolve import Answer, ResolveError, question, resolve
 from crashwindow.runtime.tool import Compensation, NoEffectError, PartialEffectError, Tool, ToolResult
 from crashwindow.runtime.turn import End, Worker
 from crashwindow.runtime.verify_job import verify
@@ -502,6 +503,88 @@ def test_an_undoing_that_was_acquired_unresolved_stays_the_same_call(tmp_path: P
     assert bank.live().status == "completed"
     assert [told["result"] for _, told in bank.undone] == [{"paid": 1}, None]
     assert verify(read(bank.stage.store, JOB)).violated is None
+
+
+def overtaken(bank: Bank, fault: str) -> None:
+    """The undoing of `late` is struck; before anybody goes on with it that of `pay` is requested, which will be refused."""
+    assert bank.life(parse_fault("append_waiting:after")) is None
+    bank.compensate(step="late")
+    assert bank.life(parse_fault(fault)) is None
+    bank.compensate()
+    bank.script = [NoEffectError("closed today")]
+
+
+LATE = compensation_key(execution_key(JOB, "late", "pay", {"to": "bob"}))
+THREE = (node("late", "pay", "pay", to="bob"), {"id": "w", "wait": "go", "depends_on": ["late"]})
+
+
+def test_an_undoing_that_was_acquired_and_not_begun_had_no_effect(tmp_path: Path) -> None:
+    """P6: another step's undoing comes first, and the job is given up: the ledger says so, whatever crashes. Undoing it can be
+    asked for again, which is a job of its own.
+    """
+
+    def story(folder: Path, fault: Fault | None) -> tuple[list[str], list[str]]:
+        bank = Bank(folder, *THREE)
+        overtaken(bank, "append_compensation_started:before")
+        bank.ann.cancel(JOB, "no")
+        end = bank.life(fault)
+        performed = bank.stage.performed
+        if end is None:
+            bank.live()
+        ended = (History(bank.stage.events()).status, bank.stage.store.ledger(JOB)[LATE].status, bank.undone)
+        wrong = [] if ended == ("cancelled", "NO_EFFECT", []) else [f"{fault}: {ended}"]
+        if found := verify(read(bank.stage.store, JOB)).violated:
+            wrong.append(f"{fault}: not verifiable: {found}")
+        if fault is None:
+            again = bank.compensate(step="late")
+            assert (bank.live(job_id=again).status, len(bank.undone)) == ("completed", 1)
+        bank.stage.store.close()
+        return wrong, performed
+
+    problems, performed = story(tmp_path / "quiet", None)
+    settled = [fault for fault in crashes_of(performed) if fault.boundary in ("ledger_no_effect", "append_cancelled")]
+    for number, fault in enumerate(fault for fault in settled if fault.when != "torn"):
+        problems += story(tmp_path / str(number), fault)[0]
+    assert problems == []
+    assert performed.count("ledger_no_effect") == 2
+
+
+@pytest.mark.parametrize("fault", ["put_effect:after", "append_compensated:after"])
+def test_an_undoing_that_is_recorded_is_caught_up_where_the_job_rests_at_another_step(
+    tmp_path: Path, fault: str
+) -> None:
+    """P3: nobody is asked what became of it, and the job that is given up there ends with all its records."""
+    bank = Bank(tmp_path, *THREE)
+    overtaken(bank, fault)
+    assert bank.live().status == "parked"
+    with pytest.raises(ResolveError, match="no attempt of any step is open"):
+        question(JOB, bank.stage.store.events(JOB))
+    bank.ann.cancel(JOB, "no")
+    assert bank.live().status == "cancelled"
+    assert len(bank.undone) == 1
+    assert bank.stage.store.ledger(JOB)[LATE].status == "COMMITTED"
+    assert verify(read(bank.stage.store, JOB)).violated is None
+
+
+def test_an_undoing_that_nobody_knows_of_is_said_to_be_unknown(tmp_path: Path) -> None:
+    """P2: where the job rests at another step the ledger says so too."""
+    bank = Bank(tmp_path, *THREE)
+    overtaken(bank, "compensate:before")
+    assert bank.live().status == "parked"
+    assert bank.stage.store.ledger(JOB)[LATE].status == "UNKNOWN"
+    assert question(JOB, bank.stage.store.events(JOB)).step == "late"
+
+
+def test_verify_job_sees_an_undoing_that_is_left_in_flight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P13: where nobody settles it, the records of the job are refused, by name."""
+    undoing_left_in_flight(monkeypatch)
+    bank = Bank(tmp_path, *THREE)
+    overtaken(bank, "append_compensation_started:before")
+    bank.ann.cancel(JOB, "no")
+    assert bank.live().status == "cancelled"
+    found = verify(read(bank.stage.store, JOB)).violated
+    assert found is not None
+    assert "step 'late#compensation': the job is cancelled, and the ledger says INFLIGHT" in str(found.fault)
 
 
 def test_what_was_known_when_it_was_asked_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

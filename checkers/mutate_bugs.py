@@ -99,6 +99,7 @@ BUGS: Final = (
     Bug(b.undoing_told_what_is_known_now, "Compensation.told", "P11", ("semantics-undo-harmless-known",)),
     Bug(b.tried_again_beside_its_undoing, "Step.closed", "P10", ("semantics-undo-harmless-nothing",)),
     Bug(b.parked_with_nothing_to_undo, "Compensation.closed", "P10", ("semantics-undo-harmless-nothing",)),
+    Bug(b.undoing_left_in_flight, "Step.settle_undoing", "P6", ("semantics-undo-overtaken",)),
     Bug(b.rest_written_over_words, "drive.AT_REST", "P15", ("semantics-wait-just-then",)),
     Bug(b.quiet_of_its_own_step_alone, "Step.quiet_seconds", "T-QUIET", ("semantics-undo-two-doubts",)),
     Bug(b.own_sending_forgotten, "Step.__init__", "T-QUIET", ("semantics-undo-asked-soon",)),

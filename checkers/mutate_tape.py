@@ -27,7 +27,7 @@ SEEDS: Final = (1, 2)
 ONCE: Final = Breadth(1, answers=("lost",))
 CASES_OF: Final = {
     "gate-hardened": ("approved", "denied", "wait", "cancel-waiting"),
-    "compensation-hardened": ("undo-partial", "undo-refused", "undo-lost", "undo-open"),
+    "compensation-hardened": ("undo-partial", "undo-refused", "undo-lost", "undo-open", "undo-overtaken"),
     "recorded-hardened": ("model", "inputs"),
 }
 """Of each model beyond the step: the cases whose traces are replayed."""

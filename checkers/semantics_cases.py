@@ -301,6 +301,14 @@ COMPENSATIONS: Final = (
         (Deed("a", SILENT, undo=Undo(("no_effect", "ok"), harmless=True)),),
         acts=undo("waiting"), words={"compensation failed": "settle"},
     ),
+    SemanticsCase(
+        "undo-overtaken",
+        "Two undoings are owned, and not begun, when an earlier step is to be undone, which is refused; the job is given up, and"
+        " of one step a person says that it did not happen",
+        (Deed("a", undo=Undo(REFUSED)), Deed("b", undo=UNDO), Deed("c", SILENT, undo=Undo(harmless=True))),
+        acts=(*undo("undoing", "b"), Act("undo", "undoing", "c", "b"), Act("undo", "waiting", "", "c")),
+        words={"compensation failed": "cancel"},
+    ),
 )  # fmt: skip
 
 VALUES: Final = (

@@ -32,9 +32,9 @@ from .semantics_world import truth_of
 CLIENT: Final = "a client"
 PERSON: Final = "Ann"
 
-When = Literal["submitted", "started", "happened", "done", "resting", "waiting"]
-"""What a client waits for: the job; an attempt of the node; its effect in the world; its end; a worker that is about to write
-that the job rests; the job's rest for it."""
+When = Literal["submitted", "started", "happened", "done", "undoing", "resting", "waiting"]
+"""What a client waits for: the job; an attempt of the node; its effect in the world; its end; a worker that owns its undoing and
+is about to begin it; a worker that is about to write that the job rests; the job's rest for it."""
 RESTS: Final = ("append_waiting", "park")
 """Where a worker writes that."""
 Word = Literal["confirm", "again", "settle", "signal", "approve", "deny", "cancel", "leave"]
@@ -171,10 +171,17 @@ class SemanticsLife:
                 return truth_of(self.setting.world, act.node) is not None
             case "done":
                 return past.node is not None
+            case "undoing":
+                return self.about_to == "append_compensation_started" and self.owned(act.node)
             case "resting":
                 return self.about_to in RESTS
             case "waiting":
                 return history.status in ("waiting", "parked")
+
+    def owned(self, node: str) -> bool:
+        """Whether the ledger says that somebody owns the undoing of a step."""
+        held = [record for record in self.store.ledger(JOB).values() if record.step_id == node]
+        return any(r.tool_name.endswith("#compensation") and r.status == "INFLIGHT" for r in held)
 
     def undoable(self, past: StepHistory, history: History) -> bool:
         """Whether a step may be undone: its effect is recorded, or that is harmless and a person is asked about it."""

@@ -145,8 +145,6 @@ REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **LIVENESS_REASONS}
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
 
 NOT_CHECKED: Final = (
-    "P6 of the runtime in one case, which is known to break it: a compensation was acquired and not begun when its worker crashed, its step then turns "
-    "out not to have happened, and the job ends. The ledger record of the compensation stays INFLIGHT, and verify-job does not see it.",
     "Liveness (P15) of more than two workers.",
     "Power loss under PostgreSQL: that an acknowledged commit lies on the disk is taken from the server's settings, which are looked at; a failover "
     "to a replica that lags; a server clock that is set back.",

@@ -13,8 +13,8 @@ is about the compensation; whatever else holds the job up is not seen here. A wo
 What a rule changes when it is off. K-BARRIER: nothing is written before the call, and a worker that finds no step_compensated
 calls. K-COMMITTED: whatever was finished is compensated, whatever its outcome. K-QUIET: an effect of which nobody knows is
 compensated, where that is declared harmless, while the original's request may still act. K-TRUTH: step_compensated is written
-after the call, whatever came of it. K-RECORD: recovery does not look for an effect record of the compensation. K-TERMINAL: a
-compensated step is not terminal.
+after the call, whatever came of it, and what was acquired and not begun stays INFLIGHT. K-RECORD: recovery does not look for an
+effect record of the compensation. K-TERMINAL: a compensated step is not terminal.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ COMPENSATION_RULES: Final = {
     "K-BARRIER": "compensation_started is durable before the call, and while that attempt is open nothing is called",
     "K-COMMITTED": "only an effect on record as committed is compensated, or an unknown one where that is declared harmless",
     "K-QUIET": "an unknown effect is compensated only when it cannot come any more",
-    "K-TRUTH": "a call that failed is recorded as compensation_failed",
+    "K-TRUTH": "a call that failed is recorded as compensation_failed, and one that was never made as without effect",
     "K-RECORD": "recovery looks for the compensation's effect record before it judges an open attempt",
     "K-TERMINAL": "once a compensation has begun the step never runs again, nor does a compensation that is done",
 }
@@ -44,6 +44,7 @@ PLACES: Final = ("idle", "decide", "acquire", "start", "call", "await", "put_rec
                  "park")  # fmt: skip
 CLOSED: Final = "closed|disproved"
 BEGUN: Final = f"open|lost|{CLOSED}"
+SETTLED: Final = "ledger:none|no_effect"
 AT_WORK: Final = "|".join(place for place in PLACES if place != "idle")
 
 FIELDS: Final = (
@@ -82,6 +83,7 @@ def build_compensation(policy: RulePolicy = HARDENED_COMPENSATION) -> Machine:
         _success(),
         _failure(),
         _person(),
+        _elsewhere(on),
         _crash(),
     )
     ruled_out = (guard(idempotent="no"),) if IDEMPOTENT in on else ()
@@ -107,8 +109,9 @@ def _original(on: frozenset[str]) -> Iterator[Rule]:
         if runs and "K-TERMINAL" not in on:
             yield row(f"{each.name}, though a compensation has begun", Actor.WORKER, f"{sees} attempt:{BEGUN}",
                       f"original:{each.after} quiet:no rerun:yes", meets=f"deed:{deed}")  # fmt: skip
+    settled = f" {SETTLED}" if "K-TRUTH" in on else ""
     yield row("the job ends, and the original is in doubt", Actor.WORKER,
-              "at:idle job:open original:started|unknown attempt:none asked:no", "at:idle job:ended",
+              f"at:idle job:open original:started|unknown attempt:none asked:no{settled}", "at:idle job:ended",
               boundary="append_failed", source="T-RECOVER")  # fmt: skip
     yield row("the original can act no more", Actor.CLOCK, "original:unknown quiet:no", "quiet:yes", source="A-QUIET")
 
@@ -158,6 +161,9 @@ def _decide(on: frozenset[str]) -> Iterator[Rule]:
     )
     yield decide("the original is to be resolved first", "original:started|unknown", "at:idle", "K-COMMITTED")
     yield decide("the last attempt did nothing", nothing, "at:ledger_no_effect", "T-COMP")
+    if "K-TRUTH" in on:
+        settled = decide("what was acquired was not begun", "ledger:inflight", "ledger:no_effect at:idle", "K-TRUTH")
+        yield replace(settled, boundary="ledger_no_effect")
     yield decide("nobody asks", "", "at:idle job:ended")
 
 
@@ -262,6 +268,22 @@ def _person() -> Iterator[Rule]:
     yield row("person: gives the job up", Actor.PERSON, "job:open|parked cancel:no", "cancel:yes", boundary="cancel",
               emits=("cancel_requested",), source="T-WORKER")  # fmt: skip
     yield row("the job is queued again, for whatever else", Actor.PERSON, "job:parked", "job:open", source="T-WORKER")
+
+
+def _elsewhere(on: frozenset[str]) -> Iterator[Rule]:
+    """The job comes to rest at another step, or at the original: what a crash left of the compensation is settled before."""
+    if "K-TRUTH" not in on:
+        return
+    idle, ended = "at:idle job:open", "at:idle job:ended"
+    yield row("what was acquired and not begun is settled", Actor.WORKER, f"{idle} attempt:none|{CLOSED} ledger:inflight",
+              "ledger:no_effect", boundary="ledger_no_effect", source="T-ORDER B7'")  # fmt: skip
+    owed = f"{idle} asked:yes attempt:none|{CLOSED} record:no {SETTLED}"
+    yield row("asked for, and given up elsewhere: the job ends", Actor.WORKER, f"{owed} cancel:yes original:ok", ended,
+              boundary="append_cancelled", source="T-WORKER")  # fmt: skip
+    yield row("asked for, and there is nothing to undo: the job ends", Actor.WORKER, f"{owed} original:no_effect", ended,
+              boundary="append_failed", source="T-COMP")  # fmt: skip
+    yield row("done, and given up elsewhere: the job ends", Actor.WORKER, f"{idle} cancel:yes told:committed ledger:committed",
+              ended, boundary="append_cancelled", source="T-WORKER")  # fmt: skip
 
 
 def _crash() -> Iterator[Rule]:

@@ -20,7 +20,7 @@ COMPENSATION_PROPERTIES: Final = (
     Property(
         "P10",
         "A compensation happens at most once, and its record is true: step_compensated means that it happened, and that it "
-        "did not is said only where that is proved.",
+        "did not is said only where that is proved. An ended job leaves none INFLIGHT.",
         never=(
             words("undone:2"),
             words("done:yes undone:0|2"),
@@ -30,6 +30,7 @@ COMPENSATION_PROPERTIES: Final = (
             words(f"attempt:{CLOSED} undone:1|2"),
             words("ledger:no_effect undone:1|2"),
             words("job:ended attempt:open|lost done:no"),
+            words("job:ended ledger:inflight"),
             words("job:ended|parked record:yes done:no"),
         ),
         grows=("record", "done", "node"),
@@ -104,6 +105,7 @@ COMPENSATION_INVARIANT: Final = (
             "NO_EFFECT is written of a closed attempt": "at:ledger_no_effect attempt:none|open|lost",
             "NO_EFFECT is not said of an open attempt": "attempt:open|lost ledger:no_effect",
             "INFLIGHT comes before the barrier": "at:start ledger:no_effect",
+            "the ledger is settled before the job is parked": "at:park ledger:inflight",
         },
     ),
     *clauses(
@@ -114,6 +116,8 @@ COMPENSATION_INVARIANT: Final = (
             "the ledger follows the event": "at:append_committed|commit|append_node done:no",
             "what is told is done": "told:compensated|committed done:no",
             "the node follows the event": "node:yes done:no",
+            "the node follows the ledger": "at:append_node ledger:inflight",
+            "a step that is undone has a ledger that says so": "node:yes ledger:inflight",
             "a parked job has no worker": f"job:parked at:{AT_WORK}",
         },
     ),

@@ -28,7 +28,8 @@ REFUSED: Final = "crash:semantics-undo-refused:"
 DENIED: Final = "crash:semantics-denied:"
 EARLY: Final = "crash:semantics-wait-early:"
 UNKNOWN: Final = "crash:semantics-undo-harmless:compensate:before"
-KEYS: Final = (APPROVED, MODEL, INPUTS, REFUSED, DENIED, EARLY, UNKNOWN)
+OVERTAKEN: Final = "crash:semantics-undo-overtaken:"
+KEYS: Final = (APPROVED, MODEL, INPUTS, REFUSED, DENIED, EARLY, UNKNOWN, OVERTAKEN)
 OTHER: Final = {"effect": 7}
 
 
@@ -42,11 +43,11 @@ def kept_here() -> Any:
 
 
 def test_each_of_them_is_replayed_and_counted() -> None:
-    """Two approvals and a signal, two compensations, a model's answer and two inputs."""
+    """Two approvals and a signal, five compensations, a model's answer and two inputs."""
     found = replay_streams(steps.honest())
     assert found.problems == []
-    assert (found.gates, found.compensations, found.values) == (3, 2, 3)
-    for words in ("3 gates", "2 compensations", "3 recorded values"):
+    assert (found.gates, found.compensations, found.values) == (3, 5, 3)
+    for words in ("3 gates", "5 compensations", "3 recorded values"):
         assert words in found.words
 
 
@@ -92,6 +93,17 @@ def answered(**fields: Any) -> Callable[[Lines], None]:
     return lambda lines: lines[0]["records"]["answers"][0].update(fields)
 
 
+def in_flight(step: str) -> Callable[[Lines], None]:
+    """What has had no effect is INFLIGHT in the ledger."""
+
+    def change(lines: Lines) -> None:
+        for row in lines[0]["records"]["ledger"]:
+            if (row["step"], row["status"]) == (step, "NO_EFFECT"):
+                row["status"] = "INFLIGHT"
+
+    return change
+
+
 ALTERED: dict[str, tuple[str, Callable[[Lines], object], str]] = {
     "a denial that was an approval": (DENIED, said("wait_completed", decision="approved"), "gate 'g'"),
     "an approval of another action": (APPROVED, said("wait_completed", digest="0" * 64), "what is recorded is not the answer"),
@@ -119,6 +131,7 @@ ALTERED: dict[str, tuple[str, Callable[[Lines], object], str]] = {
     "how a compensation failed": (REFUSED, said("compensation_failed", outcome="unknown"), "compensation of 'a'"),
     "a compensation's result": (REFUSED, said("step_compensated", result=OTHER), "its result is not that of step_compensated"),
     "a compensation's attempt": (REFUSED, said("compensation_started", 1, attempt=3), "attempt 3 cannot follow 1 others"),
+    "a compensation left in flight": (OVERTAKEN, in_flight("b"), "compensation of 'b': in the end there is ledger inflight"),
     "the end of a compensated node": (REFUSED, said("node_finished", 1, result_type="permanent_failure"), "step 'a'"),
     "an event of no kind": (MODEL, lambda x: x[4].update(type="asked", epoch=None), "no node of the plan has an event 'asked'"),
     "an event of no node": (APPROVED, lambda x: x[4].update(step="z"), "of 'z'"),

@@ -43,7 +43,7 @@ from .sampled import sampled
 COUNTS = {
     "recorded-hardened": (287, 0),
     "gate-hardened": (452, 0),
-    "compensation-hardened": (540, 4),
+    "compensation-hardened": (608, 4),
     "contract-hardened": (1214, 2),
     "hardened": (1924, 6),
 }

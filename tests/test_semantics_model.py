@@ -57,7 +57,7 @@ def failing(found: Space, policy: str) -> list[str]:
 STATES = {
     "gate-hardened": 2838,
     "gate-as-written": 9020,
-    "compensation-hardened": 5440,
+    "compensation-hardened": 5648,
     "compensation-as-written": 13104,
     "compensation-as-written-idempotent": 5178,
     "compensation-as-written-finished": 22740,

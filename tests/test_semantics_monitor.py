@@ -13,11 +13,12 @@ import pytest
 import rfc8785
 
 from crashwindow.checkers.automaton import Divergence
+from crashwindow.checkers.bugs_semantics import undoing_left_in_flight
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.semantics_cases import REFUSED, SEMANTICS_CASES, SILENT, SemanticsCase, cancel, undo
-from crashwindow.checkers.semantics_life import Why, Word
+from crashwindow.checkers.semantics_life import Act, Why, Word
 from crashwindow.checkers.semantics_monitor import SemanticsMonitor, to_items
 from crashwindow.checkers.semantics_records import Row
 from crashwindow.checkers.semantics_world import Deed, Undo
@@ -206,6 +207,7 @@ def test_a_persons_word_is_not_taken_for_a_querys() -> None:
     assert "retry_scheduled" in str(found.divergence)
 
 
+OVERTAKEN = SEMANTICS_CASES["semantics-undo-overtaken"]
 LEFT: dict[Why, Word] = {"compensation failed": "leave", "outcome": "leave"}
 DOUBTS = {
     "an effect that nobody knows": (SemanticsCase(
@@ -221,7 +223,24 @@ DOUBTS = {
         (Deed("a", undo=Undo()), Deed("b", SILENT, "fail")), acts=undo("started", "b"),
     ), "the job ends, and the original is in doubt"),
     "nothing at all": (SEMANTICS_CASES["semantics-undo-harmless-nothing"], "nor did the step do anything: the job ends"),
+    "what was not begun": (OVERTAKEN, "what was acquired and not begun is settled"),
+    "what is owed": (OVERTAKEN, "asked for, and given up elsewhere: the job ends"),
+    "nothing to undo": (OVERTAKEN, "asked for, and there is nothing to undo: the job ends"),
+    "what was just done": (SemanticsCase(
+        "doubt", "Undone on request, and before that is on record an earlier step is to be, which is refused; given up",
+        (Deed("a", undo=Undo(REFUSED)), Deed("b", undo=Undo()), Deed("c", SILENT)),
+        acts=(Act("undo", "happened", "b#undo", "a"), Act("undo", "waiting", "", "b")), words={"compensation failed": "cancel"},
+    ), "done, and given up elsewhere: the job ends"),
 }  # fmt: skip
+
+
+def test_an_undoing_that_is_left_in_flight_is_no_run_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P6: where a job ends and nobody settles what was acquired and not begun, the judge and the model say so."""
+    undoing_left_in_flight(monkeypatch)
+    left: dict[str, Trace] = {}
+    [record] = sweep_case(OVERTAKEN, Breadth(0), traces=left)
+    assert {problem.partition(",")[0] for problem in record.violations} == {"P6: the job is cancelled"}
+    assert "ledger: inflight≠no_effect" in str(divergence(next(iter(left.values()))))
 
 
 @pytest.mark.parametrize("doubt", DOUBTS)

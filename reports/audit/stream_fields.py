@@ -3,6 +3,7 @@
 Slow and plain on purpose. What each event means is in T-EVENT and T-RECOVER; the checkers of a run have a folding of their own.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -59,9 +60,15 @@ def naming(stream: Stream, step: str) -> Named:
     return lambda result: name if rfc8785.dumps(result) == first else "other"
 
 
+def undoing_key(key: str) -> str:
+    """The key of a step's compensation (T-KEY), under which it is acquired before any event bears it."""
+    return hashlib.sha256(b"compensate\0" + key.encode()).hexdigest()
+
+
 def rows(stream: Stream, store: str, step: str) -> list[Mapping[str, Any]]:
-    """The records of a step in a store, without those of its compensation, which are under a key that its events name."""
+    """The records of a step in a store, without those of its compensation, which are under a key that its events would name."""
     others = {e.data.get("idempotency_key") for e in stream.events if "compensates" in e.data}
+    others |= {undoing_key(row["key"]) for row in stream.records["ledger"]}
     return [row for row in stream.records[store] if row["step"] == step and row["key"] not in others]
 
 

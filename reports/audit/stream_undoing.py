@@ -7,7 +7,7 @@ from typing import Final
 
 from .stream_beside import queues, right_behind
 from .stream_events import COMPENSATION, Event, Stream
-from .stream_fields import COMPENSATING, FINISHED, STARTED, MeaninglessError, open_attempts
+from .stream_fields import COMPENSATING, FINISHED, STARTED, MeaninglessError, open_attempts, undoing_key
 
 OVER: Final = ("job_completed", "job_failed", "job_cancelled")
 WRITTEN: Final = (
@@ -178,7 +178,8 @@ class Undoing:
 
     def rest(self) -> dict[str, str]:
         """Ledger and effect record of the compensation; and both effects, as the witness has counted them."""
-        keys = {e.data["idempotency_key"] for e in self.stream.events if self.undoes(e)}
+        steps = {e.data["idempotency_key"] for e in self.stream.events if e.step == self.step and e.type == STARTED}
+        keys = {e.data["idempotency_key"] for e in self.stream.events if self.undoes(e)} | {*map(undoing_key, steps)}
         held, kept = (
             [row for row in self.stream.records[store] if row["step"] == self.step and row["key"] in keys]
             for store in ("ledger", "effects")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .canonical import digest
 from .job_records import Records, Step
-from .turn import approval_of
+from .turn import approvals_of
 
 
 class Trespass(NamedTuple):
@@ -17,9 +17,9 @@ class Trespass(NamedTuple):
 
 def trespasses(records: Records) -> Iterator[Trespass]:
     """Executions without the approval of exactly their action, answers that nobody gave, gates that a refusal opened."""
-    plan = records.events[1].data["plan"]
+    approvals = approvals_of(records.events[1].data["plan"])
     for name, step in records.steps.items():
-        gate = approval_of(plan, name)
+        gate = approvals.get(name)
         if gate is not None:
             yield from _unapproved(name, step, gate, records.steps[gate])
         if "wait" in step.node:

@@ -11,7 +11,7 @@ from .llm_step import LlmStep
 from .outcome import StepResult
 from .protocol import Step
 from .records import Json, Lease
-from .turn import End, Rest, Run, Worker, approval_of, tool_node
+from .turn import End, Rest, Run, Worker, tool_node
 
 Protocol = Generator[Command, Any, End]
 FAILURES: Final = (StepResult.RETRYABLE_FAILURE, StepResult.PERMANENT_FAILURE, StepResult.COMPENSATABLE_FAILURE)
@@ -68,7 +68,7 @@ def bring_to_rest(run: Run, entry: dict[str, Json]) -> Rest:
     if "undoes" in entry:
         step: Step = ElsewhereStep(run, entry)
     else:
-        approved_by = approval_of(run.history.plan, entry["id"])
+        approved_by = run.approvals.get(entry["id"])
         step = Step(run, tool_node(entry, run.worker.tools, run.results, approved_by))
     rest = yield from step.run_or_recover()
     return (yield from undo(step)) if step.undoing else rest

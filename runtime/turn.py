@@ -85,9 +85,9 @@ def tool_node(
     return ToolNode(entry["id"], tool_of(entry, tools), args, entry.get("contract_key"), approved_by)
 
 
-def approval_of(plan: dict[str, Json], step: str) -> str | None:
-    """The node that approves a step of a stored plan; None for a step that runs without anybody's approval."""
-    return next((entry["id"] for entry in plan["nodes"] if entry.get("approve") == step), None)
+def approvals_of(plan: dict[str, Json]) -> dict[str, str]:
+    """The steps of a stored plan that somebody has to approve, each with the node that asks. A step has one at most."""
+    return {entry["approve"]: entry["id"] for entry in plan["nodes"] if "approve" in entry}
 
 
 def filled(value: Json, results: Mapping[str, Json]) -> Json:
@@ -133,6 +133,7 @@ class Run:
         self.ledger, self.effects = ledger, effects
         self.version = history.version
         self.overtaken = False
+        self.approvals = approvals_of(history.plan)
         self.results: dict[str, Json] = history.results
         """What nodes have given, by node: as their records say, and as this turn has gone through them."""
 

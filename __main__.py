@@ -248,6 +248,9 @@ EXPORT_COMMANDS = (
 ONLY_ROW = argument("--only", metavar="ROW", action="append", help="one row, by name; repeatable")
 ROUNDS = argument("--rounds", metavar="N", type=int, help="rounds of each row, beside one to warm up (as the row says)")
 LIST = argument("--list", action="store_true", help="the rows with their goals; nothing is measured")
+PLANS = argument(
+    "--plans", action="store_true", help="how each statement of the stores finds its rows; nothing is measured"
+)
 RESULTS = argument("--out", metavar="FILE", help="write the results, as JSON")
 AGAINST = argument("--against", metavar="FILE", help="compare with results that --out wrote, as of another commit")
 
@@ -598,7 +601,7 @@ COMMANDS = (
         "bench",
         ".bench.cli",
         "measure this program beside its rivals, on the same work in the same run, and print ratios with their spread",
-        (ONLY_ROW, ROUNDS, LIST, RESULTS, AGAINST),
+        (ONLY_ROW, ROUNDS, LIST, PLANS, RESULTS, AGAINST),
         codes="0: measured, whether goals are met or not; 1: a contestant failed, or did other work; 2: bad input, and nothing"
         " was measured; 130: interrupted, and what was measured until then is told.",
     ),

@@ -15,6 +15,7 @@ from ..runtime.errors import CommandError
 from . import shown
 from .compare import changes
 from .machine import commit, load, machine
+from .plans import planned
 from .results import Run, read, write
 from .row import Row
 from .runner import run
@@ -29,6 +30,10 @@ def bench(args: argparse.Namespace) -> int:
     rows, console = chosen(args.only or ()), Console()
     if args.list:
         console.print(shown.listed(ROWS))
+        return 0
+    if args.plans:
+        for line, style in shown.plans(planned()):
+            console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
         return 0
     if args.rounds is not None and args.rounds < 1:
         raise CommandError(f"--rounds {args.rounds}: give 1 or more")

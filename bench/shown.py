@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from .compare import Change
 from .figures import Figures
+from .plans import WHOLE, Planned
 from .results import Judged, Measured, Run
 from .row import Row
 
@@ -52,7 +53,7 @@ def judged(goal: Judged, row: Measured) -> str:
 
 def listed(rows: Iterable[Row]) -> Table:
     """The rows of the table, unmeasured."""
-    table = Table("row", "what", "beside", "goal", "rounds", box=None)
+    table = Table(Column("row", no_wrap=True), "what", "beside", "goal", "rounds", box=None)
     for row in rows:
         beside = ", ".join(rival.name for rival in row.rivals) or "-"
         asked = " (only if asked: minutes)" if row.asked else ""
@@ -85,6 +86,17 @@ def _line(said: str, goal: Judged | None, row: Measured) -> Iterator[tuple[str, 
     else:
         aim = wanted(goal.goal, goal.beside, row.unit, row.better == "more")
         yield f"  {said}; goal {aim}: {judged(goal, row)}", STYLES.get(goal.verdict, "")
+
+
+def plans(found: Iterable[Planned | str]) -> Iterator[tuple[str, str]]:
+    """Statements and how their rows are found; each line with its style. A text says why a store's are not known."""
+    for each in found:
+        if isinstance(each, str):
+            yield each, "yellow"
+            continue
+        why = f"reads a whole table: {WHOLE.get(each.name, 'and should not')}" if each.scans else ""
+        yield f"{each.module}.{each.name}: {why}".rstrip(": "), "" if not why or each.name in WHOLE else "bold red"
+        yield from ((f"  {node}", "dim") for node in each.nodes or ("no table is searched",))
 
 
 def place(run: Run) -> str:

@@ -27,7 +27,7 @@ PAYLOAD: Final = "x" * 300
 
 def plan(steps: int = STEPS) -> dict[str, Any]:
     """Steps that do nothing, one after the other."""
-    nodes = [{"id": f"s{n}", "tool": "noop", "args": {"n": n}, "depends_on": []} for n in range(steps)]
+    nodes = [{"id": f"s{n}", "tool": TOOL.name, "args": {"n": n}, "depends_on": []} for n in range(steps)]
     return {"version": 1, "nodes": nodes}
 
 
@@ -36,9 +36,14 @@ def submit(store: Store, job: str, steps: int = STEPS) -> None:
     store.submit(job, submission(job, plan(steps)))
 
 
+def worker(owner: str = "bench") -> Worker:
+    """Who has the tool of such steps."""
+    return Worker(owner, {TOOL.name: TOOL})
+
+
 def work(store: Store, job: str) -> None:
     """One turn: every step of the job. Raises WrongWorkError when the job is not completed by it."""
-    status = run(Worker("bench", {"noop": TOOL}), Ports(store, time.sleep), job).status
+    status = run(worker(), Ports(store, time.sleep), job).status
     if status != "completed":
         raise WrongWorkError(f"the job is {status}")
 

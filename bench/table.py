@@ -6,6 +6,7 @@ from typing import Final
 from ..runtime.errors import CommandError
 from .crash_rows import CRASH_ROWS
 from .graph_rows import GRAPH_ROWS
+from .growth_rows import GROWTH_ROWS
 from .peer_rows import PEER_ROWS
 from .proof_rows import PROOF_ROWS
 from .row import Row
@@ -17,6 +18,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *SEARCH_ROWS,
     *STEP_ROWS,
     *PEER_ROWS,
+    *GROWTH_ROWS,
     *GRAPH_ROWS,
     *CRASH_ROWS,
     *PROOF_ROWS,

@@ -29,9 +29,14 @@ class Break(NamedTuple):
 
 def next_link(previous: str | None, job_id: str, event: ChainedEvent) -> str:
     """The link of an event, whose own `link` is not looked at; `previous` is None for a job's first event."""
+    return hashlib.sha256(linked_bytes(previous, job_id, event)).hexdigest()
+
+
+def linked_bytes(previous: str | None, job_id: str, event: ChainedEvent) -> bytes:
+    """What the link of an event is the hash of."""
     version, event_id, kind, step, epoch, at, data, _ = event
     head = canonical([previous, job_id, version, event_id, kind, step, epoch, at])
-    return hashlib.sha256(DOMAIN + head + b"\0" + data.encode()).hexdigest()
+    return DOMAIN + head + b"\0" + data.encode()
 
 
 def chained(

@@ -683,6 +683,7 @@ def test_what_has_waited_too_long_is_found(store: AnyStore, clock: Clock) -> Non
     ("query", "values", "index"),
     [
         (sql.HOLDER, ("k",), "contract_keys"),
+        (sql.OF_SESSION, {"session": "s", "status": None}, "contract_sessions"),
         (sql.EXPIRED, (1.0,), "contract_deadlines"),
         (sql.SAME_ACTION, ("a",), "contract_actions"),
         (sql.ATTEMPTS, ("k",), "contract_attempts"),
@@ -691,7 +692,7 @@ def test_what_has_waited_too_long_is_found(store: AnyStore, clock: Clock) -> Non
         (sql.STATE, ("s",), "sqlite_autoindex_graph_checkpoints_1"),
     ],
 )
-def test_lookups_use_an_index(file: Path, query: str, values: tuple[object, ...], index: str) -> None:
+def test_lookups_use_an_index(file: Path, query: str, values: Any, index: str) -> None:
     """What a write or a turn looks up costs the same however many contracts have ended."""
     with closing(SqliteStore(file)) as store, store.session as connection:
         (plan, *_) = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from crashwindow.__main__ import main
+from crashwindow.bench.plans import WHOLE, of_postgres
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres
 from crashwindow.model.contract import Status
 from crashwindow.runtime import drive
@@ -331,7 +332,7 @@ def test_both_databases_have_the_same_statements() -> None:
 
 LOOKUPS: list[tuple[str, Any, str]] = [
     (sql.CONTRACT, ("e7",), "contracts_execution_id_key"),
-    (sql.CONTRACTS, {"session": "s7", "status": None}, "contract_sessions"),
+    (sql.OF_SESSION, {"session": "s7", "status": None}, "contract_sessions"),
     (sql.HOLDER, ("k7",), "contract_keys"),
     (sql.EXPIRED, (5.0,), "contract_deadlines"),
     (sql.SAME_ACTION, ("a7",), "contract_actions"),
@@ -370,6 +371,17 @@ def test_lookups_use_an_index(store: PostgresStore, contracts: PostgresContractS
             plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {query}", values))
             assert index in plan
             assert "Seq Scan" not in plan
+
+
+def test_no_statement_reads_a_growing_table(store: PostgresStore) -> None:
+    """Of all statements only those that list everything, and retention, have to read a table from end to end."""
+    assert {each.name for each in of_postgres(store) if each.scans} == WHOLE.keys() - {"PRUNE_CONTRACTS"}
+    with store.session.connection() as connection:
+        connection.execute("DROP INDEX jobs_open")
+        try:
+            assert {each.name for each in of_postgres(store) if each.scans} >= {"CLAIM_OLDEST", "OPEN_JOBS"}
+        finally:
+            connection.execute("CREATE INDEX jobs_open ON jobs (seq) WHERE status = 'open'")
 
 
 def test_retention_bears_any_json(contracts: PostgresContractStore) -> None:

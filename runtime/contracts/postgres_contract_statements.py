@@ -29,10 +29,11 @@ REOPEN: Final = "UPDATE contracts SET reopened_by = %s, reopened_at = %s WHERE e
 LINK: Final = "SELECT link FROM contracts WHERE execution_id = %s"
 _SELECT: Final = f"SELECT {_COLUMNS}, CASE WHEN pruned THEN action_digest END FROM contracts"
 CONTRACT: Final = f"{_SELECT} WHERE execution_id = %s"
-CONTRACTS: Final = (
-    f"{_SELECT} WHERE (%(session)s::text IS NULL OR session_id = %(session)s)"
-    " AND (%(status)s::text IS NULL OR status = %(status)s) ORDER BY seq"
-)
+_STATUS: Final = "(%(status)s::text IS NULL OR status = %(status)s) ORDER BY seq"
+CONTRACTS: Final = f"{_SELECT} WHERE {_STATUS}"
+OF_SESSION: Final = f"{_SELECT} WHERE session_id = %(session)s AND {_STATUS}"
+# By the index `contract_deadlines`, which has those alone: `+ 0`, or a planner could read all contracts in their order instead.
+AT_WORK: Final = f"{_SELECT} WHERE status IN ('running', 'waiting') AND status = %(status)s ORDER BY seq + 0"
 HOLDER: Final = (
     f"{_SELECT} WHERE idempotency_key = %s"
     " AND irreversible AND status NOT IN ('failed', 'cancelled') AND reopened_at IS NULL"

@@ -145,8 +145,13 @@ class SqlContracts(ABC):
         return found[0]
 
     def contracts(self, session_id: str | None = None, status: Status | None = None) -> list[ExecutionContract]:
-        """Contracts, oldest first."""
-        return self._several(self.rows.sql.CONTRACTS, {"session": session_id, "status": status})
+        """Contracts, oldest first. Those of a session, or at work, are found by an index: workers ask for them often."""
+        sql = self.rows.sql
+        if session_id is not None:
+            query = sql.OF_SESSION
+        else:
+            query = sql.AT_WORK if status in (Status.RUNNING, Status.WAITING) else sql.CONTRACTS
+        return self._several(query, {"session": session_id, "status": status})
 
     def history(self, execution_id: str) -> list[Transition]:
         """Every transition, its chain verified: see ContractStore.history."""

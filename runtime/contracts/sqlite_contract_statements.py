@@ -23,9 +23,12 @@ REOPEN: Final = "UPDATE contracts SET reopened_by = ?, reopened_at = ? WHERE exe
 LINK: Final = "SELECT link FROM contracts WHERE execution_id = ?"
 _SELECT: Final = f"SELECT {_COLUMNS}, iif(pruned, action_digest, NULL) FROM contracts"
 CONTRACT: Final = f"{_SELECT} WHERE execution_id = ?"
-CONTRACTS: Final = (
-    f"{_SELECT} WHERE (:session IS NULL OR session_id = :session)"
-    " AND (:status IS NULL OR status = :status) ORDER BY seq"
+_STATUS: Final = "(:status IS NULL OR status = :status) ORDER BY seq"
+CONTRACTS: Final = f"{_SELECT} WHERE {_STATUS}"
+OF_SESSION: Final = f"{_SELECT} WHERE session_id = :session AND {_STATUS}"
+# By hand: without statistics SQLite would read the table. Contracts without a deadline are in the index, too.
+AT_WORK: Final = (
+    f"{_SELECT} INDEXED BY contract_deadlines WHERE status IN('running','waiting') AND status = :status ORDER BY seq"
 )
 HOLDER: Final = (
     f"{_SELECT} WHERE idempotency_key = ?"

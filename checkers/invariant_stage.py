@@ -72,7 +72,7 @@ def ways(context: Context) -> StageFound:
 
 
 def _proved(claim: Claim, name: str) -> bool:
-    return claim.policy == name and "prove" in claim.methods and claim.kind != "refuted"
+    return claim.policy == name and claim.inductive
 
 
 def of_machine(made: "Found") -> Item:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ..model.fingerprint import machine_sha256
-from ..scenarios.searched import GRAPHS, SEARCHED, Searched, digest
+from ..scenarios.searched import GRAPHS, SEARCHED, TWO_WORKERS, Searched, digest
 from .evidence import Machine as Described
 from .evidence_graph import StateGraph
 from .explore import Space
@@ -30,6 +30,9 @@ def strayed(machines: Sequence[Described], graphs: Sequence[StateGraph]) -> Iter
         found = [_found(machine) for machine in machines if machine.policy == policy]
         if SEARCHED.get(policy) not in found:
             yield f"the search of {policy} came to {found[0]}, and scenarios/searched.py states {SEARCHED.get(policy)}"
+        for each in found if policy in TWO_WORKERS else ():
+            if (each.states, each.transitions) not in TWO_WORKERS[policy]:
+                yield f"two workers came to {each}, and scenarios/searched.py states {TWO_WORKERS[policy]}"
     for graph in graphs:
         came = digest(graph.model_dump(mode="json"))
         if GRAPHS.get(graph.policy) != came:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 COMMAND: Final = "crashwindow prove --health"
 QUICK: Final = ("recorded-hardened",)
 """The proofs that the quick profile looks at, each with two seeds."""
-PROVED: Final = tuple(claim for claim in CLAIMS if "prove" in claim.methods)
+PROVED: Final = tuple(claim for claim in CLAIMS if claim.inductive)
 
 
 def health(context: Context) -> Found:

@@ -13,7 +13,7 @@ from .verify import Context, Found, Stage
 COMMAND: Final = "crashwindow recheck"
 EACH: Final = 2
 """How many questions of each proof the quick profile asks again."""
-PROVED: Final = tuple(claim for claim in CLAIMS if "prove" in claim.methods)
+PROVED: Final = tuple(claim for claim in CLAIMS if claim.inductive)
 FLEETS: Final = (FLEET, "fleet-gate", "fleet-compensation", "fleet-recorded")
 """The proofs for any number of workers, on which the claims about a fleet rest together."""
 

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..model.claims import CLAIMS, NOT_CHECKED
+from ..scenarios.due import differences
+from ..scenarios.due_stages import ITEMS, items_of_stage
 from .evidence import (
     ClaimResult,
     ContractCoverage,
@@ -204,7 +206,8 @@ def verify(
     kept = context.directory / "stages"
     kept.mkdir(parents=True, exist_ok=True)
     versions, by = _versions(), made_by()
-    found = []
+    found: list[Found] = []
+    owed: list[str] = []
 
     def timed(stage: Stage, context: Context) -> Timed:
         begin = time.monotonic()
@@ -224,6 +227,7 @@ def verify(
             context.tell(stage.title)
             result, seconds = beside.result(stage) if stage.name in others else timed(stage, context)
             found.append(result)
+            owed += not_as_due(stage, result, context.profile)
             yield stage, result, seconds
     info = RunInfo(
         run=context.directory.name,
@@ -237,7 +241,20 @@ def verify(
         commit=_commit(),
         code_sha256=code_sha256(),
     )
-    yield assemble(info, found)
+    yield assemble(info, [*found, Found(errors=owed)])
+
+
+def not_as_due(stage: Stage, found: Found, profile: Profile) -> Iterator[str]:
+    """Where a stage's items are not those that this program states, which an audit looks for: then something else was checked.
+
+    What a stage does that has failed, or that is not one of the main job's, is not stated.
+    """
+    if stage.name not in ITEMS or found.errors:
+        return
+    due = items_of_stage(stage.name, profile)
+    for claim in dict.fromkeys([*due, *found.items]):
+        for words in differences(due.get(claim, ()), found.items.get(claim, [])):
+            yield f"{stage.title}: claim {claim}, {words} (scenarios/due_stages.py)"
 
 
 def _kept(file: Path) -> Found | None:

@@ -62,6 +62,11 @@ class Claim:
     hardened: str | None = None  # the claim beside which a refuted one stands
 
     @property
+    def inductive(self) -> bool:
+        """Whether it rests on the inductive proof of its policy's machine. What else a solver answers is no such proof."""
+        return "prove" in self.methods and self.kind in ("holds", "fleet")
+
+    @property
     def formal(self) -> str:
         """What is checked, in words of the model."""
         if self.kind in ("holds", "fleet", "refuted"):

@@ -70,7 +70,7 @@ def searched_by(claim: Claim, items: Sequence[Item]) -> list[str]:
     prove = ["crashwindow prove" if claim.kind == "fleet" else f"crashwindow prove {claim.policy}"]
     own = [item.command for item in items]
     check = f"crashwindow check {claim.id}"
-    return list(dict.fromkeys([*own, *(prove if "prove" in claim.methods else []), check, "crashwindow verify"]))
+    return list(dict.fromkeys([*own, *(prove if claim.inductive else []), check, "crashwindow verify"]))
 
 
 def related(claim: Claim) -> list[Window]:

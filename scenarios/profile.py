@@ -38,6 +38,8 @@ MUTATED_FLEETS: Final[Mapping[str, int]] = {"fleet-recorded": 6, "fleet-gate": 0
 """The same of the fleets: the quick profile takes the smallest alone."""
 COVERED: Final[Mapping[str, str]] = {"contract-hardened": "SQLite"}
 """By policy that is searched, the store on which every edge and every refusal is tried."""
+COVERED_BY: Final = ("enumerate", "walk")
+"""Who takes a contract's edges there."""
 PLANTED: Final = (
     "contract",
     "gate",

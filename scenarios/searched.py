@@ -80,3 +80,10 @@ GRAPHS: Final[Mapping[str, str]] = {
     "recorded-hardened": "c157aaf2c822f2f5c7164324161d86672f3197f882dd52f64b1b35f395ca433c",
 }  # fmt: skip
 """By policy that is drawn, the hash of its graph."""
+TWO_WORKERS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
+    "fleet": ((30281, 197891), (33367, 214596), (31276, 203276), (32325, 209059), (364473, 2817897)),
+    "fleet-recorded": ((18184, 81872),),
+    "fleet-gate": ((56446, 439638), (135104, 946496), (919480, 7517068)),
+    "fleet-compensation": ((32266, 206588), (208428, 1334516)),
+}  # fmt: skip
+"""States and transitions of two workers, by what they work on: first as every profile searches them, then as the deep one does, too."""

@@ -39,6 +39,9 @@ from crashwindow.reports.audit.outcome import Audit
 from crashwindow.reports.audit.run import Anew, Asked, audit
 from crashwindow.reports.bundle.contents import collected, derived, sealed
 from crashwindow.reports.view import Register
+from crashwindow.scenarios.due import Due
+from crashwindow.scenarios.due_figures import figures
+from crashwindow.scenarios.due_models import proved, searched
 from crashwindow.scenarios.profile import CAMPAIGNS, MUTATED
 from crashwindow.scenarios.schema import shipped
 from crashwindow.tests import test_reports as made_up
@@ -66,6 +69,18 @@ REGISTER = Register(
     ),
     assumptions=ASSUMPTIONS,
 )
+DUE = {
+    HOLDS.id: (
+        *proved([POLICY])(HOLDS, False),
+        *searched([POLICY])(HOLDS, False),
+        Due("crash", "TESTED", figures("schedules, not run as meant, streams"), (FOLDER,)),
+        Due("reprove", "TESTED", figures("obligations, proofs checked, limit, solver"), (SMT2,)),
+    ),
+    WITHOUT.id: (*searched([WITHOUT.policy])(WITHOUT, False), Due("replay", "REFUTED", {})),
+    "LATER": (Due("explore", "NOT CHECKED", {}),),
+    TRIED.id: (Due("enumerate", "REFUTED", {}, shown=True),),
+}
+"""The items that it owes, as a run of this register would."""
 OURS = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 """The key that whoever audits trusts."""
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
@@ -104,7 +119,7 @@ class Run:
 
 def audited(data: bytes, recheck: bool = False) -> Audit:
     """What an audit says that trusts our key, and knows what is asked of the models."""
-    asked = Asked(OURS.public_key(), recheck, Anew(proof_files, sentences), REGISTER)
+    asked = Asked(OURS.public_key(), recheck, Anew(proof_files, sentences), REGISTER, lambda profile: DUE)
     return audit(data, asked)
 
 

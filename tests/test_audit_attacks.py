@@ -492,6 +492,12 @@ def exchanged_names(graph: Any) -> Any:
     )
 
 
+def without_item(number: int) -> bytes:
+    """The run without one item of the claim that holds."""
+    items = run().items(HOLDS.id)
+    return run().with_items(HOLDS.id, items[:number] + items[number + 1 :]).packed()
+
+
 def larger() -> bytes:
     """A machine with more states, and each figure adapted."""
     made = run()
@@ -697,6 +703,18 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "a frame of a run of the runtime": (lambda: lied(0, TRIED.id, trace=told_otherwise()), "sentences", f"claim {TRIED.id}: tried on"),
     "a tried sentence under another command": (lambda: lied(0, TRIED.id, command="crashwindow verify"), "sentences", f"claim {TRIED.id}"),
     "a sentence that nobody can try": (lambda: lied(CRASH, command="crashwindow replay text:P12"), "sentences", f"claim {HOLDS.id}"),
+    "an item dropped beside others of its checker": (lambda: without_item(WITNESS), "items",
+                                                     f"claim {HOLDS.id}, explore, EXHAUSTED: the item with states, transitions is due (P12), and it is"),
+    "an item added": (lambda: run().with_items(HOLDS.id, [*run().items(HOLDS.id), run().items(HOLDS.id)[CRASH]]).packed(), "items",
+                      f"claim {HOLDS.id}, crash, TESTED: an item with"),
+    "a crash campaign called EXHAUSTED, with figures": (lambda: lied(CRASH, verdict=Verdict.EXHAUSTED, figures=figures(
+        CRASH, images=5, recorded_operations=9)), "items", f"claim {HOLDS.id}, crash, EXHAUSTED: it is EXHAUSTED, and TESTED is due"),
+    "a figure beside those of a search, and no witness": (lambda: lied(WITNESS, figures=figures(WITNESS, workers=1), trace=None),
+                                                          "items", "its figures are states, transitions, workers"),
+    "a store of which nobody knows": (lambda: run_with(contracts=[*run().evidence.contracts, run().evidence.contracts[0].model_copy(
+        update={"store": "Oracle"})]), "parts", "contracts on Oracle: this program has none"),
+    "a cell of no mechanism": (lambda: needs(mechanism="luck", answer="not needed", verdict=Verdict.EXHAUSTED, key="", steps=0), "tables",
+                               "the matrix's cell P3 × luck: this program has none"),
     "outcomes that do not add up": (lambda: run_with(**first("schedules", outcomes={"completed/1": 2})), "totals", "campaign snapshots"),
     "a violation that refutes nothing": (lambda: run_with(**first("schedules", violations=["crash:x"])), "totals", "1 schedules broke"),
     "an event altered": (lambda: events(lambda x: [*x[:3], x[3].replace(b'"epoch":1', b'"epoch":2'), *x[4:]]), "streams",

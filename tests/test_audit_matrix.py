@@ -89,6 +89,12 @@ def matrix_with(change: Change) -> RunEvidence:
     return honest().model_copy(update={"necessity": change(told)})
 
 
+def cell(**more: Any) -> Change:
+    """A cell more; if nothing else is said, of a mechanism that is idle."""
+    made = Need(property="P1", mechanism="ledger", answer="not needed", verdict=Verdict.EXHAUSTED, words="it holds")
+    return lambda told: told.model_copy(update={"cells": [*told.cells, made.model_copy(update=more)]})
+
+
 def parts(**more: Any) -> Change:
     """Other parts of the matrix."""
     return lambda told: told.model_copy(update=more)
@@ -121,6 +127,17 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "a twin that is none": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN[:-6], 2)), "its two runs do not end where"),
     "a twin of another choice": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN + "/77", 2)), "its key is none"),
     "the same run twice": (lambda: with_class(trace=Trace(key=TWIN, frames=[FIRST])), "no effect can double"),
+    "a mechanism that is none": (lambda: matrix_with(cell(mechanism="luck")), "the matrix's cell P1 × luck: this program has none"),
+    "a property that is none": (lambda: matrix_with(cell(property="P99")), "the matrix's cell P99 × ledger: this program has none"),
+    "an order that is none": (lambda: matrix_with(cell(mechanism="order-9999")), "the matrix's cell P1 × order-9999: this program has none"),
+    "another choice": (lambda: matrix_with(cell(mechanism="on-unknown=pray")), "the matrix's cell P1 × on-unknown=pray: this program has"),
+    "a choice that is needed": (lambda: matrix_with(cell(mechanism="on-unknown=park", answer="needed", verdict=Verdict.REFUTED)),
+                                "P1 without on-unknown=park: needed is not what this program states"),
+    "a cell twice": (lambda: matrix_with(lambda told: told.model_copy(update={"cells": [*told.cells, told.cells[0]]})),
+                     "the matrix's cell all × order-4567: it is there 2 times"),
+    "an order that breaks, and does not": (lambda: matrix_with(cell(mechanism="order-4567", answer="needed", verdict=Verdict.REFUTED)),
+                                           "order-4567: P1 is said to break, and that nothing does"),
+    "an order of which one property holds": (lambda: matrix_with(cell(mechanism="order-4567")), "P1 without order-4567: what breaks"),
     "the orders dropped": (lambda: matrix_with(parts(cells=cells()[30:])), "the matrix's choice order-4567: it is missing"),
 }  # fmt: skip
 
@@ -131,6 +148,17 @@ def test_a_lie_about_the_matrix_is_named(lie: str) -> None:
     make, words = LIES[lie]
     found = necessity(make())
     assert any(words in each for each in found), found
+
+
+def test_each_cell_is_due() -> None:
+    """Where the whole matrix is claimed, each property stands beside each mechanism, and beside each choice for an ambiguity."""
+    figures = {"needed": 0}
+    claimed = ClaimResult(
+        claim="NECESSITY", expected=Verdict.EXHAUSTED, items=[item("explore", Verdict.EXHAUSTED, "-", figures=figures)]
+    )
+    found = necessity(honest().model_copy(update={"claims": [claimed]}))
+    for name in ("P13 × quiet", "P14 × on-unknown=query"):
+        assert f"the matrix's cell {name}: it is missing" in found
 
 
 IDLE_LIES: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {

@@ -83,7 +83,7 @@ def test_one_bad_schedule_fails_the_run(
     record = Record(key, "snapshot", "completed/1", violations=violations, error=error)
     items = {c.id: [Item(checker="crash", verdict=Verdict(c.expected), statement="-", command="-")] for c in CLAIMS}
     found = Found(items=items, schedules=[crash.summary("snapshots", "snapshot", [record], 1.0)])
-    stage = Stage("crashes", "crashes", lambda _: found, (), "crash")
+    stage = Stage("planted", "crashes", lambda _: found, (), "crash")
     evidence = list(verify(Context("quick", 1, tmp_path, lambda words: None), (stage,), "crashwindow verify"))[-1]
     assert isinstance(evidence, RunEvidence)
     assert evidence.passed is passes

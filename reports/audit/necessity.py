@@ -10,7 +10,7 @@ from typing import Final
 
 from ...checkers.evidence import Item, Necessity, Need, RunEvidence, Sufficient, Trace, Verdict
 from ...model.machine import Scope, guard, holds
-from ...model.mechanisms import NEEDED, NEEDED_BY_JOBS, ONE, PLANTS
+from ...model.mechanisms import CHOICES, NEEDED, NEEDED_BY_JOBS, ONE, PLANTS
 from ...model.properties import PROPERTIES
 from ...model.windows import BLANK
 from ...scenarios import matrix
@@ -23,7 +23,11 @@ CLAIM: Final = "NECESSITY"
 SETS: Final = "NECESSITY-SETS"
 ORDERS: Final = "NECESSITY-ORDERS"
 CLASS: Final = "T-AMBIGUOUS-EXACT"
+ALL: Final = "all"
+"""What a cell of an order speaks of in which nothing breaks."""
 COLUMNS: Final = tuple(f"P{number}" for number in range(1, 16))
+CHOSEN: Final = tuple(f"on-unknown={choice}" for choice in CHOICES)
+"""What may be declared of an ambiguous attempt: nothing breaks without any one of them."""
 ANSWERS: Final = {
     "needed": (Verdict.REFUTED,),
     "not needed": (Verdict.PROVED, Verdict.EXHAUSTED),
@@ -47,6 +51,7 @@ def necessity(evidence: RunEvidence) -> list[str]:
     found = [f"claim {name}: there is no matrix" for name, items in done.items() if items and told is None]
     if told is None:
         return found
+    found += _names(told, profile)
     for cell in told.cells:
         found += [f"{cell.property} without {cell.mechanism}: {words}" for words in _cell(cell, profile)]
     if told.bounds != matrix.bounds(profile):
@@ -67,12 +72,35 @@ def _done(evidence: RunEvidence, claim: str) -> list[Item]:
 def _whole(told: Necessity, items: Sequence[Item]) -> Iterator[str]:
     """Each property beside each mechanism, once, and as many that are needed as is said."""
     cells = [cell for cell in told.cells if cell.mechanism in NEEDED]
-    there = (f"{cell.property} × {cell.mechanism}" for cell in cells)
-    yield from names("the matrix's cell", there, (f"{name} × {each}" for name in COLUMNS for each in NEEDED))
+    there = {_name(cell) for cell in told.cells}
+    due = [f"{name} × {each}" for name in COLUMNS for each in NEEDED] + [
+        f"{p.id} × {each}" for p in PROPERTIES for each in CHOSEN
+    ]
+    yield from (f"the matrix's cell {name}: it is missing" for name in due if name not in there)
     needed = sum(cell.answer == "needed" for cell in cells)
     for item in items:
         if item.figures.get("needed") != needed:
             yield f"claim {CLAIM}: {item.figures.get('needed')} cells are said to be needed; the matrix has {needed}"
+
+
+def _name(cell: Need) -> str:
+    return f"{cell.property} × {cell.mechanism}"
+
+
+def _names(told: Necessity, profile: str) -> Iterator[str]:
+    """No cell twice, and none of a property or mechanism that this program does not have; of an order all, or what breaks."""
+    every = {
+        **dict.fromkeys(NEEDED, COLUMNS),
+        **dict.fromkeys(CHOSEN, tuple(prop.id for prop in PROPERTIES)),
+        **dict.fromkeys(matrix.orders(profile), (ALL, *(prop.id for prop in PROPERTIES))),
+    }
+    there = [_name(cell) for cell in told.cells]
+    known = [_name(cell) for cell in told.cells if cell.property in every.get(cell.mechanism, ())]
+    yield from names("the matrix's cell", there, known)
+    for mechanism in matrix.orders(profile):
+        broken = [cell.property for cell in told.cells if cell.mechanism == mechanism and cell.property != ALL]
+        if broken and f"{ALL} × {mechanism}" in known:
+            yield f"{mechanism}: {', '.join(broken)} is said to break, and that nothing does"
 
 
 def _cell(cell: Need, profile: str) -> Iterator[str]:
@@ -84,6 +112,10 @@ def _cell(cell: Need, profile: str) -> Iterator[str]:
         more = NEEDED_BY_JOBS.get(cell.mechanism, ()) if profile == "deep" else ()
         if (cell.property in (*NEEDED[cell.mechanism], *more)) != (cell.answer == "needed"):
             yield f"{cell.answer} is not what this program states"
+    if cell.mechanism in CHOSEN and cell.answer != "not needed":
+        yield f"{cell.answer} is not what this program states"
+    if cell.mechanism.startswith("order-") and (cell.answer == "needed") != (cell.property != ALL):
+        yield "what breaks in an order are single properties, and what holds is all of them"
     if cell.key:
         yield from _run(cell, due(cell))
 

@@ -7,14 +7,12 @@ machines, graphs, campaigns of crashes, mutants, planted defects, the store on w
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ...checkers.evidence import Item, Machine, RunEvidence, Schedules, Verdict
+from ...checkers.evidence import Item, Machine, RunEvidence, Schedules
 from ...scenarios.fleet_policies import FLEET_POLICIES
-from ...scenarios.profile import CAMPAIGNS, COVERED, CRASHED, MUTATED, MUTATED_FLEETS, PLANTED
-from ...scenarios.searched import GRAPHS, SEARCHED, Searched, digest
-from ..view import Register
+from ...scenarios.profile import CAMPAIGNS, COVERED, COVERED_BY, CRASHED, MUTATED, MUTATED_FLEETS, PLANTED
+from ...scenarios.searched import GRAPHS, SEARCHED, TWO_WORKERS, Searched, digest
 from .listed import names
 
-SEARCH: Final = frozenset({"states", "transitions"})
 COVERAGE: Final = frozenset({"edges", "legal", "illegal", "refused"})
 STEP: Final = "hardened"
 
@@ -31,22 +29,16 @@ def parts(evidence: RunEvidence) -> list[str]:
     ]
 
 
-def searched(evidence: RunEvidence, register: Register) -> Iterator[str]:
-    """Machines, and items that tell a machine's size, which are not as this program states: the rules never reached, too."""
-    policies = {claim.id: claim.policy for claim in register.claims}
+def searched(evidence: RunEvidence) -> Iterator[str]:
+    """Machines whose size or never reached rules are not as this program states; of two workers, one with each kind of tool."""
     for policy in dict.fromkeys(machine.policy for machine in evidence.machines):
         mine = [machine for machine in evidence.machines if machine.policy == policy]
         if SEARCHED.get(policy) not in [_size(machine) for machine in mine]:
             yield f"model {policy}: states, transitions and the rules that are never reached are not as this program states"
-    for claim, item in _items(evidence):
-        stated = SEARCHED.get(policies.get(claim, ""))
-        if item.checker == "explore" and item.verdict is Verdict.EXHAUSTED and item.figures.keys() == SEARCH and stated:
-            said = item.figures["states"], item.figures["transitions"]
-            if said != (stated.states, stated.transitions):
-                yield (
-                    f"claim {claim}: {said[0]} states and {said[1]} transitions; this program states {stated.states} and"
-                    f" {stated.transitions}"
-                )
+        if policy in TWO_WORKERS:
+            due = TWO_WORKERS[policy][: None if evidence.run.profile == "deep" else 1]
+            if sorted((machine.states, machine.transitions) for machine in mine) != sorted(due):
+                yield f"model {policy}: by states and transitions they are not the {len(due)} of this profile"
 
 
 def _size(machine: Machine) -> Searched:
@@ -124,9 +116,14 @@ def _planted(evidence: RunEvidence, described: set[str]) -> Iterator[str]:
 
 def _coverage(evidence: RunEvidence, described: set[str]) -> Iterator[str]:
     """The store on which a contract's edges are taken, with the figures that items tell of it."""
-    due = [store for policy, store in COVERED.items() if policy in described]
-    stores = {coverage.store for coverage in evidence.contracts}
-    yield from (f"contracts on {store}: it is missing" for store in due if store not in stores)
+    stores = [coverage.store for coverage in evidence.contracts]
+    due = {store for policy, store in COVERED.items() if policy in described or store in stores}
+    yield from names("contracts on", stores, due)
+    for coverage in evidence.contracts:
+        by = dict.fromkeys(checker for edge in coverage.edges for checker in edge.by)
+        yield from (
+            f"contracts on {coverage.store}: {checker} takes no edges" for checker in by if checker not in COVERED_BY
+        )
     told = [{"edges": len(each.edges), "legal": each.legal, "illegal": each.illegal, "refused": each.refused}
             for each in evidence.contracts]  # fmt: skip
     for claim, item in _items(evidence):

@@ -1,6 +1,6 @@
 """An audit: every check, in order, over the bytes of a bundle."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,13 +8,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from ...checkers.evidence import Item, RunEvidence
 from ...checkers.evidence_code import code_sha256
+from ...scenarios.due import Due
+from ...scenarios.due_stages import items_of_run
 from ..bundle.archive import ArchiveError, unpack
 from ..bundle.contents import derived
 from ..bundle.manifest import listed
 from ..bundle.merkle import merkle_root
 from ..bundle.statement import key_id
 from ..view import REGISTER, Register
-from . import content, obligations, parts, replays, seal, tables, totals, verdicts
+from . import content, items, obligations, parts, replays, seal, tables, totals, verdicts
 from .outcome import Audit, Check, judged
 from .recheck import NoSolverError, Progress, recheck
 from .sentences import sentences
@@ -38,12 +40,15 @@ CODELESS: Final = frozenset({"streams", "recheck"})
 
 @dataclass(frozen=True)
 class Asked:
-    """What an audit is to be about: the trusted key, if there is one; whether cvc5 is asked; what is made anew, if anything."""
+    """What an audit is to be about: the trusted key, if there is one; whether cvc5 is asked; what is made anew, if anything;
+    the register, and the items that a run of a profile owes, by claim.
+    """
 
     key: Ed25519PublicKey | None = None
     recheck: bool = False
     regenerate: Anew | None = None
     register: Register = REGISTER
+    due: Callable[[str], Mapping[str, Sequence[Due]]] = items_of_run
     progress: Progress | None = None
 
 
@@ -96,7 +101,7 @@ def _statement(files: Mapping[str, bytes], evidence: RunEvidence) -> Check:
 def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -> list[Check]:
     register = asked.register
     traces, others = replays.counted(evidence)
-    items = sum(len(result.items) for result in evidence.claims)
+    number = sum(len(result.items) for result in evidence.claims)
     events = streams(files)
     due = derived(evidence, register)
     checks = [
@@ -107,12 +112,13 @@ def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -
         judged("reports", content.reports(files, due), "each is what this program makes of the evidence"),
         judged("traces", content.traces(files, due), f"{traces + others} runs, as in the evidence"),
         judged("files", content.every_file(files, evidence, due), "each is derived, or a verdict rests on it"),
-        judged("verdicts", verdicts.verdicts(evidence, register), _verdict_words(evidence, items)),
+        _items(evidence, asked.due(evidence.run.profile), number),
+        judged("verdicts", verdicts.verdicts(evidence, register), _verdict_words(evidence, number)),
         judged("totals", totals.totals(evidence, register), "figures that are told twice, or add up, agree"),
         judged("tables", tables.tables(evidence), "windows, scenarios, edges and the matrix are this program's"),
         judged("parts", parts.parts(evidence), "campaigns, mutants, planted defects, graphs and coverage are all there"),
         judged("outcome", content.outcome(evidence, register), "every verdict is the expected one, says the evidence"),
-        judged("models", [*replays.models(evidence, register), *parts.searched(evidence, register)],
+        judged("models", [*replays.models(evidence, register), *parts.searched(evidence)],
                f"{len(evidence.machines)} models are this program's, with as many states and transitions as it states"),
         judged("replays", replays.replays(evidence, register),
                f"{traces} runs of models, by the interpreter alone; {others} of the runtime are no model's"),
@@ -133,6 +139,14 @@ def _of_other_code(check: Check) -> Check:
     if check.verdict != "FAIL" or check.name in CODELESS:
         return check
     return Check(check.name, "NOT DONE", ("not as this program, whose code is not the run's, has it:", *check.words))
+
+
+def _items(evidence: RunEvidence, due: Mapping[str, Sequence[Due]], number: int) -> Check:
+    """Whether those that are due are there. A run that says itself that a part failed did not pass, and need not have them."""
+    if evidence.errors:
+        return Check("items", "NOT DONE", (f"a part of the run failed, says the evidence: {evidence.errors[0]}",))
+    words = f"{number} are beside their claims, each once, as a run of the profile {evidence.run.profile} has them"
+    return judged("items", items.items(evidence, due), words)
 
 
 def _runs(files: Mapping[str, bytes], evidence: RunEvidence) -> Check:

@@ -1,0 +1,42 @@
+"""The figures that items have, by what they tell of: their names, and those whose value is stated."""
+
+from typing import Final
+
+from .searched import SEARCHED
+
+Figures = dict[str, int | str | None]
+
+
+def figures(names: str, **stated: int | str) -> Figures:
+    """Names that are parted by ", ", and those whose value is stated."""
+    return {**dict.fromkeys(names.split(", ") if names else ()), **stated}
+
+
+def sized(policy: str, names: str = "") -> Figures:
+    """States and transitions of a policy's whole machine."""
+    size = SEARCHED[policy]
+    return figures(names, states=size.states, transitions=size.transitions)
+
+
+COUNTED: Final = figures("states, transitions")
+PROOF: Final = figures("clauses, obligations, questions in files, rlimit, seconds, solver")
+OF_FLEET: Final = figures("obligations, questions in files, rows, seconds, solver")
+FOUND: Final = figures("found, found not implied, questions in files, rounds, states, written, written not implied")
+LIFTED: Final = figures("added, dropped, kept, questions in files, rounds, states that many workers add")
+IN_TWO: Final = figures("found, questions in files, rounds, states of one of two, written coupling")
+COUNT: Final = figures("abstract states, seconds, states of others, steps")
+HEALTH: Final = figures("clauses, least rlimit, most rlimit, obligations, rlimit, seeds")
+AGAIN: Final = figures("limit, obligations, proofs checked, seconds, solver")
+WALKED: Final = figures("comparisons, durable states, examples, rules, rules taken, seed, steps")
+PATHS: Final = figures("classes of edges, moves, never taken, of, paths, seed, taken")
+SERVED: Final = figures("judged, killed, paths, processes, seed, steps of several workers, taken")
+ALIKE: Final = figures("SQLite, memory, words", differences=0)
+TAKEN: Final = figures("edges, taken")
+POWER: Final = figures(
+    "double the effect, images, lose an acknowledged write, not to be used, recorded operations, runs, worked to rest"
+)
+REST: Final = "components of several states, moves there without what is finite, states outside rest"
+FORGED: Final = figures("beside: accepted, beside: free of repeats, beside: provenance traceable, beside: replayable, forgeries, "
+                         "plain: chain intact, rechained: accepted, rechained: auditable, rechained: free of repeats, "
+                         "rechained: not finished, rechained: provenance traceable, rechained: replayable")  # fmt: skip
+CLASS: Final = figures("in the class, observations")

@@ -1,0 +1,145 @@
+"""What the stages that search and prove models put beside claims, derived from the register."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from ..model.claims import Claim
+from ..model.fleet_claims import FLEET
+from . import due_figures as of
+from .due import Due
+from .due_figures import figures, sized
+from .fleet_policies import FLEET_POLICIES
+from .searched import SEARCHED, TWO_WORKERS
+
+Rule = Callable[[Claim, bool], Iterable[Due]]
+"""The items that a stage has for a claim, in the deep profile or not."""
+FLEETS: Final = {"P9-ANY": "fleet-gate", "P10-ANY": "fleet-compensation", "P12-ANY": "fleet-recorded"}
+"""The proof of a claim about any number of workers, where it is not the step's."""
+FOUND: Final = ("recorded-hardened", "compensation-hardened", "gate-hardened", "contract-hardened")
+LIFTED: Final = ("fleet-recorded", "fleet-gate")
+"""The machines whose invariants the quick profile finds, and the fleets to which it lifts them; the deep one takes all."""
+PROOFS: Final = tuple(f"smt2/{name}.smt2" for name in (FLEET, *FLEETS.values()))
+
+
+def searched(policies: Iterable[str]) -> Rule:
+    """What explicit search of these machines says: of each property that holds, or is broken, or of a claim as a whole."""
+
+    def rule(claim: Claim, deep: bool) -> Iterable[Due]:
+        if claim.policy not in policies or "explore" not in claim.methods:
+            return
+        if claim.kind == "refuted":
+            yield from (
+                Due("explore", "REFUTED", of.COUNTED, shown=True, begins=f"{name} ") for name in claim.properties
+            )
+        elif claim.kind == "holds":
+            yield from (
+                Due("explore", "EXHAUSTED", sized(claim.policy), shown=True, begins=f"{name} ")
+                for name in claim.properties
+            )
+        elif claim.kind in ("ambiguity", "rest"):
+            yield Due("explore", "EXHAUSTED", sized(claim.policy), shown=claim.kind == "ambiguity")
+        elif claim.kind == "occurs":
+            yield Due("explore", "EXHAUSTED", of.COUNTED, shown=True)
+
+    return rule
+
+
+def proved(policies: Iterable[str]) -> Rule:
+    """What the inductive proofs of these machines say, of each property."""
+
+    def rule(claim: Claim, deep: bool) -> Iterable[Due]:
+        if claim.policy in policies and claim.inductive:
+            yield from (
+                Due("prove", "PROVED", of.PROOF, (f"smt2/{claim.policy}/",), begins=f"{name} ")
+                for name in claim.properties
+            )
+
+    return rule
+
+
+def unchecked(reasons: Iterable[str], checker: str) -> Rule:
+    """That nobody looked, with the reason."""
+    return lambda claim, deep: [Due(checker, "NOT CHECKED", {})] if claim.id in reasons else []
+
+
+def contract_search(claim: Claim, deep: bool) -> Iterable[Due]:
+    """What the search of contracts says beside: of the half of C9 that no guard can say, and of keys."""
+    if claim.id == "C9":
+        yield Due("explore", "EXHAUSTED", figures("edges", states=SEARCHED[claim.policy].states))
+    elif claim.kind == "salted":
+        yield Due("enumerate", "REFUTED", {})
+    elif claim.id == "C-KEY":
+        yield Due("enumerate", "TESTED", figures("actions"))
+
+
+def pair(claim: Claim, deep: bool) -> Iterable[Due]:
+    """What the comparison of step and contract says, which goes through both machines."""
+    if claim.kind == "refines":
+        size = {
+            f"{what} of the {name}": count
+            for name, policy in (("step", "hardened"), ("contract", claim.policy))
+            for what, count in sized(policy).items()
+        }
+        yield Due("explore", "EXHAUSTED", size)
+
+
+def fleet_proof(claim: Claim, deep: bool) -> Iterable[Due]:
+    """What the proofs for any number of workers say, of each property."""
+    if claim.kind == "fleet":
+        file = f"smt2/{FLEETS.get(claim.id, claim.policy)}.smt2"
+        yield from (Due("prove", "PROVED", of.OF_FLEET, (file,), begins=f"{name} ") for name in claim.properties)
+
+
+def fleet_search(claim: Claim, deep: bool) -> Iterable[Due]:
+    """What the search of two workers says, of each property; in the deep profile with every kind of tool."""
+    if claim.kind == "fleet" and "explore" in claim.methods:
+        sizes = TWO_WORKERS[FLEETS.get(claim.id, claim.policy)]
+        for states, transitions in sizes if deep else sizes[:1]:
+            size = figures("", states=states, transitions=transitions, workers=2)
+            yield from (Due("explore", "EXHAUSTED", size, begins=f"{name} ") for name in claim.properties)
+        if claim.id == "P10-ANY" and deep:
+            yield Due("explore", "EXHAUSTED", figures("changes", states=TWO_WORKERS[FLEET][0][0], workers=2))
+
+
+def invariants(claim: Claim, deep: bool) -> Iterable[Due]:
+    """Invariants that were found, for one worker and lifted to any number; workers counted."""
+    if claim.inductive and (claim.policy in FOUND or (deep and claim.policy == "hardened")):
+        yield Due("prove", "PROVED", of.FOUND, (f"smt2/{claim.policy}-found/",))
+    if claim.policy in FLEET_POLICIES and claim.kind == "refuted":
+        yield Due("explore", "NOT CHECKED", of.COUNT)
+    fleet = FLEETS.get(claim.id, FLEET) if claim.kind == "fleet" and claim.id.endswith("-ANY") else ""
+    if fleet and (deep or fleet in LIFTED):
+        yield Due("prove", "PROVED", of.LIFTED, (f"smt2/{fleet}-lifted.smt2",))
+    if claim.id == "P12-ANY" and deep:
+        yield Due("prove", "PROVED", of.IN_TWO, ("smt2/fleet-recorded-found.smt2",))
+    counted = (fleet or claim.id == "FENCES-SUFFICE") and claim.id != "P7-ANY"  # what only grows is no state
+    if counted if deep else claim.id == "P12-ANY":
+        yield Due("explore", "EXHAUSTED", of.COUNT)
+
+
+def health(claim: Claim, deep: bool) -> Iterable[Due]:
+    """What is said of the proofs on which a claim rests: all in the deep profile."""
+    if claim.inductive and (deep or claim.policy == "recorded-hardened"):
+        for name in (FLEET, *FLEETS.values()) if claim.policy == FLEET else (claim.policy,):
+            yield Due("prove", "TESTED", of.HEALTH, begins=f"the proof {name} ")
+
+
+def second(claim: Claim, deep: bool) -> Iterable[Due]:
+    """cvc5's answers; where it is not installed, that nobody gave a second opinion."""
+    if claim.inductive:
+        alone = f"smt2/{claim.policy}" + (".smt2" if claim.kind == "fleet" else "/")
+        nobody = (Due("reprove", "NOT CHECKED", {}),)
+        files = PROOFS if claim.policy == FLEET else (alone,)
+        yield Due("reprove", "PROVED" if deep else "TESTED", of.AGAIN, files, otherwise=nobody)
+
+
+def liveness(claim: Claim, deep: bool) -> Iterable[Due]:
+    """That every fair run comes to rest; and what does not where an assumption is missing."""
+    if claim.kind == "live" and claim.variant == "as_written":
+        yield Due("explore", "REFUTED", figures("repeated, steps"), shown=True)
+    elif claim.kind == "live" and claim.policy == FLEET:
+        sizes = TWO_WORKERS[FLEET]
+        for states, transitions in sizes if deep else sizes[:1]:
+            yield Due("explore", "EXHAUSTED", figures(of.REST, states=states, transitions=transitions))
+    elif claim.kind == "live":
+        yield Due("explore", "EXHAUSTED", sized(claim.policy, of.REST))

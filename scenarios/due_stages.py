@@ -1,0 +1,198 @@
+"""Which items each stage of a run puts beside which claims, by profile.
+
+A run is compared with it stage by stage, its audit as a whole. What a deep run has more is said here as well; of what needs a
+PostgreSQL server it may have nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Final
+
+from ..model.claims import CLAIMS, REASONS, Claim
+from ..model.contract_claims import CONTRACT_CLAIMS
+from ..model.liveness_claims import LIVENESS_REASONS
+from ..model.seed_claims import SEED_CLAIMS, SEED_REASONS
+from . import due_figures as of
+from . import due_models as models
+from .contract_policies import CONTRACT_POLICIES
+from .due import Due
+from .due_figures import figures
+from .due_models import Rule, proved, searched, unchecked
+from .fleet_policies import FLEET_POLICIES
+from .policies import POLICIES
+from .profile import CONTRACT_STREAMS, CRASH_STREAMS, SEMANTICS_STREAMS
+from .schema import Scenario, shipped
+from .semantics_policies import SEMANTICS_POLICIES
+
+SILENT: Final = (
+    "canaries",
+    "mutants",
+    "contract_canaries",
+    "semantics_canaries",
+    "graphs",
+    "fleet_canaries",
+    "campaigns",
+)
+"""Stages that put nothing beside a claim."""
+SEVERAL: Final = ("P1", "P2", "P3", "P6", "P7", "P11", "P14")
+"""The claims of the step of which interleavings and walks of several workers speak."""
+REFINED: Final = ("P1", "P2", "P3", "P6", "P7")
+"""Those that are the code's because its steps are the model's."""
+COVERED: Final = ("C4", "C8", "C9", "S3-VALIDATES")
+TRIED: Final = Due("enumerate", "TESTED", {})
+ALIKE: Final = Due("enumerate", "TESTED", of.ALIKE)
+
+
+def beside(claims: Iterable[str], *items: Due) -> Rule:
+    """The same items beside each of some claims, whatever the profile."""
+    return lambda claim, deep: items if claim.id in claims else []
+
+
+def every(*rules: Rule) -> Rule:
+    """What several rules say."""
+    return lambda claim, deep: [due for rule in rules for due in rule(claim, deep)]
+
+
+def _ids(method: str, *policies: str) -> tuple[str, ...]:
+    """The claims about these machines that hold, and for which the register names a method."""
+    return tuple(c.id for c in CLAIMS if c.kind == "holds" and c.policy in policies and method in c.methods)
+
+
+STEP: Final = _ids("walk", "hardened")
+CONTRACTS: Final = _ids("walk", "contract-hardened")
+JOBS: Final = _ids("monitor", "gate-hardened", "compensation-hardened", "recorded-hardened")
+
+
+def _crash(place: str, unfit: str) -> Due:
+    return Due("crash", "TESTED", figures("schedules, streams", **{unfit: 0}), (place,))
+
+
+def _replayed(place: str, names: str) -> Due:
+    return Due("monitor", "TESTED", figures(f"events, streams, traces, {names}", diverging=0), (place,))
+
+
+def _seed_text(claim: Claim, deep: bool) -> Iterable[Due]:
+    if claim in SEED_CLAIMS and "enumerate" in claim.methods:
+        yield TRIED if claim.kind in ("shown", "rows") else Due("enumerate", "REFUTED", {}, shown=True)
+
+
+def _contract_text(claim: Claim, deep: bool) -> Iterable[Due]:
+    if (
+        claim in CONTRACT_CLAIMS
+        and claim.methods == ("enumerate",)
+        and claim.kind == "shown"
+        and claim.id not in ("C-KEY", *COVERED)
+    ):
+        yield TRIED
+
+
+def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
+    if claim.id in REFINED:
+        yield Due("enumerate", "EXHAUSTED", figures("cases, pairs, seconds, states, transitions"))
+        for case in ("fail-2", "park-2") if deep else ("fail-2",):
+            yield Due(
+                "enumerate",
+                "EXHAUSTED",
+                figures("seconds, states, transitions"),
+                begins=f"{case}: over the SQLite store",
+            )
+        for who in ("the shipped code takes", "two workers that run the shipped code take") if deep else ():
+            yield Due("enumerate", "EXHAUSTED", of.TAKEN, begins=f"{who} each of ")
+
+
+def _contract_enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
+    if claim.id in CONTRACTS:
+        for store in ("memory", "SQLite"):
+            yield Due("enumerate", "EXHAUSTED", figures("cases, pairs, seconds, states, transitions", store=store))
+        yield from [Due("enumerate", "EXHAUSTED", of.TAKEN)] if deep else []
+
+
+def _interleavings(claim: Claim, deep: bool) -> Iterable[Due]:
+    if claim.id in SEVERAL:
+        yield Due("enumerate", "EXHAUSTED", figures("cases, seconds, states, transitions"))
+        served = figures("PostgreSQL, SQLite, memory, words", differences=0)
+        yield Due("enumerate", "TESTED", served, otherwise=(ALIKE,)) if deep else ALIKE
+
+
+def _test_paths(claim: Claim, deep: bool) -> Iterable[Due]:
+    if claim.id in STEP:
+        yield Due("walk", "TESTED", of.PATHS)
+        yield from [Due("walk", "TESTED", of.SERVED, spare=True)] if deep else []
+
+
+def _scenarios(claim: Claim, deep: bool) -> Iterable[Due]:
+    """Counterexamples of the model, shown by the runtime: in each scenario that names the claim."""
+    if claim.kind == "refuted" and "replay" in claim.methods:
+        for scenario in _played():
+            if scenario.claim == claim.id:
+                begins = f"the runtime shows the same under policy {scenario.policy!r}: {scenario.title}: "
+                yield Due("replay", "REFUTED", {}, begins=begins)
+
+
+@cache
+def _played() -> list[Scenario]:
+    return [scenario for scenario in shipped() if scenario.run or scenario.interleaving]
+
+
+ITEMS: Final[Mapping[str, Rule]] = {
+    **dict.fromkeys(SILENT, beside([])),
+    "search": searched(POLICIES),
+    "proof": proved(POLICIES),
+    "table": every(beside(["T-WINDOW"], Due("windows", "EXHAUSTED", figures("states, windows"), ("smt2/hardened-windows/",))),
+                   beside([c.id for c in CLAIMS if c.kind == "rows"], Due("windows", "EXHAUSTED", figures("states, windows")))),
+    "keys": beside(["P11-INJECTIVE"], Due("enumerate", "TESTED", figures("steps"))),
+    "walk": beside(STEP, Due("walk", "TESTED", of.WALKED)),
+    "test_paths": _test_paths,
+    "workers_walk": beside(SEVERAL, Due("walk", "TESTED", figures("examples, judged, seed, steps, turns killed, windows"))),
+    "contract_search": every(searched(CONTRACT_POLICIES), models.contract_search,
+                             unchecked(REASONS.keys() - SEED_REASONS.keys() - LIVENESS_REASONS.keys(), "explore")),
+    "contract_proof": proved(CONTRACT_POLICIES),
+    "contract_refinement": models.pair,
+    "contract_walk": beside(CONTRACTS, Due("walk", "TESTED", of.WALKED | figures("crashes, refusals"))),
+    "contract_coverage": beside(COVERED, Due("enumerate", "TESTED", figures("edges, illegal, legal, refused"))),
+    "contract_text": _contract_text,
+    "seed_text": every(_seed_text, unchecked(SEED_REASONS, "enumerate")),
+    "verify_job": beside(["P13"], Due("enumerate", "TESTED", of.FORGED)),
+    "semantics_search": searched(SEMANTICS_POLICIES),
+    "semantics_proof": proved(SEMANTICS_POLICIES),
+    "fleet_proof": models.fleet_proof,
+    "fleet_search": every(models.fleet_search, searched(FLEET_POLICIES)),
+    "invariants": models.invariants,
+    "health": models.health,
+    "second": models.second,
+    "liveness": every(models.liveness, unchecked(LIVENESS_REASONS, "explore")),
+    "necessity": every(beside(["NECESSITY"], Due("explore", "EXHAUSTED", figures("free, left, needed"))),
+                       beside(["NECESSITY-ORDERS"], Due("explore", "EXHAUSTED", figures("orders"))),
+                       beside(["NECESSITY-SETS"], Due("explore", "EXHAUSTED", figures("properties, subsets"))),
+                       beside(["T-AMBIGUOUS-EXACT"], Due("explore", "EXHAUSTED", of.CLASS, shown=True)),
+                       beside(["T-AMBIGUOUS-EXACT"], Due("prove", "EXHAUSTED", of.CLASS))),
+    "interleavings": _interleavings,
+    "enumeration": _enumeration,
+    "contract_enumeration": _contract_enumeration,
+    "power": every(beside(["POWER-FULL"], Due("crash", "EXHAUSTED", of.POWER)),
+                   beside(["POWER-NORMAL", "POWER-OFF"], Due("crash", "REFUTED", of.POWER))),
+    "crashes": every(beside(["T-WINDOW"], Due("crash", "TESTED", figures("crashes, windows", misfits=0))),
+                     beside(STEP, _crash(CRASH_STREAMS, "not run as meant"), _replayed(CRASH_STREAMS, "runs"))),
+    "semantics_crashes": every(beside((*STEP, *JOBS), _crash(SEMANTICS_STREAMS, "not run as meant")),
+                               beside(JOBS, _replayed(SEMANTICS_STREAMS, "replays"))),
+    "contract_crashes": beside((*CONTRACTS, "S3-TRACE"), _crash(CONTRACT_STREAMS, "not at rest or not run")),
+    "scenarios": _scenarios,
+    "contract_scenarios": lambda claim, deep: [Due("replay", "TESTED", {})] if claim.methods == ("replay",) else [],
+}  # fmt: skip
+"""By stage of `crashwindow verify`."""
+
+
+@cache
+def items_of_stage(stage: str, profile: str) -> Mapping[str, tuple[Due, ...]]:
+    """What a stage owes in a profile, by claim. Raises KeyError where there is no such stage."""
+    found = {claim.id: tuple(ITEMS[stage](claim, profile == "deep")) for claim in CLAIMS}
+    return {claim: items for claim, items in found.items() if items}
+
+
+@cache
+def items_of_run(profile: str) -> Mapping[str, tuple[Due, ...]]:
+    """What a whole run owes in a profile, by claim."""
+    return {
+        claim.id: tuple(due for stage in ITEMS for due in items_of_stage(stage, profile).get(claim.id, ()))
+        for claim in CLAIMS
+    }

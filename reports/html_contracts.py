@@ -16,8 +16,10 @@ def contracts(view: View) -> Html:
     )
     return join(
         tag("p", lead, class_="lead"),
-        tag("figure", svg(HARDENED, added_by())),
-        tag("details", tag("summary", "The machine as S3 writes it"), tag("figure", svg(AS_WRITTEN, {}))),
+        tag("figure", svg(HARDENED, added_by()), class_="graph"),
+        tag(
+            "details", tag("summary", "The machine as S3 writes it"), tag("figure", svg(AS_WRITTEN, {}), class_="graph")
+        ),
         tag("h3", "Edges, on a real store"),
         _coverage(view.evidence.contracts),
     )

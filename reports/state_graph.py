@@ -5,6 +5,7 @@ the matter of `graph_counts`.
 """
 
 from ..checkers.evidence_graph import StateGraph
+from ..model.fleet_claims import FLEET
 from .graph_counts import counted
 from .graph_svg import drawing, effects_of, label, lines_of, rule_names
 from .tags import Html, join, row, table, tag
@@ -19,6 +20,13 @@ LEGEND = (
 )
 
 
+UNDRAWN = (
+    "Several workers are not drawn. Of two of them states are searched that stand for others: a worker that was overtaken and"
+    " can send nothing more is set back, and which worker has which name is left open. A picture of these would count what"
+    " stands for states, and not the states."
+)
+
+
 def state_graphs(view: View) -> Html:
     """The pictures, the step's first and the others folded, each with its tables."""
     graphs = view.evidence.graphs
@@ -29,7 +37,13 @@ def state_graphs(view: View) -> Html:
         tag("details", tag("summary", f"{graph.policy}: {_size(graph)}"), body)
         for graph, body in zip(graphs[1:], others, strict=True)
     ]
-    return join(tag("p", LEGEND, class_="lead"), first, *folded)
+    left = [tag("p", UNDRAWN)] if _fleets(view) else []
+    return join(tag("p", LEGEND, class_="lead"), first, *folded, *left)
+
+
+def _fleets(view: View) -> bool:
+    """Whether several workers were searched."""
+    return any(machine.policy == FLEET for machine in view.evidence.machines)
 
 
 def _size(graph: StateGraph) -> str:
@@ -110,4 +124,4 @@ def graphs_markdown(view: View) -> str:
         f"{plain(g.policy)}: {_size(g)}. Together: {plain(g.quotient)}.\n\n```mermaid\n{mermaid(g)}```\n"
         for g in view.evidence.graphs
     ]
-    return "\n".join(parts)
+    return "\n".join([*parts, *([f"{UNDRAWN}\n"] if _fleets(view) else [])])

@@ -47,7 +47,10 @@ TIMING: Final = re.compile(r"second|_ms$|\bms$|per_s|elapsed|duration")
 LEGEND: Final = {
     Verdict.PROVED: "An inductive proof by a solver: it holds in every reachable state of the model, without a bound on crashes. "
     "It speaks of the model; that the running code follows the model is the matter of crash, monitor and walk.",
-    Verdict.EXHAUSTED: "Every reachable state of the model, or every schedule within the bounds stated beside it, was visited.",
+    Verdict.EXHAUSTED: "Every reachable state of the model, or every schedule within the bounds stated beside it, was visited. "
+    "Given by crash or enumerate it is about the running code: about each image that a loss of power may leave of the recorded "
+    "runs, or each step in every order, of the cases and within the bounds that its sentence names. Beyond them, and of what "
+    "that sentence calls a sample, it says nothing.",
     Verdict.TESTED: "Some runs were made and none broke it. Runs that were not made are not covered.",
     Verdict.ASSUMED: "Taken for granted. Somebody else must keep it; the list of assumptions says who.",
     Verdict.NOT_CHECKED: "This run says nothing about it.",

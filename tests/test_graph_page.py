@@ -102,7 +102,18 @@ def test_a_link_to_an_undeveloped_goal_unfolds_the_case(chromium: Chromium) -> N
 
 
 def test_both_print(chromium: Chromium, tmp_path: Path) -> None:
-    """Pictures come out on upright paper, and no wider than it."""
+    """Pictures come out on upright paper, no wider than it, and none on two pages."""
     pdf = base64.b64decode(chromium("Page.printToPDF", preferCSSPageSize=True)["data"])
     assert pdf.startswith(b"%PDF")
     assert b"/MediaBox [0 0 594.95996 841.91998]" in pdf or b"/MediaBox [0 0 595" in pdf
+    paper = "27.3 / 2.54 * 96"
+    chromium("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert chromium.evaluate(
+            f"[...document.querySelectorAll('.graph')].every((each) => each.clientHeight < {paper})"
+        )
+        assert chromium.evaluate(
+            "[...document.querySelectorAll('.graph')].every((each) => getComputedStyle(each).breakInside == 'avoid')"
+        )
+    finally:
+        chromium("Emulation.setEmulatedMedia", media="")

@@ -272,6 +272,16 @@ def test_the_section_has_a_picture_and_tables_of_each_graph() -> None:
     assert "holds no graph" in state_graphs(judge(changed(graphs=[]), SMALL))
 
 
+def test_several_workers_are_said_not_to_be_drawn() -> None:
+    """Page and Markdown say why, where several workers were searched, and else nothing of them."""
+    one = described(space(WHOLE[0]), 1.0)
+    for policy, said in (("fleet", True), (WHOLE[0], False)):
+        machines = [one.model_copy(update={"policy": policy})]
+        view = judge(changed(graphs=[graph(WHOLE[0])], machines=machines), SMALL)
+        assert ("Several workers are not drawn" in state_graphs(view)) is said
+        assert ("Several workers are not drawn" in graphs_markdown(view)) is said
+
+
 def test_markdown_draws_the_same() -> None:
     """The Mermaid diagram has each node and each line; what is no line is named in its node."""
     found = graph(HARDENED.name)

@@ -40,9 +40,10 @@ def item(due: Due) -> Item:
 
 
 def every() -> Iterator[tuple[str, tuple[Due, ...]]]:
-    """What is due of each claim, in each profile."""
-    for profile in PROFILES:
-        yield from items_of_run(profile).items()
+    """What is due of each claim, in each profile; of claims that are owed the same, of one."""
+    yield from {
+        repr(due): (claim, due) for profile in PROFILES for claim, due in items_of_run(profile).items()
+    }.values()
 
 
 def test_each_stage_of_the_main_job_says_what_it_owes() -> None:

@@ -13,16 +13,20 @@ from .row import Row
 from .search_rows import SEARCH_ROWS
 from .step_rows import STEP_ROWS
 from .trace_rows import TRACE_ROWS
+from .verify_rows import VERIFY_ROWS
+from .worker_rows import WORKER_ROWS
 
 ROWS: Final[tuple[Row, ...]] = (
     *SEARCH_ROWS,
     *STEP_ROWS,
     *PEER_ROWS,
+    *WORKER_ROWS,
     *GROWTH_ROWS,
     *GRAPH_ROWS,
     *CRASH_ROWS,
     *PROOF_ROWS,
     *TRACE_ROWS,
+    *VERIFY_ROWS,
 )
 
 

@@ -3,6 +3,8 @@
 import json
 import shutil
 import sqlite3
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.bench import cli, step_rows, table
+from crashwindow.bench import cli, step_rows, table, verify_rows, worker_rows
 from crashwindow.bench.apart import apart
 from crashwindow.bench.compare import changes
 from crashwindow.bench.figures import Figures, compared, verdict
@@ -255,3 +257,25 @@ def test_a_process_of_its_own_answers_or_says_why() -> None:
                 measure()
     finally:
         shutil.rmtree(directory)
+
+
+def test_workers_are_measured_until_no_job_is_open(tmp_path: Path) -> None:
+    """A round of a process of workers begins with open jobs, and ends when each is completed; one that is not is told."""
+    address = f"sqlite:///{tmp_path}/s.db"
+    with closing(SqliteStore(tmp_path / "s.db")) as store, worker_rows.service(2, address) as measure:
+        for name in ("a", "b", "c"):
+            submit(store, name, 1)
+        began = time.monotonic()
+        assert began < measure() < time.monotonic()
+        worker_rows.completed(store, ["a", "b", "c"])
+        submit(store, "d", 1)
+        with pytest.raises(WrongWorkError, match="not completed: d"):
+            worker_rows.completed(store, ["c", "d"])
+
+
+def test_a_run_that_fails_is_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run whose verdicts are not as expected is no measurement of one that is; its cache is where it was told."""
+    said = "import os, sys; sys.exit(os.environ['XDG_CACHE_HOME'])"
+    monkeypatch.setattr(verify_rows, "VERIFY", (sys.executable, "-c", said))
+    with pytest.raises(WrongWorkError, match=f"verify ended with 1: {tmp_path}/cache"):
+        verify_rows.verify(tmp_path, tmp_path / "cache")

@@ -1,15 +1,13 @@
-"""All steps of two workers' shipped code: the graph alone, beside the model, with everything remembered, and over SQLite."""
+"""All steps of two workers' shipped code beside the model; the graph alone is the rows `graph-memory` and `graph-sqlite`."""
 
 from typing import Any
 
 import pytest
 
+from crashwindow.bench.graph_rows import CASE
 from crashwindow.checkers.enumerate_cover import fleet_sets
-from crashwindow.checkers.enumerate_sqlite import compared
 from crashwindow.checkers.enumerate_stage import COUNTS, product
-from crashwindow.checkers.interleave import CASES, interleave
 
-CASE = "fail-2"
 pytestmark = pytest.mark.benchmark(group=f"the graph of {CASE}")
 
 
@@ -21,14 +19,8 @@ def told(benchmark: Any) -> None:
         benchmark.extra_info["transitions per second"] = round(transitions / benchmark.stats.stats.mean)
 
 
-def test_graph(benchmark: Any) -> None:
-    """Driver, protocol core and memory store, with the judge of every state."""
-    benchmark.pedantic(interleave, (CASES[CASE],), rounds=3)
-    told(benchmark)
-
-
 def test_beside_the_model(benchmark: Any) -> None:
-    """The same beside the fleet's sets of states, from nothing."""
+    """Driver, protocol core and memory store beside the fleet's sets of states, from nothing."""
     run = benchmark.pedantic(lambda: product(CASE).run(), rounds=3)
     assert run.counts == COUNTS[CASE]
     told(benchmark)
@@ -39,10 +31,4 @@ def test_beside_a_model_that_is_known(benchmark: Any) -> None:
     sets = fleet_sets(("a", "b"))
     product(CASE, sets).run()
     benchmark.pedantic(lambda: product(CASE, sets).run(), rounds=3)
-    told(benchmark)
-
-
-def test_over_sqlite(benchmark: Any) -> None:
-    """Over SQLite snapshots and the memory store side by side."""
-    benchmark.pedantic(compared, (CASE,), rounds=1)
     told(benchmark)

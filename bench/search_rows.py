@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ..checkers.explore import Engine, Space, explore
-from ..checkers.kernel import compiler, library
+from ..checkers.kernel import missing
 from ..checkers.plain import Plain
 from ..checkers.tla import module_of
 from ..checkers.tla import write as write_module
@@ -68,10 +68,8 @@ def same(found: Counts, expected: Counts) -> int:
 @contextmanager
 def by_kernel(_: Path) -> Iterator[Measure]:
     """The whole machine, compiled."""
-    if compiler() is None or library(1) is None:
-        raise UnavailableError(
-            "no C compiler: install gcc or clang (Debian: apt install gcc); search-python is measured"
-        )
+    if why := missing():
+        raise UnavailableError(f"{why}; search-python is measured")
     yield partial(rate, lambda: same(counts(explore(build())), STATES), time.process_time)
 
 

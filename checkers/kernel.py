@@ -45,6 +45,13 @@ def compiler() -> str | None:
     return next(filter(None, map(shutil.which, COMPILERS)), None)
 
 
+def missing() -> str:
+    """What whoever waits for a search should know, with the remedy; "" where it is compiled."""
+    if compiler() and library(1):
+        return ""
+    return "no C compiler that works: searches take longer; install gcc or clang (Debian: apt install gcc)"
+
+
 @cache
 def library(words: int) -> CDLL | None:
     """The kernel for states of so many words; None where it cannot be made."""

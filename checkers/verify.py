@@ -47,6 +47,7 @@ from .evidence_code import ROOT, code_sha256
 from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
 from .explore import Space
+from .kernel import missing
 from .machines import strayed
 from .verify_elsewhere import Elsewhere
 
@@ -237,7 +238,7 @@ def verify(
         seed=context.seed,
         command=command,
         versions=versions,
-        platform=platform.platform(),
+        platform="; ".join(filter(None, (platform.platform(), missing()))),
         commit=_commit(),
         code_sha256=code_sha256(),
     )

@@ -220,10 +220,11 @@ def test_a_hash_that_says_nothing_loses_nothing(tmp_path: Path, monkeypatch: pyt
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no compiler, or it fails, the search is in Python, and nothing is said of an error."""
+    """Where there is no compiler, or it fails, the search is in Python, and a run is told that it takes longer."""
     machine = machine_of("recorded-hardened")
     expected = explore(machine)
     assert isinstance(expected.found, Compiled)
+    assert kernel.missing() == ""
     for cc in (None, "/bin/false"):
         monkeypatch.setattr(kernel, "compiler", lambda cc=cc: cc)
         monkeypatch.setattr(kernel, "library", kernel.library.__wrapped__)
@@ -231,6 +232,7 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
         space = searched(Engine(machine))
         assert isinstance(space.found, Plain)
         assert space.parents == expected.parents
+        assert "install gcc or clang" in kernel.missing()
         monkeypatch.undo()
 
 

@@ -147,6 +147,10 @@ def _item(claim: str, replayed: Sequence[Replayed]) -> Item:
 
 
 def queues(said: Told, following: Told | None) -> bool:
-    """Whether what a person or client says queues the job again, in the same batch. following: the event behind it."""
-    behind = following is not None and following.type == "job_requeued" and following.epoch is None
-    return behind and said.type in SAID and said.epoch is None
+    """Whether what a person or client says queues the job again, in the same batch. following: the event behind it.
+
+    That which follows an approval names the gate, and has a batch of its own.
+    """
+    if following is None or following.type != "job_requeued" or following.epoch is not None:
+        return False
+    return said.type in SAID and said.epoch is None and "node" not in following.said

@@ -54,20 +54,20 @@ class Subject:
 
     def note(self, row: Told) -> None:
         """Keep a result, before anybody reads the event that records it."""
-        if row.type == "command_committed" and row.said.get("kind") in RESULTS:
+        if row.type == "command_committed" and row.said.get("kind") in RESULTS and "compensates" not in row.said:
             self.results[row.step] = row.said.get("result")
 
 
 class Beside(NamedTuple):
     """What is known in the end beside the events. ledger: (step, key, status). effects: (step, key, kind, output).
 
-    answers: what people decided (decision, digest). seen: how often the world's witness saw an effect, by step, and of a
-    compensation by step and `UNDO`; given: what it saw handed to tools, (step, name, value). None: there was no witness.
+    answers: what people decided (contract, decision, digest). seen: how often the world's witness saw an effect, by step, and of
+    a compensation by step and `UNDO`; given: what it saw handed to tools, (step, name, value). None: there was no witness.
     """
 
     ledger: tuple[tuple[str, str, str], ...]
     effects: tuple[tuple[str, str, str, Any], ...]
-    answers: tuple[tuple[str, str | None], ...]
+    answers: tuple[tuple[str, str, str | None], ...]
     seen: Mapping[str, int] | None = None
     given: tuple[tuple[str, str, Any], ...] = ()
 
@@ -113,7 +113,7 @@ def beside_of(trace: Trace) -> Beside:
     return Beside(
         tuple((step, key, status) for step, key, status, _ in durable.ledger),
         tuple((step, key, kind, parsed(output)) for step, key, kind, output, _ in durable.effects),
-        tuple((decision, digest) for _, decision, digest in durable.answers),
+        durable.answers,
         trace.effects,
         tuple((given.step, given.name, given.value) for given in trace.given),
     )
@@ -156,7 +156,11 @@ def yes(holds: bool) -> str:
 
 
 class GateReader:
-    """A node that waits. Its step is the one it approves, or the first tool step behind it."""
+    """A node that waits. Its step is the one it approves, or the first tool step behind it.
+
+    Where there is none, what it lets go on is the rest of the job, which begins once the node is checkpointed. before: the nodes
+    that come before what it lets go on: what they make of the job is none of its own.
+    """
 
     policy, counted = "gate-hardened", ""
 
@@ -165,9 +169,11 @@ class GateReader:
         self.node, order = nodes[about], list(nodes)
         behind = [name for name in order[order.index(about) + 1 :] if "tool" in nodes[name]]
         self.step = str(self.node.get("approve") or next(iter(behind), ""))
+        self.before = frozenset(order[: order.index(self.step or about)]) - {about}
         self.place = [name for name in order if nodes[name].get("wait") == self.node.get("wait")].index(about)
         self.hears: tuple[str, ...] = (about, self.step)
         self.signals = 0
+        self.contract = ""
         self.first: str | None = None
         self.said: Fields = {"job": "open", "wait": "none", "started": "none"}
         self.said |= dict.fromkeys(("waited", "woken", "cancel"), "no") | {"signal": "none"}
@@ -187,6 +193,7 @@ class GateReader:
                 said |= {"job": "waiting", "waited": "yes", "woken": "no"}
                 if "approve" in self.node:
                     said["signal"] = "none"
+                    self.contract = data["contract_id"]
                     self.digest(data["digest"])
                 return row.type
             case "signal_received" if data["signal"] == self.node.get("wait"):
@@ -206,13 +213,21 @@ class GateReader:
             case "tool_invocation_started" if row.step == self.step and said["started"] == "none":
                 said["started"] = self.action(data)
                 return row.type
+            case "state_checkpointed" if not self.step and row.step == self.about:
+                said["started"] = "first"
+                return "tool_invocation_started"
             case "cancel_requested":
                 said["cancel"] = "yes"
                 return row.type
-            case "job_completed" | "job_failed" | "job_cancelled":
+            case "job_completed" | "job_failed" | "job_cancelled" if not self.elsewhere(row):
                 said["job"] = ENDS[row.type]
                 return row.type
         return None
+
+    def elsewhere(self, row: Told) -> bool:
+        """Whether the job ends at another node: at one before its step, or, cancelled by a client, where it waits."""
+        at = None if row.type == "job_completed" else row.said["step"]
+        return at in self.before or (row.type == "job_cancelled" and row.epoch is None and at != self.about)
 
     def digest(self, value: str) -> str:
         """Which of two actions a digest is of: the first one that anybody speaks of, or another."""
@@ -223,6 +238,7 @@ class GateReader:
         """What is recorded of the answer."""
         if "wait" in self.node:
             return "signalled"
+        self.contract = data["contract_id"]
         return self.digest(data["digest"]) if data["decision"] == "approved" else "refused"
 
     def action(self, data: Mapping[str, Any]) -> str:
@@ -243,7 +259,7 @@ class GateReader:
         """The decision on record, of a person; the digest is of the action that the person was shown."""
         if "wait" in self.node:
             return {"asked": "none", "decision": "none"}
-        given = set(beside.answers)
+        given = {(decision, digest) for contract, decision, digest in beside.answers if contract == self.contract}
         if not given:
             return {"decision": "none"}
         ((decision, digest),) = given
@@ -287,12 +303,10 @@ class CompensationReader:
             first, said["cancel"] = said["cancel"] == "no", "yes"
             return row.type if first else None
         if row.type in ENDS:
-            said["job"] = "ended"
-            if row.type == "job_cancelled" and not self.open and said["original"] == "started":
-                said["original"] = "no_effect"
+            self.ended(row.type)
             return None
         if row.step != self.about:
-            return None
+            return self.parked_elsewhere(row)
         if row.type == "compensation_requested":
             said["asked"] = "yes"
             return row.type
@@ -306,6 +320,20 @@ class CompensationReader:
             said["asked"] = "yes"
             return row.type
         return None
+
+    def ended(self, kind: str) -> None:
+        """The job is over: a step that was not done and has nothing open had no effect."""
+        said = self.said
+        said["job"] = "ended"
+        if kind != "job_completed" and not self.open and said["original"] == "started":
+            said["original"] = "no_effect"
+
+    def parked_elsewhere(self, row: Told) -> str | None:
+        """A park at another step, while this compensation is in doubt: a person may then be asked about either."""
+        if row.type != "job_parked" or self.said["attempt"] not in ("open", "lost") or self.said["done"] == "yes":
+            return None
+        self.said["job"] = "parked"
+        return row.type
 
     def undoing(self, row: Told, data: Mapping[str, Any]) -> str | None:
         """An event of the compensation."""
@@ -371,7 +399,8 @@ class CompensationReader:
 class RecordedReader:
     """A value: what a language model answered (command: None), or what a tool was told in its step (the command of its event).
 
-    It is used by the first tool step behind the model's node, or by the tool that asked.
+    It is used by the first tool step behind the model's node, or by the tool that asked. Where no step is behind the node, the
+    rest of the job uses it, once the node is checkpointed.
     """
 
     policy, counted = "recorded-hardened", "effects"
@@ -404,6 +433,9 @@ class RecordedReader:
                 return row.type
             case "tool_invocation_started" if (row.step, self.command) == (self.step, None):
                 return self.begun(row, data)
+            case "state_checkpointed" if not self.step and row.step == self.node:
+                said["first_used"] = "yes"
+                return "tool_invocation_started"
             case "job_completed":
                 said["job"] = "completed"
                 return row.type
@@ -435,7 +467,7 @@ class RecordedReader:
             return effect
         handed = {self.value(value) for step, name, value in beside.given if (step, name) == (self.step, self.about)}
         used = {f"{value}_used": yes(value in handed) for value in ("first", "other")}
-        told = {**effect, "effects": str(min(beside.seen.get(self.step, 0), 2))}
+        told = {**effect, "effects": str(min(beside.seen.get(self.step, 0), 2))} if self.step else effect
         if self.command is not None:
             return {**told, **used}
         return {**told, "other_used": "yes"} if "other" in handed else told

@@ -50,6 +50,8 @@ Contract = Callable[[Mapping[str, Json]], Mapping[str, str] | None]
 """The declared contract of a node's tool, as values of the model's configuration fields; None for a tool that nobody knows."""
 OF_THE_JOB: Final = frozenset({*JOB, *BEGINNING, *SAID, "cancel_requested"})
 """The types of events that each step of the job has to hear of."""
+STOPPED: Final = ("job_failed", "job_cancelled")
+"""The ends of a job that is not done."""
 NOTHING_BESIDE: Final[Mapping[str, str]] = {}
 SHORT: Final = 300
 """Shorter than a whole number that is no double: those have 309 digits."""
@@ -122,8 +124,8 @@ def meaningful(shown: str) -> bool:
 class Job:
     """A live job."""
 
-    __slots__ = ("before", "contract", "idle", "job_id", "pending", "positions", "readers", "records", "rows", "status",
-                 "tracks", "undo_asked", "undo_keys", "version")  # fmt: skip
+    __slots__ = ("before", "cancelled", "contract", "idle", "job_id", "pending", "positions", "readers", "records", "rows",
+                 "status", "tracks", "undo_asked", "undo_keys", "version")  # fmt: skip
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
@@ -134,7 +136,7 @@ class Job:
         self.idle: set[Track] = set()
         self.readers: Readers | None = None
         self.rows = _Rows(records) if records else NO_ROWS
-        self.undo_asked = False
+        self.undo_asked = self.cancelled = False
         self.undo_keys: set[Json] = set()
 
     def take(self, line: int, event: StoredEvent) -> None:
@@ -183,6 +185,8 @@ class Job:
             self._refuse_event(line, event, f"the plan has no node {step!r}")
         if of_the_job or COMPENSATES in event.data:
             self._note(event)
+            if kind in STOPPED:
+                self._stopped(line, event)
         idle = self.idle
         if of_the_job:
             for track in self.tracks.values():
@@ -227,10 +231,20 @@ class Job:
         kind, data = event.type, event.data
         self.status = JOB.get(kind, self.status)
         self.undo_asked = self.undo_asked or kind == "compensation_requested"
+        self.cancelled = self.cancelled or kind == "cancel_requested"
         if COMPENSATES in data:
             self.undo_keys.add(str(data.get("idempotency_key")))
             if event.step in self.tracks:
                 self.tracks[event.step].undone = True
+
+    def _stopped(self, line: int, event: StoredEvent) -> None:
+        """The job ended at a node of its plan, not done; and where it says that it was cancelled, somebody had asked for that."""
+        assert self.readers is not None
+        at = event.data.get("step")
+        if type(at) is not str or at not in self.readers.subject.nodes:
+            self._refuse_event(line, event, f"the plan has no node {at!r}, at which it would have ended")
+        if event.type == "job_cancelled" and not self.cancelled:
+            self._refuse_event(line, event, "nobody has asked for it")
 
     # The models of a step, and of its compensation.
 

@@ -47,7 +47,8 @@ class Records:
     effects: tuple[EffectRow, ...]
     kinds: tuple[str, ...]
     """Of the effects, in their order."""
-    answers: tuple[tuple[str, str | None], ...]
+    answers: tuple[tuple[str, str, str | None], ...]
+    """Contract, decision, digest."""
 
     def beside(self) -> Beside:
         """The same for the readers of gates, compensations and recorded values; nobody has watched the world."""
@@ -163,7 +164,7 @@ def records_of(number: int, value: Json) -> Records:
             tuple(LedgerRow(row["step"], row["status"], row["result"], row["key"]) for row in value["ledger"]),
             tuple(EffectRow(row["step"], row["output"], row["failed"], row["key"]) for row in value["effects"]),
             tuple(row["kind"] for row in value["effects"]),
-            tuple((row["decision"], row["digest"]) for row in value["answers"]),
+            tuple((row["contract_id"], row["decision"], row["digest"]) for row in value["answers"]),
         )
     except (KeyError, TypeError) as error:
         missing = (
@@ -184,6 +185,6 @@ def written(job_id: str, said: StoredEvent | Records, at: float | None = None) -
         **said.line._asdict(),
         "ledger": [row._asdict() for row in said.ledger],
         "effects": [{**row._asdict(), "kind": kind} for row, kind in effects],
-        "answers": [{"decision": decision, "digest": digest} for decision, digest in said.answers],
+        "answers": [dict(zip(("contract_id", "decision", "digest"), answer, strict=True)) for answer in said.answers],
     }
     return {"job_id": job_id, "records": records}

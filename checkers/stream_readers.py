@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .abstraction import StoredEvent
 from .automaton import Divergence
 from .semantics_monitor import ReaderFollower, SemanticsMonitor, queues
-from .semantics_trace import Beside, Reader, RecordedReader, Subject, of_nodes, recorded_input
+from .semantics_trace import Beside, GateReader, Reader, RecordedReader, Subject, of_nodes, recorded_input
 
 
 class Refused(NamedTuple):
@@ -84,7 +84,15 @@ class Readers:
 
     def rest(self, beside: Beside | None) -> Refused | None:
         """After the last event: the first reader that does not agree with what is known beside the events."""
+        if beside is not None and (stray := self._stray(beside)):
+            wrong = f"an answer is on record to {stray[0]!r}, for which no event asks"
+            return Refused("gate", "", Divergence(None, "after the last event", (), {}, wrong))
         for follower in self.every:
             if found := follower.rest(beside):
                 return Refused(follower.reader.policy.partition("-")[0], follower.reader.about, found)
         return None
+
+    def _stray(self, beside: Beside) -> list[str]:
+        """The contracts of answers that are of no gate."""
+        asked = {each.reader.contract for each in self.every if isinstance(each.reader, GateReader)}
+        return [contract for contract, _, _ in beside.answers if contract not in asked]

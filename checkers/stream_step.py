@@ -60,7 +60,7 @@ def symbol_of(
     if kind in BEHIND:
         behind = (before.type, place(before.step, step_id)) if before is not None else None
     elif after is not None and kind in AHEAD:
-        ahead = after.type, place(after.step, step_id), after.epoch is not None
+        ahead = after.type, place(after.step, step_id), after.epoch is not None, "node" in after.data
     named = place(data["step"], step_id) if "step" in data else ABSENT
     head = kind, whose, epoch is not None, behind, ahead, COMPENSATES in data, named, result
     return head + tuple(map(data.get, PICKED[kind], NOTHING)) if kind in PICKED else head
@@ -82,8 +82,9 @@ def _beside(seen: Any) -> StoredEvent | None:
     """The stand-in of an event beside another."""
     if seen is None:
         return None
-    kind, whose, *worker = seen
-    return StoredEvent(0, "", kind, PLACES[whose], 1 if worker == [True] else None, {})
+    kind, whose, *more = seen
+    worker, of_a_gate = more or (False, False)
+    return StoredEvent(0, "", kind, PLACES[whose], 1 if worker else None, {"node": ANOTHER} if of_a_gate else {})
 
 
 def judge_of(hypothesis: str) -> Callable[[Json], str]:

@@ -27,7 +27,7 @@ LEDGER: Final = "SELECT step_id, status, result, idempotency_key FROM ledger WHE
 EFFECTS: Final = (
     "SELECT step_id, output, metadata, idempotency_key, kind FROM effects WHERE job_id = {} ORDER BY idempotency_key"
 )
-WAITED: Final = "SELECT DISTINCT data FROM events WHERE job_id = {} AND type = 'job_waiting'"
+ASKED: Final = "SELECT DISTINCT data FROM events WHERE job_id = {} AND type IN ('job_waiting', 'wait_completed')"
 ANSWERS: Final = "SELECT decision, digest FROM contract_answers WHERE execution_id = {} ORDER BY version"
 SQLITE: Final = b"SQLite format 3\0"
 
@@ -109,7 +109,7 @@ def of_store(rows: Rows, job_id: str | None) -> Iterator[Stored]:
 
 
 def records(rows: Rows, job_id: str, line: JobLine) -> Records:
-    """What a store holds about a job beside its events. Answers are those to the questions that the job has waited for."""
+    """What a store holds about a job beside its events. Answers are those to the questions that its events name."""
     ledger = tuple(
         LedgerRow(step, status, json.loads(result), key) for step, status, result, key in rows(LEDGER, job_id)
     )
@@ -117,6 +117,6 @@ def records(rows: Rows, job_id: str, line: JobLine) -> Records:
         (EffectRow(step, json.loads(output), says_failed(json.loads(said)), key), kind)
         for step, output, said, key, kind in rows(EFFECTS, job_id)
     ]
-    asked = sorted({json.loads(data).get("contract_id") or "" for (data,) in rows(WAITED, job_id)})
-    answers = tuple((decision, digest) for name in asked for decision, digest in rows(ANSWERS, name))
+    asked = sorted({json.loads(data).get("contract_id") or "" for (data,) in rows(ASKED, job_id)})
+    answers = tuple((name, decision, digest) for name in asked for decision, digest in rows(ANSWERS, name))
     return Records(line, ledger, tuple(row for row, _ in effects), tuple(kind for _, kind in effects), answers)

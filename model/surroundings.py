@@ -73,8 +73,11 @@ def _stops() -> list[Rule]:
         "the result is recorded": guard(told="yes"),
         "it is undone": guard(told="yes", finished=SET),
     }
+    # The doubt about an earlier compensation comes before this one, which is owed.
+    owed = guard(at="compensate", landed="no", job="open", node="compensatable", undone="no")
+    parks = {**settled, "its compensation is owed": owed}
     return [
-        *(_stop(f"parks, {how}", sees, "parked", "job_parked") for how, sees in settled.items()),
+        *(_stop(f"parks, {how}", sees, "parked", "job_parked") for how, sees in parks.items()),
         *(_stop(f"fails, {how}", sees, "failed", "job_failed") for how, sees in settled.items()),
         *(_stop(f"cancels, {how}", {**settled[how], **sees}, "cancelled", "job_cancelled") for how, sees in told.items()),
     ]  # fmt: skip

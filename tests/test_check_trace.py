@@ -40,8 +40,8 @@ from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.scenarios.machines import machine_of
 
 from .logged_jobs import work
+from .real_jobs import POSITIONS
 
-POSITIONS = Positions()
 MONITOR, BY_ITSELF, SEMANTICS = POSITIONS.monitor, POSITIONS.by_itself, POSITIONS.semantics
 Raw = dict[str, Any]
 
@@ -61,7 +61,7 @@ def raw_of(trace: Trace) -> tuple[Raw, list[Raw]]:
     plain = not hasattr(durable, "answers")
     ledger = [(s, f"key {s}", st, r) for s, st, r in durable.ledger] if plain else durable.ledger
     effects = [(s, f"key {s}", "tool", o, "") for s, o in durable.effects] if plain else durable.effects
-    answers = () if plain else tuple((decision, digest) for _, decision, digest in durable.answers)
+    answers = () if plain else durable.answers
     records = Records(
         JobLine(durable.status, durable.version),
         tuple(LedgerRow(step, status, json.loads(result), key) for step, key, status, result in ledger),
@@ -159,12 +159,19 @@ def _refused(records: Raw | None, events: list[Raw]) -> bool:
     if len(stored) < len(begins):
         return False
     nodes = {node["id"]: node for node in stored[1].data["plan"]["nodes"]}
-    if any(e.step is not None and e.step not in nodes for e in stored):
+    if any(e.step is not None and e.step not in nodes for e in stored) or _ends_wrongly(stored, list(nodes)):
         return True
     job = StoredJob("job", stored, said.ledger, said.effects, said.line) if said else StoredJob("job", stored, (), ())
     steps = [name for name, node in nodes.items() if "tool" in node]
     monitor = BY_ITSELF if len(nodes) == 1 else MONITOR
     return any(_step_refused(job, step, monitor, said is not None) for step in steps) or _beyond_refused(job, said)
+
+
+def _ends_wrongly(events: tuple[StoredEvent, ...], nodes: list[str]) -> bool:
+    """Whether a job ends at no node of its plan, or by a cancel for which nobody has asked."""
+    stopped = [e for e in events if e.type in ("job_failed", "job_cancelled")]
+    asked = any(e.type == "cancel_requested" for e in events)
+    return any(e.data.get("step") not in nodes or (e.type == "job_cancelled" and not asked) for e in stopped)
 
 
 def _step_refused(job: StoredJob, step: str, monitor: Monitor, with_records: bool) -> bool:
@@ -191,6 +198,9 @@ def _beyond_refused(job: StoredJob, said: Records | None) -> bool:
         if any(told):
             return True
     beside: Beside | None = said.beside() if said else None
+    asked = {e.data.get("contract_id") for e in job.events if e.type in ("job_waiting", "wait_completed")}
+    if beside and any(contract not in asked for contract, _, _ in beside.answers):
+        return True
     return any(follower.rest(beside) for follower in followers)
 
 

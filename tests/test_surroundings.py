@@ -14,8 +14,9 @@ from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_stage import product
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.monitor import Monitor
-from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
+from crashwindow.checkers.semantics_cases import LOST, SEMANTICS_CASES, SemanticsCase, undo
 from crashwindow.checkers.semantics_records import Durable
+from crashwindow.checkers.semantics_world import Deed, Undo
 from crashwindow.model.machine import show
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
@@ -24,24 +25,30 @@ from crashwindow.model.surroundings import ELSEWHERE, build_around, build_by_its
 from .spaces import space_of
 
 OWED = SEMANTICS_CASES["semantics-undo-owed"]
+TWO_UNDOINGS = SemanticsCase(
+    "two-undoings", "", (Deed("a", undo=Undo(LOST)), Deed("b", partial=True, undo=Undo(LOST))), acts=undo("waiting")
+)
 CASES = (
     OWED,
     replace(OWED, mode="human_in_loop"),
     replace(OWED, mode="human_in_loop", words={"confirmation": "cancel"}),
     SEMANTICS_CASES["semantics-undo-waiting"],
+    TWO_UNDOINGS,
 )
-"""An earlier step is not confirmed: the job fails, parks and goes on, is cancelled. And one that waits has a step undone."""
+"""An earlier step is not confirmed: the job fails, parks and goes on, is cancelled. One that waits has a step undone. Of two
+undoings the answers are lost.
+"""
 PARKS: Mapping[str, str] = {"idempotent": "no", "on_unknown": "park"}
 """What the tools of all these declare."""
 
 
 @cache
 def needing() -> list[StoredJob]:
-    """The real jobs, crashed at every boundary, that are no runs of the step's own machine."""
+    """The real jobs, crashed at every boundary (but for the last), that are no runs of the step's own machine."""
     left: dict[str, Trace] = {}
     for number, case in enumerate(CASES):
         mine: dict[str, Trace] = {}
-        list(sweep_case(case, Breadth(1, answers=()), traces=mine))
+        list(sweep_case(case, Breadth(int(case != TWO_UNDOINGS), answers=()), traces=mine))
         left |= {f"{number} {key}": trace for key, trace in mine.items()}
     alone = Monitor(build())
     return [job for trace in left.values() for job in [stored(trace.durable)] if not conforms(alone, job)]

@@ -31,8 +31,8 @@ class Projection(Protocol):
         """That an event of its own stands where its protocol writes it, and says what is right. Raises MeaninglessError."""
         ...
 
-    def own(self, number: int) -> bool:
-        """Whether the machine writes this event."""
+    def own(self, number: int) -> str | None:
+        """What the machine calls this event; None for one that it does not write."""
         ...
 
     def fields(self, number: int) -> dict[str, str]:
@@ -65,9 +65,7 @@ def problems(seen: Projection) -> Iterator[str]:
             seen.in_place(number)
             fields, worker, own = seen.fields(number), event.epoch is not None, seen.own(number)
             before = states
-            states = (
-                model.after(before, event.type, True, worker, fields) if own else model.beside(before, worker, fields)
-            )
+            states = model.after(before, own, True, worker, fields) if own else model.beside(before, worker, fields)
             if not states:
                 yield f"line {line}: {seen.what}: {refused(model, before, event, own, fields)}"
                 return
@@ -89,7 +87,7 @@ def told(fields: Mapping[str, str], differing: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {fields[name]}, in the model {value}" for name, value in differing.items())
 
 
-def refused(model: Model, states: States, event: Event, own: bool, fields: Mapping[str, str]) -> str:
+def refused(model: Model, states: States, event: Event, own: str | None, fields: Mapping[str, str]) -> str:
     """Why no state allows an event."""
     worker = event.epoch is not None
     if not own:
@@ -97,18 +95,23 @@ def refused(model: Model, states: States, event: Event, own: bool, fields: Mappi
             return f"{event.type!r} of {event.step!r} was written by a worker, and in the model there is none here"
         nearest = model.differing(model.closed(states), fields)
         return f"{event.type!r} leaves behind: {told(fields, nearest or {})}"
-    nearest = model.nearest(states, event.type, True, worker, fields)
+    nearest = model.nearest(states, own, True, worker, fields)
     if nearest is None:
         return f"{event.type!r} is no step of the model here; possible were {', '.join(model.events(states)) or 'none'}"
     return f"{event.type!r} leaves behind: {told(fields, nearest)}"
 
 
 def queues(stream: Stream, number: int) -> bool:
-    """Whether a person's or client's word queues the job again, in the batch that it is written in."""
+    """Whether a person's or client's word queues the job again, in the batch that it is written in.
+
+    What queues it after an approval names the gate, and is written by itself.
+    """
     behind = stream.events[number + 1 : number + 2]
     word = stream.events[number]
     said = word.type in ("signal_received", "compensation_requested", "invocation_resolved") and word.epoch is None
-    return said and any(event.type == "job_requeued" and event.epoch is None for event in behind)
+    return said and any(
+        event.type == "job_requeued" and event.epoch is None and "node" not in event.data for event in behind
+    )
 
 
 def follows(stream: Stream, number: int, table: Mapping[str, tuple[str, ...]]) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .stream_beside import ended, follows, hashed, queues, right_behind
-from .stream_events import Stream, digest, filled
-from .stream_fields import MeaninglessError
+from .stream_events import Event, Stream, digest, filled
+from .stream_fields import STARTED, MeaninglessError
 
 ENDED: Final = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}
 DECISIONS: Final = {"approve": "approved", "deny": "denied"}
@@ -26,7 +26,11 @@ BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Gate:
-    """A node that waits for a signal, or for a person's approval of a step."""
+    """A node that waits for a signal, or for a person's approval of a step.
+
+    step: what may not begin before: the approved step, or the first tool step behind a wait; "" where there is none, and the rest
+    of the job begins behind the node's checkpoint.
+    """
 
     def __init__(self, stream: Stream, name: str) -> None:
         self.stream, self.name, self.node = stream, name, stream.nodes[name]
@@ -34,10 +38,8 @@ class Gate:
         self.step: str = self.node.get("approve") or stream.behind(name)
         spoken = [e.data["digest"] for e in stream.events if e.step == name and "digest" in e.data]
         self.first: str | None = next(iter(spoken), None)
-        self.start = next(
-            (n for n, e in enumerate(stream.events) if e.type == "tool_invocation_started" and e.step == self.step),
-            None,
-        )
+        begins = (STARTED, self.step) if self.step else ("state_checkpointed", name)
+        self.start = next((n for n, e in enumerate(stream.events) if (e.type, e.step) == begins), None)
 
     @property
     def declared(self) -> dict[str, str]:
@@ -81,21 +83,34 @@ class Gate:
             if data["result_type"] != ("success" if passed else "permanent_failure"):
                 raise MeaninglessError(f"it ends as {data['result_type']}, and its answer says otherwise")
 
-    def own(self, number: int) -> bool:
-        """Its waits, its signal, its answer; the start of its step; cancels, and the job's end."""
+    def own(self, number: int) -> str | None:
+        """Its waits, its signal, its answer; the start of what is behind it; cancels, and the job's end."""
         event = self.stream.events[number]
+        if number == self.start:
+            return STARTED
         match event.type:
             case "job_waiting" | "wait_completed":
-                return event.step == self.name
+                mine = event.step == self.name
             case "signal_received":
-                return number == self.signal
+                mine = number == self.signal
             case "job_requeued":
-                return event.data.get("node") == self.name
+                mine = event.data.get("node") == self.name
             case "compensation_requested":
-                return self.wakes(number)
-            case "tool_invocation_started":
-                return number == self.start
-        return event.type == "cancel_requested" or event.type in ENDED
+                mine = self.wakes(number)
+            case _:
+                mine = event.type == "cancel_requested" or (event.type in ENDED and self.ends_here(event))
+        return event.type if mine else None
+
+    def ends_here(self, event: Event) -> bool:
+        """Whether the end of the job is one that this gate has to allow: none of a node that comes before what it holds back, and
+        no cancel of a job that waits at another node.
+        """
+        if event.type == "job_completed" or event.data["step"] == self.name:
+            return True
+        if event.type == "job_cancelled" and event.epoch is None:
+            return False
+        order = list(self.stream.nodes)
+        return order.index(event.data["step"]) >= order.index(self.step or self.name)
 
     def fields(self, number: int) -> dict[str, str]:
         """What follows from the events up to this one."""
@@ -119,7 +134,7 @@ class Gate:
         """The job's status, waiting where it waits at this node."""
         for place in range(number, -1, -1):
             event = self.stream.events[place]
-            if event.type in ENDED:
+            if event.type in ENDED and self.ends_here(event):
                 return ENDED[event.type]
             if event.type == "job_requeued" or queues(self.stream, place):
                 return "open"
@@ -192,7 +207,12 @@ class Gate:
         """The answer on the contract."""
         if "wait" in self.node:
             return {"asked": "none", "decision": "none"}
-        given = {(answer["decision"], answer["digest"]) for answer in self.stream.records["answers"]}
+        mine = [e.data["contract_id"] for e in self.stream.events if e.step == self.name and "contract_id" in e.data]
+        given = {
+            (answer["decision"], answer["digest"])
+            for answer in self.stream.records["answers"]
+            if answer["contract_id"] in mine
+        }
         if len(given) > 1:
             raise MeaninglessError("two answers are on record, and one was asked for")
         decision, action = next(iter(given), (None, None))

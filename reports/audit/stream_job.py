@@ -49,7 +49,25 @@ def job(stream: Stream) -> Iterator[str]:
             yield f"line {event.line}: {event.type!r} was written by {who}, who writes no such event"
         if not possible(stream, event):
             yield f"line {event.line}: no node of the plan has an event {event.type!r} of {event.step!r}"
+    yield from end(stream)
     yield from world(stream)
+
+
+def end(stream: Stream) -> Iterator[str]:
+    """What is wrong with an end before the work was done; and with answers on record: they are to what the job has asked."""
+    for event in stream.events:
+        if event.type in ("job_failed", "job_cancelled") and event.data.get("step") not in list(stream.nodes):
+            yield f"line {event.line}: {event.type!r} names {event.data.get('step')!r}, which is no node of the plan"
+        if event.type == "job_cancelled" and not any(
+            e.type == "cancel_requested" for e in stream.events[: event.version]
+        ):
+            yield f"line {event.line}: nobody has asked for {event.type!r}"
+    asked = [
+        event.data.get("contract_id") for event in stream.events if event.type in ("job_waiting", "wait_completed")
+    ]
+    for answer in stream.records["answers"]:
+        if answer["contract_id"] not in asked:
+            yield f"line 1: an answer is on record to {answer['contract_id']!r}, for which no event asks"
 
 
 def possible(stream: Stream, event: Event) -> bool:

@@ -114,7 +114,10 @@ def replay(stream: Stream, found: Replayed) -> Iterator[str]:
         yield f"line 0: what is said here means nothing: {type(error).__name__} {error}"
         return
     found.events += len(stream.events)
-    yield from job(stream)
+    try:
+        yield from job(stream)
+    except (KeyError, TypeError) as error:
+        yield f"line 1: what is said here means nothing: {type(error).__name__} {error}"
     for step in stream.steps:
         found.steps += 1
         yield from Step(stream, step).problems()

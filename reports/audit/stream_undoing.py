@@ -67,13 +67,17 @@ class Undoing:
             if event.data["result"] not in told:
                 raise MeaninglessError("its result is not that of step_compensated")
 
-    def own(self, number: int) -> bool:
+    def own(self, number: int) -> str | None:
         """What is asked, tried and told of the compensation; how the node ends for it; the first cancel."""
+        return self.stream.events[number].type if self.mine(number) else None
+
+    def mine(self, number: int) -> bool:
+        """Whether its machine writes an event."""
         event = self.stream.events[number]
         if event.type == "cancel_requested":
             return not any(e.type == "cancel_requested" for e in self.stream.events[:number])
         if event.step != self.step:
-            return False
+            return event.type == "job_parked" and self.in_doubt(number)
         if event.type == "node_finished":
             return event.data["result_type"] == "compensated" or (
                 fails_undoably(event) and self.attempt(number) == "none"
@@ -85,11 +89,10 @@ class Undoing:
         events = self.stream.events[: number + 1]
         mine = [e for e in events if self.undoes(e)]
         types = {e.type for e in mine}
-        happened = any(e.type == "invocation_resolved" and e.data["answer"] == "happened" for e in mine)
         undone = [e for e in events if e.step == self.step and e.type == "node_finished"]
         facts = {
             "asked": self.asked(number),
-            "done": happened or "step_compensated" in types,
+            "done": self.done(number),
             "node": any(e.data["result_type"] == "compensated" for e in undone),
             "cancel": any(e.type == "cancel_requested" for e in events),
         }
@@ -103,16 +106,28 @@ class Undoing:
         }
 
     def job(self, number: int) -> str:
-        """The job's status, parked where it is parked for the compensation."""
+        """The job's status, parked where that is about the compensation: at it, or at another step while it is in doubt too."""
         for place in range(number, -1, -1):
             event = self.stream.events[place]
             if event.type in OVER:
                 return "ended"
             if event.type == "job_requeued" or queues(self.stream, place):
                 return "open"
-            if event.type == "job_parked" and self.undoes(event):
+            if event.type == "job_parked" and (self.undoes(event) or self.in_doubt(place)):
                 return "parked"
         return "open"
+
+    def done(self, number: int) -> bool:
+        """Whether it is on record that it happened."""
+        mine = [e for e in self.stream.events[: number + 1] if self.undoes(e)]
+        return any(
+            e.type == "step_compensated" or (e.type, e.data.get("answer")) == ("invocation_resolved", "happened")
+            for e in mine
+        )
+
+    def in_doubt(self, number: int) -> bool:
+        """Whether it was begun, and nobody knows what became of it."""
+        return self.attempt(number) in ("open", "lost") and not self.done(number)
 
     def asked(self, number: int) -> bool:
         """Whether there is a request, or a grant, that no attempt has used up."""
@@ -146,7 +161,7 @@ class Undoing:
         """What the step's own records say, as its contract sees them."""
         seen = "none"
         for place, event in enumerate(self.stream.events[: number + 1]):
-            if event.type == "job_cancelled" and seen == "started" and not self.open(place):
+            if event.type in ("job_failed", "job_cancelled") and seen == "started" and not self.open(place):
                 seen = "no_effect"
             if event.step == self.step and "compensates" not in event.data:
                 seen = self.seen(seen, event, place)

@@ -61,10 +61,10 @@ class Value:
             and "compensates" not in event.data
         )
 
-    def own(self, number: int) -> bool:
+    def own(self, number: int) -> str | None:
         """Its record, and the end of a job that was done."""
         event = self.stream.events[number]
-        return self.records(event) or event.type == "job_completed"
+        return event.type if self.records(event) or event.type == "job_completed" else None
 
     def fields(self, number: int) -> dict[str, str]:
         """What follows from the events up to this one."""
@@ -78,8 +78,8 @@ class Value:
         return "first" if self.first in (None, digest(value)) else "other"
 
     def rest(self) -> dict[str, str]:
-        """How often the effect happened that depends on the value."""
-        return {"effects": str(min(len(self.stream.world.effects.get(self.step, ())), 2))}
+        """How often the effect happened that depends on the value; nothing is known where no step uses it."""
+        return {"effects": str(min(len(self.stream.world.effects.get(self.step, ())), 2))} if self.step else {}
 
     def handed(self) -> set[str]:
         """Which of two values the tool was given."""
@@ -87,7 +87,7 @@ class Value:
 
 
 class Answer(Value):
-    """The answer of a language model."""
+    """The answer of a language model. Without a tool step behind its node the rest of the job uses it, from the checkpoint on."""
 
     kind = "llm"
 
@@ -112,13 +112,13 @@ class Answer(Value):
         if event.type == "node_finished" and (event.data["result_type"] == "success") != recorded:
             raise MeaninglessError(f"it ends as {event.data['result_type']}, and its record says otherwise")
 
-    def own(self, number: int) -> bool:
+    def own(self, number: int) -> str | None:
         """The end of the node, too, and the first start of the step with each of two values."""
         event = self.stream.events[number]
-        if event.type == STARTED and event.step == self.step:
-            return self.used(number) not in map(self.used, self.starts(number - 1))
+        if number in self.starts(number):
+            return STARTED if self.used(number) not in map(self.used, self.starts(number - 1)) else None
         ends = event.type == "node_finished" and event.step == self.node and event.data["result_type"] == "success"
-        return ends or super().own(number)
+        return event.type if ends else super().own(number)
 
     def fields(self, number: int) -> dict[str, str]:
         """The node, and the step that uses the answer."""
@@ -129,12 +129,14 @@ class Answer(Value):
         return {**super().fields(number), "node": "yes" if done else "no", **said}
 
     def starts(self, number: int) -> list[int]:
-        """The places, up to this one, where the step that uses the answer begins."""
-        events = self.stream.events[: number + 1]
-        return [n for n, e in enumerate(events) if e.type == STARTED and e.step == self.step]
+        """The places, up to this one, where the step that uses the answer begins, or what is there instead of one."""
+        begins = (STARTED, self.step) if self.step else ("state_checkpointed", self.node)
+        return [n for n, e in enumerate(self.stream.events[: number + 1]) if (e.type, e.step) == begins]
 
     def used(self, number: int) -> str:
         """Which value the step begins with: its arguments are made of the recorded one, or of another."""
+        if not self.step:
+            return "first"
         args = filled(self.stream.nodes[self.step]["args"], self.stream.results(number))
         return "first" if self.stream.events[number].data["args_hash"] == digest(args) else "other"
 

@@ -1,0 +1,310 @@
+"""Runs that verify-job accepts are runs of the models, for check-trace and for an audit; what is next to them is not."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import pytest
+
+from crashwindow.checkers.abstraction import RAM
+from crashwindow.checkers.semantics_cases import REFUSED, SILENT, gate, wait
+from crashwindow.checkers.semantics_cases import ask as asks
+from crashwindow.checkers.semantics_world import Deed, Undo
+from crashwindow.checkers.stream_lines import TYPES
+from crashwindow.runtime.commands import Command
+
+from .random_jobs import RandomJob
+from .real_jobs import JOB, Died, Left, Node, RealJob
+
+ONCE: Final = {"max_retries": 0}
+LOST: Final = Undo(("lost_answer",))
+FAILS: Final = Deed("a", REFUSED, node=ONCE)
+
+
+def at(boundary: str) -> Callable[[Command], None]:
+    """The end of a worker before a boundary."""
+
+    def strike(command: Command) -> None:
+        if command.boundary == boundary:
+            raise Died
+
+    return strike
+
+
+# Gates, and what a job does without them.
+
+
+def fails_before_a_gate(job: RealJob) -> None:
+    """The job fails at a step, and a node behind it would have waited."""
+    assert job.turn() == "failed"
+
+
+def waits(job: RealJob) -> None:
+    """It waits, and a node behind would ask a model."""
+    assert job.turn() == "waiting"
+
+
+def fails_behind_a_gate(job: RealJob) -> None:
+    """What was approved is not what fails: a step between the gate and its own."""
+    assert job.turn() == "waiting"
+    job.decide("g")
+    assert job.turn() == "failed"
+
+
+def cancelled_at_the_second_gate(job: RealJob) -> None:
+    """A job that waits is cancelled; at another node it waited before."""
+    assert job.turn() == "waiting"
+    job.client.signal(JOB, "w-signal", "go")
+    assert job.turn() == "waiting"
+    assert job.client.cancel(JOB, "not wanted") == "cancelled"
+
+
+def ends_with_a_wait(job: RealJob) -> None:
+    """The last node of the plan waits, and gets its signal."""
+    assert job.turn() == "waiting"
+    job.client.signal(JOB, "w-signal", "go")
+    assert job.turn() == "completed"
+
+
+def ends_with_a_model(job: RealJob) -> None:
+    """The last node of the plan asks a model."""
+    assert job.turn() == "completed"
+
+
+def one_approved_one_denied(job: RealJob) -> None:
+    """Two requests, of which a person grants one."""
+    assert job.turn() == "waiting"
+    job.decide("g")
+    assert job.turn() == "waiting"
+    job.decide("h", yes=False)
+    assert job.turn() == "failed"
+
+
+def approved_with_what_was_undone(job: RealJob) -> None:
+    """A step is undone while the job waits; the approved one is given its result all the same."""
+    assert job.turn() == "waiting"
+    job.undo("a")
+    assert job.turn() == "waiting"
+    job.decide("g")
+    assert job.turn() == "completed"
+
+
+def signalled_early_then_approved(job: RealJob) -> None:
+    """While a job waits for an approval the signal comes that a later node waits for: it wakes nobody, the approval does."""
+    assert job.turn() == "waiting"
+    job.client.signal(JOB, "w-signal", "go")
+    job.decide("g")
+    assert job.turn() == "completed"
+
+
+# Compensations.
+
+
+def requested_of_what_never_was(job: RealJob) -> None:
+    """An effect in doubt is to be undone, which waits for an earlier doubt; then it turns out not to have happened."""
+    doubts(job)
+    assert job.turn() == "failed"
+
+
+def requested_of_what_never_was_cancelled(job: RealJob) -> None:
+    """The same, and the job is given up."""
+    doubts(job)
+    job.client.cancel(JOB, "given up")
+    assert job.turn() == "cancelled"
+
+
+def doubts(job: RealJob) -> None:
+    """b is in doubt, then a's undoing, then b is to be undone; both are answered for."""
+    assert job.turn() == "parked"
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.undo("b")
+    assert job.turn() == "parked"
+    job.resolve("b")
+    assert job.turn() == "parked"
+    job.resolve("a")
+
+
+def two_lost(job: RealJob) -> None:
+    """Of two undoings the answers are lost, the second of a step that had failed; a person is asked about both at once."""
+    assert job.turn() == "parked"
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.resolve("b")
+    assert job.turn() == "parked"
+    job.resolve("a")
+    assert job.turn() == "failed"
+
+
+def two_in_flight(job: RealJob) -> None:
+    """A worker ends as it undoes one step, the next one's answer is lost as it undoes another."""
+    job.turn(at("append_completed"))
+    job.undo("b")
+    job.turn(at("compensate"))
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.resolve("b")
+    assert job.turn() == "parked"
+    job.resolve("a")
+    assert job.turn() == "completed"
+
+
+Story = Callable[[RealJob], None]
+PLANS: Final[dict[Story, tuple[Node, ...]]] = {
+    fails_before_a_gate: (FAILS, wait("w"), Deed("b")),
+    waits: (Deed("a"), wait("w"), asks("q")),
+    fails_behind_a_gate: (gate("g", "b"), FAILS, Deed("b")),
+    cancelled_at_the_second_gate: (wait("w"), wait("v"), Deed("a")),
+    ends_with_a_wait: (Deed("a"), wait("w")),
+    ends_with_a_model: (Deed("a"), asks("q")),
+    one_approved_one_denied: (gate("g", "a"), Deed("a"), gate("h", "b"), Deed("b")),
+    approved_with_what_was_undone: (Deed("a", undo=Undo()), gate("g", "b"), Deed("b", uses="a")),
+    signalled_early_then_approved: (gate("g", "a"), Deed("a"), wait("w"), Deed("b")),
+    requested_of_what_never_was: (
+        Deed("a", undo=LOST),
+        Deed("b", ("no_answer", "no_effect"), undo=Undo(harmless=True), quiet=0.0, node=ONCE),
+    ),
+    requested_of_what_never_was_cancelled: (
+        Deed("a", undo=LOST),
+        Deed("b", SILENT, undo=Undo(harmless=True), quiet=0.0),
+    ),
+    two_lost: (Deed("a", undo=LOST), Deed("b", partial=True, undo=LOST)),
+    two_in_flight: (Deed("a", undo=LOST), Deed("b", undo=Undo())),
+}
+
+
+@cache
+def left(story: Story) -> Left:
+    """What a job leaves that has gone through a story."""
+    with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as place:
+        job = RealJob(Path(place), PLANS[story])
+        story(job)
+        return job.left()
+
+
+@pytest.mark.parametrize("story", PLANS, ids=lambda story: story.__name__)
+def test_a_real_run_is_a_run_of_the_models(story: Story) -> None:
+    """verify-job, check-trace (with and without the records) and an audit agree that it is."""
+    assert left(story).objections() == []
+
+
+# What is next to them.
+
+Events = list[dict[str, Any]]
+Change = Callable[[Events], object]
+
+
+def place(events: Events, kind: str, step: str | None = None) -> int:
+    """Where an event stands first."""
+    return next(n for n, e in enumerate(events) if (e["type"], e["step"]) == (kind, step))
+
+
+def says(kind: str, of: str | None = None, /, **data: Any) -> Change:
+    """The first event of a type says something else."""
+    return lambda events: events[place(events, kind, of)]["data"].update(data)
+
+
+def lacks(step: str, *kinds: str) -> Change:
+    """A node has no events of some types."""
+
+    def change(events: Events) -> None:
+        events[:] = [e for e in events if (e["step"], e["type"]) not in {(step, kind) for kind in kinds}]
+
+    return change
+
+
+def again(kind: str, step: str) -> Change:
+    """An event is there twice."""
+    return lambda events: events.insert(place(events, kind, step), dict(events[place(events, kind, step)]))
+
+
+def told_too_soon(events: Events) -> None:
+    """A person answers for the one undoing while the worker is at the other."""
+    said = place(events, "invocation_resolved", "b")
+    batch = [events.pop(said), events.pop(said)]
+    parked = place(events, "job_parked", "a")
+    events[parked:parked] = batch
+
+
+def fails(at: str) -> Change:
+    """Where the job began to wait it failed at a node."""
+
+    def change(events: Events) -> None:
+        events[-1] |= {"type": "job_failed", "step": None, "data": {"step": at, "reason": "forged"}}
+
+    return change
+
+
+def parks_without_cause(events: Events) -> None:
+    """The job parks for an undoing that is done."""
+    cause = dict(events[place(events, "job_parked", "a")])
+    events.insert(place(events, "job_failed"), cause)
+
+
+def shortened(events: Events) -> None:
+    """The job is done before its last node was reached."""
+    del events[place(events, "job_waiting", "w") : place(events, "job_completed")]
+
+
+PASSES: Final = ("wait_completed", "command_committed", "node_finished", "state_checkpointed")
+FORGED: Final[dict[str, tuple[Story, Change, str]]] = {
+    "fails behind a gate that is closed": (waits, fails("q"), "w"),
+    "fails at a gate that nobody has answered": (waits, fails("w"), "w"),
+    "fails at no node of its plan": (fails_before_a_gate, says("job_failed", step="x"), "x"),
+    "is cancelled as it waits at the node that it has passed": (
+        cancelled_at_the_second_gate, says("job_cancelled", step="w"), "w"),
+    "is cancelled, and nobody has asked": (cancelled_at_the_second_gate, lambda e: e.pop(-2), "asked for"),
+    "is done, and its last node waits for ever": (ends_with_a_wait, lacks("w", *PASSES), "w"),
+    "is done, and its last node was answered, no more": (ends_with_a_wait, lacks("w", *PASSES[1:]), "w"),
+    "is done before its last node": (ends_with_a_wait, shortened, "w"),
+    "is done, and its model's answer is not recorded": (ends_with_a_model, lacks("q", "command_committed"), "q"),
+    "is done, and its model was not asked": (
+        ends_with_a_model, lacks("q", "node_started", *PASSES[1:]), "q"),
+    "begins what was approved with the result of an undoing": (
+        approved_with_what_was_undone, says("tool_invocation_started", "b", args_hash="0" * 64), "g"),
+    "goes on without the approval": (
+        signalled_early_then_approved, lambda e: e.pop(place(e, "job_requeued")), "g"),
+    "undoes a step twice": (two_lost, again("compensation_started", "b"), "b"),
+    "is parked, and nobody is in doubt": (two_lost, parks_without_cause, "a"),
+    "is told of an undoing while a worker is at it": (two_lost, told_too_soon, "b"),
+    "undoes what never was": (
+        requested_of_what_never_was, lambda e: e.insert(-2, e[place(e, "compensation_started", "a")] | {"step": "b"}), "b"),
+}  # fmt: skip
+"""What a forger makes of a story, and at what it is found."""
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_what_is_next_to_a_real_run_is_refused(what: str) -> None:
+    """A job that … is no run of the models, whoever is asked."""
+    story, change, about = FORGED[what]
+    forged = left(story).altered(change)
+    for said in (forged.diverges(), forged.diverges(records=False), forged.audited()):
+        assert any(repr(about) in each or f" {about}" in each for each in said), said
+
+
+def test_each_gate_has_its_own_answer() -> None:
+    """Whoever exchanges the answers to two requests, or has one for a request that was never made, is found."""
+    for answers in (lambda a: (a[1], a[0]), lambda a: ("somebody's", a[1])):
+        forged = left(one_approved_one_denied).altered(lambda events: None)
+        rows = forged.lines[0]["records"]["answers"]
+        for row, contract in zip(rows, answers([row["contract_id"] for row in rows]), strict=True):
+            row["contract_id"] = contract
+        assert forged.diverges()
+        assert forged.audited()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("first", range(0, 4000, 500))
+def test_random_jobs_are_runs_of_the_models(first: int) -> None:
+    """Whatever plans, tools, crashes, clients and people make of a job, the same three agree; every type of event occurs."""
+    wrong, seen = {}, {"decision_snapshot"}  # of a plan with a decision
+    for seed in range(first, first + 500):
+        with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as place:
+            found = RandomJob(Path(place), seed).live()
+        seen |= {event["type"] for event in found.lines[1:]}
+        if objections := found.objections():
+            wrong[seed] = objections[0]
+    assert wrong == {}
+    assert seen == TYPES

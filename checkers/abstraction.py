@@ -4,6 +4,7 @@ Nothing here is shared with the code that is judged: own SELECTs, own folding of
 say. A file is read from a private copy, so that the evidence of a crash (the write-ahead log beside it) stays as it is.
 """
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -175,14 +176,20 @@ def select_job(connection: sqlite3.Connection, job_id: str | None = None) -> Sto
     )
 
 
+def compensation_key(key: str) -> str:
+    """The internal key of the compensation of a step: SHA256("compensate" \\0 the step's key)."""
+    return hashlib.sha256(b"compensate\0" + key.encode()).hexdigest()
+
+
 def says_failed(data: Mapping[str, Json]) -> bool:
     """Whether a record of an effect says that the step failed nonetheless."""
     return data.get("failed") is not None
 
 
 def own(stored: StoredJob) -> StoredJob:
-    """The job without the records of the compensations, which are under keys of their own."""
+    """The job without the records of the compensations, which are under keys of their own, from before any event bears them."""
     keys = {e.data["idempotency_key"] for e in stored.events if COMPENSATES in e.data and "idempotency_key" in e.data}
+    keys |= {compensation_key(row.key) for row in stored.ledger}
     ledger = tuple(row for row in stored.ledger if row.key not in keys)
     return replace(stored, ledger=ledger, effects=tuple(row for row in stored.effects if row.key not in keys))
 

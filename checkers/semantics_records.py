@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import rfc8785
 
+from .abstraction import compensation_key
 from .crash_judge import SUCCESS, Step, parsed
 
 UNDO: Final = "#undo"
@@ -130,11 +131,6 @@ def _take(deeds: dict[str, Step], step: str, row: Row) -> None:
 def of_undo(row: Row) -> bool:
     """Whether an event is one of a compensation."""
     return row.type == "compensation_requested" or "compensates" in row.said
-
-
-def compensation_key(key: str) -> str:
-    """The internal key of the compensation of a step: SHA256("compensate" \\0 the step's key)."""
-    return hashlib.sha256(b"compensate\0" + key.encode()).hexdigest()
 
 
 def canonical_digest(value: Any) -> str:

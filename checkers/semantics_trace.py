@@ -9,10 +9,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
+from .abstraction import compensation_key
 from .crash_judge import parsed
 from .crash_run import Trace
 from .semantics_laws import RESULTS, filled, question
-from .semantics_records import UNDO, Durable, canonical_digest, compensation_key, nodes_of
+from .semantics_records import UNDO, Durable, canonical_digest, nodes_of
 
 Fields = dict[str, str]
 ENDS: Final = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}

@@ -20,13 +20,13 @@ from .abstraction import (
     agree,
     apart,
     canonical,
+    compensation_key,
     records_state,
     tells_failure,
 )
 from .automaton import Divergence
 from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
-from .semantics_records import compensation_key
 from .semantics_trace import Beside, Subject
 from .stream_lines import Records
 from .stream_readers import Readers, Refused
@@ -373,9 +373,10 @@ class _Rows:
         return [row for rows in self.effects.values() for row in rows if row.key not in self.undoing]
 
     def of(self, step: str, undo_keys: set[Json]) -> tuple[tuple[LedgerRow, ...], tuple[EffectRow, ...]]:
-        """The records of a step, without those of its compensation, whose keys its events name."""
-        ledger = tuple(row for row in self.ledger.get(step, ()) if row.key not in undo_keys)
-        return ledger, tuple(row for row in self.effects.get(step, ()) if row.key not in undo_keys)
+        """The records of a step, without those of its compensation, which is acquired before any event names its key."""
+        others = self.undoing | undo_keys
+        ledger = tuple(row for row in self.ledger.get(step, ()) if row.key not in others)
+        return ledger, tuple(row for row in self.effects.get(step, ()) if row.key not in others)
 
     def renamed(self, step: str) -> Beside:
         """All records of a step, as those of the stand-in that the remembered reader speaks of."""

@@ -67,19 +67,20 @@ def _stops() -> list[Rule]:
         "the result is recorded": guard(at="confirm", landed="no", job="open", fresh="no"),
         "it is undone": guard(at="append_failed", landed="no", job="open", undone="yes"),
     }
+    # What an earlier step's undoing comes to is before this one, which is owed.
+    owed = guard(at="compensate", landed="no", job="open", node="compensatable", undone="no")
+    halted = {**settled, "its compensation is owed": owed}
     # A cancel is honoured by a worker that has read of it, and waits for the outcome of every step.
     told: dict[str, Guard] = {
         "nothing is open": guard(told="yes"),
         "the result is recorded": guard(told="yes"),
         "it is undone": guard(told="yes", finished=SET),
+        "its compensation is owed": guard(told="yes"),
     }
-    # The doubt about an earlier compensation comes before this one, which is owed.
-    owed = guard(at="compensate", landed="no", job="open", node="compensatable", undone="no")
-    parks = {**settled, "its compensation is owed": owed}
     return [
-        *(_stop(f"parks, {how}", sees, "parked", "job_parked") for how, sees in parks.items()),
+        *(_stop(f"parks, {how}", sees, "parked", "job_parked") for how, sees in halted.items()),
         *(_stop(f"fails, {how}", sees, "failed", "job_failed") for how, sees in settled.items()),
-        *(_stop(f"cancels, {how}", {**settled[how], **sees}, "cancelled", "job_cancelled") for how, sees in told.items()),
+        *(_stop(f"cancels, {how}", {**halted[how], **sees}, "cancelled", "job_cancelled") for how, sees in told.items()),
     ]  # fmt: skip
 
 

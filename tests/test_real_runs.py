@@ -151,6 +151,16 @@ def two_in_flight(job: RealJob) -> None:
     assert job.turn() == "completed"
 
 
+def given_up_with_one_owed(job: RealJob) -> None:
+    """A step has failed, and is to be undone; before it comes one whose undoing is refused: a person gives the job up."""
+    job.turn(at("append_node_failed"))
+    job.undo("a")
+    job.turn(at("append_compensation_started"))
+    assert job.turn() == "parked"
+    job.client.cancel(JOB, "given up")
+    assert job.turn() == "cancelled"
+
+
 Story = Callable[[RealJob], None]
 PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     fails_before_a_gate: (FAILS, wait("w"), Deed("b")),
@@ -171,6 +181,7 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
         Deed("b", SILENT, undo=Undo(harmless=True), quiet=0.0),
     ),
     two_lost: (Deed("a", undo=LOST), Deed("b", partial=True, undo=LOST)),
+    given_up_with_one_owed: (Deed("a", undo=Undo(REFUSED)), Deed("b", partial=True, undo=Undo())),
     two_in_flight: (Deed("a", undo=LOST), Deed("b", undo=Undo())),
 }
 
@@ -206,7 +217,7 @@ def says(kind: str, of: str | None = None, /, **data: Any) -> Change:
     return lambda events: events[place(events, kind, of)]["data"].update(data)
 
 
-def lacks(step: str, *kinds: str) -> Change:
+def lacks(step: str | None, *kinds: str) -> Change:
     """A node has no events of some types."""
 
     def change(events: Events) -> None:
@@ -235,6 +246,21 @@ def fails(at: str) -> Change:
         events[-1] |= {"type": "job_failed", "step": None, "data": {"step": at, "reason": "forged"}}
 
     return change
+
+
+def cancelled_in_doubt(events: Events) -> None:
+    """Where the job parked again it was cancelled."""
+    parked = place(events, "job_parked", "a")
+    events[parked:] = [
+        {
+            **events[parked],
+            "type": "cancel_requested",
+            "epoch": None,
+            "data": {"who": "Ann", "reason": "forged"},
+            "step": None,
+        },
+        {**events[parked], "type": "job_cancelled", "data": {"step": "a"}, "step": None},
+    ]
 
 
 def parks_without_cause(events: Events) -> None:
@@ -267,6 +293,8 @@ FORGED: Final[dict[str, tuple[Story, Change, str]]] = {
     "goes on without the approval": (
         signalled_early_then_approved, lambda e: e.pop(place(e, "job_requeued")), "g"),
     "undoes a step twice": (two_lost, again("compensation_started", "b"), "b"),
+    "is cancelled, and an undoing is in doubt": (two_lost, cancelled_in_doubt, "b"),
+    "is given up, and nobody has said so": (given_up_with_one_owed, lacks(None, "cancel_requested"), "asked for"),
     "is parked, and nobody is in doubt": (two_lost, parks_without_cause, "a"),
     "is told of an undoing while a worker is at it": (two_lost, told_too_soon, "b"),
     "undoes what never was": (

@@ -14,7 +14,7 @@ from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_stage import product
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.monitor import Monitor
-from crashwindow.checkers.semantics_cases import LOST, SEMANTICS_CASES, SemanticsCase, undo
+from crashwindow.checkers.semantics_cases import REFUSED, SEMANTICS_CASES, UNDO, SemanticsCase, undo
 from crashwindow.checkers.semantics_records import Durable
 from crashwindow.checkers.semantics_world import Deed, Undo
 from crashwindow.model.machine import show
@@ -26,8 +26,9 @@ from .spaces import space_of
 
 OWED = SEMANTICS_CASES["semantics-undo-owed"]
 TWO_UNDOINGS = SemanticsCase(
-    "two-undoings", "", (Deed("a", undo=Undo(LOST)), Deed("b", partial=True, undo=Undo(LOST))), acts=undo("waiting")
-)
+    "two-undoings", "", (Deed("a", undo=Undo(REFUSED)), Deed("b", partial=True, undo=UNDO)), acts=undo("done", "b"),
+    words={"compensation failed": "cancel"},
+)  # fmt: skip
 CASES = (
     OWED,
     replace(OWED, mode="human_in_loop"),
@@ -36,7 +37,7 @@ CASES = (
     TWO_UNDOINGS,
 )
 """An earlier step is not confirmed: the job fails, parks and goes on, is cancelled. One that waits has a step undone. Of two
-undoings the answers are lost.
+undoings the first is refused, and the job is given up.
 """
 PARKS: Mapping[str, str] = {"idempotent": "no", "on_unknown": "park"}
 """What the tools of all these declare."""

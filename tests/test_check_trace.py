@@ -104,7 +104,7 @@ BEYOND = (
 
 
 UNDONE = ("semantics-undo-in-flight", "semantics-undo-parked", "semantics-undo-waiting", "semantics-undo-harmless",
-          "semantics-undo-harmless-nothing")  # fmt: skip
+          "semantics-undo-harmless-nothing", "semantics-undo-overtaken")  # fmt: skip
 
 
 @pytest.mark.parametrize("case", [*PLAIN, *BEYOND, *UNDONE])

@@ -24,7 +24,7 @@ from crashwindow.reports.bundle.merkle import merkle_root, tree_hash
 from crashwindow.reports.bundle.statement import KeyFileError, private_key, public_key, signed_bytes
 from crashwindow.reports.files import EvidenceError, forms
 
-from .small_bundle import OTHER, OURS, REGISTER, SMT2, STREAM, audited, run
+from .small_bundle import OTHER, OURS, REGISTER, SMT2, STREAM, audited, owed, run
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,8 @@ def test_an_honest_bundle_passes_every_check() -> None:
 def test_unsigned_and_untrusted_are_no_pass() -> None:
     """Without a signature the result is UNSIGNED, without a key UNTRUSTED, of other code INCOMPLETE: each exits with 3."""
     assert audited(run().packed(None)).result == "UNSIGNED"
-    assert audit(run().packed(), Asked(register=REGISTER)).result == "UNTRUSTED"
-    assert audit(run().packed(None), Asked(register=REGISTER)).result == "UNSIGNED"
+    assert audit(run().packed(), Asked(register=REGISTER, due=owed)).result == "UNTRUSTED"
+    assert audit(run().packed(None), Asked(register=REGISTER, due=owed)).result == "UNSIGNED"
     info = run().evidence.run.model_copy(update={"code_sha256": "0" * 64})
     other = type(run())(run().evidence.model_copy(update={"run": info}), run().files)
     assert audited(other.packed()).result == "INCOMPLETE"

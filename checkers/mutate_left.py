@@ -69,7 +69,7 @@ def _first(plant: Plant, subjects: list[Subject], wrong: Callable[[str], Iterato
 
 
 def refused_by_verify_job(plant: Plant, subjects: list[Subject]) -> str:
-    """The first completed job that is not verifiable, and why."""
+    """The first job whose records violate a criterion, and why."""
     return _first(plant, subjects, _refused)
 
 
@@ -77,8 +77,8 @@ def _refused(path: str) -> Iterator[str]:
     with closing(SqliteStore(path, now=lambda: EPOCH)) as store:
         for job_id in dict.fromkeys(line.line.job_id for line in stored(path)):
             verdict = verify(read(store, job_id))
-            if verdict.status == "completed" and verdict.violated:
-                yield f"job {job_id!r} is completed and not {verdict.violated.criterion}: {verdict.violated.fault}"
+            if verdict.violated:
+                yield f"job {job_id!r} is {verdict.status} and not {verdict.violated.criterion}: {verdict.violated.fault}"
 
 
 def diverged_in_check_trace(plant: Plant, subjects: list[Subject]) -> str:

@@ -67,15 +67,23 @@ def _stops() -> list[Rule]:
         "the result is recorded": guard(at="confirm", landed="no", job="open", fresh="no"),
         "it is undone": guard(at="append_failed", landed="no", job="open", undone="yes"),
     }
-    # What an earlier step's undoing comes to is before this one, which is owed.
-    owed = guard(at="compensate", landed="no", job="open", node="compensatable", undone="no")
-    halted = {**settled, "its compensation is owed": owed}
+    # An earlier step is undone before what this one's failure on record leads to.
+    due = {"landed": "no", "job": "open", "undone": "no"}
+    halted = {
+        **settled,
+        "its compensation is owed": guard(at="compensate", node="compensatable", **due),
+        "it failed without effect": guard(at="append_failed", node="no_effect", **due),
+        "it failed after its effect": guard(at="append_failed", node="partial|unconfirmed", **due),
+        "it failed in doubt": guard(at="append_failed", node="unknown", **due),
+    }
     # A cancel is honoured by a worker that has read of it, and waits for the outcome of every step.
     told: dict[str, Guard] = {
         "nothing is open": guard(told="yes"),
         "the result is recorded": guard(told="yes"),
         "it is undone": guard(told="yes", finished=SET),
         "its compensation is owed": guard(told="yes"),
+        "it failed without effect": guard(told="yes"),
+        "it failed after its effect": guard(told="yes"),
     }
     return [
         *(_stop(f"parks, {how}", sees, "parked", "job_parked") for how, sees in halted.items()),

@@ -27,7 +27,7 @@ ORDER: Final[Mapping[Phase, Mapping[str, Phase]]] = {
         "ok": "finished", "retry": "granted", "failed": "failed", "compensated": "undone",
     },
     "decided": {"retry": "granted", "requested": "granted", "failed": "failed", "retryable": "requeued"},
-    "granted": {"started": "running"},
+    "granted": {"started": "running", "happened": "found", "not happened": "granted"},
     "requeued": {"requeued": "decided"},
     "found": {"ok": "finished"},
     "finished": {"committed": "committed"},
@@ -40,7 +40,10 @@ ORDER: Final[Mapping[Phase, Mapping[str, Phase]]] = {
     "undone": {},
     "failed": {},
 }  # fmt: skip
-"""By phase: the next event, in short (`label`), and the phase after it. "running" becomes "decided" when nothing is open."""
+"""By phase: the next event, in short (`label`), and the phase after it. "running" becomes "decided" when nothing is open.
+
+A step that is to be sent again may have an attempt open, about which a person is asked where the job rests at another step.
+"""
 
 TYPES: Final = {
     "node_started": "announced", "tool_invocation_started": "started", "compensation_started": "started",
@@ -162,6 +165,8 @@ class _Walk:
                 yield f"the result is attempt {number}'s, and the last one is {self.attempts}"
             case "ok" if not self.known and number not in self.open - self.doubted:
                 yield f"attempt {number} gave no result, and nobody has said that it happened"
+            case "happened" | "not happened" if not self.open:
+                yield "no attempt is open of which it could speak"
             case "happened":
                 self.known = True
             case "not happened":

@@ -161,6 +161,31 @@ def given_up_with_one_owed(job: RealJob) -> None:
     assert job.turn() == "cancelled"
 
 
+def answered_for_before_it_is_sent_again(job: RealJob) -> None:
+    """A step is to be sent again, its answer was lost; an earlier one's undoing comes first, and a person is asked about both."""
+
+    def strike(command: Command) -> None:
+        if command.boundary == "append_started" and job.history.step("b").retries:
+            raise Died
+
+    job.turn(strike)
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.resolve("b")
+    assert job.turn() == "parked"
+    job.undo("a")
+    assert job.turn() == "completed"
+
+
+def failed_before_it_is_undone(job: RealJob) -> None:
+    """A step has failed for good, and an earlier one is to be undone first."""
+    job.turn(at("append_failed"))
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.undo("a")
+    assert job.turn() == "failed"
+
+
 Story = Callable[[RealJob], None]
 PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     fails_before_a_gate: (FAILS, wait("w"), Deed("b")),
@@ -182,6 +207,11 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     ),
     two_lost: (Deed("a", undo=LOST), Deed("b", partial=True, undo=LOST)),
     given_up_with_one_owed: (Deed("a", undo=Undo(REFUSED)), Deed("b", partial=True, undo=Undo())),
+    answered_for_before_it_is_sent_again: (
+        Deed("a", undo=Undo(("no_effect", "ok"))),
+        Deed("b", ("lost_answer",), "reexecute", idempotent=True),
+    ),
+    failed_before_it_is_undone: (Deed("a", undo=Undo(("no_effect", "ok"))), Deed("b", REFUSED, node=ONCE)),
     two_in_flight: (Deed("a", undo=LOST), Deed("b", undo=Undo())),
 }
 

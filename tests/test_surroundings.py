@@ -14,7 +14,8 @@ from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_stage import product
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.monitor import Monitor
-from crashwindow.checkers.semantics_cases import REFUSED, SEMANTICS_CASES, UNDO, SemanticsCase, undo
+from crashwindow.checkers.semantics_cases import NONE, REFUSED, SEMANTICS_CASES, SILENT, UNDO, SemanticsCase, undo
+from crashwindow.checkers.semantics_life import Word
 from crashwindow.checkers.semantics_records import Durable
 from crashwindow.checkers.semantics_world import Deed, Undo
 from crashwindow.model.machine import show
@@ -25,31 +26,38 @@ from crashwindow.model.surroundings import ELSEWHERE, build_around, build_by_its
 from .spaces import space_of
 
 OWED = SEMANTICS_CASES["semantics-undo-owed"]
-TWO_UNDOINGS = SemanticsCase(
-    "two-undoings", "", (Deed("a", undo=Undo(REFUSED)), Deed("b", partial=True, undo=UNDO)), acts=undo("done", "b"),
-    words={"compensation failed": "cancel"},
-)  # fmt: skip
+BEHIND: tuple[tuple[Deed, Word], ...] = (
+    (Deed("b", partial=True, undo=UNDO), "cancel"),
+    (Deed("b", partial=True), "cancel"),
+    (Deed("b", REFUSED, node=NONE), "cancel"),
+    (Deed("b", SILENT, "fail"), "leave"),
+)
+FAILED = tuple(
+    SemanticsCase(
+        "", "", (Deed("a", undo=Undo(REFUSED)), failed), acts=undo("done", "b"), words={"compensation failed": word}
+    )
+    for failed, word in BEHIND
+)
+"""A step has failed, and an earlier one is to be undone before the job ends; that is refused."""
 CASES = (
     OWED,
     replace(OWED, mode="human_in_loop"),
     replace(OWED, mode="human_in_loop", words={"confirmation": "cancel"}),
     SEMANTICS_CASES["semantics-undo-waiting"],
-    TWO_UNDOINGS,
+    *FAILED,
 )
-"""An earlier step is not confirmed: the job fails, parks and goes on, is cancelled. One that waits has a step undone. Of two
-undoings the first is refused, and the job is given up.
-"""
-PARKS: Mapping[str, str] = {"idempotent": "no", "on_unknown": "park"}
+"""An earlier step is not confirmed: the job fails, parks and goes on, is cancelled. And one that waits has a step undone."""
+DECLARED: Mapping[str, str] = {"idempotent": "no"}
 """What the tools of all these declare."""
 
 
 @cache
 def needing() -> list[StoredJob]:
-    """The real jobs, crashed at every boundary (but for the last), that are no runs of the step's own machine."""
+    """The real jobs, crashed at every boundary (but for `FAILED`), that are no runs of the step's own machine."""
     left: dict[str, Trace] = {}
     for number, case in enumerate(CASES):
         mine: dict[str, Trace] = {}
-        list(sweep_case(case, Breadth(int(case != TWO_UNDOINGS), answers=()), traces=mine))
+        list(sweep_case(case, Breadth(int(case not in FAILED), answers=()), traces=mine))
         left |= {f"{number} {key}": trace for key, trace in mine.items()}
     alone = Monitor(build())
     return [job for trace in left.values() for job in [stored(trace.durable)] if not conforms(alone, job)]
@@ -69,7 +77,7 @@ def stored(durable: Durable) -> StoredJob:
 def conforms(monitor: Monitor, job: StoredJob) -> bool:
     """Whether every step of a job is a run of a machine."""
     steps = [node["id"] for node in job.events[1].data["plan"]["nodes"] if "tool" in node]
-    return all(monitor.check(job, step, declared=PARKS).ok for step in steps)
+    return all(monitor.check(job, step, declared=DECLARED).ok for step in steps)
 
 
 def test_with_all_rows_real_jobs_conform() -> None:

@@ -187,7 +187,6 @@ def read(store: Store, job_id: str) -> Records:
 
 def _line(store: Store, job_id: str) -> JobRow:
     """The job's line in the event store."""
-    found = next((row for row in store.jobs() if row.job_id == job_id), None)
-    if found is None:
-        raise no_job(job_id)
-    return found
+    for found in store.jobs(job_id):
+        return found
+    raise no_job(job_id)

@@ -258,13 +258,14 @@ class MemoryStore:
             )
             return list(islice(found, limit))
 
-    def jobs(self) -> list[JobRow]:
-        """Every job, oldest first."""
+    def jobs(self, job_id: str | None = None) -> list[JobRow]:
+        """Every job, or one: see Store.jobs."""
         with self._alone():
             epochs = {name: lease.epoch for name, lease in self._leases.items()}
             return [
                 JobRow(name, stream.status, len(stream.events), epochs.get(name, 0), stream.created_at)
                 for name, stream in self._streams.items()
+                if job_id in (None, name)
             ]
 
     def now(self) -> float:

@@ -44,10 +44,12 @@ EVENTS_AFTER: Final = f"SELECT {_EVENT} FROM events WHERE job_id = %s AND versio
 CHAIN: Final = f"SELECT {_EVENT}, link FROM events WHERE job_id = %s ORDER BY version"
 LINK: Final = "SELECT link FROM events WHERE job_id = %s AND version = %s"
 FENCE_EVENTS: Final = "UPDATE jobs SET fence = %(epoch)s WHERE job_id = %(job)s AND fence <= %(epoch)s"
-JOBS: Final = (
+_JOBS: Final = (
     "SELECT j.job_id, j.status, j.version, coalesce(l.epoch, 0), j.created_at"
-    " FROM jobs AS j LEFT JOIN leases AS l ON l.job_id = j.job_id ORDER BY j.seq"
+    " FROM jobs AS j LEFT JOIN leases AS l ON l.job_id = j.job_id"
 )
+JOBS: Final = f"{_JOBS} ORDER BY j.seq"
+ONE_JOB: Final = f"{_JOBS} WHERE j.job_id = %s"
 
 # Leases. The server's own clock says when a lease ends; `now` is given by tests that set the time by hand. The candidate's
 # row is locked so that rivals pass on to the next job. Whether the lease may be had is asked of the lease's row as it is when

@@ -289,10 +289,11 @@ class PostgresStore:
         with self._session.connection() as connection:
             return [WaitingJob(*row) for row in connection.execute(sql.WAITING_JOBS, (after, limit))]
 
-    def jobs(self) -> list[JobRow]:
-        """Every job, oldest first."""
+    def jobs(self, job_id: str | None = None) -> list[JobRow]:
+        """Every job, or one: see Store.jobs."""
+        query, values = (sql.JOBS, ()) if job_id is None else (sql.ONE_JOB, (job_id,))
         with self._session.connection() as connection:
-            return [JobRow(*row) for row in connection.execute(sql.JOBS)]
+            return [JobRow(*row) for row in connection.execute(query, values)]
 
     def now(self) -> float:
         """The server's clock, in seconds since the epoch: never behind it, and at most `postgres_clock.LEAD` ahead."""

@@ -28,10 +28,12 @@ EVENTS_AFTER: Final = (
 )
 CHAIN: Final = "SELECT version, id, type, step, epoch, at, data, link FROM events WHERE job_id = ? ORDER BY version"
 FENCE_EVENTS: Final = "UPDATE jobs SET fence = ?2 WHERE job_id = ?1 AND fence <= ?2"
-JOBS: Final = (
+_JOBS: Final = (
     "SELECT j.job_id, j.status, j.version, ifnull(l.epoch, 0), j.created_at"
-    " FROM jobs AS j LEFT JOIN leases AS l ON l.job_id = j.job_id ORDER BY j.seq"
+    " FROM jobs AS j LEFT JOIN leases AS l ON l.job_id = j.job_id"
 )
+JOBS: Final = f"{_JOBS} ORDER BY j.seq"
+ONE_JOB: Final = f"{_JOBS} WHERE j.job_id = ?"
 
 # Leases. `tenure` names one holding of the worker lock. A lease of another tenure than the caller's (?4) belongs to a
 # process that is gone: nothing was sent under it after now (?3). Where either tenure is NULL the comparison is not

@@ -283,10 +283,11 @@ class SqliteStore:
         with self._session as connection:
             return [WaitingJob(*row) for row in connection.execute(sql.WAITING_JOBS, (after, limit))]
 
-    def jobs(self) -> list[JobRow]:
-        """Every job, oldest first."""
+    def jobs(self, job_id: str | None = None) -> list[JobRow]:
+        """Every job, or one: see Store.jobs."""
+        query, values = (sql.JOBS, ()) if job_id is None else (sql.ONE_JOB, (job_id,))
         with self._session as connection:
-            return [JobRow(*row) for row in connection.execute(sql.JOBS)]
+            return [JobRow(*row) for row in connection.execute(query, values)]
 
     def now(self) -> float:
         """The store's clock, in seconds since the epoch."""

@@ -146,8 +146,8 @@ class Store(Protocol):
         """At most `limit` waiting jobs whose place is above `after`, oldest first: one page, as of `open_jobs`."""
         ...
 
-    def jobs(self) -> list[JobRow]:
-        """Every job, oldest first."""
+    def jobs(self, job_id: str | None = None) -> list[JobRow]:
+        """Every job, oldest first; of a `job_id` that one alone, if it is there."""
         ...
 
     def now(self) -> float:

@@ -120,6 +120,7 @@ def test_jobs_are_listed_oldest_first(store: Store, clock: Clock) -> None:
         clock.time -= 1
         store.submit(name, CREATED)
     assert [row.job_id for row in store.jobs()] == ["b", "c", "a"]
+    assert [store.jobs(name) for name in ("c", "none")] == [[store.jobs()[1]], []]
 
 
 # Appending.

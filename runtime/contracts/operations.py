@@ -185,7 +185,7 @@ def resolve(
     if word := word_given(ports.store, execution_id):
         raise Conflict(f"contract {execution_id!r} was resolved already: it {word}, so nobody needs to say it again")
     job = job_id(execution_id)
-    known = {row.job_id: row.status for row in ports.store.jobs()}
+    known = {row.job_id: row.status for row in ports.store.jobs(job)}
     events = ports.store.events(job) if job in known else []
     past = History(events).step(STEP)
     try:

@@ -92,6 +92,11 @@ class StepHistory:
         """The same of the step or its compensation."""
         return self.lost or (self.undo is not None and self.undo.lost)
 
+    @property
+    def asks(self) -> bool:
+        """Whether somebody may say what became of it. A failure on record stands, whatever is found out later (T-RECOVER 0)."""
+        return (self.lost and self.node is None) or (self.undo is not None and self.undo.lost)
+
     def close(self, attempts: Iterable[int]) -> None:
         """Close attempts that had no effect."""
         self.closed |= set(attempts)

@@ -92,12 +92,17 @@ def question(job_id: str, events: Sequence[Event], step: str | None = None) -> Q
     history = History(events)
     if history.status != "parked" or history.quiet_until is None:
         raise ResolveError(f"job {job_id!r} is {history.status}, not parked: there is nothing to answer{_last(events)}")
-    waiting = [name for name, past in history.steps.items() if past.in_doubt]
+    waiting = [name for name, past in history.steps.items() if past.asks]
+    if step is not None and step not in waiting and history.step(step).in_doubt:
+        raise ResolveError(
+            f"job {job_id!r}: step {step!r} has failed with its outcome unknown, as its tool declares (on_unknown: fail); the"
+            " record says so, and no answer changes it"
+        )
     if step is not None and step not in waiting:
         known = f"it waits for {', '.join(map(repr, waiting))}" if waiting else "it waits for no step"
         raise ResolveError(f"job {job_id!r} does not wait for step {step!r}; {known}")
     if not waiting:
-        raise ResolveError(f"job {job_id!r} is parked, but no attempt of any step is open: there is nothing to answer")
+        raise ResolveError(f"job {job_id!r} is parked, but no attempt of any step waits for an answer")
     chosen = step or waiting[0]
     undo = history.step(chosen).undo
     kind = "tool_invocation_started" if undo is None or not undo.lost else "compensation_started"

@@ -12,7 +12,6 @@ from crashwindow.runtime.clients import ClientError, why_parked
 from crashwindow.runtime.commands import Command
 from crashwindow.runtime.contracts.approvals import relay
 from crashwindow.runtime.gate import request_id
-from crashwindow.runtime.outcome import StepResult
 from crashwindow.runtime.records import TERMINAL, Json
 from crashwindow.runtime.resolve import ResolveError
 from crashwindow.runtime.tool import Look, OnUnknown
@@ -162,9 +161,7 @@ class RandomJob:
                 job.decide(waiting["node"], draw.random() < 0.8)
         else:
             why = why_parked(history)
-            # Of a step that has failed in doubt nobody is asked: what follows is known to be wrong (docs/check-trace.md).
-            failed = StepResult.PERMANENT_FAILURE
-            doubtful = [name for name, past in history.steps.items() if past.in_doubt and past.node != failed]
+            doubtful = [name for name, past in history.steps.items() if past.asks]
             if doubtful and (why in ("outcome", "compensation outcome") or draw.random() < 0.5):
                 job.resolve(draw.choice(doubtful))
             elif why == "compensation failed":

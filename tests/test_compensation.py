@@ -557,7 +557,7 @@ def test_an_undoing_that_is_recorded_is_caught_up_where_the_job_rests_at_another
     bank = Bank(tmp_path, *THREE)
     overtaken(bank, fault)
     assert bank.live().status == "parked"
-    with pytest.raises(ResolveError, match="no attempt of any step is open"):
+    with pytest.raises(ResolveError, match="no attempt of any step waits"):
         question(JOB, bank.stage.store.events(JOB))
     bank.ann.cancel(JOB, "no")
     assert bank.live().status == "cancelled"

@@ -13,6 +13,7 @@ from crashwindow.checkers.semantics_cases import REFUSED, SILENT, gate, wait
 from crashwindow.checkers.semantics_cases import ask as asks
 from crashwindow.checkers.semantics_world import Deed, Undo
 from crashwindow.runtime.commands import Command
+from crashwindow.runtime.resolve import ResolveError
 
 from .random_jobs import RandomJob
 from .real_jobs import JOB, Died, Left, Node, RealJob
@@ -185,6 +186,17 @@ def failed_before_it_is_undone(job: RealJob) -> None:
     assert job.turn() == "failed"
 
 
+def failed_in_doubt(job: RealJob) -> None:
+    """A step has failed, and nobody knows what became of it: while its job waits for another reason, nobody is asked."""
+    job.turn(at("append_failed"))
+    job.undo("a")
+    assert job.turn() == "parked"
+    with pytest.raises(ResolveError, match="has failed with its outcome unknown"):
+        job.resolve("b")
+    job.resolve("a")
+    assert job.turn() == "failed"
+
+
 Story = Callable[[RealJob], None]
 PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     fails_before_a_gate: (FAILS, wait("w"), Deed("b")),
@@ -211,6 +223,7 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
         Deed("b", ("lost_answer",), "reexecute", idempotent=True),
     ),
     failed_before_it_is_undone: (Deed("a", undo=Undo(("no_effect", "ok"))), Deed("b", REFUSED, node=ONCE)),
+    failed_in_doubt: (Deed("a", undo=LOST), Deed("b", SILENT, "fail")),
     two_in_flight: (Deed("a", undo=LOST), Deed("b", undo=Undo())),
 }
 

@@ -84,6 +84,6 @@ TWO_WORKERS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
     "fleet": ((30281, 197891), (33367, 214596), (31276, 203276), (32325, 209059), (364473, 2817897)),
     "fleet-recorded": ((18184, 81872),),
     "fleet-gate": ((56446, 439638), (135104, 946496), (919480, 7517068)),
-    "fleet-compensation": ((32266, 206588), (208428, 1334516)),
+    "fleet-compensation": ((32892, 215244), (216848, 1422408)),
 }  # fmt: skip
 """States and transitions of two workers, by what they work on: first as every profile searches them, then as the deep one does, too."""

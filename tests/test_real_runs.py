@@ -12,6 +12,7 @@ from crashwindow.checkers.abstraction import RAM
 from crashwindow.checkers.semantics_cases import REFUSED, SILENT, gate, wait
 from crashwindow.checkers.semantics_cases import ask as asks
 from crashwindow.checkers.semantics_world import Deed, Undo
+from crashwindow.runtime.clients import ClientError
 from crashwindow.runtime.commands import Command
 from crashwindow.runtime.resolve import ResolveError
 
@@ -197,6 +198,15 @@ def failed_in_doubt(job: RealJob) -> None:
     assert job.turn() == "failed"
 
 
+def undone_once_it_has_failed(job: RealJob) -> None:
+    """A step has failed over its record: it is not undone before its job ends with that, and nobody is told that it will be."""
+    job.turn(at("append_node_finished"))
+    job.turn(at("append_failed"))
+    with pytest.raises(ClientError, match="it has failed, and the job ends with that"):
+        job.undo("a")
+    assert job.turn() == "failed"
+
+
 Story = Callable[[RealJob], None]
 PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     fails_before_a_gate: (FAILS, wait("w"), Deed("b")),
@@ -223,6 +233,7 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
         Deed("b", ("lost_answer",), "reexecute", idempotent=True),
     ),
     failed_before_it_is_undone: (Deed("a", undo=Undo(("no_effect", "ok"))), Deed("b", REFUSED, node=ONCE)),
+    undone_once_it_has_failed: (Deed("a", looks=("mismatch",), undo=Undo()), Deed("b")),
     failed_in_doubt: (Deed("a", undo=LOST), Deed("b", SILENT, "fail")),
     two_in_flight: (Deed("a", undo=LOST), Deed("b", undo=Undo())),
 }
@@ -232,7 +243,7 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
 def left(story: Story) -> Left:
     """What a job leaves that has gone through a story."""
     with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as place:
-        job = RealJob(Path(place), PLANS[story])
+        job = RealJob(Path(place), PLANS[story], "strict" if story is undone_once_it_has_failed else None)
         story(job)
         return job.left()
 

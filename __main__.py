@@ -52,6 +52,18 @@ def argument(*names: str, **settings: Any) -> Argument:
     return Argument(names, settings)
 
 
+def seed(text: str) -> int:
+    """A seed of the command line. Raises ArgumentTypeError for one that evidence could not be signed with."""
+    from .checkers.evidence_base import LARGEST
+
+    value = int(text)
+    if abs(value) > LARGEST:
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]} is beyond {LARGEST}: give one that every reader of JSON has alike"
+        )
+    return value
+
+
 PLAN = argument("plan", metavar="PLAN", help="a plan: a .yaml or .json file")
 JOB = argument("job", metavar="JOB", help="a job's id")
 STORE = argument("--store", metavar="URL", required=True, help="sqlite:///FILE or postgresql://USER@HOST/DATABASE")
@@ -127,7 +139,7 @@ SUBJECT_OF_MUTANTS = argument(
 )
 ONLY = argument("--only", metavar="NAME", help="one mutant, by name, before every checker")
 OUT = argument("--out", metavar="DIR", default=".", help="where reports/out/RUN is written (the working directory)")
-SEED = argument("--seed", metavar="N", type=int, default=20261121, help="what random walks start from (%(default)s)")
+SEED = argument("--seed", metavar="N", type=seed, default=20261121, help="what random walks start from (%(default)s)")
 JOBS = argument("--jobs", metavar="N", type=int, default=1, help="how many processes judge at the same time (1)")
 RESUME = argument("--resume", metavar="DIR", help="go on with an interrupted run, in its directory")
 EVIDENCE_FILE = argument(
@@ -351,7 +363,7 @@ THREADS = argument("--concurrency", metavar="N", type=int, default=2, help="thre
 A_SEED = argument(
     "--seed",
     metavar="N",
-    type=int,
+    type=seed,
     help="fixes plans and order of faults, not which job meets them; else drawn, and printed",
 )
 WITHOUT = argument(
@@ -394,7 +406,7 @@ A_MATRIX = argument("matrix", metavar="DIR", help="the directory of a campaign, 
 SAMPLE_SEED = argument(
     "--seed",
     metavar="N",
-    type=int,
+    type=seed,
     default=1,
     help="which images of a loss of power are tried where there are many (%(default)s)",
 )

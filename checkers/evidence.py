@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from .evidence_base import Base
+from .evidence_base import Base, Ending, Seed
 from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
 
@@ -126,9 +126,9 @@ class Observed(Base):
 
     crashes: int = 0  # schedules whose last crash left this window
     killed: int = 0  # of these, by SIGKILL of a process
-    at_crash: dict[str, int] = Field(default_factory=dict)  # effects when the crash struck -> how often
+    at_crash: dict[Ending, int] = Field(default_factory=dict)  # effects when the crash struck -> how often
     recovery: dict[str, int] = Field(default_factory=dict)  # first boundary of the recovery -> how often
-    in_end: dict[str, int] = Field(default_factory=dict)  # final state and effects -> how often
+    in_end: dict[Ending, int] = Field(default_factory=dict)  # final state and effects -> how often
 
 
 class WindowResult(Base):
@@ -139,11 +139,11 @@ class WindowResult(Base):
     durable: str
     advice: str  # what recovery does, in words
     predicted_recovery: list[str]  # the rules of T-RECOVER, as stated by hand
-    predicted_at_crash: list[str]
-    predicted_in_end: list[str]
+    predicted_at_crash: list[Ending]
+    predicted_in_end: list[Ending]
     derived_recovery: list[str]
-    derived_at_crash: list[str]
-    derived_in_end: list[str]
+    derived_at_crash: list[Ending]
+    derived_in_end: list[Ending]
     states: int
     agrees: bool  # the derived row equals the stated one
     proof: Verdict  # the invariant implies the row's effects at the crash
@@ -158,7 +158,7 @@ class Schedules(Base):
     by: Literal["snapshot", "SIGKILL", "store fault"]
     schedules: int
     per_second: float
-    outcomes: dict[str, int]  # final state and effects -> how often
+    outcomes: dict[Ending, int]  # final state and effects -> how often
     violations: list[str]  # replay keys of schedules that broke a property
     disagreements: list[str]  # replay keys of schedules whose outcome differs between snapshot and SIGKILL
     boundaries: dict[str, int]  # boundary:when -> how often struck
@@ -320,7 +320,7 @@ class RunInfo(Base):
     started: str  # ISO 8601, UTC
     seconds: float
     profile: Literal["quick", "deep"]
-    seed: int
+    seed: Seed
     command: str
     versions: dict[str, str]
     platform: str

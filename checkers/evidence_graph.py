@@ -45,7 +45,7 @@ class StateGraph(Base):
     quotient: str  # in words: which states are put together
     states: int
     transitions: int
-    nodes: list[StateNode]
+    nodes: list[StateNode] = Field(min_length=1)
     edges: list[StateEdge]
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .evidence_base import Base
+from .evidence_base import Base, Seed
 from .evidence_outcome import AT_MOST_ONCE, SEVERITY, UNJUDGED, Outcome
 
 
@@ -41,7 +41,7 @@ class Cell(Base):
     """
 
     schedule: tuple[str, ...]
-    outcomes: dict[Outcome, int]
+    outcomes: dict[Outcome, int] = Field(min_length=1)
     kept: int
     words: str
     inferred: bool = False
@@ -110,7 +110,7 @@ class Matrix(Base):
     promise: Told
     control: Control
     cells: list[Cell]
-    seed: int
+    seed: Seed
     sampled: dict[str, int] = Field(default_factory=dict)
     python: str
     platform: str

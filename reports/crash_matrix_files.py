@@ -24,10 +24,12 @@ _MATRICES: TypeAdapter[list[Matrix]] = TypeAdapter(list[Matrix])
 
 
 def write_matrices(title: str, matrices: Sequence[Matrix], directory: Path) -> dict[str, Path]:
-    """Write every form; answers name to path."""
+    """Write every form, made of what the file of the matrices says; answers name to path."""
     dumped = [matrix.model_dump(mode="json") for matrix in matrices]
+    text = json.dumps(dumped, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    matrices = _MATRICES.validate_json(text)
     texts = {
-        MATRIX: json.dumps(dumped, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
+        MATRIX: text,
         "matrix.schema.json": json.dumps(_MATRICES.json_schema(), indent=2, sort_keys=True) + "\n",
         "matrix.html": render_matrices_html(title, matrices),
         "matrix.md": render_matrices_markdown(title, matrices),

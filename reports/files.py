@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from ..checkers.evidence import SCHEMA_VERSION, RunEvidence
 from .assurance_forms import assurance_gsn
+from .audit.strict_json import JsonError, strict_json
 from .badge import render_badge, render_endpoint
 from .html import render_html
 from .job_summary import render_summary
@@ -33,9 +34,14 @@ def schema_text() -> str:
 
 
 def forms(evidence: RunEvidence, register: Register = REGISTER) -> dict[str, str]:
-    """Every form of a run's evidence by the name of its file: the evidence, its schema and the reports, and nothing else."""
+    """Every form of a run's evidence by the name of its file: the evidence, its schema and the reports, and nothing else.
+
+    They are made of what the evidence's file says, so that whoever reads it makes the same: no order of a search is in them.
+    """
+    text = _json(evidence.model_dump(mode="json"))
+    evidence = RunEvidence.model_validate_json(text)
     return {
-        EVIDENCE: _json(evidence.model_dump(mode="json")),
+        EVIDENCE: text,
         SCHEMA: schema_text(),
         "report.html": render_html(evidence, register),
         "report.md": render_markdown(evidence, register),
@@ -66,12 +72,14 @@ def load(path: Path) -> RunEvidence:
     """Evidence from a file, or from `evidence.json` in a directory. Raises `EvidenceError`."""
     file = path / EVIDENCE if path.is_dir() else path
     try:
-        text = file.read_text(encoding="utf-8")
-        content = json.loads(text)
+        text = file.read_bytes()
+        content = strict_json(text)
     except OSError as error:
         raise EvidenceError(f"{file}: cannot be read: {error.strerror}. Name the {EVIDENCE} of a run.") from error
-    except (ValueError, RecursionError) as error:
-        raise EvidenceError(f"{file}: is not JSON: {error}. Name the {EVIDENCE} of a run.") from error
+    except JsonError as error:
+        raise EvidenceError(
+            f"{file}: is not JSON as evidence is written: {error}. Name the {EVIDENCE} of a run."
+        ) from error
     version = content.get("schema_version") if isinstance(content, dict) else None
     if version is None:
         raise EvidenceError(f"{file}: is not evidence: it has no schema_version. Name the {EVIDENCE} of a run.")
@@ -84,7 +92,7 @@ def load(path: Path) -> RunEvidence:
         return RunEvidence.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the top"
+        where = ".".join(map(str, first["loc"]))[:200] or "the top"
         raise EvidenceError(
             f"{file}: is not evidence of schema {SCHEMA_VERSION}: {error.error_count()} errors, first at {where}: "
             f"{first['msg']}. Run `crashwindow verify` again."

@@ -84,8 +84,8 @@ def drawing(graph: StateGraph, name: str) -> Html:
     readable = _readable(near, layout)
     heading = f"Reachable states of {graph.policy}"
     told = (
-        f"{graph.quotient[0].upper()}{graph.quotient[1:]}: {len(graph.nodes)} nodes, {len(graph.edges)} edges. All of both are in"
-        " the tables below the picture."
+        f"{graph.quotient[:1].upper()}{graph.quotient[1:]}: {len(graph.nodes)} nodes, {len(graph.edges)} edges. All of both are"
+        " in the tables below the picture."
     )
     return tag(
         "svg",

@@ -62,8 +62,10 @@ def _guaranteed(view: View) -> Html:
         tag("p", tag("strong", "What nobody can have. "), _link(beyond.claim.id), ": ", beyond.claim.sentence)
         if beyond
         else None,
+        tag("p", "What the register's claims and the model came to:", class_="small"),
+        listing(list(view.of_the_model), "totals"),
         tag("p", "A proof speaks of the model; that the code follows it was tested:", class_="small"),
-        listing(list(view.totals), "totals"),
+        listing(list(view.on_the_runtime), "totals"),
         tag("p", tag("a", "Every guarantee, sentence by sentence", href="#guaranteed")),
     )
 
@@ -106,17 +108,20 @@ def _code(view: View) -> Html:
 
 def _unchecked(view: View) -> Html:
     silent = [entry.claim.id for entry in view.entries if entry.best is Verdict.NOT_CHECKED]
-    parts = [
-        f"{number(len(view.not_checked))} sentences say what",
-        f"{number(len(silent))} claims that nothing checked",
-        f"{number(len(gaps(view)))} gaps of coverage",
-    ]
-    told = tag("p", *(f"{part}{', ' if part is not parts[-1] else '.'}" for part in parts))
+    told = tag(
+        "p",
+        f"Listed: {_many(len(view.not_checked), 'sentence')} on what this run says nothing about, "
+        f"{_many(len(silent), 'claim')} that nothing checked, {_many(len(gaps(view)), 'gap')} of coverage.",
+    )
     return join(
         told,
         listing([plain(words) for words in view.evidence.not_checked[:2]], "gaps"),
         tag("p", tag("a", "All that is not checked", href="#not-checked"), " · ", tag("a", "all gaps", href="#gaps")),
     )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{number(count)} {what}{'' if count == 1 else 's'}"
 
 
 def _reproduce(view: View) -> Html:

@@ -219,18 +219,30 @@ class View(Listing):
     @property
     def totals(self) -> list[str]:
         """The run in a few figures."""
-        run = self.evidence
+        return [*self.of_the_model, *self.on_the_runtime]
+
+    @property
+    def of_the_model(self) -> list[str]:
+        """The figures of the register and the model."""
         written = [e for e in self.entries if e.claim.variant == "as_written"]
         refuted = sum(e.best is Verdict.REFUTED for e in written)
         hardened = len(self.entries) - len(written)
         tested = sum(e.claim.variant == "hardened" and e.best is Verdict.TESTED for e in self.entries)
+        windows = self.evidence.windows
+        return [
+            f"{len(self.guaranteed)} of {hardened} hardened claims PROVED or EXHAUSTED, {tested} TESTED alone",
+            f"{refuted} of {len(written)} as-written claims REFUTED",
+            f"{sum(w.agrees for w in windows)} of {len(windows)} crash windows as derived",
+        ]
+
+    @property
+    def on_the_runtime(self) -> list[str]:
+        """The figures of what was run."""
+        run = self.evidence
         killed = sum(bool(m.killed_by) for m in run.mutants)
         tried = sum(s.schedules for s in run.schedules)
         broken = sum(len(s.violations) for s in run.schedules)
         return [
-            f"{len(self.guaranteed)} of {hardened} hardened claims PROVED or EXHAUSTED, {tested} TESTED alone",
-            f"{refuted} of {len(written)} as-written claims REFUTED",
-            f"{sum(w.agrees for w in run.windows)} of {len(run.windows)} crash windows as derived",
             f"{number(tried)} crash schedules on the runtime, {number(broken)} violations",
             f"{sum(s.passed for s in run.scenarios)} of {len(run.scenarios)} scenarios as expected",
             f"{killed} of {len(run.mutants)} planted defects found",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 BROKEN: Final = ("REFUTED", "ERROR")
+BEGUN: Final = 60
+"""How many characters of an item's sentence name it."""
 
 
 class Told(Protocol):
@@ -93,11 +95,16 @@ def differences(due: Sequence[Due], items: Iterable[Told]) -> Iterator[str]:
         if alike:
             nearest = min(alike, key=lambda item: len(each.unlike(item)))
             there.remove(nearest)
-            yield f"{each.checker}, {nearest.verdict}: {'; '.join(each.unlike(nearest))}"
+            yield f"{each.checker}, {nearest.verdict}, {_begun(nearest)}: {'; '.join(each.unlike(nearest))}"
         elif not each.spare:
             yield f"{each.checker}, {each.verdict}: the item with {_listed(each.figures)} is due{each.begun}, and it is missing"
     for item in there:
-        yield f"{item.checker}, {item.verdict}: an item with {_listed(item.figures)} is not due, or not once more"
+        yield f"{item.checker}, {item.verdict}, {_begun(item)}: an item with {_listed(item.figures)} is not due, or not once more"
+
+
+def _begun(item: Told) -> str:
+    """Which item it is, of several that are alike but for what they speak of: how its sentence begins."""
+    return f"{item.statement[:BEGUN]!r}{'…' if len(item.statement) > BEGUN else ''}"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -19,6 +19,8 @@ import pytest
 import rfc8785
 
 from crashwindow.checkers.evidence import Necessity, Need, RunEvidence, Verdict
+from crashwindow.reports.audit import run as audit_run
+from crashwindow.reports.audit import seal, totals
 from crashwindow.reports.bundle import archive, contents
 from crashwindow.reports.bundle.archive import ArchiveError, pack, unpack
 from crashwindow.reports.bundle.contents import derived, register_json, sealed
@@ -706,9 +708,9 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "an item dropped beside others of its checker": (lambda: without_item(WITNESS), "items",
                                                      f"claim {HOLDS.id}, explore, EXHAUSTED: the item with states, transitions is due (P12), and it is"),
     "an item added": (lambda: run().with_items(HOLDS.id, [*run().items(HOLDS.id), run().items(HOLDS.id)[CRASH]]).packed(), "items",
-                      f"claim {HOLDS.id}, crash, TESTED: an item with"),
+                      f"claim {HOLDS.id}, crash, TESTED, 'no schedule broke it': an item with"),
     "a crash campaign called EXHAUSTED, with figures": (lambda: lied(CRASH, verdict=Verdict.EXHAUSTED, figures=figures(
-        CRASH, images=5, recorded_operations=9)), "items", f"claim {HOLDS.id}, crash, EXHAUSTED: it is EXHAUSTED, and TESTED is due"),
+        CRASH, images=5, recorded_operations=9)), "items", "'no schedule broke it': it is EXHAUSTED, and TESTED is due"),
     "a figure beside those of a search, and no witness": (lambda: lied(WITNESS, figures=figures(WITNESS, workers=1), trace=None),
                                                           "items", "its figures are states, transitions, workers"),
     "a store of which nobody knows": (lambda: run_with(contracts=[*run().evidence.contracts, run().evidence.contracts[0].model_copy(
@@ -734,6 +736,8 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
                                "schema_version is 2"),
     "NaN": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"seed": NaN')), "evidence", "NaN"),
     "a name twice": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"seed": 7,\n"seed": 7')), "evidence", "'seed' is there twice"),
+    "a seed that others round": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"seed": 9007199254740992')), "evidence", "beyond"),
+    "a number that is none": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"seed": 1e999')), "evidence", "can hold"),
     "a byte order mark": (lambda: text(lambda t: b"\xef\xbb\xbf" + t), "evidence", "evidence.json: it is no JSON"),
     "no evidence": (lambda: whole(**{"evidence.json": b""}), "evidence", "evidence.json: it is no JSON"),
     "more in the evidence": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"sead": 7')), "evidence", "evidence.json: "),
@@ -775,6 +779,26 @@ def test_every_check_finds_something() -> None:
 def test_there_are_many_kinds() -> None:
     """At least forty kinds of attack, each under a name of its own."""
     assert len({*ARCHIVES, *SEALS, *LIES}) == len(ARCHIVES) + len(SEALS) + len(LIES) > 120
+
+
+@pytest.mark.parametrize("place", [(totals, "totals"), (audit_run, "derived"), (seal, "says")])
+def test_a_check_that_ends_before_its_time_is_a_finding(
+    place: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What nobody has thought of is a failure of the check in which it happens, and the others are done; it is never a pass."""
+    checks = {"totals": {"totals"}, "derived": {"evidence", "reports", "traces", "files"}, "says": {"statement"}}[
+        place[1]
+    ]
+
+    def odd(*_: object) -> None:
+        raise ZeroDivisionError("x" * 999)
+
+    monkeypatch.setattr(*place, odd)
+    made = audited(honest())
+    failed = {check.name: check.words for check in made.checks if check.verdict == "FAIL"}
+    assert made.result == "FAIL"
+    assert set(failed) == checks
+    assert set(failed.values()) == {(f"the check ended before its time: ZeroDivisionError: {'x' * 200}",)}
 
 
 def test_what_an_envelope_needs() -> None:

@@ -95,6 +95,11 @@ def cell(**more: Any) -> Change:
     return lambda told: told.model_copy(update={"cells": [*told.cells, made.model_copy(update=more)]})
 
 
+def broken(prop: str, mechanism: str, key: str) -> Change:
+    """A cell that says that a property needs a mechanism, with a run."""
+    return cell(property=prop, mechanism=mechanism, answer="needed", verdict=Verdict.REFUTED, key=key)
+
+
 def parts(**more: Any) -> Change:
     """Other parts of the matrix."""
     return lambda told: told.model_copy(update=more)
@@ -138,6 +143,12 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "an order that breaks, and does not": (lambda: matrix_with(cell(mechanism="order-4567", answer="needed", verdict=Verdict.REFUTED)),
                                            "order-4567: P1 is said to break, and that nothing does"),
     "an order of which one property holds": (lambda: matrix_with(cell(mechanism="order-4567")), "P1 without order-4567: what breaks"),
+    **{f"{prop} without {mechanism}": (lambda prop=prop, mechanism=mechanism, key=key: matrix_with(broken(prop, mechanism, key)),  # type: ignore[misc]
+                                       f"{prop} without {mechanism}: needed is not what this program states")
+       for prop, mechanism, key in (("P13", "repair", "model:without-repair:0"), ("P9", "repair", "model:without-repair:0"),
+                                    ("P10", "repair", "model:without-repair:0"), ("P15", "checked", "model:two-without-checked:0"))},
+    "a run of what its machine does not speak of": (lambda: matrix_with(broken("P9", "order-4567", "model:ordered-4567:0")),
+                                                    "P9 without order-4567: it is no property that a run can break"),
     "the orders dropped": (lambda: matrix_with(parts(cells=cells()[30:])), "the matrix's choice order-4567: it is missing"),
 }  # fmt: skip
 

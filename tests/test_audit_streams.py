@@ -141,7 +141,11 @@ ALTERED: dict[str, tuple[str, Callable[[Lines], object], str]] = {
     "the job's status": (PARKED, lambda x: x[0]["records"].update(status="failed"), "line 1: the job's line says"),
     "the declared contract": (QUERIED, lambda x: x[0]["declared"]["a"].update(on_unknown="park"), "'invocation_resolved' is no"),
     "a step of the plan": (PARKED, lambda x: x[2]["data"]["plan"]["nodes"][0].update(id="b"), "its plan has other steps"),
-    "no records": (PARKED, lambda x: x[0].update(records={}), "line 1: step 'a'"),
+    "no records": (PARKED, lambda x: x[0].update(records={}), "line 1: it is no such line of a stream: records.status"),
+    "a contract that is none": (PARKED, lambda x: x[0]["declared"].update(a="x"), "it is no such line of a stream: declared"),
+    "a key that is a number": (PARKED, record("ledger", key=7), "line 1: it is no such line of a stream: records.ledger.0.key"),
+    "an epoch in words": (PARKED, lambda x: x[5].update(epoch="three"), "line 6: it is no such line of a stream: epoch"),
+    "a plan without nodes": (PARKED, lambda x: x[2]["data"]["plan"].update(nodes=[7]), "line 3: it is no plan"),
     "a compensation while nobody works": (UNDONE, lambda x: x.insert(13, x.pop(14)),
                                           "line 14: step 'a': 'compensation_started' of 'a' was written by a worker, and"),
     "an event of the other step": (TWO, lambda x: x[5].update(step="b"), "step 'b'"),
@@ -162,6 +166,9 @@ WORLDS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no effect": (lambda world: b"", "the world's file has 0 effects"),
     "another result": (lambda world: world.replace(b'"effect": 1', b'"effect": 2'), "line 8: step 'a': 'job_requeued' leaves"),
     "an effect of nobody": (lambda world: world + world.replace(b'["a"', b'["z"'), "an effect of 'z'"),
+    "a number that others round": (lambda world: world.replace(b'"effect": 1', b'"effect": 9007199254740992'), "is beyond"),
+    "half a character": (lambda world: world.replace(b'"effect": 1', rb'"effect": "\ud800"'), "half of a character"),
+    "a deep value": (lambda world: world.replace(b'"effect": 1', b'"effect": ' + b"[" * 200 + b"]" * 200), "more than 100 deep"),
     "no line of the witness": (lambda world: b"{}\n", "tells no effect"),
 }  # fmt: skip
 
@@ -185,6 +192,18 @@ def test_a_step_that_was_not_undone_once_is_refused(world: Callable[[bytes], byt
     """What a compensation did in the world is counted."""
     found = problems("crash:semantics-undo-partial:", lambda lines: None, world)
     assert any(words in each for each in found), found
+
+
+def test_records_that_are_none_are_named_by_their_line() -> None:
+    """A list where the records belong is no stream, and nothing is asked of it."""
+    stream, world = named(PARKED)
+    lines = lines_of(PARKED)
+    lines[0]["records"] = []
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    found = replay_streams({stream: data, world: honest()[world]}).problems
+    assert found == [
+        f"{stream}, line 1: it is no such line of a stream: records: Input should be a valid dictionary or instance of Records"
+    ]
 
 
 def test_an_undoing_that_no_event_began_is_refused() -> None:

@@ -142,7 +142,12 @@ def test_the_matrix_is_valid_by_the_schema_beside_it(tmp_path: Path) -> None:
     written = write_matrices("t", [matrix()], tmp_path)
     told, schema = (json.loads(written[name].read_text()) for name in ("matrix.json", "matrix.schema.json"))
     validate(told, schema)
-    for key, value in (("seed", "one"), ("more", 1), ("cells", [{**told[0]["cells"][0], "outcomes": {"FINE": 1}}])):
+    for key, value in (
+        ("seed", "one"),
+        ("more", 1),
+        ("cells", [{**told[0]["cells"][0], "outcomes": {"FINE": 1}}]),
+        ("cells", [{**told[0]["cells"][0], "outcomes": {}}]),
+    ):
         with pytest.raises(ValidationError):
             validate([{**told[0], key: value}], schema)
     with pytest.raises(ValidationError):

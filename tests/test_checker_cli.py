@@ -62,6 +62,13 @@ def test_bad_input_is_named(
     assert words in capsys.readouterr().err
 
 
+def test_a_seed_that_readers_of_json_round_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """It would be signed in canonical JSON, which has no such number."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["verify", "--seed", "9007199254740992"])
+    assert "argument --seed: 9007199254740992 is beyond 9007199254740991" in capsys.readouterr().err
+
+
 def test_a_counterexample_replays_on_model_and_runtime(capsys: pytest.CaptureFixture[str]) -> None:
     """By their keys: the model's run to two effects, and the same on the runtime, which exits 1 and names the property."""
     assert main(["replay", "model:s4-reexecute:0/0/0/0/0/0/0/0/0/1/2/0/0/0/0/0/0/0/0/3"]) == 0

@@ -66,6 +66,17 @@ def test_items_that_are_due_are_accepted() -> None:
         assert list(differences(due, [item(each) for each in reversed(due)])) == [], claim
 
 
+def test_which_of_several_items_differs_is_said() -> None:
+    """Items that are alike but for what they speak of are told apart by how their sentences begin."""
+    due = Due("explore", "EXHAUSTED", {"states": 2})
+    names = ("P10 holds", "P10-COMMITTED holds in every reachable state of two workers, with any number of claims")
+    told = [item(due).model_copy(update={"statement": name, "figures": {"states": 3}}) for name in names]
+    assert list(differences([due, due], told)) == [
+        "explore, EXHAUSTED, 'P10 holds': 3 states are told, and 2 are due",
+        f"explore, EXHAUSTED, {names[1][:60]!r}…: 3 states are told, and 2 are due",
+    ]
+
+
 ALTERED: dict[str, Callable[[Item], dict[str, Any]]] = {
     "another verdict": lambda told: {"verdict": Verdict.PROVED if told.verdict != "PROVED" else Verdict.EXHAUSTED},
     "a figure more": lambda told: {"figures": {**told.figures, "more": 1}},
@@ -167,7 +178,7 @@ def test_each_run_compares_its_stages(tmp_path: Path, monkeypatch: pytest.Monkey
         assert error.startswith("a stage: claim P11-INJECTIVE, enumerate")
     assert run_of("keys", Found(errors=["out of order"]), tmp_path / "6").errors == ["out of order"]
     (error,) = run_of("graphs", Found(items={"P1": [honest]}), tmp_path / "7").errors
-    assert error.startswith("a stage: claim P1, enumerate, TESTED: an item with steps is not due")
+    assert error.startswith("a stage: claim P1, enumerate, TESTED, 'is told': an item with steps is not due")
 
 
 def test_a_stage_that_is_not_of_the_main_job_owes_nothing() -> None:

@@ -38,8 +38,9 @@ from crashwindow.checkers.evidence import (
     Verdict,
     WindowResult,
 )
+from crashwindow.checkers.evidence_graph import StateGraph
 from crashwindow.model.claims import Assumption, Citation, Claim
-from crashwindow.reports.files import EVIDENCE, EvidenceError, load, write
+from crashwindow.reports.files import EVIDENCE, EvidenceError, forms, load, write
 from crashwindow.reports.html import render_html
 from crashwindow.reports.markdown import render_markdown
 from crashwindow.reports.markdown_text import code, escape
@@ -537,6 +538,18 @@ def test_what_is_wrong_is_said_in_every_form(failing: RunEvidence, said: str) ->
         assert "Every verdict is the expected one" not in text
 
 
+def test_the_first_screen_says_of_what_each_figure_is() -> None:
+    """Proved, refuted and derived is the register and the model; tested was what ran: no figure is under the wrong words."""
+    page = words(render_html(evidence(), SMALL))
+    model, tested = (
+        page.index("What the register's claims and the model came to:"),
+        page.index("the code follows it was tested:"),
+    )
+    beyond = page.index("Every guarantee, sentence by sentence")
+    assert all(model < page.index(figure) < tested for figure in judge(evidence(), SMALL).of_the_model)
+    assert all(tested < page.index(figure) < beyond for figure in judge(evidence(), SMALL).on_the_runtime)
+
+
 def test_evidence_that_did_not_pass_cannot_pass_in_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the evidence says no and the report knows no reason, the report says no as well."""
     monkeypatch.setattr(RunEvidence, "passed", property(lambda _: False))
@@ -791,6 +804,27 @@ def test_evidence_survives_a_round_trip(tmp_path: Path) -> None:
     assert set(json.loads(first[EVIDENCE])) == set(schema["properties"])
 
 
+def _turned(value: Any) -> Any:
+    """A value with the names of every object in the opposite order."""
+    if isinstance(value, dict):
+        return {name: _turned(value[name]) for name in reversed(value)}
+    return [_turned(each) for each in value] if isinstance(value, list) else value
+
+
+def test_no_form_knows_in_which_order_evidence_was_found() -> None:
+    """In memory a search's order is in the evidence, in its file there is none: every form is the same of both, byte for byte."""
+    rules = {"b": 1, "a": 2}
+    nodes = _graph(["a", "b"], "b")["nodes"]
+    edges = [{"source": "a", "target": "b", "rules": rules, "actors": ["worker"]}]
+    told = {"policy": "hardened", "quotient": "", "states": 2, "transitions": 3, "nodes": nodes, "edges": edges}
+    found = changed(graphs=[StateGraph.model_validate(told)])
+    turned = RunEvidence.model_validate_json(json.dumps(_turned(json.loads(found.model_dump_json()))))
+    read = RunEvidence.model_validate_json(forms(found, SMALL)[EVIDENCE])
+    made = forms(found, SMALL)
+    for other in (turned, read):
+        assert [name for name, text in forms(other, SMALL).items() if text != made[name]] == []
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -815,9 +849,14 @@ def test_a_file_that_is_not_evidence_is_refused(tmp_path: Path, text: str, said:
 @pytest.mark.parametrize(
     ("alter", "said"),
     [
-        (lambda told: told["run"].update(seconds=float("inf")), "run.seconds: Input should be a finite number"),
+        (lambda told: told["run"].update(seconds=float("inf")), "Infinity is no number of JSON"),
+        (lambda told: told["run"].update(seed=2**53), "9007199254740992 is beyond 9007199254740991"),
+        (lambda told: told["run"].update(commit="\ud800"), "half of a character"),
+        (lambda told: _in_end(told).update({"completed/" + "9" * 5000: 1}), "at most 200 characters"),
+        (lambda told: told["windows"][0].update(predicted_in_end=["9" * 5000]), "at most 200 characters"),
         (lambda told: _first_trace(told).update(frames=[]), "a run that is shown has a step"),
         (lambda told: told.update(graphs=[_graph(["a"], "nowhere")]), "an edge ends at 'nowhere', which is no node"),
+        (lambda told: told.update(graphs=[{**_graph(["a"], "a"), "nodes": [], "edges": []}]), "at least 1 item"),
         (lambda told: told.update(graphs=[_graph(["a", "a"], "a")]), "two nodes have one name"),
     ],
 )  # fmt: skip
@@ -837,6 +876,11 @@ def _graph(names: list[str], target: str) -> dict[str, Any]:
     nodes = [{"name": name, "words": "", "states": 1, "starts": 0, "loops": 0, "crashes": 0} for name in names]
     edge = {"source": "a", "target": target, "rules": {"r": 1}, "actors": ["worker"]}
     return {"policy": "p", "quotient": "", "states": 1, "transitions": 1, "nodes": nodes, "edges": [edge]}
+
+
+def _in_end(told: dict[str, Any]) -> dict[str, int]:
+    found: dict[str, int] = told["windows"][0]["observed"]["in_end"]
+    return found
 
 
 def _first_trace(told: dict[str, Any]) -> dict[str, Any]:

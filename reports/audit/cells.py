@@ -17,7 +17,7 @@ from ...model.liveness import RESTS
 from ...model.machine import Machine, Scope, State, holds
 from ...model.mechanisms import ONE, TWO, missing
 from ...model.policy import HARDENED
-from ...model.properties import Property
+from ...model.properties import PROPERTIES, Property
 from ...model.recorded import RECORDED_PROPERTIES
 from ...scenarios.without import WITHOUT, fleet_without, named
 from .replays import Step, breaks, machine_by_name
@@ -39,6 +39,12 @@ def due(cell: Need) -> tuple[str, ...]:
     if cell.mechanism in TWO:
         return (named(SEVERAL[cell.property][0] if cell.property in SEVERAL else STEP, [cell.mechanism]),)
     return tuple(named(extent, [cell.mechanism]) for extent in ("", "whole")) if cell.mechanism in ONE else ()
+
+
+def can_break(cell: Need) -> bool:
+    """Whether the machines of which its run may be have what its property speaks of."""
+    more: Sequence[str] = ("P5", *SEVERAL) if cell.mechanism in TWO else ("P15",)
+    return cell.property in (*(prop.id for prop in PROPERTIES), *more)
 
 
 def breaks_it(cell: Need, policy: str, run: Sequence[Step], trace: Trace) -> bool:

@@ -33,7 +33,7 @@ def read(files: Mapping[str, bytes]) -> RunEvidence:
         return RunEvidence.model_validate_json(files[EVIDENCE])
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
+        where = ".".join(map(str, first["loc"]))[:200]
         raise EvidenceUnreadError(
             f"{EVIDENCE}: {error.error_count()} errors, first at {where}: {first['msg']}"
         ) from error

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import rfc8785
 
 from ...model.contract import HARDENED, Status
-from .stream_events import UnreadableError, digest
-from .strict_json import JsonError, strict_json
+from .stream_events import MEANINGLESS, UnreadableError, digest
+from .strict_json import strict_json
 
 CREATED: Final = b"crashwindow contract creation\0"
 MOVED: Final = b"crashwindow contract transition\0"
@@ -56,7 +56,7 @@ def read_contracts(data: bytes) -> Contracts:
         try:
             row = strict_json(line)
             found[row["table"]].append({**row, "line": number})
-        except (JsonError, KeyError, TypeError) as error:
+        except MEANINGLESS as error:
             raise UnreadableError(number, f"it is no row of a contract's table: {error!r}") from error
     try:
         contracts = {row["execution_id"]: row for row in found["contracts"]}
@@ -72,7 +72,7 @@ def read_contracts(data: bytes) -> Contracts:
             for words in chain(contract, moves[name]):
                 raise UnreadableError(contract["line"], f"contract {name!r}: {words}")
         return Contracts(contracts, moves, answers, list(trace(found["execution_trace"], contracts, moves)))
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except MEANINGLESS as error:
         if isinstance(error, UnreadableError):
             raise
         raise UnreadableError(0, f"its rows mean nothing: {error!r}") from error

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ...model.contract_machine import build_contract
 from .contract_records import Contracts, Row
-from .stream_events import Stream, UnreadableError, World, digest, read_stream
+from .stream_events import MEANINGLESS, Stream, UnreadableError, World, digest, read_stream
 from .stream_fields import MeaninglessError, by_events, by_records, naming
 from .stream_states import Model
 from .strict_json import JsonError, strict_json
@@ -79,7 +79,7 @@ class Replay:
                     return
             line = int(self.tool["line"])
             held = {**now, **self.rest()}
-        except (MeaninglessError, KeyError, TypeError, ValueError) as error:
+        except MEANINGLESS as error:
             yield f"line {line}: contract {self.name!r}: what is said here means nothing: {type(error).__name__} {error}"
             return
         differing = machine.differing(frozenset(p for p in states if not p[1]), held)

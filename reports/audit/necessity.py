@@ -15,7 +15,7 @@ from ...model.properties import PROPERTIES
 from ...model.windows import BLANK
 from ...scenarios import matrix
 from ...scenarios.without import named
-from .cells import breaks_it, due
+from .cells import breaks_it, can_break, due
 from .listed import names
 from .replays import MODEL, ReplayError, follow, machine_by_name
 
@@ -38,7 +38,7 @@ ALWAYS: Final = ("ledger", "effect-store", "on-unknown")
 """Mechanisms that are in every set: the others are what minimal sets are made of."""
 RUN: Final = re.compile(r"(P\d+) \(crashwindow replay ([^ )]+)\)")
 BOTH: Final = re.compile(r", (P\d+(?:, P\d+)*) fails with it as well$")
-TWINS: Final = re.compile(r"`crashwindow replay ([^ `]+)` to its twin .* is looked at, (\d+) are told apart")
+TWINS: Final = re.compile(r"`crashwindow replay ([^ `]+)` to its twin .* is looked at, (\d{1,9}) are told apart")
 READABLE: Final = (Scope.CONFIG, Scope.DURABLE, Scope.CLOCK)
 UNDECIDED: Final = guard(at="idle", job="open", **{**BLANK, "effect": "none"})
 """Where a recovery has something to decide: no worker, an open job, no result anywhere, and no end of the step."""
@@ -104,6 +104,14 @@ def _names(told: Necessity, profile: str) -> Iterator[str]:
 
 
 def _cell(cell: Need, profile: str) -> Iterator[str]:
+    """What a cell says that cannot be; of one that can, whether its run shows it."""
+    wrong = list(_stated(cell, profile))
+    yield from wrong
+    if cell.key and not wrong:
+        yield from _run(cell, due(cell))
+
+
+def _stated(cell: Need, profile: str) -> Iterator[str]:
     if cell.verdict not in ANSWERS[cell.answer]:
         yield f"{cell.answer} is no answer that {cell.verdict} gives"
     if bool(cell.key) != (cell.answer == "needed"):
@@ -116,13 +124,11 @@ def _cell(cell: Need, profile: str) -> Iterator[str]:
         yield f"{cell.answer} is not what this program states"
     if cell.mechanism.startswith("order-") and (cell.answer == "needed") != (cell.property != ALL):
         yield "what breaks in an order are single properties, and what holds is all of them"
-    if cell.key:
-        yield from _run(cell, due(cell))
 
 
 def _run(cell: Need, policies: Sequence[str]) -> Iterator[str]:
     """Whether the key of a cell is a run, of one of some machines, of as many steps, that breaks the property."""
-    if cell.property not in COLUMNS:
+    if not can_break(cell):
         yield "it is no property that a run can break"
         return
     if not cell.key.startswith(tuple(f"{MODEL}:{policy}:" for policy in policies)):

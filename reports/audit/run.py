@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -33,7 +34,11 @@ class Anew:
     sentences: Callable[[], Mapping[str, Item]]
 
 
+ToDo = Callable[[], Check | tuple[list[str], str]]
+"""A check that is to be done: what it says, or the problems, and what was looked at where there is none."""
 ABSENT: Final = "there is no evidence that could be read"
+WORDS: Final = 200
+"""How many characters of an unforeseen error a finding repeats."""
 CODELESS: Final = frozenset({"streams", "recheck"})
 """The checks of the contents that compare with nothing that this program states: links of hashes, and cvc5's answers."""
 
@@ -61,7 +66,7 @@ def audit(data: bytes, asked: Asked) -> Audit:
     except content.EvidenceUnreadError as error:
         checks = [*sealed, Check("evidence", "FAIL", (str(error),)), Check("others", "NOT DONE", (ABSENT,))]
     else:
-        sealed.append(_statement(files, evidence))
+        sealed.append(_done("statement", lambda: _statement(files, evidence)))
         checks = [*sealed, *_contents(files, evidence, asked)]
     return Audit(tuple(checks), merkle_root(listed(files)).hex(), signed, trusted)
 
@@ -99,39 +104,58 @@ def _statement(files: Mapping[str, bytes], evidence: RunEvidence) -> Check:
 
 
 def _contents(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -> list[Check]:
+    checks = [_done(name, check) for name, check in _checks(files, evidence, asked).items()]
+    own = evidence.run.code_sha256 == code_sha256()
+    return checks if own else [_of_other_code(check) for check in checks]
+
+
+def _done(name: str, check: ToDo) -> Check:
+    """A check. Whatever ends it before its time is a finding: it says what nobody has thought of."""
+    try:
+        found = check()
+        return found if isinstance(found, Check) else judged(name, *found)
+    except Exception as error:
+        return Check(name, "FAIL", (f"the check ended before its time: {type(error).__name__}: {str(error)[:WORDS]}",))
+
+
+def _checks(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -> dict[str, ToDo]:
+    """What is to be checked of the contents, by name and in order."""
     register = asked.register
     traces, others = replays.counted(evidence)
     number = sum(len(result.items) for result in evidence.claims)
-    events = streams(files)
-    due = derived(evidence, register)
-    checks = [
-        judged("evidence", content.schema(files, due), "strict JSON, of this program's schema"),
-        _code(evidence),
-        judged("register", content.register(files, register), f"{len(register.claims)} claims, as in this program"),
-        judged("claims", content.claims(evidence, register), "each claim of the register once, and no other"),
-        judged("reports", content.reports(files, due), "each is what this program makes of the evidence"),
-        judged("traces", content.traces(files, due), f"{traces + others} runs, as in the evidence"),
-        judged("files", content.every_file(files, evidence, due), "each is derived, or a verdict rests on it"),
-        _items(evidence, asked.due(evidence.run.profile), number),
-        judged("verdicts", verdicts.verdicts(evidence, register), _verdict_words(evidence, number)),
-        judged("totals", totals.totals(evidence, register), "figures that are told twice, or add up, agree"),
-        judged("tables", tables.tables(evidence), "windows, scenarios, edges and the matrix are this program's"),
-        judged("parts", parts.parts(evidence), "campaigns, mutants, planted defects, graphs and coverage are all there"),
-        judged("outcome", content.outcome(evidence, register), "every verdict is the expected one, says the evidence"),
-        judged("models", [*replays.models(evidence, register), *parts.searched(evidence)],
+    due = cache(lambda: derived(evidence, register))
+    return {
+        "evidence": lambda: (content.schema(files, due()), "strict JSON, of this program's schema"),
+        "code": lambda: _code(evidence),
+        "register": lambda: (content.register(files, register), f"{len(register.claims)} claims, as in this program"),
+        "claims": lambda: (content.claims(evidence, register), "each claim of the register once, and no other"),
+        "reports": lambda: (content.reports(files, due()), "each is what this program makes of the evidence"),
+        "traces": lambda: (content.traces(files, due()), f"{traces + others} runs, as in the evidence"),
+        "files": lambda: (content.every_file(files, evidence, due()), "each is derived, or a verdict rests on it"),
+        "items": lambda: _items(evidence, asked.due(evidence.run.profile), number),
+        "verdicts": lambda: (verdicts.verdicts(evidence, register), _verdict_words(evidence, number)),
+        "totals": lambda: (totals.totals(evidence, register), "figures that are told twice, or add up, agree"),
+        "tables": lambda: (tables.tables(evidence), "windows, scenarios, edges and the matrix are this program's"),
+        "parts": lambda: (parts.parts(evidence), "campaigns, mutants, planted defects, graphs and coverage are all there"),
+        "outcome": lambda: (content.outcome(evidence, register), "every verdict is the expected one, says the evidence"),
+        "models": lambda: ([*replays.models(evidence, register), *parts.searched(evidence)],
                f"{len(evidence.machines)} models are this program's, with as many states and transitions as it states"),
-        judged("replays", replays.replays(evidence, register),
+        "replays": lambda: (replays.replays(evidence, register),
                f"{traces} runs of models, by the interpreter alone; {others} of the runtime are no model's"),
-        _retried(evidence, others, asked),
-        judged("obligations", obligations.obligations(files, evidence, register),
+        "sentences": lambda: _retried(evidence, others, asked),
+        "obligations": lambda: (obligations.obligations(files, evidence, register),
                "all there, each states its answer, all assume the same"),
-        _regenerated(files, asked),
-        judged("streams", events.problems, events.words),
-        _runs(files, evidence),
-        _rechecked(files, asked),
-    ]  # fmt: skip
-    own = evidence.run.code_sha256 == code_sha256()
-    return checks if own else [_of_other_code(check) for check in checks]
+        "goals": lambda: _regenerated(files, asked),
+        "streams": lambda: _chained(files),
+        "runs": lambda: _runs(files, evidence),
+        "recheck": lambda: _rechecked(files, asked),
+    }  # fmt: skip
+
+
+def _chained(files: Mapping[str, bytes]) -> tuple[list[str], str]:
+    """The links of event streams, computed anew."""
+    found = streams(files)
+    return found.problems, found.words
 
 
 def _of_other_code(check: Check) -> Check:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ...model.compensation import build_compensation
 from ...model.gate import build_gate
 from ...model.recorded import build_recorded
-from .stream_events import Event, Stream, digest
+from .stream_events import MEANINGLESS, Event, Stream, digest
 from .stream_fields import MeaninglessError
 from .stream_states import Model, States
 
@@ -71,7 +71,7 @@ def problems(seen: Projection) -> Iterator[str]:
                 return
         line = 1
         held = {**seen.fields(len(events) - 1), **seen.rest()}
-    except (MeaninglessError, KeyError, TypeError, ValueError) as error:
+    except MEANINGLESS as error:
         yield f"line {line}: {seen.what}: what is said here means nothing: {type(error).__name__} {error}"
         return
     ended = frozenset(place for place in states if not place[1])

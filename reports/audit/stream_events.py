@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import rfc8785
+from pydantic import ValidationError
 
+from .stream_shapes import Head, Line, Shape
 from .strict_json import JsonError, strict_json
 
 WORLD: Final = ".world"
@@ -17,6 +19,12 @@ COMPENSATION: Final = "#undo"
 """How the witness calls the compensation of a step: by the name of the step, and this."""
 RESULTS: Final = ("tool", "llm", "human")
 """The kinds of `command_committed` that record the result of a node."""
+
+
+MEANINGLESS: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""What is raised where data is not such as its protocol writes."""
+PLACE: Final = 200
+"""How many characters of a place's name a message repeats."""
 
 
 class UnreadableError(ValueError):
@@ -112,45 +120,39 @@ def read_stream(data: bytes, world: World, before: int = 0) -> Stream:
     """The lines of one job, of which so many stand before in their file, and what its world has seen. Raises UnreadableError."""
     lines = data.splitlines()
     first = before + 1
-    head = _object(first, lines[0]) if lines else {}
+    head = _shaped(Head, first, lines[0] if lines else b"{}")
+    read = [(number, _shaped(Line, number, line)) for number, line in enumerate(lines[1:], first + 1)]
+    if [line["type"] for _, line in read[:2]] != ["job_created", "plan_generated"]:
+        raise UnreadableError(first + 1, "a job begins with job_created and plan_generated")
+    if {line["job_id"] for _, line in read} != {head["job_id"]}:
+        raise UnreadableError(0, "it holds more than one job")
+    for place, (number, line) in enumerate(read, 1):
+        if line["version"] != place:
+            raise UnreadableError(number, f"event {place} belongs here, with its data")
+    events = [Event(number, *(line[name] for name in Event._fields[1:])) for number, line in read]
+    stream = Stream(head["job_id"], tuple(events), head["records"], head["declared"], world)
     try:
-        records, declared = head["records"], head["declared"]
-        events = tuple(_event(before, number, line) for number, line in enumerate(lines[1:], 1))
-        if [event.type for event in events[:2]] != ["job_created", "plan_generated"]:
-            raise UnreadableError(first + 1, "a job begins with job_created and plan_generated")
-        if len({_object(number, line)["job_id"] for number, line in enumerate(lines, first)}) > 1:
-            raise UnreadableError(0, "it holds more than one job")
-        stream = Stream(head["job_id"], events, records, declared, world)
-        if stream.steps != list(declared):
-            raise UnreadableError(
-                first, f"it declares the contracts of {', '.join(declared)}, and its plan has other steps"
-            )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UnreadableError(first, f"it is no stream of one job with its records: {error!r}") from error
+        steps = stream.steps
+    except MEANINGLESS as error:
+        raise UnreadableError(first + 2, f"it is no plan: {error!r}") from error
+    if steps != list(head["declared"]):
+        told = ", ".join(head["declared"])
+        raise UnreadableError(first, f"it declares the contracts of {told}, and its plan has other steps")
     return stream
 
 
-def _object(number: int, line: bytes) -> dict[str, Any]:
+def _shaped(shape: type[Shape], number: int, line: bytes) -> Any:
+    """The value of a line of some shape. Raises UnreadableError."""
     try:
         value = strict_json(line)
+        shape.model_validate(value)
     except JsonError as error:
         raise UnreadableError(number, str(error)) from error
-    if not isinstance(value, dict):
-        raise UnreadableError(number, "it is no object")
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))[:PLACE] or "it"
+        raise UnreadableError(number, f"it is no such line of a stream: {where}: {first['msg']}") from error
     return value
-
-
-def _event(before: int, number: int, line: bytes) -> Event:
-    """The event with a number, which is one less than its line among those of its job."""
-    place = before + number + 1
-    value = _object(place, line)
-    try:
-        event = Event(place, *(value[name] for name in ("version", "type", "step", "epoch", "data")))
-    except KeyError as error:
-        raise UnreadableError(place, f"it is no event: it has no {error}") from error
-    if event.version != number or not isinstance(event.data, dict):
-        raise UnreadableError(place, f"event {number} belongs here, with its data")
-    return event
 
 
 def read_world(data: bytes) -> World:

@@ -15,7 +15,7 @@ from . import stream_beside
 from .contract_records import read_contracts
 from .contract_replay import CONTRACTS, contracts, steps_of, strangers
 from .stream_beside import Projection
-from .stream_events import WORLD, Event, Stream, UnreadableError, read_stream, read_world
+from .stream_events import MEANINGLESS, WORLD, Event, Stream, UnreadableError, read_stream, read_world
 from .stream_fields import (
     FINISHED,
     JOB,
@@ -110,13 +110,13 @@ def replay(stream: Stream, found: Replayed) -> Iterator[str]:
     """What is wrong with one job; each sentence begins with the line."""
     try:
         seen = projections(stream)
-    except (KeyError, TypeError) as error:
+    except MEANINGLESS as error:
         yield f"line 0: what is said here means nothing: {type(error).__name__} {error}"
         return
     found.events += len(stream.events)
     try:
         yield from job(stream)
-    except (KeyError, TypeError) as error:
+    except MEANINGLESS as error:
         yield f"line 1: what is said here means nothing: {type(error).__name__} {error}"
     for step in stream.steps:
         found.steps += 1
@@ -163,7 +163,7 @@ class Step:
                     return
             line = 1
             yield from self.rest(states, named)
-        except (MeaninglessError, KeyError, TypeError, ValueError) as error:
+        except MEANINGLESS as error:
             yield self.words(line, f"what is said here means nothing: {type(error).__name__} {error}")
 
     def behind(self, states: States, number: int, named: Named) -> States:

@@ -759,6 +759,7 @@ def verify(args: argparse.Namespace) -> int:
     from .reports.files import write
     from .reports.terminal import summary_table
     from .reports.view import judge
+    from .scenarios.profile import command as command_of
 
     console = Console()
     try:
@@ -767,7 +768,7 @@ def verify(args: argparse.Namespace) -> int:
         raise CommandError(f"--out {args.out}: {error.strerror}: name a directory that can be written") from error
     if args.resume and not (directory / "stages").is_dir():
         raise CommandError(f"{directory}: no interrupted run is here; give the directory that the run has printed")
-    command = f"crashwindow verify --profile {args.profile} --seed {args.seed}"
+    command = command_of(args.profile, args.seed)
     console.print(f"{command}\nevidence in {directory}", highlight=False, soft_wrap=True)
     evidence: RunEvidence | None = None
     with console.status("") as status:

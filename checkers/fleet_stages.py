@@ -130,7 +130,7 @@ def interface(space: Space) -> Item:
         "changes": sum(compared.taken.values()),
     }
     return Item(
-        checker="explore", verdict=verdict, statement=said, figures=figures, command="crashwindow verify --deep"
+        checker="explore", verdict=verdict, statement=said, figures=figures, command="crashwindow verify --profile deep"
     )
 
 

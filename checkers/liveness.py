@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..model.liveness import FAIR, FINITE, mover
-from ..model.machine import Guard, Machine
+from ..model.liveness import FAIR, actors, forever
+from ..model.machine import Guard
 from .explore import Engine, Group, Packing
 
 Move = tuple[int, str, int]
@@ -24,18 +24,6 @@ Moves = Callable[[int], Iterable[Move]]
 EVERYBODY: Final = (1 << len(FAIR)) - 1
 FIRST_LOOK: Final = 500
 """States of the first prefix in which a lasso is looked for."""
-
-
-def forever(machine: Machine, assumptions: Sequence[str]) -> list[bool]:
-    """Of each rule, whether it may happen without end, if these assumptions hold."""
-    finite = [s for s in FINITE if s.assumption in assumptions]
-    return [not any(s.covers(rule) for s in finite) for rule in machine.rules]
-
-
-def actors(machine: Machine, assumptions: Sequence[str]) -> list[int]:
-    """Whose move each rule is, as bits: a fair actor's, if these assumptions hold, or nobody's."""
-    movers = [mover(rule) for rule in machine.rules]
-    return [1 << i if i is not None and FAIR[i].assumption in assumptions else 0 for i in movers]
 
 
 def moves_of(engine: Engine, assumptions: Sequence[str]) -> Moves:

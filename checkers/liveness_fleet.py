@@ -6,13 +6,12 @@ reduced space is, gone round often enough, one of the whole, with the same moves
 
 from collections.abc import Callable, Sequence
 
-from ..model.fleet import Fleet, stands
+from ..model.fleet import Fleet, at_work
 from ..model.fleet_rows import ORDER, WORKERS
-from ..model.liveness import RECLAIMS
-from ..model.machine import Guard
+from ..model.liveness import RECLAIMS, actors, forever
 from .explore import Engine, Packing
 from .fleet_search import reduction
-from .liveness import Move, Moves, actors, forever
+from .liveness import Move, Moves
 
 
 def fleet_moves(fleet: Fleet, engine: Engine, assumptions: Sequence[str], workers: tuple[str, ...] = WORKERS, *,
@@ -42,12 +41,10 @@ def fleet_moves(fleet: Fleet, engine: Engine, assumptions: Sequence[str], worker
 
 def newest(fleet: Fleet, packing: Packing, workers: tuple[str, ...]) -> Callable[[int], str]:
     """Which worker has the right to go on: the newest at work that nobody has overtaken; "" where there is none."""
-    places = frozenset(next(f.values for f in fleet.own if f.name == "at")) - {"idle"}
-    guards: dict[str, Guard] = {x: {f"{x}.at": places, stands("effects", f"{x}."): frozenset({"yes"})} for x in workers}
-    at_work = {x: packing.matcher(g) for x, g in guards.items()}
+    matches = {x: packing.matcher(at_work(fleet, x)) for x in workers}
     orders = packing.machine.by_name[ORDER].values
 
     def who(state: int) -> str:
-        return next((x for x in reversed(orders[packing.code(state, ORDER)]) if at_work[x](state)), "")
+        return next((x for x in reversed(orders[packing.code(state, ORDER)]) if matches[x](state)), "")
 
     return who

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from ..model.fingerprint import machine_sha256
-from ..scenarios.searched import GRAPHS, SEARCHED, TWO_WORKERS, Searched, digest
+from ..scenarios.searched import GRAPHS, IN_WINDOWS, SEARCHED, TWO_WORKERS, Searched, digest
 from .evidence import Machine as Described
+from .evidence import WindowResult
 from .evidence_graph import StateGraph
 from .explore import Space
 
@@ -24,8 +25,10 @@ def described(space: Space, seconds: float) -> Described:
     )
 
 
-def strayed(machines: Sequence[Described], graphs: Sequence[StateGraph]) -> Iterator[str]:
-    """Each search, and each graph, that came to something else than is stated of it: then something else was searched."""
+def strayed(
+    machines: Sequence[Described], graphs: Sequence[StateGraph], windows: Sequence[WindowResult] = ()
+) -> Iterator[str]:
+    """Each search, graph and crash window that came to something else than is stated of it: then something else was searched."""
     for policy in dict.fromkeys(machine.policy for machine in machines):
         found = [_found(machine) for machine in machines if machine.policy == policy]
         if SEARCHED.get(policy) not in found:
@@ -37,6 +40,9 @@ def strayed(machines: Sequence[Described], graphs: Sequence[StateGraph]) -> Iter
         came = digest(graph.model_dump(mode="json"))
         if GRAPHS.get(graph.policy) != came:
             yield f"the graph of {graph.policy} is {came}, and scenarios/searched.py states {GRAPHS.get(graph.policy)}"
+    for row in windows:
+        if IN_WINDOWS.get(row.row) != row.states:
+            yield f"in window {row.row} are {row.states} states, and scenarios/searched.py states {IN_WINDOWS.get(row.row)}"
 
 
 def _found(machine: Described) -> Searched:

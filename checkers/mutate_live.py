@@ -8,8 +8,9 @@ where a move was lost. Other machines are small: theirs are looked at whole.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..model.liveness import forever
 from ..model.machine import Guard, Machine
-from .liveness import Moves, forever, look, moves_of, resting
+from .liveness import Moves, look, moves_of, resting
 from .mutate_rows import Rows
 from .mutate_search import Base, Difference, Seen, run_to, way
 

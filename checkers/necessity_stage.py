@@ -6,7 +6,7 @@ from typing import Final
 from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
-from ..scenarios.matrix import CLAIMS, FEWER, IN_QUICK, ambiguous, bounds
+from ..scenarios.matrix import CLAIMS, ELSEWHERE, FEWER, IN_QUICK, LATER, ambiguous, bounds
 from .ambiguity import fenced_look, observations, theorem, undecided
 from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
@@ -22,14 +22,6 @@ from .verify import Context, Found, Stage
 COMMAND: Final = "crashwindow necessity"
 COLUMNS: Final = (*(f"P{n}" for n in range(1, 16)),)
 """The properties, in the order of the matrix."""
-LATER: Final = "fence-events"
-"""The mechanism whose space of two workers is left to the deep profile."""
-ELSEWHERE: Final = {
-    "P5": "it speaks of a worker that was overtaken: there is one worker",
-    "P9": "gates have rules of their own (`WITHOUT-G-…`); no row of a gate is the step's",
-    "P10": "compensations have rules of their own (`WITHOUT-K-…`); no row of a compensation is the step's",
-    "P12": "recorded values have rules of their own (`WITHOUT-L-…`); no row of theirs is the step's",
-}
 P13: Final = "it speaks of verify-job, which reads records and takes part in no protocol; forgeries are its own stage"
 Tell = Callable[[str], None]
 

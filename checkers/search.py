@@ -15,7 +15,7 @@ from ..model.machine import Actor, Guard, Scope, guard, show
 from ..model.properties import Property
 from ..model.recorded import HARDENED_RECORDED
 from ..model.step import FIELDS
-from ..model.windows import AMBIGUOUS
+from ..model.windows import AMBIGUOUS, MISJUDGED
 from ..scenarios.fleet_policies import FLEET_POLICIES
 from ..scenarios.machines import machine_of
 from .evidence import Item, Trace, Verdict
@@ -33,7 +33,6 @@ RESTS: Final[Mapping[str, tuple[Guard, tuple[str, ...]]]] = {
 }  # fmt: skip
 """For machines of other models than the step's: where they are at rest, and the rules that a run to rest may not need beside
 faults, being luck or giving up."""
-MISJUDGED = guard(ledger="committed", finished="none", committed="none", effects="2")
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,10 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         graphs=graphs,
         necessity=next((part.necessity for part in found if part.necessity), None),
         not_checked=list(NOT_CHECKED),
-        errors=[*(e for part in found for e in part.errors), *strayed(machines, graphs)],
+        errors=[
+            *(e for part in found for e in part.errors),
+            *strayed(machines, graphs, [row for part in found for row in part.windows]),
+        ],
     )
 
 

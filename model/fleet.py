@@ -46,6 +46,12 @@ def known(name: str) -> str:
     return f"known_{name}"
 
 
+def at_work(fleet: "Fleet", worker: str) -> Guard:
+    """That a named worker is at work, and that nobody has overtaken it: then it has the right to go on."""
+    places = frozenset(next(f.values for f in fleet.own if f.name == "at")) - {"idle"}
+    return {f"{worker}.at": places, stands("effects", f"{worker}."): frozenset({"yes"})}
+
+
 @dataclass(frozen=True)
 class FleetRule:
     """A row of the fleet. Names begin with `w.` (the acting worker), `l.` (who led until now), or are shared.

@@ -8,12 +8,12 @@ clients may act for ever, or never.
 Each supposition is an assumption of the claims that need it, and a claim that leaves one out stands beside them, refuted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from .machine import Actor, Guard, Rule, guard
+from .machine import Actor, Guard, Machine, Rule, guard
 
 FINITE_FAULTS: Final = "A-FINITE-FAULTS"
 RECLAIMS: Final = "A-RECLAIMS-FINITE"
@@ -79,6 +79,18 @@ def mover(rule: Rule) -> int | None:
     """The row of `FAIR` whose move a rule is; None where nobody is supposed to make it."""
     row = next((i for i, s in enumerate(FAIR) if s.covers(rule)), None)
     return row if row is not None and FAIR[row].assumption else None
+
+
+def forever(machine: Machine, assumptions: Sequence[str]) -> list[bool]:
+    """Of each rule, whether it may happen without end, if these assumptions hold."""
+    finite = [s for s in FINITE if s.assumption in assumptions]
+    return [not any(s.covers(rule) for s in finite) for rule in machine.rules]
+
+
+def actors(machine: Machine, assumptions: Sequence[str]) -> list[int]:
+    """Whose move each rule is, as bits: a fair actor's, if these assumptions hold, or nobody's."""
+    movers = [mover(rule) for rule in machine.rules]
+    return [1 << i if i is not None and FAIR[i].assumption in assumptions else 0 for i in movers]
 
 
 _ENDED: Final = "completed|failed|cancelled"

@@ -49,6 +49,8 @@ def _row(
 
 AMBIGUOUS: Final = (guard(job="open", open="1|2", doubt="no", ledger="inflight", **BLANK),)
 """The durable states of the ambiguity class that say nothing about an outcome: those of windows 1c, 2 and 2x."""
+MISJUDGED: Final = guard(ledger="committed", finished="none", committed="none", effects="2")
+"""A commit of which no event tells, and the step taken for not yet done: it was executed twice."""
 CLOSED: Final = {"job": "open", "open": "0", "closed": "1|2", "cancel": "no", **BLANK}
 FRESH: Final = {"job": "open", "open": "0", "closed": "0", "cancel": "no", **BLANK}
 RECORDED: Final = {"job": "open", "node": "none", "undone": "no"}

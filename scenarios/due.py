@@ -4,13 +4,28 @@ An item is due with its checker, verdict, names of figures, files and whether it
 value. What else it counts is the run's to say.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 BROKEN: Final = ("REFUTED", "ERROR")
 BEGUN: Final = 60
 """How many characters of an item's sentence name it."""
+
+
+VERIFY: Final = "crashwindow verify"
+CHECK: Final = "crashwindow check"
+SEED: Final = r"\d+"
+LOSS: Final = r"[\w+]+:lost=\d+"
+"""What an item's command names that its run has found: a seed, and which loss of power."""
+
+
+class Shown(Protocol):
+    """A run that stands beside an item."""
+
+    @property
+    def key(self) -> str: ...
 
 
 class Told(Protocol):
@@ -27,7 +42,9 @@ class Told(Protocol):
     @property
     def files(self) -> Sequence[str]: ...
     @property
-    def trace(self) -> object: ...
+    def trace(self) -> "Shown | None": ...
+    @property
+    def command(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -35,7 +52,8 @@ class Due:
     """An item that is due. figures: their names, each with the value that it has to have, or None where the run says it.
 
     files: on which it rests; shown: whether a run stands beside it; begins: how its sentence begins, by which items differ that
-    are alike else; otherwise: what may be there instead, where something is not installed; spare: whether it may then be missing.
+    are alike else; otherwise: what may be there instead, where something is not installed; spare: whether it may then be missing;
+    command: what repeats it, with `{key}` for that of its run, `{seed}` and `{loss}`; least: figures of which more may be told.
     """
 
     checker: str
@@ -46,6 +64,8 @@ class Due:
     begins: str = ""
     otherwise: tuple["Due", ...] = ()
     spare: bool = False
+    command: str = VERIFY
+    least: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def begun(self) -> str:
@@ -64,13 +84,26 @@ class Due:
             for name, value in self.figures.items()
             if value is not None and item.figures.get(name, value) != value
         ]
+        found += [
+            f"{item.figures[name]} {name} are told, and at least {least} are due"
+            for name, least in self.least.items()
+            if not (isinstance(told := item.figures.get(name, least), int) and told >= least)
+        ]
         if tuple(item.files) != self.files:
             found.append(f"it rests on {_listed(item.files)}, and due is {_listed(self.files)}")
         if (item.trace is not None) != self.shown:
             found.append("no run is shown" if self.shown else "a run is shown, and none is due")
         if not item.statement.startswith(self.begins):
             found.append(f"its sentence does not begin with {self.begins!r}")
+        if not self._repeated_by(item):
+            found.append(f"it is repeated by {item.command[:80]!r}, and due is {self.command!r}")
         return found
+
+    def _repeated_by(self, item: Told) -> bool:
+        key = item.trace.key if item.trace else ""
+        words = re.escape(self.command).replace(re.escape("{key}"), re.escape(key))
+        words = words.replace(re.escape("{seed}"), SEED).replace(re.escape("{loss}"), LOSS)
+        return re.fullmatch(words, item.command) is not None
 
 
 def differences(due: Sequence[Due], items: Iterable[Told]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Final
 from ..model.claims import Claim
 from ..model.fleet_claims import FLEET
 from . import due_figures as of
-from .due import Due
+from .due import CHECK, Due
 from .due_figures import figures, sized
 from .fleet_policies import FLEET_POLICIES
 from .searched import SEARCHED, TWO_WORKERS
@@ -18,6 +18,10 @@ FLEETS: Final = {"P9-ANY": "fleet-gate", "P10-ANY": "fleet-compensation", "P12-A
 FOUND: Final = ("recorded-hardened", "compensation-hardened", "gate-hardened", "contract-hardened")
 LIFTED: Final = ("fleet-recorded", "fleet-gate")
 """The machines whose invariants the quick profile finds, and the fleets to which it lifts them; the deep one takes all."""
+SHOWS: Final = "crashwindow replay {key}"
+FINDS: Final = "crashwindow invariants"
+COUPLED: Final = {"FENCES-SUFFICE": "fleet-without-conditional"}
+"""The fleet that is counted for a claim, where it is not the claim's own."""
 PROOFS: Final = tuple(f"smt2/{name}.smt2" for name in (FLEET, *FLEETS.values()))
 
 
@@ -29,17 +33,20 @@ def searched(policies: Iterable[str]) -> Rule:
             return
         if claim.kind == "refuted":
             yield from (
-                Due("explore", "REFUTED", of.COUNTED, shown=True, begins=f"{name} ") for name in claim.properties
+                Due("explore", "REFUTED", of.COUNTED, shown=True, begins=f"{name} ", command=SHOWS)
+                for name in claim.properties
             )
         elif claim.kind == "holds":
             yield from (
-                Due("explore", "EXHAUSTED", sized(claim.policy), shown=True, begins=f"{name} ")
+                Due("explore", "EXHAUSTED", sized(claim.policy), shown=True, begins=f"{name} ", command=SHOWS)
                 for name in claim.properties
             )
-        elif claim.kind in ("ambiguity", "rest"):
-            yield Due("explore", "EXHAUSTED", sized(claim.policy), shown=claim.kind == "ambiguity")
+        elif claim.kind == "ambiguity":
+            yield Due("explore", "EXHAUSTED", sized(claim.policy), shown=True, command=SHOWS)
+        elif claim.kind == "rest":
+            yield Due("explore", "EXHAUSTED", sized(claim.policy), command=f"{CHECK} {claim.id}")
         elif claim.kind == "occurs":
-            yield Due("explore", "EXHAUSTED", of.COUNTED, shown=True)
+            yield Due("explore", "EXHAUSTED", of.COUNTED, shown=True, command=SHOWS)
 
     return rule
 
@@ -59,17 +66,20 @@ def proved(policies: Iterable[str]) -> Rule:
 
 def unchecked(reasons: Iterable[str], checker: str) -> Rule:
     """That nobody looked, with the reason."""
-    return lambda claim, deep: [Due(checker, "NOT CHECKED", {})] if claim.id in reasons else []
+    return lambda claim, deep: (
+        [Due(checker, "NOT CHECKED", {}, command=f"{CHECK} {claim.id}")] if claim.id in reasons else []
+    )
 
 
 def contract_search(claim: Claim, deep: bool) -> Iterable[Due]:
     """What the search of contracts says beside: of the half of C9 that no guard can say, and of keys."""
     if claim.id == "C9":
-        yield Due("explore", "EXHAUSTED", figures("edges", states=SEARCHED[claim.policy].states))
+        states = SEARCHED[claim.policy].states
+        yield Due("explore", "EXHAUSTED", figures("edges", states=states), command=f"{CHECK} {claim.id}")
     elif claim.kind == "salted":
-        yield Due("enumerate", "REFUTED", {})
+        yield Due("enumerate", "REFUTED", {}, command=f"{CHECK} {claim.id}")
     elif claim.id == "C-KEY":
-        yield Due("enumerate", "TESTED", figures("actions"))
+        yield Due("enumerate", "TESTED", figures("actions"), command=f"{CHECK} {claim.id}")
 
 
 def pair(claim: Claim, deep: bool) -> Iterable[Due]:
@@ -80,7 +90,7 @@ def pair(claim: Claim, deep: bool) -> Iterable[Due]:
             for name, policy in (("step", "hardened"), ("contract", claim.policy))
             for what, count in sized(policy).items()
         }
-        yield Due("explore", "EXHAUSTED", size)
+        yield Due("explore", "EXHAUSTED", size, command=f"{CHECK} {claim.id}")
 
 
 def fleet_proof(claim: Claim, deep: bool) -> Iterable[Due]:
@@ -98,48 +108,53 @@ def fleet_search(claim: Claim, deep: bool) -> Iterable[Due]:
             size = figures("", states=states, transitions=transitions, workers=2)
             yield from (Due("explore", "EXHAUSTED", size, begins=f"{name} ") for name in claim.properties)
         if claim.id == "P10-ANY" and deep:
-            yield Due("explore", "EXHAUSTED", figures("changes", states=TWO_WORKERS[FLEET][0][0], workers=2))
+            changes = figures("changes", states=TWO_WORKERS[FLEET][0][0], workers=2)
+            yield Due("explore", "EXHAUSTED", changes, command="crashwindow verify --profile deep")
 
 
 def invariants(claim: Claim, deep: bool) -> Iterable[Due]:
     """Invariants that were found, for one worker and lifted to any number; workers counted."""
     if claim.inductive and (claim.policy in FOUND or (deep and claim.policy == "hardened")):
-        yield Due("prove", "PROVED", of.FOUND, (f"smt2/{claim.policy}-found/",))
+        found = f"{FINDS} {claim.policy}"
+        yield Due("prove", "PROVED", of.FOUND, (f"smt2/{claim.policy}-found/",), command=found)
     if claim.policy in FLEET_POLICIES and claim.kind == "refuted":
-        yield Due("explore", "NOT CHECKED", of.COUNT)
+        yield Due("explore", "NOT CHECKED", of.COUNT, command=f"{FINDS} {claim.policy}")
     fleet = FLEETS.get(claim.id, FLEET) if claim.kind == "fleet" and claim.id.endswith("-ANY") else ""
     if fleet and (deep or fleet in LIFTED):
-        yield Due("prove", "PROVED", of.LIFTED, (f"smt2/{fleet}-lifted.smt2",))
+        yield Due("prove", "PROVED", of.LIFTED, (f"smt2/{fleet}-lifted.smt2",), command=f"{FINDS} {fleet}")
     if claim.id == "P12-ANY" and deep:
-        yield Due("prove", "PROVED", of.IN_TWO, ("smt2/fleet-recorded-found.smt2",))
+        file = "smt2/fleet-recorded-found.smt2"
+        yield Due("prove", "PROVED", of.IN_TWO, (file,), command=f"{FINDS} fleet-recorded")
     counted = (fleet or claim.id == "FENCES-SUFFICE") and claim.id != "P7-ANY"  # what only grows is no state
     if counted if deep else claim.id == "P12-ANY":
-        yield Due("explore", "EXHAUSTED", of.COUNT)
+        yield Due("explore", "EXHAUSTED", of.COUNT, command=f"{FINDS} {COUPLED.get(claim.id, fleet)}")
 
 
 def health(claim: Claim, deep: bool) -> Iterable[Due]:
     """What is said of the proofs on which a claim rests: all in the deep profile."""
     if claim.inductive and (deep or claim.policy == "recorded-hardened"):
         for name in (FLEET, *FLEETS.values()) if claim.policy == FLEET else (claim.policy,):
-            yield Due("prove", "TESTED", of.HEALTH, begins=f"the proof {name} ")
+            yield Due("prove", "TESTED", of.HEALTH, begins=f"the proof {name} ", command="crashwindow prove --health")
 
 
 def second(claim: Claim, deep: bool) -> Iterable[Due]:
     """cvc5's answers; where it is not installed, that nobody gave a second opinion."""
     if claim.inductive:
         alone = f"smt2/{claim.policy}" + (".smt2" if claim.kind == "fleet" else "/")
-        nobody = (Due("reprove", "NOT CHECKED", {}),)
+        again = "crashwindow recheck"
+        nobody = (Due("reprove", "NOT CHECKED", {}, command=again),)
         files = PROOFS if claim.policy == FLEET else (alone,)
-        yield Due("reprove", "PROVED" if deep else "TESTED", of.AGAIN, files, otherwise=nobody)
+        yield Due("reprove", "PROVED" if deep else "TESTED", of.AGAIN, files, otherwise=nobody, command=again)
 
 
 def liveness(claim: Claim, deep: bool) -> Iterable[Due]:
     """That every fair run comes to rest; and what does not where an assumption is missing."""
     if claim.kind == "live" and claim.variant == "as_written":
-        yield Due("explore", "REFUTED", figures("repeated, steps"), shown=True)
+        yield Due("explore", "REFUTED", figures("repeated, steps"), shown=True, command="crashwindow replay '{key}'")
     elif claim.kind == "live" and claim.policy == FLEET:
         sizes = TWO_WORKERS[FLEET]
         for states, transitions in sizes if deep else sizes[:1]:
-            yield Due("explore", "EXHAUSTED", figures(of.REST, states=states, transitions=transitions))
+            size = figures(of.REST, states=states, transitions=transitions)
+            yield Due("explore", "EXHAUSTED", size, command=f"{CHECK} {claim.id}")
     elif claim.kind == "live":
-        yield Due("explore", "EXHAUSTED", sized(claim.policy, of.REST))
+        yield Due("explore", "EXHAUSTED", sized(claim.policy, of.REST), command=f"{CHECK} {claim.id}")

@@ -5,6 +5,7 @@ PostgreSQL server it may have nothing.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -15,13 +16,14 @@ from ..model.seed_claims import SEED_CLAIMS, SEED_REASONS
 from . import due_figures as of
 from . import due_models as models
 from .contract_policies import CONTRACT_POLICIES
-from .due import Due
+from .due import CHECK, Due
 from .due_figures import figures
 from .due_models import Rule, proved, searched, unchecked
 from .fleet_policies import FLEET_POLICIES
 from .policies import POLICIES
-from .profile import CONTRACT_STREAMS, CRASH_STREAMS, SEMANTICS_STREAMS
+from .profile import CONTRACT_STREAMS, CRASH_STREAMS, KEPT, SEMANTICS_STREAMS, command
 from .schema import Scenario, shipped
+from .searched import COMBINATIONS
 from .semantics_policies import SEMANTICS_POLICIES
 
 SILENT: Final = (
@@ -39,13 +41,25 @@ SEVERAL: Final = ("P1", "P2", "P3", "P6", "P7", "P11", "P14")
 REFINED: Final = ("P1", "P2", "P3", "P6", "P7")
 """Those that are the code's because its steps are the model's."""
 COVERED: Final = ("C4", "C8", "C9", "S3-VALIDATES")
-TRIED: Final = Due("enumerate", "TESTED", {})
 ALIKE: Final = Due("enumerate", "TESTED", of.ALIKE)
+CONFORM: Final = "crashwindow conform"
 
 
 def beside(claims: Iterable[str], *items: Due) -> Rule:
     """The same items beside each of some claims, whatever the profile."""
     return lambda claim, deep: items if claim.id in claims else []
+
+
+def checked(claims: Iterable[str], item: Due) -> Rule:
+    """An item beside each of some claims, which `crashwindow check` repeats."""
+    return lambda claim, deep: [replace(item, command=f"{CHECK} {claim.id}")] if claim.id in claims else []
+
+
+def seeded(claims: Iterable[str], item: Due) -> Rule:
+    """An item beside each of some claims, which the run's own profile and seed repeat."""
+    return lambda claim, deep: (
+        [replace(item, command=command("deep" if deep else "quick", "{seed}"))] if claim.id in claims else []
+    )
 
 
 def every(*rules: Rule) -> Rule:
@@ -64,16 +78,20 @@ JOBS: Final = _ids("monitor", "gate-hardened", "compensation-hardened", "recorde
 
 
 def _crash(place: str, unfit: str) -> Due:
-    return Due("crash", "TESTED", figures("schedules, streams", **{unfit: 0}), (place,))
+    least = {"streams": KEPT[place]}
+    return Due("crash", "TESTED", figures("schedules, streams", **{unfit: 0}), (place,), least=least)
 
 
 def _replayed(place: str, names: str) -> Due:
-    return Due("monitor", "TESTED", figures(f"events, streams, traces, {names}", diverging=0), (place,))
+    least = {"streams": KEPT[place]}
+    return Due("monitor", "TESTED", figures(f"events, streams, traces, {names}", diverging=0), (place,), least=least)
 
 
 def _seed_text(claim: Claim, deep: bool) -> Iterable[Due]:
     if claim in SEED_CLAIMS and "enumerate" in claim.methods:
-        yield TRIED if claim.kind in ("shown", "rows") else Due("enumerate", "REFUTED", {}, shown=True)
+        again = f"crashwindow replay text:{claim.id}"
+        holds = claim.kind in ("shown", "rows")
+        yield Due("enumerate", "TESTED" if holds else "REFUTED", {}, shown=not holds, command=again)
 
 
 def _contract_text(claim: Claim, deep: bool) -> Iterable[Due]:
@@ -83,28 +101,34 @@ def _contract_text(claim: Claim, deep: bool) -> Iterable[Due]:
         and claim.kind == "shown"
         and claim.id not in ("C-KEY", *COVERED)
     ):
-        yield TRIED
+        yield Due("enumerate", "TESTED", {}, command=f"{CHECK} {claim.id}")
 
 
 def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
     if claim.id in REFINED:
-        yield Due("enumerate", "EXHAUSTED", figures("cases, pairs, seconds, states, transitions"))
+        yield Due("enumerate", "EXHAUSTED", figures("cases, pairs, seconds, states, transitions"), command=CONFORM)
         for case in ("fail-2", "park-2") if deep else ("fail-2",):
             yield Due(
                 "enumerate",
                 "EXHAUSTED",
                 figures("seconds, states, transitions"),
                 begins=f"{case}: over the SQLite store",
+                command=CONFORM,
             )
-        for who in ("the shipped code takes", "two workers that run the shipped code take") if deep else ():
-            yield Due("enumerate", "EXHAUSTED", of.TAKEN, begins=f"{who} each of ")
+        for who, workers in (
+            (("the shipped code takes", ""), ("two workers that run the shipped code take", " --workers 2"))
+            if deep
+            else ()
+        ):
+            yield Due("enumerate", "EXHAUSTED", of.TAKEN, begins=f"{who} each of ", command=CONFORM + workers)
 
 
 def _contract_enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
     if claim.id in CONTRACTS:
         for store in ("memory", "SQLite"):
-            yield Due("enumerate", "EXHAUSTED", figures("cases, pairs, seconds, states, transitions", store=store))
-        yield from [Due("enumerate", "EXHAUSTED", of.TAKEN)] if deep else []
+            counted = figures("cases, pairs, seconds, states, transitions", store=store)
+            yield Due("enumerate", "EXHAUSTED", counted, command=CONFORM)
+        yield from [Due("enumerate", "EXHAUSTED", of.TAKEN, command=CONFORM)] if deep else []
 
 
 def _interleavings(claim: Claim, deep: bool) -> Iterable[Due]:
@@ -116,7 +140,7 @@ def _interleavings(claim: Claim, deep: bool) -> Iterable[Due]:
 
 def _test_paths(claim: Claim, deep: bool) -> Iterable[Due]:
     if claim.id in STEP:
-        yield Due("walk", "TESTED", of.PATHS)
+        yield Due("walk", "TESTED", of.PATHS, command="crashwindow walks")
         yield from [Due("walk", "TESTED", of.SERVED, spare=True)] if deep else []
 
 
@@ -126,7 +150,25 @@ def _scenarios(claim: Claim, deep: bool) -> Iterable[Due]:
         for scenario in _played():
             if scenario.claim == claim.id:
                 begins = f"the runtime shows the same under policy {scenario.policy!r}: {scenario.title}: "
-                yield Due("replay", "REFUTED", {}, begins=begins)
+                yield Due("replay", "REFUTED", {}, begins=begins, command=f"crashwindow replay '{scenario.key()}'")
+
+
+def _contract_scenarios(claim: Claim, deep: bool) -> Iterable[Due]:
+    """Sentences that a session shows: the scenario that names the claim, or the one that is told step by step."""
+    if claim.methods == ("replay",):
+        played = [each for each in _played() if each.run and each.run.case.startswith("contract-")]
+        named = [each for each in played if each.claim == claim.id] or [
+            each for each in played if each.run and each.run.steps
+        ]
+        for scenario in named:
+            yield Due("replay", "TESTED", {}, command=f"crashwindow scenario run {scenario.name}")
+
+
+def _losses(claim: Claim, deep: bool) -> Iterable[Due]:
+    """The loss of power that doubles an effect, where SQLite is told to be less careful."""
+    if claim.id in ("POWER-NORMAL", "POWER-OFF"):
+        key = f"power:ok-park@{claim.id.removeprefix('POWER-').lower()}:{{loss}}"
+        yield Due("crash", "REFUTED", of.POWER, command=f"crashwindow replay '{key}'")
 
 
 @cache
@@ -138,21 +180,21 @@ ITEMS: Final[Mapping[str, Rule]] = {
     **dict.fromkeys(SILENT, beside([])),
     "search": searched(POLICIES),
     "proof": proved(POLICIES),
-    "table": every(beside(["T-WINDOW"], Due("windows", "EXHAUSTED", figures("states, windows"), ("smt2/hardened-windows/",))),
-                   beside([c.id for c in CLAIMS if c.kind == "rows"], Due("windows", "EXHAUSTED", figures("states, windows")))),
-    "keys": beside(["P11-INJECTIVE"], Due("enumerate", "TESTED", figures("steps"))),
-    "walk": beside(STEP, Due("walk", "TESTED", of.WALKED)),
+    "table": every(checked(["T-WINDOW"], Due("windows", "EXHAUSTED", figures("states, windows"), ("smt2/hardened-windows/",))),
+                   checked([c.id for c in CLAIMS if c.kind == "rows"], Due("windows", "EXHAUSTED", figures("states, windows")))),
+    "keys": checked(["P11-INJECTIVE"], Due("enumerate", "TESTED", figures("steps"))),
+    "walk": seeded(STEP, Due("walk", "TESTED", of.WALKED)),
     "test_paths": _test_paths,
-    "workers_walk": beside(SEVERAL, Due("walk", "TESTED", figures("examples, judged, seed, steps, turns killed, windows"))),
+    "workers_walk": seeded(SEVERAL, Due("walk", "TESTED", figures("examples, judged, seed, steps, turns killed, windows"))),
     "contract_search": every(searched(CONTRACT_POLICIES), models.contract_search,
                              unchecked(REASONS.keys() - SEED_REASONS.keys() - LIVENESS_REASONS.keys(), "explore")),
     "contract_proof": proved(CONTRACT_POLICIES),
     "contract_refinement": models.pair,
-    "contract_walk": beside(CONTRACTS, Due("walk", "TESTED", of.WALKED | figures("crashes, refusals"))),
-    "contract_coverage": beside(COVERED, Due("enumerate", "TESTED", figures("edges, illegal, legal, refused"))),
+    "contract_walk": seeded(CONTRACTS, Due("walk", "TESTED", of.WALKED | figures("crashes, refusals"))),
+    "contract_coverage": beside(COVERED, Due("enumerate", "TESTED", figures("edges", **COMBINATIONS), command=command("quick"))),
     "contract_text": _contract_text,
     "seed_text": every(_seed_text, unchecked(SEED_REASONS, "enumerate")),
-    "verify_job": beside(["P13"], Due("enumerate", "TESTED", of.FORGED)),
+    "verify_job": checked(["P13"], Due("enumerate", "TESTED", of.FORGED)),
     "semantics_search": searched(SEMANTICS_POLICIES),
     "semantics_proof": proved(SEMANTICS_POLICIES),
     "fleet_proof": models.fleet_proof,
@@ -161,23 +203,22 @@ ITEMS: Final[Mapping[str, Rule]] = {
     "health": models.health,
     "second": models.second,
     "liveness": every(models.liveness, unchecked(LIVENESS_REASONS, "explore")),
-    "necessity": every(beside(["NECESSITY"], Due("explore", "EXHAUSTED", figures("free, left, needed"))),
-                       beside(["NECESSITY-ORDERS"], Due("explore", "EXHAUSTED", figures("orders"))),
-                       beside(["NECESSITY-SETS"], Due("explore", "EXHAUSTED", figures("properties, subsets"))),
-                       beside(["T-AMBIGUOUS-EXACT"], Due("explore", "EXHAUSTED", of.CLASS, shown=True)),
-                       beside(["T-AMBIGUOUS-EXACT"], Due("prove", "EXHAUSTED", of.CLASS))),
+    "necessity": every(checked(["NECESSITY"], Due("explore", "EXHAUSTED", figures("free, left, needed"))),
+                       checked(["NECESSITY-ORDERS"], Due("explore", "EXHAUSTED", figures("orders"))),
+                       checked(["NECESSITY-SETS"], Due("explore", "EXHAUSTED", figures("properties, subsets"))),
+                       checked(["T-AMBIGUOUS-EXACT"], Due("explore", "EXHAUSTED", of.CLASS, shown=True)),
+                       checked(["T-AMBIGUOUS-EXACT"], Due("prove", "EXHAUSTED", of.CLASS))),
     "interleavings": _interleavings,
     "enumeration": _enumeration,
     "contract_enumeration": _contract_enumeration,
-    "power": every(beside(["POWER-FULL"], Due("crash", "EXHAUSTED", of.POWER)),
-                   beside(["POWER-NORMAL", "POWER-OFF"], Due("crash", "REFUTED", of.POWER))),
+    "power": every(beside(["POWER-FULL"], Due("crash", "EXHAUSTED", of.POWER)), _losses),
     "crashes": every(beside(["T-WINDOW"], Due("crash", "TESTED", figures("crashes, windows", misfits=0))),
                      beside(STEP, _crash(CRASH_STREAMS, "not run as meant"), _replayed(CRASH_STREAMS, "runs"))),
     "semantics_crashes": every(beside((*STEP, *JOBS), _crash(SEMANTICS_STREAMS, "not run as meant")),
                                beside(JOBS, _replayed(SEMANTICS_STREAMS, "replays"))),
     "contract_crashes": beside((*CONTRACTS, "S3-TRACE"), _crash(CONTRACT_STREAMS, "not at rest or not run")),
     "scenarios": _scenarios,
-    "contract_scenarios": lambda claim, deep: [Due("replay", "TESTED", {})] if claim.methods == ("replay",) else [],
+    "contract_scenarios": _contract_scenarios,
 }  # fmt: skip
 """By stage of `crashwindow verify`."""
 

@@ -6,7 +6,8 @@ Who computes the matrix fills in figures and keys; who audits one fills in the s
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..model.mechanisms import AT_ONCE, ORDERS, PLANTS
+from ..model.mechanisms import AT_ONCE, NEEDED, NEEDED_BY_JOBS, ONE, ORDERS, PLANTS, missing, spoken_of
+from ..model.properties import BY_ID
 
 CLAIMS: Final[Mapping[str, int]] = {"quick": 2, "deep": 3}
 """How many claims of two workers there are at most, by profile."""
@@ -14,6 +15,27 @@ FIRST: Final = ("4567", "5467", "6457", "7456")
 """An order for each write that may be the first one: the quick profile tries these with a lookup missing."""
 LOOKUPS: Final = ("catch-up", "ledger-asked")
 """The lookups that are taken away beside an order."""
+BREAKS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("4", "catch-up"): ("P3", "P4"),
+    ("7", "ledger-asked"): ("P4", "P6"),
+}
+"""What breaks in the orders that begin with a write, without the lookup that would find it; in no other order anything does."""
+BREAKS_BY_KINDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("4", "catch-up"): ("P6",),
+    ("7", "ledger-asked"): ("P7",),
+}
+"""And what breaks there with more kinds of tools: the deep profile searches those."""
+LATER: Final = "fence-events"
+"""The mechanism whose space of two workers is left to the deep profile."""
+ELSEWHERE: Final = {
+    "P5": "it speaks of a worker that was overtaken: there is one worker",
+    "P9": "gates have rules of their own (`WITHOUT-G-…`); no row of a gate is the step's",
+    "P10": "compensations have rules of their own (`WITHOUT-K-…`); no row of a compensation is the step's",
+    "P12": "recorded values have rules of their own (`WITHOUT-L-…`); no row of theirs is the step's",
+}
+"""The properties of which one worker's mechanisms say nothing, and why."""
+BESIDE: Final = ("P9", "P10", "P12")
+"""Those that two workers are asked about in the deep profile alone."""
 FEWER: Final = {"P4": frozenset({"rule-0", "no-effect"})}
 """A property that needs less where the barrier is missing as well: it is the barrier that stops a step without need."""
 IN_QUICK: Final = ("P1",)
@@ -40,6 +62,29 @@ def orders(profile: str) -> list[str]:
     return alone + [
         f"order-{order} without {missed}" for order in (FIRST if profile == "quick" else ORDERS) for missed in LOOKUPS
     ]
+
+
+def broken(order: str, profile: str) -> set[str]:
+    """The properties that fail in a choice of an order, as the matrix calls it."""
+    name, _, missed = order.removeprefix("order-").partition(" without ")
+    return {
+        each
+        for said in ((BREAKS, BREAKS_BY_KINDS) if profile == "deep" else (BREAKS,))
+        for each in said.get((name[0], missed), ())
+    }
+
+
+def answer(prop: str, mechanism: str, profile: str) -> str:
+    """What the matrix says of a property and a mechanism: needed or not, where it is asked in a profile."""
+    if prop == "P13" or (mechanism in ONE and prop in ELSEWHERE):
+        return "not applicable"
+    if mechanism in ONE and prop in BY_ID and spoken_of(BY_ID[prop], missing([mechanism])) is None:
+        return "not applicable"
+    later = profile == "quick" and (mechanism == LATER or prop in BESIDE)
+    if mechanism not in ONE and (prop == "P15" or later):
+        return "not checked"
+    more = NEEDED_BY_JOBS.get(mechanism, ()) if profile == "deep" else ()
+    return "needed" if prop in (*NEEDED[mechanism], *more) else "not needed"
 
 
 def idle(mechanism: str, fails: Mapping[str, str], kept: Sequence[str]) -> str:

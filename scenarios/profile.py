@@ -12,6 +12,10 @@ SEMANTICS_STREAMS: Final = "streams/semantics/"
 CRASH_STREAMS: Final = "streams/crash/"
 CONTRACT_STREAMS: Final = "streams/contracts/"
 """Where in a run's directory the event streams of representative schedules are, by what is crashed."""
+KEPT: Final = {CRASH_STREAMS: 86, SEMANTICS_STREAMS: 93, CONTRACT_STREAMS: 25}
+"""How many streams a run keeps there at least: each profile keeps these, and the deep one more."""
+MATRICES: Final = {"quick": (), "deep": ("act-then-record", "record-then-act", "own-sqlite-query", "own-sqlite-park")}
+"""The subjects of crash campaigns on runtimes of which a run of a profile has the crash matrix."""
 CAMPAIGNS: Final[Mapping[str, Mapping[str, Strikes]]] = {
     CRASH_STREAMS: {
         "snapshots": "snapshot", "store faults": "store fault", "killed processes": "SIGKILL", "shipped tools": "SIGKILL",
@@ -52,3 +56,8 @@ PLANTED: Final = (
     "ambiguity",
 )
 """How the names of planted defects begin, but for those of the step's model: of each there is one at least."""
+
+
+def command(profile: str, seed: int | str = "") -> str:
+    """What repeats a run, whole; without its seed what is the same in every run of the profile."""
+    return f"crashwindow verify --profile {profile}" + (f" --seed {seed}" if seed != "" else "")

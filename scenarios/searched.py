@@ -87,3 +87,11 @@ TWO_WORKERS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
     "fleet-compensation": ((32892, 215244), (216848, 1422408)),
 }  # fmt: skip
 """States and transitions of two workers, by what they work on: first as every profile searches them, then as the deep one does, too."""
+IN_WINDOWS: Final[Mapping[str, int]] = {
+    "1a": 18, "1b": 18, "1c": 224, "2": 54, "2x": 524, "2u": 1364, "2p": 944, "2r": 784, "2n": 152, "1n": 58, "3": 312, "3b": 680,
+    "4": 680, "5": 1728, "6": 1572, "7": 1572, "8": 11238, "8f": 26144, "2f": 1456, "2q": 116, "2c": 156, "2d": 5972, "1x": 312,
+    "5p": 1884, "0p": 7896, "0w": 3162,
+}  # fmt: skip
+"""By crash window, how many states of the step's machine are in it."""
+COMBINATIONS: Final = {"legal": 36, "illegal": 732, "refused": 732}
+"""Of the contract's states, triggers, actors and action types: the combinations that the tables allow, and the others, all refused."""

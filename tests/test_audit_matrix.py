@@ -39,14 +39,27 @@ IDLE: Final = (
     matrix.idle("ledger", {"P3": LEDGER}, ()), matrix.idle("effect-store", {"P4": STORE}, ()),
     matrix.idle("ledger-asked", {"P4": ASKED}, ()), matrix.idle("conditional", {}, ()),
 )  # fmt: skip
+EARLY, LATE = (
+    "model:ordered-4567-without-catch-up:1/0/0/0/0/0/0/0/0/1/0/0/2/0/0/0/0/0",
+    "model:ordered-7456-without-ledger-asked:1/0/0/0/0/0/0/0/0/1/0/0/2/0/0/0/0/0/0/0/1",
+)
+BROKEN: Final = {
+    "order-4567 without catch-up": {"P3": EARLY, "P4": f"{EARLY}/0/0/1"},
+    "order-7456 without ledger-asked": {"P4": LATE, "P6": f"{LATE}/0"},
+}
+"""What breaks in the orders of the writes, each with a run."""
 Change = Callable[[Necessity], Necessity]
 
 
 def cells() -> list[Need]:
     """A cell for each order, in which nothing breaks; and one for each mechanism that is idle."""
-    free = [("all", name) for name in matrix.orders("quick")] + [("P1", name) for name, by in NEEDED.items() if not by]
+    free = [("all", name) for name in matrix.orders("quick") if name not in BROKEN] + [
+        ("P1", name) for name, by in NEEDED.items() if not by
+    ]
     return [Need(property=prop, mechanism=name, answer="not needed", verdict=Verdict.EXHAUSTED, words="it holds")
-            for prop, name in free]  # fmt: skip
+            for prop, name in free] + [
+        Need(property=prop, mechanism=name, answer="needed", verdict=Verdict.REFUTED, words="it fails", key=key, steps=key.count("/"))
+        for name, keys in BROKEN.items() for prop, key in keys.items()]  # fmt: skip
 
 
 FIRST = Frame(rule="", actor="", boundary=None, changed={})
@@ -110,6 +123,15 @@ def sets(**more: Any) -> Change:
     return lambda told: told.model_copy(update={"sets": [told.sets[0].model_copy(update=more)]})
 
 
+def hold(told: Necessity) -> Necessity:
+    """Every order said to hold."""
+    held = {
+        name: next(c for c in told.cells if c.property == "all").model_copy(update={"mechanism": name})
+        for name in BROKEN
+    }
+    return told.model_copy(update={"cells": [*(c for c in told.cells if c.mechanism not in BROKEN), *held.values()]})
+
+
 def test_a_matrix_as_this_program_states_it_is_found_to_be_right() -> None:
     """What the lies begin with is none: each is found for what it says."""
     assert necessity(honest()) == []
@@ -149,6 +171,15 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
                                     ("P10", "repair", "model:without-repair:0"), ("P15", "checked", "model:two-without-checked:0"))},
     "a run of what its machine does not speak of": (lambda: matrix_with(broken("P9", "order-4567", "model:ordered-4567:0")),
                                                     "P9 without order-4567: it is no property that a run can break"),
+    "orders that break said to hold": (lambda: matrix_with(hold), "order-4567 without catch-up: nothing is said to break, and P3, P4 does"),
+    "one property of them said to hold": (lambda: matrix_with(parts(cells=cells()[:-1])), "order-7456 without ledger-asked: P4 is said to break"),
+    "a cell in which there is nothing to ask": (lambda: matrix_with(cell(property="P3", mechanism="catch-up", answer="not applicable",
+                                                                         verdict=Verdict.NOT_CHECKED)), "P3 without catch-up: not applicable is"),
+    "a cell that nobody looked at": (lambda: matrix_with(cell(property="P6", mechanism="checked", answer="not checked",
+                                                              verdict=Verdict.NOT_CHECKED)), "P6 without checked: not checked is"),
+    "a cell that says nothing, asked": (lambda: matrix_with(cell(property="P3", mechanism="effect-store")), "P3 without effect-store: not needed is"),
+    "P15 broken by a run that goes on": (lambda: matrix_with(cell(property="P15", mechanism="rule-0", answer="needed", verdict=Verdict.REFUTED,
+                                                                  key="model:without-rule-0:0", steps=0)), "P15 without rule-0: its run does not"),
     "the orders dropped": (lambda: matrix_with(parts(cells=cells()[30:])), "the matrix's choice order-4567: it is missing"),
 }  # fmt: skip
 

@@ -31,10 +31,14 @@ def item(due: Due) -> Item:
             "checker": due.checker,
             "verdict": Verdict(due.verdict),
             "statement": f"{due.begins}is told",
-            "figures": {name: 1 if value is None else value for name, value in due.figures.items()},
+            "figures": {
+                name: due.least.get(name, 1) if value is None else value for name, value in due.figures.items()
+            },
             "trace": TRACE if due.shown else None,
             "files": list(due.files),
-            "command": "crashwindow verify",
+            "command": due.command.replace("{key}", TRACE.key)
+            .replace("{seed}", "7")
+            .replace("{loss}", "execute+2:lost=1"),
         }
     )
 
@@ -78,6 +82,7 @@ def test_which_of_several_items_differs_is_said() -> None:
 
 
 ALTERED: dict[str, Callable[[Item], dict[str, Any]]] = {
+    "another command": lambda told: {"command": "crashwindow bundle --output x"},
     "another verdict": lambda told: {"verdict": Verdict.PROVED if told.verdict != "PROVED" else Verdict.EXHAUSTED},
     "a figure more": lambda told: {"figures": {**told.figures, "more": 1}},
     "a figure less": lambda told: {"figures": dict(list(told.figures.items())[:-1])} if told.figures else {"files": ["x/"]},

@@ -14,12 +14,14 @@ from ...model.fleet import Fleet, stands
 from ...model.fleet_broken import forbidden
 from ...model.gate import GATE_PROPERTIES
 from ...model.liveness import RESTS
-from ...model.machine import Machine, Scope, State, holds
+from ...model.liveness_claims import LIVENESS_CLAIMS
+from ...model.machine import Machine, Scope, holds
 from ...model.mechanisms import ONE, TWO, missing
 from ...model.policy import HARDENED
 from ...model.properties import PROPERTIES, Property
 from ...model.recorded import RECORDED_PROPERTIES
 from ...scenarios.without import WITHOUT, fleet_without, named
+from .lassos import endless, moves_left
 from .replays import Step, breaks, machine_by_name
 
 SEVERAL: Final[Mapping[str, tuple[str, Sequence[Property]]]] = {
@@ -28,6 +30,8 @@ SEVERAL: Final[Mapping[str, tuple[str, Sequence[Property]]]] = {
 }  # fmt: skip
 """The properties that stand for all of another machine than the step's: what two workers work on then, and those."""
 STEP: Final = "two"
+P15: Final = next(claim.assumptions for claim in LIVENESS_CLAIMS if claim.id == "P15")
+"""What is assumed of a run that never comes to rest."""
 
 
 def due(cell: Need) -> tuple[str, ...]:
@@ -56,12 +60,8 @@ def breaks_it(cell: Need, policy: str, run: Sequence[Step], trace: Trace) -> boo
         kind = policy.partition(WITHOUT)[0].removesuffix("-")
         return _of_two(cell.property, fleet_without(policy, kind, missing([cell.mechanism])), machine, run)
     if cell.property == "P15":
-        return _restless(machine, states[trace.repeats :] if trace.repeats is not None else states[-1:])
+        return not any(endless(run, trace.repeats, moves_left(machine, P15), RESTS[HARDENED.name], machine))
     return any(breaks(machine, state, cell.property) for state in states[-2:])
-
-
-def _restless(machine: Machine, states: Sequence[State]) -> bool:
-    return not any(holds(machine.view(state), rest) for state in states for _, rest in RESTS[HARDENED.name])
 
 
 def _of_two(name: str, fleet: Fleet, machine: Machine, run: Sequence[Step]) -> bool:

@@ -8,8 +8,16 @@ from ...scenarios.due import Due, differences
 
 def items(evidence: RunEvidence, due: Mapping[str, Sequence[Due]]) -> list[str]:
     """Every item that is not as this program states, by its claim. due: by claim."""
-    return [
+    found = [
         f"claim {result.claim}, {words}"
         for result in evidence.claims
         for words in differences(due.get(result.claim, ()), result.items)
     ]
+    for result in evidence.claims:
+        for item in result.items:
+            _, names_one, seed = item.command.partition(" --seed ")
+            if names_one and seed != str(evidence.run.seed):
+                found.append(
+                    f"claim {result.claim}, {item.checker}: it is repeated with the seed {seed[:20]}, not the run's"
+                )
+    return found

@@ -10,7 +10,7 @@ from typing import Final
 
 from ...checkers.evidence import Item, Necessity, Need, RunEvidence, Sufficient, Trace, Verdict
 from ...model.machine import Scope, guard, holds
-from ...model.mechanisms import CHOICES, NEEDED, NEEDED_BY_JOBS, ONE, PLANTS
+from ...model.mechanisms import CHOICES, NEEDED, ONE, PLANTS
 from ...model.properties import PROPERTIES
 from ...model.windows import BLANK
 from ...scenarios import matrix
@@ -77,10 +77,11 @@ def _whole(told: Necessity, items: Sequence[Item]) -> Iterator[str]:
         f"{p.id} × {each}" for p in PROPERTIES for each in CHOSEN
     ]
     yield from (f"the matrix's cell {name}: it is missing" for name in due if name not in there)
-    needed = sum(cell.answer == "needed" for cell in cells)
-    for item in items:
-        if item.figures.get("needed") != needed:
-            yield f"claim {CLAIM}: {item.figures.get('needed')} cells are said to be needed; the matrix has {needed}"
+    for answer, figure in (("needed", "needed"), ("not needed", "free"), ("not checked", "left")):
+        number = sum(cell.answer == answer for cell in cells)
+        for item in items:
+            if item.figures.get(figure) != number:
+                yield f"claim {CLAIM}: {item.figures.get(figure)} cells are said to be {answer}; the matrix has {number}"
 
 
 def _name(cell: Need) -> str:
@@ -116,10 +117,8 @@ def _stated(cell: Need, profile: str) -> Iterator[str]:
         yield f"{cell.answer} is no answer that {cell.verdict} gives"
     if bool(cell.key) != (cell.answer == "needed"):
         yield "a run that breaks it belongs to what is needed, and to nothing else"
-    if cell.mechanism in NEEDED and cell.answer in ("needed", "not needed"):
-        more = NEEDED_BY_JOBS.get(cell.mechanism, ()) if profile == "deep" else ()
-        if (cell.property in (*NEEDED[cell.mechanism], *more)) != (cell.answer == "needed"):
-            yield f"{cell.answer} is not what this program states"
+    if cell.mechanism in NEEDED and cell.answer != matrix.answer(cell.property, cell.mechanism, profile):
+        yield f"{cell.answer} is not what this program states"
     if cell.mechanism in CHOSEN and cell.answer != "not needed":
         yield f"{cell.answer} is not what this program states"
     if cell.mechanism.startswith("order-") and (cell.answer == "needed") != (cell.property != ALL):
@@ -173,9 +172,11 @@ def _orders(told: Necessity, items: Sequence[Item], profile: str) -> Iterator[st
     wanted = matrix.orders(profile)
     yield from names("the matrix's choice", sorted({cell.mechanism for cell in chosen}), wanted)
     plain = [cell for cell in chosen if " without " not in cell.mechanism]
-    yield from (
-        f"{cell.property} in {cell.mechanism}: it is said to break" for cell in plain if cell.answer == "needed"
-    )
+    for order in wanted:
+        breaks = {cell.property for cell in chosen if cell.mechanism == order and cell.answer == "needed"}
+        if breaks != (due := matrix.broken(order, profile)):
+            said, ought = (", ".join(sorted(each)) or "nothing" for each in (breaks, due))
+            yield f"{order}: {said} is said to break, and {ought} does"
     for item in items:
         if item.figures.get("orders") != len(plain):
             yield f"claim {ORDERS}: {item.figures.get('orders')} orders; the matrix has {len(plain)}"

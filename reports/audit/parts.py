@@ -9,8 +9,8 @@ from typing import Final
 
 from ...checkers.evidence import Item, Machine, RunEvidence, Schedules
 from ...scenarios.fleet_policies import FLEET_POLICIES
-from ...scenarios.profile import CAMPAIGNS, COVERED, COVERED_BY, CRASHED, MUTATED, MUTATED_FLEETS, PLANTED
-from ...scenarios.searched import GRAPHS, SEARCHED, TWO_WORKERS, Searched, digest
+from ...scenarios.profile import CAMPAIGNS, COVERED, COVERED_BY, CRASHED, MATRICES, MUTATED, MUTATED_FLEETS, PLANTED
+from ...scenarios.searched import COMBINATIONS, GRAPHS, SEARCHED, TWO_WORKERS, Searched, digest
 from .listed import names
 
 COVERAGE: Final = frozenset({"edges", "legal", "illegal", "refused"})
@@ -26,6 +26,7 @@ def parts(evidence: RunEvidence) -> list[str]:
         *_mutants(evidence, described),
         *_planted(evidence, described),
         *_coverage(evidence, described),
+        *names("the crash matrix of", (each.subject for each in evidence.campaigns), MATRICES[evidence.run.profile]),
     ]
 
 
@@ -120,6 +121,8 @@ def _coverage(evidence: RunEvidence, described: set[str]) -> Iterator[str]:
     due = {store for policy, store in COVERED.items() if policy in described or store in stores}
     yield from names("contracts on", stores, due)
     for coverage in evidence.contracts:
+        if any(getattr(coverage, name) != number for name, number in COMBINATIONS.items()):
+            yield f"contracts on {coverage.store}: its combinations are not as many as this program states"
         by = dict.fromkeys(checker for edge in coverage.edges for checker in edge.by)
         yield from (
             f"contracts on {coverage.store}: {checker} takes no edges" for checker in by if checker not in COVERED_BY

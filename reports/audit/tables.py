@@ -10,6 +10,7 @@ from ...model.contract import HARDENED as CONTRACT
 from ...model.machine import show
 from ...model.windows import WINDOWS, Window
 from ...scenarios.schema import Scenario, shipped
+from ...scenarios.searched import IN_WINDOWS
 from .listed import names
 from .necessity import necessity
 
@@ -29,8 +30,8 @@ def _windows(evidence: RunEvidence) -> Iterator[str]:
                     yield f"window {window.row}: its {name} is not the one that this program states"
         if window.proof is not Verdict.PROVED:
             yield f"window {window.row}: its row is {window.proof}, not PROVED"
-        if window.states < 1:
-            yield f"window {window.row}: no state is in it"
+        if window.states != IN_WINDOWS.get(window.row, window.states):
+            yield f"window {window.row}: {window.states} states are said to be in it, and {IN_WINDOWS[window.row]} are"
 
 
 def _stated(window: Window) -> dict[str, str | list[str]]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from ...checkers.evidence import ClaimResult, Item, RunEvidence, Verdict
 from ...model.claim_types import Claim
+from ...scenarios.profile import command
 from ..view import Register
 
 FIGURES: Final[Mapping[tuple[str, Verdict], tuple[tuple[str, ...], ...]]] = {
@@ -50,7 +51,9 @@ BY_WORDS: Final = ("salted", "belied", "shown")
 def verdicts(evidence: RunEvidence, register: Register) -> list[str]:
     """Each item whose verdict does not follow from what stands beside it."""
     known = {claim.id: claim for claim in register.claims}
-    return [
+    again = command(evidence.run.profile, evidence.run.seed)
+    found = [] if evidence.run.command == again else [f"the run: it is repeated by {again}, and by nothing else"]
+    return found + [
         f"claim {result.claim}, {item.checker}, {item.verdict}: {words}"
         for result in evidence.claims
         for item in result.items

@@ -138,8 +138,9 @@ class Follower:
             return refusal(out_of_place(index, event))
         if event.step == step_id and event.type in COMPANIONS:
             begun, self.begun = self.begun, self.begun or event.type == "node_started"
-            if not apart(event):
-                return refusal(misplaced(before, event, after, begun))
+            return refusal(misplaced(before, event, after, begun))
+        if event.type == "tool_invocation_started" and event.step == step_id and not self.begun:
+            return Refusal("node_started belongs before it")
         mine = belongs(event, before, step_id)
         if mine is None:
             return refusal(AFTER_THE_END if ended else None)
@@ -195,6 +196,8 @@ def misplaced(before: StoredEvent, event: StoredEvent, after: StoredEvent | None
     begun: whether the step's node was started before.
     """
     offset, of = COMPANIONS[event.type]
+    if apart(event):  # of a compensation, whose node was started long since
+        of = "step_compensated"
     beside = before if offset < 0 else after
     if beside is None or (beside.type, beside.step) != (of, event.step):
         return f"it belongs right {'behind' if offset < 0 else 'before'} {of}"

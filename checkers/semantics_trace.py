@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from .abstraction import compensation_key
 from .crash_judge import parsed
 from .crash_run import Trace
+from .node_order import ASKING, WAITING, NodeOrder
 from .semantics_laws import RESULTS, filled, question
 from .semantics_records import UNDO, Durable, canonical_digest, nodes_of
 
@@ -173,6 +174,7 @@ class GateReader:
         self.before = frozenset(order[: order.index(self.step or about)]) - {about}
         self.place = [name for name in order if nodes[name].get("wait") == self.node.get("wait")].index(about)
         self.hears: tuple[str, ...] = (about, self.step)
+        self.order = NodeOrder(about, WAITING)
         self.signals = 0
         self.contract = ""
         self.first: str | None = None
@@ -187,6 +189,7 @@ class GateReader:
     def take(self, row: Told, queues: bool) -> str | None:
         """Its waits, its signal, its answer; the start of its step; cancels, and the job's end."""
         said, data, waiting = self.said, row.said, self.said["job"] == "waiting"
+        self.order.hear(row.type, row.step, data.get("step"))
         if waiting and (queues or row.type == "job_requeued"):
             said["job"] = "open"
         match row.type:
@@ -412,6 +415,7 @@ class RecordedReader:
         behind = list(nodes)[list(nodes).index(node) + 1 :] if command is None else [node]
         self.step = next((name for name in behind if "tool" in nodes[name]), "")
         self.hears: tuple[str, ...] = (node, self.step) if command is None else (command,)
+        self.order = NodeOrder(node, ASKING)
         self.first: str | None = None
         self.said: Fields = {"job": "open", "committed": "none", "node": "no"}
         if command is None:
@@ -425,6 +429,8 @@ class RecordedReader:
     def take(self, row: Told, queues: bool) -> str | None:
         """The record, the end of the model's node, the start of the step that uses the answer, and the job's end."""
         said, data = self.said, row.said
+        if self.command is None:
+            self.order.hear(row.type, row.step, data.get("step"))
         match row.type:
             case "command_committed" if data["command_id"] == self.about:
                 said["committed"] = self.value(data["result"])

@@ -28,6 +28,7 @@ from .automaton import Divergence
 from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
 from .semantics_trace import Beside, Subject
+from .stream_elsewhere import Elsewhere
 from .stream_lines import Records
 from .stream_readers import Readers, Refused
 from .stream_step import (
@@ -124,8 +125,8 @@ def meaningful(shown: str) -> bool:
 class Job:
     """A live job."""
 
-    __slots__ = ("before", "cancelled", "contract", "idle", "job_id", "pending", "positions", "readers", "records", "rows",
-                 "status", "tracks", "undo_asked", "undo_keys", "version")  # fmt: skip
+    __slots__ = ("before", "cancelled", "contract", "elsewhere", "idle", "job_id", "pending", "positions", "readers", "records",
+                 "rows", "status", "tracks", "undo_asked", "undo_keys", "version")  # fmt: skip
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
@@ -135,6 +136,7 @@ class Job:
         self.tracks: dict[str, Track] = {}
         self.idle: set[Track] = set()
         self.readers: Readers | None = None
+        self.elsewhere: Elsewhere | None = None
         self.rows = _Rows(records) if records else NO_ROWS
         self.undo_asked = self.cancelled = False
         self.undo_keys: set[Json] = set()
@@ -183,6 +185,9 @@ class Job:
         own = None if step is None else self.tracks.get(step)
         if own is None and step is not None and step not in self.readers.subject.nodes:
             self._refuse_event(line, event, f"the plan has no node {step!r}")
+        if self.elsewhere is not None:
+            self._undoing(self.elsewhere, line, before, event, after)
+            return
         if of_the_job or COMPENSATES in event.data:
             self._note(event)
             if kind in STOPPED:
@@ -201,6 +206,24 @@ class Job:
         if self.readers.every or (kind == "command_committed" and event.data.get("kind") != "tool"):
             self._beyond_steps(line, event, after, of_the_job)
 
+    def _undoing(
+        self, known: Elsewhere, line: int, before: StoredEvent, event: StoredEvent, after: StoredEvent | None
+    ) -> None:
+        """One event of a job that undoes a step of another one, and does nothing else."""
+        queued = known.queued(event)
+        if reason := known.wrong(event):
+            self._refuse_event(line, event, reason)
+        self._note(event)
+        if event.type in STOPPED:
+            self._stopped(line, event)
+        (track,) = self.tracks.values()
+        if not known.unseen:
+            self._move(line, track, before, event, queued or after)
+        if queued is not None:
+            self._move(line, track, event, queued._replace(version=event.version), None)
+        if event.type == "command_committed" and event.data.get("kind") != "tool":
+            self._beyond_steps(line, event, after, False)
+
     def _begin(self, line: int, event: StoredEvent) -> None:
         """The first two events: the job, and its plan."""
         if reason := out_of_place(event.version - 1, event):
@@ -213,9 +236,11 @@ class Job:
             return
         try:
             nodes = {node["id"]: node for node in event.data["plan"]["nodes"]}
-            by_itself = len(nodes) == 1 and not any("undoes" in node for node in nodes.values())
+            by_itself = len(nodes) == 1
             for name, node in nodes.items():
-                if "tool" in node:
+                if "undoes" in node:
+                    self._undoes(line, event, nodes)
+                elif "tool" in node:
                     declared = self.contract(node) if self.contract else None
                     self.tracks[name] = Track(name, self.positions.start(declared, by_itself))
             self.readers = Readers(Subject(self.job_id, nodes), self.positions.semantics)
@@ -225,6 +250,18 @@ class Job:
         for row in self.rows.first_effects():
             if row.step in self.tracks:
                 self.tracks[row.step].compared(row.output)
+
+    def _undoes(self, line: int, event: StoredEvent, nodes: Mapping[str, Mapping[str, Json]]) -> None:
+        """A job that undoes a step of another one, and does nothing else: it goes on from what that has left. Raises Diverged."""
+        if len(nodes) > 1:
+            self._refuse_event(line, event, "a plan that undoes a step of another job has this one node")
+        ((name, node),) = nodes.items()
+        self.elsewhere = known = Elsewhere(name, node)
+        track = self.tracks[name] = Track(name, self.positions.start(None, False, known.before))
+        if self.records is not None:
+            self.rows = _Rows(known.beside(self.records))
+        if known.happened:
+            track.compared(known.result)
 
     def _note(self, event: StoredEvent) -> None:
         """What the whole job has to remember of an event."""
@@ -294,7 +331,7 @@ class Job:
         refused = track.refused
         if UNDO in refused and (self.undo_asked or track.undone):
             raise Diverged(refused[UNDO]())
-        if track.name in refused and (track.failed or all(each in refused for each in HYPOTHESES)):
+        if track.name in refused and (track.failed or track.position.living.keys().isdisjoint(HYPOTHESES)):
             raise Diverged(refused[track.name]())
 
     def _end_of(self, track: Track) -> None:

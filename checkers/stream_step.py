@@ -6,7 +6,7 @@ followers are then shown: a stand-in event is built from it. What a symbol leave
 is the answer for every event with that symbol. Results are in it as `same` or `another`, compared before.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from ..model.surroundings import build_around, build_by_itself
@@ -118,17 +118,22 @@ class Positions:
         self.known: dict[Hashable, Position] = {}
         self.starts: dict[Hashable, Position] = {}
 
-    def start(self, declared: Mapping[str, str] | None, by_itself: bool) -> Position:
+    def start(
+        self, declared: Mapping[str, str] | None, by_itself: bool, before: Sequence[StoredEvent] = ()
+    ) -> Position:
         """Behind the plan. declared: the tool's contract, as values of the model's configuration fields. by_itself: whether the
-        step is all of the plan.
+        step is all of the plan. before: what a step of another job, which is only undone here, has left there.
         """
-        key = by_itself, tuple(sorted(declared.items())) if declared else ()
+        key = by_itself, tuple(event.type for event in before), tuple(sorted(declared.items())) if declared else ()
         if key not in self.starts:
             monitor = self.by_itself if by_itself else self.monitor
             living: dict[str, Follower | ReaderFollower] = {
                 each: monitor.follower(STEP, judge_of(each), declared) for each in HYPOTHESES
             }
             self.starts[key] = self._known({**living, UNDO: self.semantics.follower(CompensationReader(STEP))})
+            for said, event, behind in zip((None, *before), before, (*before[1:], None), strict=False):
+                result = SAME if "result" in event.data else ABSENT
+                self.starts[key] = self.move(self.starts[key], symbol_of(STEP, said, event, behind, result))
         return self.starts[key]
 
     def move(self, position: Position, symbol: Symbol) -> Position:

@@ -100,6 +100,9 @@ class RandomJob:
             else:
                 self.say_at_rest()
             relay(job.desk)
+            if job.history.status in TERMINAL and job.deeds and job.job_id == JOB and self.draw.random() < 0.3:
+                with suppress(ClientError):
+                    job.undo_elsewhere(self.draw.choice(job.deeds).id)
         return job.left()
 
     def turn(self) -> None:
@@ -122,7 +125,7 @@ class RandomJob:
         with suppress(ClientError):
             match self.draw.choices(["cancel", "signal", "undo"], [1, 1, 9 if self.undoing else 3])[0]:
                 case "cancel":
-                    self.job.client.cancel(JOB, "not wanted")
+                    self.job.client.cancel(self.job.job_id, "not wanted")
                 case "signal":
                     self.signal(self.draw.choice(["go", "on"]))
                 case _:
@@ -135,7 +138,7 @@ class RandomJob:
                 case "undo":
                     self.undo()
                 case "cancel":
-                    self.job.client.cancel(JOB, "given up")
+                    self.job.client.cancel(self.job.job_id, "given up")
                 case "signal":
                     self.signal(self.draw.choice(["go", "on"]))
                 case _:
@@ -143,7 +146,7 @@ class RandomJob:
 
     def signal(self, name: str) -> None:
         """Somebody sends a signal."""
-        self.job.client.signal(JOB, name, self.draw.randint(0, 9))
+        self.job.client.signal(self.job.job_id, name, self.draw.randint(0, 9))
 
     def undo(self) -> None:
         """Somebody wants some step undone."""
@@ -167,4 +170,4 @@ class RandomJob:
             elif why == "compensation failed":
                 job.undo(history.parked or "")
             else:
-                job.client.confirm(JOB, "the witness")
+                job.client.confirm(job.job_id, "the witness")

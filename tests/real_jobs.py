@@ -22,7 +22,7 @@ from crashwindow.reports.audit.stream_events import read_stream, read_world
 from crashwindow.reports.audit.stream_replay import Replayed, replay
 from crashwindow.reports.audit.streams import next_link
 from crashwindow.runtime import drive
-from crashwindow.runtime.clients import Client
+from crashwindow.runtime.clients import Client, undo_job
 from crashwindow.runtime.commands import Command, Ports
 from crashwindow.runtime.contracts.approvals import relay
 from crashwindow.runtime.contracts.commands import ContractPorts
@@ -55,6 +55,8 @@ class RealJob:
     def __init__(self, folder: Path, nodes: Sequence[Node], mode: Mode | None = None) -> None:
         folder.mkdir(exist_ok=True)
         self.folder, self.mode, self.time, self.epoch = folder, mode, 1_750_000_000.5, 0
+        self.job_id = JOB
+        self.before: dict[str, int] = {}
         self.world = World(str(folder))
         self.deeds = [node for node in nodes if isinstance(node, Deed)]
         self.tools = {tool.name: tool for tool in (deed.tool(self.world) for deed in self.deeds)}
@@ -74,7 +76,7 @@ class RealJob:
     @property
     def history(self) -> History:
         """The job, as it is."""
-        return History(self.store.events(JOB))
+        return History(self.store.events(self.job_id))
 
     def turn(self, before: Callable[[Command], object] = lambda command: None) -> str:
         """A worker's turn, and the job's status then. before: called with each command; the turn ends there if it raises Died."""
@@ -93,13 +95,19 @@ class RealJob:
             return reply
 
         with suppress(Died, drive.StoppedError):
-            drive.run(worker, Ports(self.store, self.sleep, self.contracts), JOB, perform)
+            drive.run(worker, Ports(self.store, self.sleep, self.contracts), self.job_id, perform)
         self.sleep(100.0)
         return self.history.status
 
     def undo(self, step: str) -> None:
         """Somebody wants a step undone."""
-        self.client.compensate(self.tools, JOB, step, "wrong")
+        self.client.compensate(self.tools, self.job_id, step, "wrong")
+
+    def undo_elsewhere(self, step: str) -> None:
+        """The same of a job that has ended: that is a job of its own, of which all is told from here on."""
+        self.undo(step)
+        self.job_id = undo_job(JOB, step)
+        self.before = {name: len(self.world.content(name)) for name in NOTED}
 
     def decide(self, gate: str, yes: bool = True) -> None:
         """A person answers a request for approval."""
@@ -112,7 +120,7 @@ class RealJob:
 
     def resolve(self, step: str) -> None:
         """A person looks at the world and says what became of a step, or of its compensation."""
-        asked = question(JOB, self.store.events(JOB), step)
+        asked = question(self.job_id, self.store.events(self.job_id), step)
         of = step + UNDO if "compensates" in asked.identity else step
         line = next((line for line in self.world.lines(EFFECTS) if line.step == of), None)
         result = (line.result, line.external_id) if line else (None, None)
@@ -121,19 +129,20 @@ class RealJob:
 
     def left(self) -> "Left":
         """What it leaves, as a run keeps it for an auditor, and what `verify-job` has against it."""
-        violated = verify(read(self.store, JOB)).violated
+        planned = {node["id"] for node in self.history.plan["nodes"]}
+        violated = verify(read(self.store, self.job_id)).violated
         self.store.close()
         path = str(self.folder / "store")
-        declared = {deed.id: contract(self.tools[deed.stored["tool"]]) for deed in self.deeds}
+        declared = {deed.id: contract(self.tools[deed.stored["tool"]]) for deed in self.deeds if deed.id in planned}
         kept: list[Raw] = []
         with closing(sqlite3.connect(path)) as connection:
-            for (_, job_id, line), at in stored(path):
+            for (_, job_id, line), at in stored(path, self.job_id):
                 more: Raw = {"declared": declared}
                 if not isinstance(line, Records):
                     ((event_id, link),) = connection.execute(LINKED, (job_id, line.version))
                     more = {"id": event_id, "link": link}
                 kept.append({**written(job_id, line, at), **more})
-        seen = b"".join(self.world.content(name) for name in NOTED)
+        seen = b"".join(self.world.content(name)[self.before.get(name, 0) :] for name in NOTED)
         return Left(kept, seen, str(violated) if violated else None)
 
 

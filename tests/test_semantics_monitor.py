@@ -119,7 +119,7 @@ def worked_on_while_waiting(events: list[Row]) -> None:
 EDITS: dict[str, tuple[str, Edit, str]] = {
     "the step is started before its approval is recorded": (
         "approved", before("tool_invocation_started", "wait_completed"), "tool_invocation_started"),
-    "the approval is not recorded": ("approved", drop("wait_completed"), "tool_invocation_started"),
+    "the approval is not recorded": ("approved", drop("wait_completed"), "command_committed"),
     "the approval is of another action": (
         "approved", alter("wait_completed", digest="0" * 64), "tool_invocation_started"),
     "another action is started than was approved": (
@@ -128,7 +128,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "a denied step is started": ("denied", started_after_denial, "tool_invocation_started"),
     "a wait is passed without its signal": ("wait", drop("signal_received"), "job_requeued"),
     "a job is worked on while it waits": ("wait", worked_on_while_waiting, "state_checkpointed"),
-    "the wait is not recorded as answered": ("wait", drop("wait_completed"), "tool_invocation_started"),
+    "the wait is not recorded as answered": ("wait", drop("wait_completed"), "command_committed"),
     "two waits are passed by one signal": ("wait-twice", drop("signal_received"), "wait_completed"),
     "K3 before K1": ("undo-partial", before("step_compensated", "compensation_started"), "step_compensated"),
     "a compensation without its barrier": ("undo-partial", drop("compensation_started"), "step_compensated"),

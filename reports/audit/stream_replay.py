@@ -15,6 +15,7 @@ from . import stream_beside
 from .contract_records import read_contracts
 from .contract_replay import CONTRACTS, contracts, steps_of, strangers
 from .stream_beside import Projection
+from .stream_elsewhere import elsewhere, with_its_step
 from .stream_events import MEANINGLESS, WORLD, Event, Stream, UnreadableError, read_stream, read_world
 from .stream_fields import (
     FINISHED,
@@ -109,18 +110,20 @@ def run(base: str, files: Mapping[str, bytes], found: Replayed) -> Iterator[str]
 def replay(stream: Stream, found: Replayed) -> Iterator[str]:
     """What is wrong with one job; each sentence begins with the line."""
     try:
-        seen = projections(stream)
+        whole = with_its_step(stream)
+        seen = projections(whole)
     except MEANINGLESS as error:
         yield f"line 0: what is said here means nothing: {type(error).__name__} {error}"
         return
     found.events += len(stream.events)
     try:
         yield from job(stream)
+        yield from elsewhere(stream)
     except MEANINGLESS as error:
         yield f"line 1: what is said here means nothing: {type(error).__name__} {error}"
     for step in stream.steps:
         found.steps += 1
-        yield from Step(stream, step).problems()
+        yield from Step(whole, step).problems()
     for kind, several in seen.items():
         setattr(found, kind, getattr(found, kind) + len(several))
         for each in several:

@@ -61,15 +61,16 @@ def _swapped_results(chain: Chain) -> Iterator[tuple[str, Chain]]:
     told: dict[str, dict[str, Json]] = {}
     for event in chain:
         data = json.loads(event.data)
-        if event.step is not None and "output_hash" in data:
-            told[event.step] = {name: data[name] for name in ("result", "output_hash", "external_id")}
+        if event.step is not None and "output_hash" in data and "compensates" not in data:
+            given = {name: data.get(name) for name in ("result", "output_hash", "external_id")}
+            told[event.step] = {**given, "response_hash": given["output_hash"]}
     names = sorted(told)
     for one, two in pairwise(names):
         theirs = {one: told[two], two: told[one]}
         swapped = []
         for event in chain:
             data = json.loads(event.data)
-            if event.step in theirs and "result" in data:
+            if event.step in theirs and "result" in data and "compensates" not in data:
                 data |= {name: value for name, value in theirs[event.step].items() if name in data}
             swapped.append(event._replace(data=canonical(data).decode()))
         yield f"the results of {one!r} and {two!r} exchanged", swapped
@@ -106,13 +107,18 @@ def plain(records: Records, other: Records) -> Iterator[Forgery]:
 def rechained(records: Records, other: Records) -> Iterator[Forgery]:
     """By somebody who computes the chain again, and makes the job's line agree with the events."""
     for what, chain in of_events(records, other):
-        link, linked = None, []
-        for event in numbered(chain):
-            link = next_link(link, records.job_id, event)
-            linked.append(event._replace(link=link))
-        statuses = [STATUS_AFTER[event.type] for event in linked if event.type in STATUS_AFTER]
-        line = records.line._replace(version=len(linked), status=statuses[-1] if statuses else "open")
-        yield Forgery(f"{what}, chain made anew", replace(records, chain=linked, line=line))
+        yield Forgery(f"{what}, chain made anew", remade(records, chain))
+
+
+def remade(records: Records, chain: Iterable[ChainedEvent]) -> Records:
+    """The records with other events, numbered and chained anew, and a job's line that agrees with them."""
+    link, linked = None, []
+    for event in numbered(chain):
+        link = next_link(link, records.job_id, event)
+        linked.append(event._replace(link=link))
+    statuses = [STATUS_AFTER[event.type] for event in linked if event.type in STATUS_AFTER]
+    line = records.line._replace(version=len(linked), status=statuses[-1] if statuses else "open")
+    return replace(records, chain=linked, line=line)
 
 
 def numbered(chain: Iterable[ChainedEvent]) -> Chain:

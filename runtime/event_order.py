@@ -8,6 +8,7 @@ decided once all of them are closed (T-RECOVER rules 4 and 5).
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
+from .history import undoing
 from .outcome import StepResult
 from .records import Event, Json
 
@@ -24,10 +25,11 @@ ORDER: Final[Mapping[Phase, Mapping[str, Phase]]] = {
     "announced": {"started": "running"},
     "running": {
         "no effect": "running", "unknown": "running", "not happened": "running", "input": "running", "happened": "found",
+        "told: not happened": "running", "told: happened": "found",
         "ok": "finished", "retry": "granted", "failed": "failed", "compensated": "undone",
     },
     "decided": {"retry": "granted", "requested": "granted", "failed": "failed", "retryable": "requeued"},
-    "granted": {"started": "running", "happened": "found", "not happened": "granted"},
+    "granted": {"started": "running", "told: happened": "found", "told: not happened": "granted"},
     "requeued": {"requeued": "decided"},
     "found": {"ok": "finished"},
     "finished": {"committed": "committed"},
@@ -42,7 +44,8 @@ ORDER: Final[Mapping[Phase, Mapping[str, Phase]]] = {
 }  # fmt: skip
 """By phase: the next event, in short (`label`), and the phase after it. "running" becomes "decided" when nothing is open.
 
-A step that is to be sent again may have an attempt open, about which a person is asked where the job rests at another step.
+A step that is to be sent again may have an attempt open, about which a person is asked where the job rests at another step:
+"told" is a person's word, and without it an answer is the tool's.
 """
 
 TYPES: Final = {
@@ -58,10 +61,33 @@ ENDS: Final = {
 OUTCOMES: Final = {"success": "ok", "no_effect": "no effect", "unknown": "unknown"}
 ANSWERS: Final = {
     ("query", "happened"): "happened", ("query", "not_happened"): "not happened",
-    ("person", "happened"): "happened", ("person", "not_happened"): "not happened",
+    ("person", "happened"): "told: happened", ("person", "not_happened"): "told: not happened",
 }  # fmt: skip
+AGAIN: Final = frozenset({"started", "retry", "requested"})
+"""What calls a compensation, or grants that: never while an earlier call is open, whatever its tool declares (P10)."""
 UNORDERED: Final = frozenset({"job_parked", "job_waiting"})
 """Events of the job that name a step, and may come whenever it rests."""
+
+
+ASKED: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
+    "human": {
+        "new": {"node_started": "begun"},
+        "begun": {"job_waiting": "begun", "wait_completed": "answered"},
+        "answered": {"command_committed": "told"},
+        "told": {"success": "ended", "failed": "failed"},
+        "ended": {"state_checkpointed": "saved"},
+    },
+    "llm": {
+        "new": {"node_started": "begun"},
+        "begun": {"retry_scheduled": "begun", "command_committed": "told", "retryable": "requeued", "failed": "failed"},
+        "requeued": {"job_requeued": "begun"},
+        "told": {"success": "ended"},
+        "ended": {"state_checkpointed": "saved"},
+    },
+}  # fmt: skip
+"""The same of the nodes that ask somebody, by kind; an event is called by its type, the end of a node by how it ended."""
+BESIDE: Final = ("node_started", "wait_completed")
+"""Of a node that waits: what stands right before the next event, being of its batch."""
 
 
 class Disorder(NamedTuple):
@@ -106,6 +132,20 @@ def disorder(events: Sequence[Event], inputs: frozenset[str]) -> Disorder | None
     return None
 
 
+def out_of_turn(kind: str, events: Sequence[Event]) -> Disorder | None:
+    """The same of a node that waits for somebody, or that asks a model: where its events leave `ASKED`."""
+    phase, previous = "new", None
+    for event in events:
+        word = ENDS.get(event.data["result_type"], "success") if event.type == "node_finished" else event.type
+        after = ASKED[kind].get(phase, {}).get(word)
+        if after is None:
+            return Disorder(event.version, f"{event.type} ({word}) cannot follow, the node being {phase}")
+        if kind == "human" and previous and previous.type in BESIDE and event.version != previous.version + 1:
+            return Disorder(event.version, f"it belongs right behind {previous.type}")
+        phase, previous = after, event
+    return None
+
+
 CHANGED: Final = "state_changed"
 
 
@@ -131,6 +171,7 @@ class _Walk:
         self.doubted: set[Json] = set()
         self.attempts = 0
         self.known = False  # somebody has said that it happened
+        self.undoing = False  # it is a compensation
 
     def take(self, event: Event, word: str) -> str | None:
         """Go on with an event; why that is impossible, or None."""
@@ -139,10 +180,15 @@ class _Walk:
         after = ORDER[self.phase].get(word)
         if after is None:
             return f"{event.type} ({word}) cannot follow, the step being {self.phase}"
+        self.undoing |= undoing(event)
+        if self.undoing and word in AGAIN and self.open:
+            return f"{event.type}: an earlier call of the compensation is open, and nobody has said what became of it"
+        if self.undoing and word == "compensated" and self.phase != "committed":
+            return "the step is said to be compensated, and its compensation has not come to an end"
         self.phase = after
         for reason in self._attempt(event.data, word):
             return reason
-        if self.phase == "running" and word in ("no effect", "not happened") and not self.open:
+        if self.phase == "running" and word in ("no effect", "not happened", "told: not happened") and not self.open:
             self.phase = "decided"
         return None
 
@@ -165,9 +211,9 @@ class _Walk:
                 yield f"the result is attempt {number}'s, and the last one is {self.attempts}"
             case "ok" if not self.known and number not in self.open - self.doubted:
                 yield f"attempt {number} gave no result, and nobody has said that it happened"
-            case "happened" | "not happened" if not self.open:
+            case "happened" | "not happened" | "told: happened" | "told: not happened" if not self.open:
                 yield "no attempt is open of which it could speak"
-            case "happened":
+            case "happened" | "told: happened":
                 self.known = True
-            case "not happened":
+            case "not happened" | "told: not happened":
                 self.open.clear()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .canonical import digest
+from .gate import request_id
 from .job_records import Records, Step
 from .turn import approvals_of
 
@@ -24,9 +25,26 @@ def trespasses(records: Records) -> Iterator[Trespass]:
             yield from _unapproved(name, step, gate, records.steps[gate])
         if "wait" in step.node:
             yield from _unsignalled(name, step, records)
+        yield from _asked(name, step, records.job_id)
         refusals = [e for e in step.all("wait_completed") if e.data.get("decision", "approved") != "approved"]
         for end in step.ends if refusals else ():
             yield Trespass(end.version, f"node {name!r} was {refusals[0].data['decision']}, and is passed")
+
+
+def _asked(name: str, step: Step, job_id: str) -> Iterator[Trespass]:
+    """Waits for something else than the node asks, and results that are not the answer."""
+    request = request_id(job_id, name) if "approve" in step.node else None
+    asked = {"signal": step.node["wait"]} if request is None and "wait" in step.node else {"contract_id": request}
+    for waiting in step.all("job_waiting"):
+        exact = asked if request is None else {**asked, "digest": digest(step.given)}
+        if waiting.data != {"node": name, **exact}:
+            yield Trespass(waiting.version, f"the job waits at node {name!r}, and not for what that asks")
+    for answer in step.all("wait_completed"):
+        given = {key: value for key, value in answer.data.items() if key != "node"}
+        if answer.data.get("node") != name or given.get("contract_id") != request:
+            yield Trespass(answer.version, f"it is the answer to another question than that of node {name!r}")
+        if step.committed is not None and digest(step.committed.data["result"]) != digest(given.get("data", given)):
+            yield Trespass(step.committed.version, f"the result of node {name!r} is not what was answered")
 
 
 def _unapproved(name: str, step: Step, gate_name: str, gate: Step) -> Iterator[Trespass]:

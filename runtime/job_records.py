@@ -163,7 +163,9 @@ def _asked(job_id: str, plan: dict[str, Json], node: dict[str, Json], results: d
     """What a node that waits asks for."""
     if "wait" in node:
         return {"signal": node["wait"]}
-    step = next(entry for entry in plan["nodes"] if entry["id"] == node["approve"])
+    step = next((entry for entry in plan["nodes"] if entry["id"] == node["approve"]), None)
+    if step is None:
+        raise ValueError(f"node {node['id']!r} asks for the approval of {node['approve']!r}, which is not in the plan")
     return shown(job_id, node["id"], step["id"], step["tool"], filled(step["args"], results))
 
 

@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 
 from .canonical import digest
 from .event_chain import first_break
-from .event_order import disorder
+from .event_order import ASKED, disorder, out_of_turn
 from .gate_order import trespasses
 from .history import INPUT_KINDS, History, StepHistory, snapshot_of
+from .job_order import intrusions
 from .job_records import Kind, Records, Step
 from .keys import invocation_id
 from .outcome import StepResult
@@ -60,6 +61,7 @@ def auditable(records: Records) -> Iterator[Fault]:
                 yield Fault(None, f"the job is completed, and step {name!r} has no successful node_finished")
         if events[-1].type != "job_completed":
             yield Fault(events[-1].version, f"the job is completed, and its last event is {events[-1].type}")
+    yield from (Fault(*found) for found in intrusions(records))
 
 
 def _begun(records: Records) -> Iterator[Fault]:
@@ -147,12 +149,15 @@ def _hashed(name: str, step: Step) -> Iterator[Fault]:
 
 
 def _after_what_it_needs(records: Records, name: str, step: Step) -> Iterator[Fault]:
-    """A step begins after the ends of those that it depends on."""
+    """A step begins once those that it depends on are finished and checkpointed, or undone."""
     for other in step.node["depends_on"]:
-        ends = records.steps[other].ends
-        began = step.events[0].version
-        if not ends or ends[0].version > began:
+        needed, began = records.steps[other], step.events[0].version
+        undone = needed.all("node_finished", result_type=StepResult.COMPENSATED.value)
+        passed = [*needed.all("state_checkpointed"), *undone]
+        if not needed.ends or needed.ends[0].version > began:
             yield Fault(began, f"step {name!r} begins before step {other!r} is finished, on which it depends")
+        elif not any(event.version < began for event in passed):
+            yield Fault(began, f"step {name!r} begins before step {other!r} is checkpointed, on which it depends")
 
 
 def replayable(records: Records) -> Iterator[Fault]:
@@ -253,6 +258,8 @@ def free_of_repeats(records: Records) -> Iterator[Fault]:
         yield from _own_key(name, step)
         yield from _once(name, step)
         yield from _allowed(name, step)
+        if step.kind == "compensation":
+            yield from _wanted(name, step, records.steps[step.node["id"]])
     names = {step.key: step.node["id"] for _, step in records.parts if step.key}
     held: dict[str, Mapping[str, Invocation | EffectRecord]] = {
         "ledger": records.ledger,
@@ -267,6 +274,8 @@ def free_of_repeats(records: Records) -> Iterator[Fault]:
     for name, step in records.parts:
         if step.kind in ("tool", "compensation") and (wrong := disorder(step.events, INPUT_KINDS)):
             yield Fault(wrong.version, f"step {name!r}: {wrong.reason}")
+        if step.kind in ASKED and (wrong := out_of_turn(step.kind, step.events)):
+            yield Fault(wrong.version, f"node {name!r}: {wrong.reason}")
 
 
 def _own_key(name: str, step: Step) -> Iterator[Fault]:
@@ -325,9 +334,26 @@ def _allowed(name: str, step: Step) -> Iterator[Fault]:
                 yield Fault(event.version, f"step {name!r}: executed after its result was recorded")
 
 
+def _wanted(name: str, undo: Step, step: Step) -> Iterator[Fault]:
+    """A compensation is begun because somebody has asked for it, or because the step failed after its effect."""
+    owed = step.first("node_finished", result_type=StepResult.COMPENSATABLE_FAILURE.value)
+    reasons = [event.version for event in (undo.first("compensation_requested"), owed) if event]
+    started = undo.first("compensation_started")
+    if started is not None and not any(version < started.version for version in reasons):
+        yield Fault(
+            started.version, f"step {name!r}: nobody has asked for it, and the step has not failed after its effect"
+        )
+
+
 def traceable(records: Records) -> Iterator[Fault]:
     """E-PROV: where there is an external id, events, ledger and effect record have the same one; E-LLM: who answered, and why."""
     yield from _decided(records)
+    for event in records.events:
+        told = event.data.get("mismatches")
+        if event.type == "confirmation_warned" and not (
+            told and isinstance(told, list) and all(isinstance(e, str) for e in told)
+        ):
+            yield Fault(event.version, "a warning does not say with what the world did not agree")
     for name, step, done in records.done:
         if step.kind == "llm":
             yield from _answered(records, name, step, done)

@@ -88,7 +88,7 @@ def _first_fault(criterion: str, records: Records) -> Fault | None:
     _, check = CRITERIA[criterion]
     try:
         return next(check(records), None)
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, RuntimeError) as error:
         return Fault(None, f"the records are not as this program writes them: {type(error).__name__}: {error}")
 
 

@@ -1,14 +1,22 @@
 """P13 for verify-job: every single alteration of a real job's records, judged by verify-job and by the model's monitor."""
 
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
+from typing import Final
 
 import pytest
 
 from crashwindow.checkers import verify_job_stage as stage
-from crashwindow.checkers.forgery import edits, plain
-from crashwindow.runtime import verify_criteria
+from crashwindow.checkers.forgery import Chain, edits, plain, remade
+from crashwindow.runtime import event_order, gate_order, verify_criteria
+from crashwindow.runtime.canonical import canonical
+from crashwindow.runtime.records import ChainedEvent
+from crashwindow.runtime.verify_job import verify
+
+AUDITOR: Final = cache(stage.Auditor)
 
 
 def judged(case: str) -> tuple[list[str], Counter[str]]:
@@ -16,7 +24,7 @@ def judged(case: str) -> tuple[list[str], Counter[str]]:
     with tempfile.TemporaryDirectory() as directory:
         job = stage.honest(case, stage.JOBS[case], directory)
     counted: Counter[str] = Counter()
-    return list(stage.judge(job, job, stage.Auditor(), counted)), counted
+    return list(stage.judge(job, job, AUDITOR(), counted)), counted
 
 
 def test_nothing_that_is_accepted_contradicts_the_model() -> None:
@@ -79,3 +87,123 @@ def test_an_exchange_of_results_is_among_them() -> None:
     whats = [forgery.what for forgery in plain(job.records, other.records)]
     assert "the results of 'a' and 'b' exchanged" in whats
     assert any(what.endswith("from here on another job's") for what in whats)
+
+
+# Beyond steps alone: approvals, waits, models, and what is undone late.
+
+Change = Callable[[Chain], Chain]
+
+
+@cache
+def late() -> stage.Honest:
+    """An approved step that is undone while its job waits; the first call of its compensation is not answered."""
+    with tempfile.TemporaryDirectory() as directory:
+        return stage.honest(stage.LATE.name, stage.JOBS[stage.LATE.name], directory)
+
+
+def place(chain: Chain, kind: str, step: str | None = None, nth: int = 0) -> int:
+    """Where the n-th event of a type, of a step, stands."""
+    return [at for at, event in enumerate(chain) if (event.type, event.step) == (kind, step)][nth]
+
+
+def lacks(kind: str, step: str | None = None, nth: int = 0) -> Change:
+    """Without an event."""
+
+    def change(chain: Chain) -> Chain:
+        at = place(chain, kind, step, nth)
+        return chain[:at] + chain[at + 1 :]
+
+    return change
+
+
+def turned(kind: str, step: str | None = None, nth: int = 0) -> Change:
+    """An event and the next one, the other way round."""
+
+    def change(chain: Chain) -> Chain:
+        at = place(chain, kind, step, nth)
+        return [*chain[:at], chain[at + 1], chain[at], *chain[at + 2 :]]
+
+    return change
+
+
+def twice(kind: str, step: str | None = None) -> Change:
+    """An event a second time."""
+
+    def change(chain: Chain) -> Chain:
+        at = place(chain, kind, step)
+        return [*chain[: at + 1], chain[at]._replace(id="again"), *chain[at + 1 :]]
+
+    return change
+
+
+def asks(of: str, **said: str) -> Change:
+    """The answer to a request says something else."""
+
+    def put(event: ChainedEvent) -> ChainedEvent:
+        return event._replace(data=canonical({**json.loads(event.data), **said}).decode())
+
+    return lambda chain: [put(e) if (e.type, e.step) == ("wait_completed", of) else e for e in chain]
+
+
+def nobody_was_asked(chain: Chain) -> Chain:
+    """The job was never parked for the compensation, and nobody answered for its lost call."""
+    at = place(chain, "job_parked", "a")
+    return chain[:at] + chain[at + 3 :]
+
+
+INTRUSION: Final = (verify_criteria, "intrusions", lambda records: iter(()))
+AGAIN: Final = (event_order, "AGAIN", frozenset())
+TURN: Final = (verify_criteria, "out_of_turn", lambda kind, events: None)
+ANSWER: Final = (gate_order, "_asked", lambda name, step, job_id: iter(()))
+WANTED: Final = (verify_criteria, "_wanted", lambda name, undo, step: iter(()))
+AFTER: Final = (verify_criteria, "_after_what_it_needs", lambda records, name, step: iter(()))
+FOUND: Final = {
+    "calls a compensation again, and has no answer for its lost call": (lacks("invocation_resolved", "a"), [INTRUSION, AGAIN]),
+    "calls a compensation again, and nobody was asked about its lost call": (nobody_was_asked, [AGAIN]),
+    "writes that a call is lost while it is parked": (turned("compensation_failed", "a"), [INTRUSION]),
+    "works before it is queued again": (turned("job_requeued", None, 2), [INTRUSION]),
+    "is approved, and has never waited": (lacks("job_waiting", "g"), [INTRUSION, TURN]),
+    "waits twice for one answer": (twice("job_waiting", "g"), [INTRUSION]),
+    "is queued again twice": (twice("job_requeued"), [INTRUSION]),
+    "gets one signal twice": (twice("signal_received"), [INTRUSION]),
+    "is queued before its signal comes": (turned("signal_received"), [INTRUSION]),
+    "takes an answer to another request": (asks("g", contract_id="x"), [ANSWER]),
+    "begins to wait before it comes to the node": (turned("node_started", "g"), [INTRUSION, TURN]),
+    "takes an answer twice": (twice("wait_completed", "g"), [TURN]),
+    "undoes what nobody wants undone": (lacks("compensation_requested", "a"), [INTRUSION, WANTED]),
+    "goes on from a step that is not checkpointed": (lacks("state_checkpointed", "a"), [AFTER]),
+}  # fmt: skip
+"""What an altered job says, and the rules that find it."""
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_what_a_job_cannot_say_is_found_by_its_rule(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that … is refused; without what finds it, it would pass, and the other judge shows that it may not."""
+    change, rules = FOUND[what]
+    job = late()
+    forged = remade(job.records, change(list(job.records.chain)))
+    assert verify(forged).violated is not None
+    for module, rule, nothing in rules:
+        monkeypatch.setattr(module, rule, nothing)
+    assert verify(forged).verifiable
+    assert AUDITOR().refuses(job, forged) is not None
+
+
+def test_the_late_undoing_is_a_run() -> None:
+    """The job that is altered here goes through a recovery, passes, and is a run of the models."""
+    job = late()
+    assert verify(job.records).verifiable
+    assert AUDITOR().refuses(job, job.records) is None
+    assert {event.epoch for event in job.records.events} > {1, 2, 3}
+
+
+def test_a_plan_that_approves_nothing_of_its_own_is_no_plan() -> None:
+    """A gate for a step that is not there violates the criteria; it does not end the check."""
+    job = late()
+    chain = list(job.records.chain)
+    data = json.loads(chain[1].data)
+    data["plan"]["nodes"][0]["approve"] = "x"
+    chain[1] = chain[1]._replace(data=canonical(data).decode())
+    violated = verify(remade(job.records, chain)).violated
+    assert violated is not None
+    assert violated.fault is not None

@@ -65,6 +65,8 @@ ANSWERS: Final = {
 }  # fmt: skip
 AGAIN: Final = frozenset({"started", "retry", "requested"})
 """What calls a compensation, or grants that: never while an earlier call is open, whatever its tool declares (P10)."""
+WAYS: Final = {"retry": "again", "happened": "asked", "not happened": "asked"}
+"""What a worker does about an open attempt, as the tool declares by `on_unknown`."""
 UNORDERED: Final = frozenset({"job_parked", "job_waiting"})
 """Events of the job that name a step, and may come whenever it rests."""
 
@@ -172,6 +174,7 @@ class _Walk:
         self.attempts = 0
         self.known = False  # somebody has said that it happened
         self.undoing = False  # it is a compensation
+        self.ways: set[str] = set()  # what was done about an open attempt: each tool declares one way
 
     def take(self, event: Event, word: str) -> str | None:
         """Go on with an event; why that is impossible, or None."""
@@ -185,6 +188,10 @@ class _Walk:
             return f"{event.type}: an earlier call of the compensation is open, and nobody has said what became of it"
         if self.undoing and word == "compensated" and self.phase != "committed":
             return "the step is said to be compensated, and its compensation has not come to an end"
+        if word in WAYS and self.open:
+            self.ways.add(WAYS[word])
+            if len(self.ways) > 1:
+                return f"{event.type}: its tool is called again while a call is open, and asked about one: no tool declares both"
         self.phase = after
         for reason in self._attempt(event.data, word):
             return reason

@@ -13,7 +13,7 @@ from crashwindow.checkers import verify_job_stage as stage
 from crashwindow.checkers.forgery import Chain, edits, plain, remade
 from crashwindow.runtime import event_order, gate_order, verify_criteria
 from crashwindow.runtime.canonical import canonical
-from crashwindow.runtime.records import ChainedEvent
+from crashwindow.runtime.records import ChainedEvent, Event
 from crashwindow.runtime.verify_job import verify
 
 AUDITOR: Final = cache(stage.Auditor)
@@ -195,6 +195,34 @@ def test_the_late_undoing_is_a_run() -> None:
     assert verify(job.records).verifiable
     assert AUDITOR().refuses(job, job.records) is None
     assert {event.epoch for event in job.records.events} > {1, 2, 3}
+
+
+@pytest.mark.parametrize(("by", "allowed"), [("person", True), ("query", False)])
+def test_a_tool_is_called_again_or_asked(by: str, allowed: bool) -> None:
+    """Whose call is repeated while one is open is never asked about it; a person may be, also before it is sent again."""
+
+    def say(version: int, kind: str, **data: object) -> Event:
+        return Event(version, str(version), kind, "a", 1, 0.0, data)
+
+    begun = [say(3, "node_started"), say(4, "tool_invocation_started", attempt=1), say(5, "retry_scheduled", attempt=2)]
+    answered = say(7, "invocation_resolved", by=by, answer="not_happened")
+    again = say(6, "tool_invocation_started", attempt=2)
+    assert (event_order.disorder([*begun, answered], frozenset()) is None) is allowed
+    assert (event_order.disorder([*begun, again, answered], frozenset()) is None) is allowed
+
+
+def test_who_says_something_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person's word without a name violates a criterion."""
+    job = late()
+    chain = list(job.records.chain)
+    at = place(chain, "signal_received")
+    said = json.loads(chain[at].data)
+    del said["who"]
+    chain[at] = chain[at]._replace(data=canonical(said).decode())
+    forged = remade(job.records, chain)
+    assert "who it is by" in str(verify(forged).violated)
+    monkeypatch.setattr(*INTRUSION)
+    assert verify(forged).verifiable
 
 
 def test_a_plan_that_approves_nothing_of_its_own_is_no_plan() -> None:

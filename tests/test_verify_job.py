@@ -447,7 +447,8 @@ RECHAINED: dict[str, tuple[Attack, str, str]] = {
     "result of one event": (
         edit("command_committed", result=7, output_hash=digest(7)), "replayable", "another result than in event 5"
     ),
-    "no checkpoint": (drop("state_checkpointed"), "replayable", "adds state_checkpointed"),
+    "no checkpoint": (drop("state_checkpointed"), "auditable", "before step 'ann' is checkpointed"),
+    "no checkpoint of what nothing follows": (drop("state_checkpointed", "again"), "replayable", "adds state_checkpointed"),
     "state change": (edit("state_changed", changes=[]), "replayable", f"{EFFECTS} state_changes"),
     "arguments": (plan(lambda n: n[-1].update(args={"x": 1})), "auditable", "input_hash is not"),
     "results swapped": (swapped, "replayable", f"{LEDGER} result"),

@@ -5,7 +5,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -92,6 +92,8 @@ def test_an_exchange_of_results_is_among_them() -> None:
 # Beyond steps alone: approvals, waits, models, and what is undone late.
 
 Change = Callable[[Chain], Chain]
+Rule = tuple[Any, str, Any]
+"""Where it stands, its name, and what finds nothing."""
 
 
 @cache
@@ -151,13 +153,13 @@ def nobody_was_asked(chain: Chain) -> Chain:
     return chain[:at] + chain[at + 3 :]
 
 
-INTRUSION: Final = (verify_criteria, "intrusions", lambda records: iter(()))
-AGAIN: Final = (event_order, "AGAIN", frozenset())
-TURN: Final = (verify_criteria, "out_of_turn", lambda kind, events: None)
-ANSWER: Final = (gate_order, "_asked", lambda name, step, job_id: iter(()))
-WANTED: Final = (verify_criteria, "_wanted", lambda name, undo, step: iter(()))
-AFTER: Final = (verify_criteria, "_after_what_it_needs", lambda records, name, step: iter(()))
-FOUND: Final = {
+INTRUSION: Final[Rule] = (verify_criteria, "intrusions", lambda records: iter(()))
+AGAIN: Final[Rule] = (event_order, "AGAIN", frozenset())
+TURN: Final[Rule] = (verify_criteria, "out_of_turn", lambda kind, events: None)
+ANSWER: Final[Rule] = (gate_order, "_asked", lambda name, step, job_id: iter(()))
+WANTED: Final[Rule] = (verify_criteria, "_wanted", lambda name, undo, step: iter(()))
+AFTER: Final[Rule] = (verify_criteria, "_after_what_it_needs", lambda records, name, step: iter(()))
+FOUND: Final[dict[str, tuple[Change, list[Rule]]]] = {
     "calls a compensation again, and has no answer for its lost call": (lacks("invocation_resolved", "a"), [INTRUSION, AGAIN]),
     "calls a compensation again, and nobody was asked about its lost call": (nobody_was_asked, [AGAIN]),
     "writes that a call is lost while it is parked": (turned("compensation_failed", "a"), [INTRUSION]),

@@ -104,7 +104,7 @@ LIES: dict[str, tuple[Callable[[RunEvidence], list[str]], Callable[[], RunEviden
     "other files": (lambda e: items(e, DUE), lambda: run().with_item(HOLDS.id, CRASH, files=[]).evidence, "it rests on nothing, and due is"),
     "a witness where figures are added": (lambda e: verdicts(e, REGISTER), lambda: run().with_item(
         HOLDS.id, WITNESS, trace=None, figures={"states": 166, "transitions": 324, "workers": 1}).evidence, "no run shows"),
-    "a claim of which nobody says anything": (lambda e: items(e, {**DUE, "LATER": ()}), lambda: run().evidence, "claim LATER, explore, NOT CHECKED: an"),
+    "a claim of which nobody says anything": (lambda e: items(e, {**DUE, "LATER": ()}), lambda: run().evidence, "claim LATER, explore, NOT CHECKED, 'nobody looked': an"),
     "a tried sentence left out": (lambda e: sentences(e, REGISTER, tried())[0], lambda: run().with_items(TRIED.id, []).evidence, f"claim {TRIED.id}: tried"),
     "a sentence tried twice": (lambda e: sentences(e, REGISTER, tried())[0], lambda: run().with_items(TRIED.id, run().items(TRIED.id) * 2).evidence, "tried"),
 }  # fmt: skip

@@ -60,7 +60,7 @@ ROOMS = (
     Room("checkers/*", ("checkers", "runtime", "scenarios", "model"), "they compare the model with the real thing"),
     Room(
         "reports/audit/*",
-        ("reports", "checkers.evidence", "checkers.evidence_code", "model", "scenarios"),
+        ("reports", *EVIDENCE, "checkers.evidence_code", "model", "scenarios"),
         "an audit needs the machines by name, which are data, and must not meet a checker",
     ),
     Room(

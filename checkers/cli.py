@@ -78,7 +78,7 @@ def _chosen(names: Sequence[str]) -> list[Scenario]:
     """Scenarios by name or file, in the order given; all that ship where nothing is given. Raises ScenarioError."""
     every = shipped()
     if not names:
-        return every
+        return [*every]
     by_name = {each.name: each for each in every}
     found: list[Scenario] = []
     for name in names:

@@ -8,6 +8,7 @@ on a real store, in lockstep with the model. `list: regression` scenarios keep a
 """
 
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -169,9 +170,10 @@ def _explain(data: object, error: ValidationError) -> str:
     return f"{name}{'.'.join(map(str, place[1:])) or 'the file'}: {first['msg']}"
 
 
-def shipped() -> list[Scenario]:
-    """Every scenario that ships, in the order of the files; names are unique."""
-    scenarios = [s for path in sorted(FOLDER.glob("*.yaml")) for s in load(path)]
+@cache
+def shipped() -> tuple[Scenario, ...]:
+    """Every scenario that ships, in the order of the files; names are unique. They are read once."""
+    scenarios = tuple(s for path in sorted(FOLDER.glob("*.yaml")) for s in load(path))
     names = [s.name for s in scenarios]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -251,6 +251,7 @@ def breaks(machine: Machine, state: State, name: str) -> bool:
     return False
 
 
+@cache
 def _never(policy: str, name: str) -> Sequence[Guard]:
     """What a property forbids in a state of a policy's machine."""
     stated = PROPERTY_BY_ID[name]

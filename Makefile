@@ -52,7 +52,7 @@ test: $(READY)
 	$(call say,types: mypy --strict)
 	@$(BIN)/mypy
 	$(call say,tests: pytest)
-	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --benchmark-disable
+	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --benchmark-disable
 	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify
 

@@ -21,6 +21,8 @@ from . import small_bundle
 from .small_bundle import DUE, HOLDS, run
 from .test_campaign_ci import matrix as crash_matrix
 
+pytestmark = pytest.mark.deep
+
 # ruff: noqa: E501
 # Tables: a lie is read as a row.
 

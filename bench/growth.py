@@ -79,12 +79,13 @@ class Mould:
         for old, call in zip(self._keys, self._calls, strict=True):
             new = execution_key(job_id(number), *call)
             text = text.replace(old, new).replace(invocation_id(old), invocation_id(new))
+        rows: list[Rows]
         rows, linked = json.loads(text)
         link = ""
         for row, event, content in zip(rows[0], [None, *self.events], linked, strict=False):
             told = content.replace(event.link, link, 1) if event else content
             row[-1] = link = hashlib.sha256(told.encode()).hexdigest()
-        return rows  # type: ignore[no-any-return]
+        return rows
 
 
 def _read(connection: sqlite3.Connection) -> tuple[list[list[str]], list[Rows]]:

@@ -74,11 +74,11 @@ def scenario(args: argparse.Namespace) -> int:
     return _crash_everywhere(console, chosen) if args.crash_everywhere else _run(console, chosen)
 
 
-def _chosen(names: Sequence[str]) -> list[Scenario]:
+def _chosen(names: Sequence[str]) -> Sequence[Scenario]:
     """Scenarios by name or file, in the order given; all that ship where nothing is given. Raises ScenarioError."""
     every = shipped()
     if not names:
-        return [*every]
+        return every
     by_name = {each.name: each for each in every}
     found: list[Scenario] = []
     for name in names:

@@ -333,9 +333,8 @@ def _check_not_undone(where: str, job_id: str, past: StepHistory, ended: bool) -
         )
     if ended:
         return
-    if (
-        past.node == StepResult.PERMANENT_FAILURE
-    ):  # rule 0: what follows is decided, and a worker would not look for a request
+    if past.node == StepResult.PERMANENT_FAILURE:
+        # Rule 0: what follows is decided, and a worker would not look for a request.
         raise ClientError(f"{where}: it has failed, and the job ends with that; ask again once a worker has ended it")
     if undo is not None and undo.retry_scheduled:
         raise ClientError(f"{where}: its compensation was requested already; a worker will run it")

@@ -73,10 +73,10 @@ def _whole(told: Necessity, items: Sequence[Item]) -> Iterator[str]:
     """Each property beside each mechanism, once, and as many that are needed as is said."""
     cells = [cell for cell in told.cells if cell.mechanism in NEEDED]
     there = {_name(cell) for cell in told.cells}
-    due = [f"{name} × {each}" for name in COLUMNS for each in NEEDED] + [
+    owed = [f"{name} × {each}" for name in COLUMNS for each in NEEDED] + [
         f"{p.id} × {each}" for p in PROPERTIES for each in CHOSEN
     ]
-    yield from (f"the matrix's cell {name}: it is missing" for name in due if name not in there)
+    yield from (f"the matrix's cell {name}: it is missing" for name in owed if name not in there)
     for answer, figure in (("needed", "needed"), ("not needed", "free"), ("not checked", "left")):
         number = sum(cell.answer == answer for cell in cells)
         for item in items:
@@ -174,8 +174,9 @@ def _orders(told: Necessity, items: Sequence[Item], profile: str) -> Iterator[st
     plain = [cell for cell in chosen if " without " not in cell.mechanism]
     for order in wanted:
         breaks = {cell.property for cell in chosen if cell.mechanism == order and cell.answer == "needed"}
-        if breaks != (due := matrix.broken(order, profile)):
-            said, ought = (", ".join(sorted(each)) or "nothing" for each in (breaks, due))
+        stated = matrix.broken(order, profile)
+        if breaks != stated:
+            said, ought = (", ".join(sorted(each)) or "nothing" for each in (breaks, stated))
             yield f"{order}: {said} is said to break, and {ought} does"
     for item in items:
         if item.figures.get("orders") != len(plain):

@@ -13,6 +13,7 @@ from crashwindow.checkers import verify_job_stage as stage
 from crashwindow.checkers.forgery import Chain, edits, plain, remade
 from crashwindow.runtime import event_order, gate_order, verify_criteria
 from crashwindow.runtime.canonical import canonical
+from crashwindow.runtime.history import INPUT_KINDS
 from crashwindow.runtime.records import ChainedEvent, Event
 from crashwindow.runtime.verify_job import verify
 
@@ -180,15 +181,45 @@ FOUND: Final[dict[str, tuple[Change, list[Rule]]]] = {
 
 @pytest.mark.parametrize("what", FOUND)
 def test_what_a_job_cannot_say_is_found_by_its_rule(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job that … is refused; without what finds it, it would pass, and the other judge shows that it may not."""
+    """A job that … is refused, by each of its rules alone; without them it would pass, and the other judge shows why not."""
     change, rules = FOUND[what]
     job = late()
     forged = remade(job.records, change(list(job.records.chain)))
     assert verify(forged).violated is not None
+    for alone in rules:
+        with monkeypatch.context() as without:
+            for module, rule, nothing in rules:
+                if (module, rule) != alone[:2]:
+                    without.setattr(module, rule, nothing)
+            assert verify(forged).violated is not None, f"{alone[1]} does not find it"
     for module, rule, nothing in rules:
         monkeypatch.setattr(module, rule, nothing)
     assert verify(forged).verifiable
     assert AUDITOR().refuses(job, forged) is not None
+
+
+def test_a_call_without_an_answer_has_undone_nothing() -> None:
+    """A step is not compensated while the call that would have done it is open."""
+    job = late()
+    ends = ("step_compensated", "state_changed", "command_committed")
+    open_still = [e for e in job.records.chain if e.type not in ends or "compensates" not in json.loads(e.data)]
+    parts = dict(remade(job.records, open_still).parts)
+    found = [event_order.disorder(part.events, INPUT_KINDS) for part in parts.values() if part.kind == "compensation"]
+    assert [wrong.reason for wrong in found if wrong] == [
+        "the step is said to be compensated, and its compensation has not come to an end"
+    ]
+
+
+@pytest.mark.parametrize("mismatches", [None, [], "x", [1]])
+def test_a_warning_says_what_of(mismatches: Any) -> None:
+    """A warning about a record names with what the world does not agree."""
+    job = late()
+    told = job.records.chain[place(list(job.records.chain), "node_finished", "a")]
+    warned = told._replace(id="w", type="confirmation_warned", data=canonical({"mismatches": mismatches}).decode())
+    forged = remade(job.records, [*job.records.chain, warned])
+    assert [f.reason for f in verify_criteria.traceable(forged)] == [
+        "a warning does not say with what the world did not agree"
+    ]
 
 
 def test_the_late_undoing_is_a_run() -> None:

@@ -16,7 +16,7 @@ BEGUN: Final = 60
 
 VERIFY: Final = "crashwindow verify"
 CHECK: Final = "crashwindow check"
-SEED: Final = r"\d+"
+SEED: Final = r"-?\d+"
 LOSS: Final = r"[\w+]+:lost=\d+"
 """What an item's command names that its run has found: a seed, and which loss of power."""
 

@@ -70,6 +70,15 @@ def test_items_that_are_due_are_accepted() -> None:
         assert list(differences(due, [item(each) for each in reversed(due)])) == [], claim
 
 
+def test_a_seed_may_be_any_number() -> None:
+    """`--seed -5` is taken by every command that draws, so that an item repeated with it is one that is due."""
+    due = Due("walk", "TESTED", {}, command="crashwindow verify --seed {seed}")
+    for seed in ("0", "-5", "20261121"):
+        told = item(due).model_copy(update={"command": f"crashwindow verify --seed {seed}"})
+        assert due.unlike(told) == [], seed
+    assert due.unlike(item(due).model_copy(update={"command": "crashwindow verify --seed five"}))
+
+
 def test_which_of_several_items_differs_is_said() -> None:
     """Items that are alike but for what they speak of are told apart by how their sentences begin."""
     due = Due("explore", "EXHAUSTED", {"states": 2})

@@ -89,6 +89,11 @@ TTL = argument(
     default=30.0,
     help="a job whose worker gives no sign of life for so long may be taken over (30; at least 1)",
 )
+JOINED = argument(
+    "--joined",
+    action="store_true",
+    help="make what is written between two effects durable in one commit, not write by write: several times as fast on a disk",
+)
 GRACE = argument(
     "--grace",
     metavar="SECONDS",
@@ -630,6 +635,7 @@ COMMANDS = (
             CONCURRENCY,
             POLL,
             TTL,
+            JOINED,
             GRACE,
             LOG,
             HEALTH,

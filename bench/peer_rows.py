@@ -39,6 +39,8 @@ def langgraph_on_sqlite(directory: Path) -> Iterator[Measure]:
         yield measure
 
 
+JOINED: Final = "runtime, writes joined"
+BY_ITSELF: Final = "runtime, each write by itself"
 DBOS: Final = "DBOS"
 LANGGRAPH: Final = "LangGraph, sync"
 WORK: Final = (
@@ -51,8 +53,9 @@ PEER_ROWS: Final = (
         WORK,
         "steps/s",
         "more",
-        Contestant("runtime", partial(apart, partial(on_sqlite, submitted=True))),
+        Contestant(JOINED, partial(apart, partial(on_sqlite, submitted=True, joined=True))),
         (
+            Contestant(BY_ITSELF, partial(apart, partial(on_sqlite, submitted=True))),
             Contestant(DBOS, partial(apart, dbos_on_sqlite), "dbos", "dbos"),
             Contestant(LANGGRAPH, partial(apart, langgraph_on_sqlite), "langgraph", "langgraph"),
         ),
@@ -65,8 +68,11 @@ PEER_ROWS: Final = (
         WORK,
         "steps/s",
         "more",
-        Contestant("runtime", partial(apart, partial(on_postgres, submitted=True))),
-        (Contestant(DBOS, partial(apart, dbos_on_postgres), "dbos", "dbos"),),
+        Contestant(JOINED, partial(apart, partial(on_postgres, submitted=True, joined=True))),
+        (
+            Contestant(BY_ITSELF, partial(apart, partial(on_postgres, submitted=True))),
+            Contestant(DBOS, partial(apart, dbos_on_postgres), "dbos", "dbos"),
+        ),
         (Goal(3, DBOS),),
         rounds=7,
         stage=postgres,

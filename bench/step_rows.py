@@ -1,81 +1,87 @@
-"""Rows: one durable tool step on SQLite and on PostgreSQL, beside as many ordered commits, raw, on the same store."""
+"""Rows: one durable tool step on SQLite and on PostgreSQL, beside the same ordered commits, raw, on the same store."""
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from .row import Contestant, Goal, Measure, Row
+from .row import Contestant, Goal, Measure, Row, directory_alone
 from .servers import postgres
-from .steps import COMMITS, PAYLOAD, STEPS, on_postgres, on_sqlite
+from .steps import PAYLOAD, STEPS, WRITES, on_postgres, on_sqlite
 
 
 @contextmanager
-def raw_sqlite(directory: Path) -> Iterator[Measure]:
-    """A row for each commit, WAL and FULL as the runtime has them."""
+def raw_sqlite(directory: Path, joined: bool = False) -> Iterator[Measure]:
+    """As many rows a step as the runtime writes: a commit for each, or for all of them; WAL and FULL as the runtime has them."""
     with closing(sqlite3.connect(directory / "raw.db", isolation_level=None)) as raw:
         raw.execute("PRAGMA journal_mode=WAL")
         raw.execute("PRAGMA synchronous=FULL")
         raw.execute("CREATE TABLE log (job INTEGER, version INTEGER, data TEXT, PRIMARY KEY (job, version)) STRICT")
-        jobs = count()
 
-        def measure() -> float:
-            job, began = next(jobs), time.perf_counter()
-            for version in range(STEPS * COMMITS):
-                raw.execute("INSERT INTO log VALUES (?, ?, ?)", (job, version, PAYLOAD))
-            return STEPS / (time.perf_counter() - began)
+        def write(job: int, version: int) -> None:
+            raw.execute("INSERT INTO log VALUES (?, ?, ?)", (job, version, PAYLOAD))
 
-        yield measure
+        yield steps_a_second(raw, write, joined)
 
 
 @contextmanager
-def raw_postgres(url: str) -> Iterator[Measure]:
-    """A row for each commit, by a prepared statement on one connection."""
+def raw_postgres(url: str, joined: bool = False) -> Iterator[Measure]:
+    """The same, by a prepared statement on one connection."""
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as raw:
         raw.execute("CREATE TABLE log (job bigint, version bigint, data text, PRIMARY KEY (job, version))")
-        jobs = count()
 
-        def measure() -> float:
-            job, began = next(jobs), time.perf_counter()
-            for version in range(STEPS * COMMITS):
-                raw.execute("INSERT INTO log VALUES (%s, %s, %s)", (job, version, PAYLOAD), prepare=True)
-            return STEPS / (time.perf_counter() - began)
+        def write(job: int, version: int) -> None:
+            raw.execute("INSERT INTO log VALUES (%s, %s, %s)", (job, version, PAYLOAD), prepare=True)
 
-        yield measure
+        yield steps_a_second(raw, write, joined)
+
+
+def steps_a_second(raw: Any, write: Callable[[int, int], None], joined: bool) -> Measure:
+    """Steps a second of a connection that commits each statement by itself where there is no transaction."""
+    jobs = count()
+
+    def measure() -> float:
+        job, began = next(jobs), time.perf_counter()
+        for step in range(STEPS):
+            if joined:
+                raw.execute("BEGIN")
+            for version in range(step * WRITES, (step + 1) * WRITES):
+                write(job, version)
+            if joined:
+                raw.execute("COMMIT")
+        return STEPS / (time.perf_counter() - began)
+
+    return measure
 
 
 RAW: Final = "raw commits"
-WORK: Final = (
-    f"a job of {STEPS} steps that do nothing; raw: as many rows of {len(PAYLOAD)} bytes as it makes commits,"
-    f" {COMMITS} a step"
+STORES: Final = (
+    ("sqlite", "SQLite (WAL, FULL)", on_sqlite, raw_sqlite),
+    ("postgres", "PostgreSQL", on_postgres, raw_postgres),
 )
-STEP_ROWS: Final = (
-    Row(
-        "step-sqlite",
-        "one durable tool step, SQLite (WAL, FULL)",
-        WORK,
+
+
+def row(joined: bool, name: str, store: str, ours: Callable[..., Any], raw: Callable[..., Any]) -> Row:
+    """The runtime beside raw commits on a store."""
+    commits = "in one commit" if joined else "each in a commit"
+    return Row(
+        f"step-{'joined-' if joined else ''}{name}",
+        f"one durable tool step, {'its writes joined, ' if joined else ''}{store}",
+        f"a job of {STEPS} steps that do nothing; raw: {WRITES} rows of {len(PAYLOAD)} bytes a step, {commits}",
         "steps/s",
         "more",
-        Contestant("runtime", on_sqlite),
-        (Contestant(RAW, raw_sqlite),),
+        Contestant("runtime", partial(ours, joined=joined)),
+        (Contestant(RAW, partial(raw, joined=joined)),),
         (Goal(0.6, RAW),),
         rounds=9,
-    ),
-    Row(
-        "step-postgres",
-        "one durable tool step, PostgreSQL",
-        WORK,
-        "steps/s",
-        "more",
-        Contestant("runtime", on_postgres),
-        (Contestant(RAW, raw_postgres),),
-        (Goal(0.6, RAW),),
-        rounds=9,
-        stage=postgres,
-    ),
-)
+        stage=postgres if name == "postgres" else directory_alone,
+    )
+
+
+STEP_ROWS: Final = tuple(row(joined, *store) for store in STORES for joined in (False, True))

@@ -34,7 +34,7 @@ def service(threads: int, address: str) -> Iterator[Measure]:
 
         def measure() -> float:
             stop = Stop()
-            workers = Workers(store, Registry([TOOL]), stop, Pace(threads))
+            workers = Workers(store, Registry([TOOL]), stop, Pace(threads, joined=True))
             thread = Thread(target=workers.run)
             thread.start()
             while store.open_jobs(0, 1):

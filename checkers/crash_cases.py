@@ -17,6 +17,7 @@ class Case(Turns):
     """Steps of the witness tool: a script for each, and the contract that all of them declare.
 
     patient: recovery begins only when an "absent" has become final (T-QUIET); else as soon as the lease is over.
+    joined: whether what a worker writes between two contacts is one transaction (decision 039).
     pairs: the quick profile strikes its recoveries, too; the deep one strikes those of every case. beyond: single faults after
     which the quick profile strikes the recovery although it does not strike all of them.
     """
@@ -28,6 +29,7 @@ class Case(Turns):
     idempotent: bool = False
     patient: bool = True
     locked: bool = False
+    joined: bool = False
     pairs: bool = False
     beyond: tuple[str, ...] = ()
 
@@ -98,6 +100,10 @@ CASES: Final = {
         Case("silent-query-lock", (SILENT,), "query", "quiet", locked=True),
         Case("silent-reexecute", (SILENT,), "reexecute", idempotent=True),
         Case("mixed-park", (MIXED,)),
+        Case("joined-ok-park", (OK,), joined=True),
+        Case("joined-retry-reexecute", (RETRY,), "reexecute", idempotent=True, joined=True),
+        Case("joined-lost-query-fence", (LOST,), "query", "fence", joined=True),
+        Case("joined-two-ok-park", (OK, OK), joined=True, pairs=True),
         Case("two-ok-park", (OK, OK), beyond=("execute:effect",)),
         Case("two-retry-query", (RETRY, LOST), "query", "fence"),
         Case("two-lost-reexecute", (LOST, RETRY), "reexecute", idempotent=True),

@@ -29,6 +29,7 @@ from ..model.boundaries import BY_NAME
 from ..runtime import drive
 from ..runtime.commands import Command, Execute, Ports
 from ..runtime.drive import StoppedError
+from ..runtime.joined import MakeDurable
 from ..runtime.store import StaleEpoch, Store, StoreError, VersionConflict
 
 KILLS: Final = ("before", "torn", "effect", "after")
@@ -51,11 +52,13 @@ SPECIAL: Final = {
         ("before", "torn", "after", "error", "lost"),
     ),
     "announce": ("before", "after"),
+    # The commit of the writes that are joined: nothing else is refused by it.
+    MakeDurable.boundary: ("before", "torn", "after", "error", "lost", "down"),
 }
 
 CONTRACT_WRITES: Final = tuple(name for _, name, _ in contract.BOUNDARIES)
 """One transaction each. Only the step's writes carry an epoch, so only they can be stale."""
-BOUNDARIES: Final = (*BY_NAME, *CONTRACT_WRITES, "announce")
+BOUNDARIES: Final = (*BY_NAME, *CONTRACT_WRITES, "announce", MakeDurable.boundary)
 """Where a fault can strike. A read is none of them: a crash there leaves what one at the write before it leaves."""
 
 _FAULT: Final = re.compile(r"([a-z_0-9]+)(?:#([1-9][0-9]*))?:([a-z]+)")

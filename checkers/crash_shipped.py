@@ -40,6 +40,7 @@ class Shipped(Turns):
     reach: Callable[[Json, World], Json] = lambda args, world: args
     later: float = 1.0 + QUIET
     locked: bool = False
+    joined: bool = False
 
     @property
     def plan(self) -> dict[str, Json]:

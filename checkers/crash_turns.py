@@ -36,6 +36,11 @@ class Planned(Protocol):
         """Whether workers take the file's worker lock, by which they know that earlier ones are dead."""
         ...
 
+    @property
+    def joined(self) -> bool:
+        """Whether what a worker writes between two contacts is one transaction."""
+        ...
+
     def tools(self, world: World) -> dict[str, Tool]:
         """The tools, acting on this world."""
         ...
@@ -61,7 +66,8 @@ class Turns:
         if self.locked:
             store.worker_lock()
         ports = Ports(store, setting.clock.sleep)
-        worker = Worker(f"worker-{setting.number}", self.tools(setting.world), TTL, setting.policy)
+        tools = self.tools(setting.world)
+        worker = Worker(f"worker-{setting.number}", tools, TTL, setting.policy, joined=self.joined)
         for _ in range(TURNS):
             drive.run(worker, ports, JOB, setting.perform)
             status = store.jobs()[0].status

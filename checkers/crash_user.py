@@ -17,6 +17,7 @@ class UserPlan(Turns):
     registered: dict[str, Tool]
     name: str = "plan"
     locked: bool = False
+    joined: bool = False
 
     @cached_property
     def later(self) -> float:

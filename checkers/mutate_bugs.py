@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from . import bugs_contract, bugs_decide, bugs_semantics, bugs_step, bugs_workers
+from . import bugs_contract, bugs_decide, bugs_joined, bugs_semantics, bugs_step, bugs_workers
 from .substitute import Plant
 
 
@@ -41,10 +41,11 @@ PARTS: Final = {
     "bugs_step": "step",
     "bugs_decide": "step",
     "bugs_workers": "step",
+    "bugs_joined": "step",
     "bugs_semantics": "beyond the step",
     "bugs_contract": "contract",
 }
-s, d, b, c, w = bugs_step, bugs_decide, bugs_semantics, bugs_contract, bugs_workers
+s, d, b, c, w, j = bugs_step, bugs_decide, bugs_semantics, bugs_contract, bugs_workers, bugs_joined
 BUGS: Final = (
     Bug(s.swapped_writes, "Step.record", "T-ORDER", ("ok-park",)),
     Bug(s.skipped_committed, "Step.record", "P3", ("ok-park",)),
@@ -105,6 +106,10 @@ BUGS: Final = (
     Bug(b.own_sending_forgotten, "Step.__init__", "T-QUIET", ("semantics-undo-asked-soon",)),
     Bug(w.lease_not_looked_at, "drive.tend", "P1", ("ok-park",)),
     Bug(w.lost_lease_not_heard, "Hold.current", "P1", ("ok-park",)),
+    Bug(j.joined_past_the_world, "Together.come_to", "P14", ("joined-ok-park",)),
+    Bug(j.ended_before_it_is_durable, "Together.come_to", "P15", ("joined-ok-park",)),
+    Bug(j.commit_taken_for_done, "Together.make_durable", "P15", ("joined-ok-park",)),
+    Bug(j.taken_back_and_forgotten, "Together._one_by_one", "T-WRITE", ("joined-ok-park",)),
     Bug(c.executor_runs_ahead, "Session.start", "C7", ("contract-worked-example",)),
     Bug(c.resume_not_compared, "write_batch", "C5", ("contract-consent-twice",)),
     Bug(c.answer_before_its_release, "write_batch._checkpoint", "C9", ("contract-worked-example",)),

@@ -40,6 +40,7 @@ class SemanticsCase:
     undone: tuple[str, ...] = ()
     beyond: tuple[str, ...] = ()
     later: float = 1.0 + QUIET
+    joined: bool = False
 
     @property
     def court(self) -> SemanticsCourt:
@@ -80,7 +81,7 @@ class SemanticsCase:
         verifiers = {} if self.mode is None else {RESOURCE: WitnessVerifier(world, looks, turn)}
         confirmation = Confirmation(verifiers, self.mode or "strict", retries=2)
         providers = {MODEL: WitnessModel(world, self.model)}
-        return Worker(f"worker-{setting.number}", tools, TTL, policy, True, confirmation, providers)
+        return Worker(f"worker-{setting.number}", tools, TTL, policy, True, confirmation, providers, joined=self.joined)
 
     def serve(self, setting: Setting) -> None:
         """One life."""

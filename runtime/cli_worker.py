@@ -47,11 +47,10 @@ def worker(args: argparse.Namespace) -> int:
         metrics = _metrics(args)
         with _observer(args, metrics) as observer:
             if args.once:
-                return (
-                    BAD_INPUT if work_once(store, registry, stop=stop, ttl=args.ttl, observer=observer) else COMPLETED
-                )
+                left = work_once(store, registry, stop=stop, ttl=pace.ttl, observer=observer, joined=pace.joined)
+                return BAD_INPUT if left else COMPLETED
             if args.until_idle:
-                left = work_until_idle(store, registry, stop=stop, ttl=args.ttl, observer=observer)
+                left = work_until_idle(store, registry, stop=stop, ttl=pace.ttl, observer=observer, joined=pace.joined)
                 return BAD_INPUT if left else COMPLETED
             workers = Workers(store, registry, stop, pace, observer=observer)
             with _health(args, store, workers, metrics):
@@ -103,7 +102,7 @@ def _pace(args: argparse.Namespace) -> "Pace":
         raise CommandError("--once and --until-idle work alone: without --concurrency and --health")
     if args.metrics and not args.health:
         raise CommandError("--metrics needs --health HOST:PORT: they are served there, at /metrics")
-    return Pace(args.concurrency, args.poll, args.ttl, args.grace)
+    return Pace(args.concurrency, args.poll, args.ttl, args.grace, args.joined)
 
 
 def _metrics(args: argparse.Namespace) -> "Metrics | None":

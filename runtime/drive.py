@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from .commands import Acquire, Append, CallModel, Command, Execute, Fence, Pause, Ports, Query, Renew, Verify
 from .hold import Hold
-from .job import resume, work
+from .job import Protocol, resume, work
+from .joined import Apart, Together
 from .records import NEUTRAL, Event, Lease
 from .store import StaleEpoch, StoreError, VersionConflict
 from .turn import End, Worker
@@ -88,24 +89,50 @@ def run(
     hold: where a heartbeat renews the turn's lease, where a stop asks it to let go, and which pause is too long to be made within
     the turn; without one the turn is alone, and makes every pause.
     """
-    hold, version = hold or Hold(), 0
-    protocol, reply = work(worker, job_id), None
+    hold = hold or Hold()
     ports = recording(ports, perform, hold.current, lambda: not hold.let_go and hold.insists("record_input"))
+
+    def by_itself(command: Command) -> Any:
+        return settle(command, worker, ports, perform, hold)
+
+    writes: Apart | Together = Apart(by_itself)
+    if worker.joined:
+        writes = Together(ports.store, lambda command: perform(command, ports), by_itself)
+    try:
+        return _turn(worker, ports, job_id, perform, hold, writes)
+    except StoppedError:
+        # What this turn has heard of the world must not be lost with it.
+        with suppress(StaleEpoch, StoreError, VersionConflict):
+            writes.make_durable()
+        raise
+    finally:
+        writes.take_back()
+
+
+def _turn(
+    worker: Worker, ports: Ports, job_id: str | None, perform: Perform, hold: Hold, writes: Apart | Together
+) -> End:
+    """The turn, until there is rest."""
+    protocol, reply, version = work(worker, job_id), None, 0
+
+    def renewing(command: Command, ports: Ports) -> Any:
+        writes.make_durable()
+        return perform(command, ports)
+
     while True:
+        command = _next(protocol, reply)
         try:
-            command = protocol.send(reply)
-        except StopIteration as stop:
-            end: End = stop.value
-            return end
-        try:
+            writes.come_to(command)
+            if isinstance(command, End):
+                return command
             lease = hold.current()
             if hold.let_go and isinstance(command, BEGINNINGS):
                 raise StoppedError(f"let go before {command.boundary}: the worker was asked to stop", lease)
             if lease is not None:
-                lease = hold.take(tend(lease, worker, command, ports, perform))
+                lease = hold.take(tend(lease, worker, command, ports, renewing))
             if isinstance(command, Pause):
                 rest(command, ports, perform, hold, version)
-            reply = None if isinstance(command, Pause) else settle(command, worker, ports, perform, hold)
+            reply = None if isinstance(command, Pause) else writes.write(command)
         except VersionConflict:
             # Somebody wrote what matters: what this turn knows is old. Read again, under the same lease.
             held = hold.lease
@@ -114,12 +141,22 @@ def run(
             protocol, reply = resume(worker, held), None
             continue
         except (StaleEpoch, StoreError) as error:
-            raise StoppedError(f"let go at {command.boundary}: {error}", hold.lease) from error
+            at = "the end" if isinstance(command, End) else command.boundary
+            raise StoppedError(f"let go at {at}: {error}", hold.lease) from error
         if isinstance(reply, Lease):
             hold.take(reply)
         if command.boundary == "fence_events" and hold.wary and hold.lease is not None:
             beware(hold.lease, reply or ())
         version = _version(command, reply, version)
+
+
+def _next(protocol: Protocol, reply: Any) -> Command | End:
+    """What the protocol does next; how the turn ends, where it does."""
+    try:
+        return protocol.send(reply)
+    except StopIteration as stop:
+        end: End = stop.value
+        return end
 
 
 def beware(lease: Lease, events: Iterable[Event]) -> None:

@@ -12,6 +12,7 @@ from psycopg.errors import UniqueViolation
 from . import postgres_reads as reads
 from . import postgres_statements as sql
 from .event_chain import chained
+from .joined import Transaction
 from .postgres_clock import LEAD, counter
 from .postgres_notify import PostgresWakes
 from .postgres_schema import prepare
@@ -92,6 +93,10 @@ class PostgresStore:
         """Raise StoreUnusableError unless acknowledged writes outlive a power loss, as the server is configured now."""
         with self._session.connection() as connection:
             self._session.check_server(connection)
+
+    def transaction(self) -> Transaction:
+        """What makes several writes of a thread one (`runtime.joined`)."""
+        return self._session
 
     def submit(self, job_id: str, events: Sequence[NewEvent]) -> bool:
         """J1: see Store.submit."""

@@ -188,9 +188,10 @@ class Shift:
         return {"job": job_id, "owner": self.worker.owner}
 
 
-def worker_with(registry: Registry, owner: str, ttl: float = Worker.ttl) -> Worker:
-    """A worker with all that is registered; `ttl`: seconds that its leases last without a heartbeat."""
-    return Worker(owner, registry.tools, ttl, confirmation=registry.confirmation, providers=registry.providers)
+def worker_with(registry: Registry, owner: str, ttl: float = Worker.ttl, joined: bool = False) -> Worker:
+    """A worker with all that is registered; `ttl`: seconds that its leases last without a heartbeat; joined: see `Worker`."""
+    confirmation, providers = registry.confirmation, registry.providers
+    return Worker(owner, registry.tools, ttl, confirmation=confirmation, providers=providers, joined=joined)
 
 
 def owner_id() -> str:

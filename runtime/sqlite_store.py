@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from . import sqlite_statements as sql
 from .event_chain import chained
+from .joined import Transaction
 from .records import (
     ChainedEvent,
     EffectRecord,
@@ -83,6 +84,10 @@ class SqliteStore:
         """The file's connection, for what else lies in the file."""
         return self._session
 
+    def transaction(self) -> Transaction:
+        """What makes several writes of a thread one (`runtime.joined`)."""
+        return self._session
+
     def check_durability(self) -> None:
         """Raise StoreUnusableError unless acknowledged writes outlive a power loss: WAL, synchronous FULL or EXTRA."""
         with self._session as connection:
@@ -113,11 +118,11 @@ class SqliteStore:
         at = self._now()
         rows = [(job_id, *row) for row in chained(job_id, 0, None, events, None, at)]
         with self._session as connection:
-            connection.execute("BEGIN IMMEDIATE")
+            self._session.begin_write()
             new = connection.execute(sql.SUBMIT, (job_id, status, len(events), at)).rowcount > 0
             if new:
                 connection.executemany(sql.ADD_EVENT, rows)
-                connection.execute("COMMIT")
+                self._session.end_write()
             else:
                 there = [row[0] for row in connection.execute(sql.FIRST_IDS, (job_id, len(events)))]
                 check_same_job(job_id, there, events)
@@ -177,7 +182,7 @@ class SqliteStore:
         version = expected + len(events)
         fence = _NO_EPOCH if epoch is None else epoch
         with self._session as connection:
-            connection.execute("BEGIN IMMEDIATE")
+            self._session.begin_write()
             advanced = connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence)).fetchall()
             if not advanced:
                 return _own_or_refused(connection, job_id, expected, events, fence)
@@ -186,7 +191,7 @@ class SqliteStore:
             try:
                 connection.executemany(sql.ADD_EVENT, rows)
             except sqlite3.IntegrityError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+                if self._session.joined or error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
                     raise
                 # Rolled back before the look: the batch's own first event must not be found.
                 connection.execute("ROLLBACK")
@@ -194,7 +199,7 @@ class SqliteStore:
                 if own is None:
                     raise id_taken(job_id, events) from None
                 return own
-            connection.execute("COMMIT")
+            self._session.end_write()
             return version
 
     def acquire(self, record: Invocation) -> Invocation:

@@ -52,6 +52,8 @@ class Worker:
     executes: False brings a job to rest without another execution, as a contract needs that is not running any more
     (C-UNKNOWN): what was recorded or can be asked is caught up; a step that nothing has begun ends without effect.
     looked: how many pauses an undetermined confirmation has had in earlier turns on the job at hand.
+    joined: whether its writes between two contacts with anything else are one transaction, which its store has to offer
+    (`runtime.joined`); else each is durable by itself.
     """
 
     owner: str
@@ -62,6 +64,7 @@ class Worker:
     confirmation: Confirmation = field(default_factory=Confirmation)
     providers: Mapping[str, Provider] = field(default_factory=dict)
     looked: int = 0
+    joined: bool = False
 
 
 def tool_of(entry: dict[str, Json], tools: Mapping[str, Tool]) -> Tool:

@@ -26,10 +26,11 @@ def work_until_idle(
     perform: Perform = drive.perform,
     ttl: float = Worker.ttl,
     observer: Observer | None = None,
+    joined: bool = False,
 ) -> dict[str, str]:
     """Run turns until no open job can be brought further; the jobs that are left open, each with the reason."""
     become_worker(store)
-    worker, stop = worker_with(registry, owner or owner_id(), ttl), stop or Stop()
+    worker, stop = worker_with(registry, owner or owner_id(), ttl, joined), stop or Stop()
     shift = Shift(store, worker, perform=perform, observer=observer, stop=stop)
     with shift.heart:
         while not stop.requested:
@@ -50,10 +51,11 @@ def work_once(
     stop: Stop | None = None,
     ttl: float = Worker.ttl,
     observer: Observer | None = None,
+    joined: bool = False,
 ) -> dict[str, str]:
     """One turn, on the oldest open job that can be run; the jobs that are left open, each with the reason."""
     become_worker(store)
-    shift = Shift(store, worker_with(registry, owner or owner_id(), ttl), observer=observer, stop=stop)
+    shift = Shift(store, worker_with(registry, owner or owner_id(), ttl, joined), observer=observer, stop=stop)
     with shift.heart:
         ready = survey(shift)[0]
         # Suspects only where there is nothing else.

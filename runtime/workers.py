@@ -45,13 +45,14 @@ class Pace:
     """How the workers of a process work. Times are in seconds.
 
     concurrency: threads. poll: between two rounds through the open jobs, where nothing wakes the process before. ttl: of a lease.
-    grace: how long a stop waits for turns to end by themselves.
+    grace: how long a stop waits for turns to end by themselves. joined: see `Worker`.
     """
 
     concurrency: int = 1
     poll: float = 1.0
     ttl: float = 30.0
     grace: float = 30.0
+    joined: bool = False
 
 
 class Workers:
@@ -276,7 +277,7 @@ class Workers:
         self._grace_over.wait(seconds)
 
     def _worker(self, registry: Registry) -> Worker:
-        return worker_with(registry, owner_id(), self.pace.ttl)
+        return worker_with(registry, owner_id(), self.pace.ttl, self.pace.joined)
 
 
 def _ended(threads: list[threading.Thread], seconds: float) -> bool:

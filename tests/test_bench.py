@@ -22,7 +22,7 @@ from crashwindow.bench.results import Machine, Measured, Run, read
 from crashwindow.bench.row import Contestant, Goal, Measure, Row, UnavailableError, WrongWorkError
 from crashwindow.bench.runner import run
 from crashwindow.bench.search_rows import same
-from crashwindow.bench.steps import COMMITS, submit, work
+from crashwindow.bench.steps import WRITES, submit, work
 from crashwindow.bench.symmetry import symmetry
 from crashwindow.checkers.crash_run import memory_directory
 from crashwindow.checkers.explore import explore
@@ -218,8 +218,9 @@ def test_workers_without_names() -> None:
     assert (told.reduced, told.plain, told.whole, told.failing) == (2_500, 18_184, True, ((), ()))
 
 
-def test_the_raw_rival_makes_as_many_commits(tmp_path: Path) -> None:
-    """A step of the runtime makes COMMITS durable writes: as many more commits come with each step more."""
+@pytest.mark.parametrize(("joined", "each"), [(False, WRITES), (True, 1)])
+def test_the_raw_rival_makes_as_many_commits(tmp_path: Path, joined: bool, each: int) -> None:
+    """With each step more come as many commits as it makes writes; one, where these are joined."""
 
     def commits(steps: int) -> int:
         statements: list[str] = []
@@ -227,12 +228,12 @@ def test_the_raw_rival_makes_as_many_commits(tmp_path: Path) -> None:
             submit(store, "job", steps)
             with store.session as raw:
                 raw.set_trace_callback(statements.append)
-            work(store, "job")
+            work(store, "job", joined)
             with store.session as raw:
                 raw.set_trace_callback(None)
         return durable(statements)
 
-    assert commits(3) - commits(2) == COMMITS
+    assert commits(3) - commits(2) == each
 
 
 def durable(statements: list[str]) -> int:

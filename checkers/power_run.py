@@ -117,8 +117,10 @@ class _Recorder:
         return reply
 
     def returned(self, store: Any) -> None:
-        """A call of the store has returned."""
+        """A call of the store has returned; what is part of an open transaction is not acknowledged by that."""
         connection = connection_of(store)
+        if connection.in_transaction:
+            return
         self.recording.acknowledge(contents(connection))
         there = connection.execute("SELECT 1 FROM jobs").fetchone()
         self.durables.append(self.subject.court.read(connection) if there else None)

@@ -30,13 +30,17 @@ QUICK: Final = (
     Part("ok-park", "full", _PAGES),
     # The file is made as in the run before.
     Part("ok-park", "full-checkpointed", replace(_PAGES, since="claim")),
+    Part("joined-two-ok-park", "full-checkpointed", replace(_PAGES, since="claim")),
     Part("ok-park", "normal", _WEAK),
     Part("ok-park", "off", _WEAK),
 )
 DEEP: Final = (
     Part("ok-park", "full", _SUBSETS),
     Part("ok-park", "full-checkpointed", _SUBSETS),
-    *(Part(case, "full-checkpointed", _LIVES, each=True) for case in ("two-ok-park", "retry-park", "lost-park")),
+    *(
+        Part(case, "full-checkpointed", _LIVES, each=True)
+        for case in ("two-ok-park", "retry-park", "lost-park", "joined-two-ok-park")
+    ),
     Part("ok-park", "normal", _LIVES),
     Part("ok-park", "off", _LIVES),
 )

@@ -138,6 +138,7 @@ def _turn(
             held = hold.lease
             if held is None:
                 raise
+            writes.take_back()
             protocol, reply = resume(worker, held), None
             continue
         except (StaleEpoch, StoreError) as error:

@@ -121,9 +121,10 @@ class Together:
             self._made.clear()
 
     def take_back(self) -> None:
-        """Give up what is not durable yet: the turn is over."""
+        """Give up what is not durable yet: the turn is over, or reads again what there is."""
         self._transaction.take_back()
         self._made.clear()
+        self._behind = 0
 
     def _one_by_one(self) -> None:
         """The same writes, each by itself: those that were durable all the same are found, and answer as they did."""

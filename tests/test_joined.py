@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from crashwindow.runtime.commands import Acquire, Append, Command, Ports
 from crashwindow.runtime.drive import StoppedError, perform, run
 from crashwindow.runtime.hold import Hold
 from crashwindow.runtime.job_records import read
-from crashwindow.runtime.joined import MakeDurable
+from crashwindow.runtime.joined import MakeDurable, Together
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.open_store import open_store
 from crashwindow.runtime.plan import submission
+from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.store import Store, StoreError
 from crashwindow.runtime.tool import NoEffectError, Tool
 from crashwindow.runtime.turn import Worker
@@ -267,3 +269,31 @@ def test_each_bug_of_joining_is_seen_by_the_crash_campaign() -> None:
             except KeyError:
                 continue  # a record that was believed to be there is not
         assert broken, bug.name
+
+
+def test_a_turn_that_reads_again_begins_where_the_stream_is(tmp_path: Path) -> None:
+    """How far a turn was behind it knows until its next append, or until it reads again."""
+    expected: list[int] = []
+
+    def write(command: Command) -> Any:
+        assert isinstance(command, Append)
+        expected.append(command.expected)
+        return command.expected + 2  # somebody has spoken before it
+
+    def refused(command: Command) -> Any:
+        if isinstance(command, MakeDurable):
+            raise StoreError("no answer")
+        assert isinstance(command, Append)
+        expected.append(command.expected)
+        return command.expected + 1
+
+    with closing(SqliteStore(tmp_path / "s.db")) as store:
+        together = Together(store, refused, write)
+        first = Append("append_started", JOB, 5, (), 1)
+        for after in (together.make_durable, together.take_back):
+            together.write(first)
+            together.make_durable()
+            after()
+            together.write(first)
+            together.take_back()
+    assert expected == [5, 5, 6, 5, 5, 5]

@@ -21,8 +21,8 @@ from .explore import Space
 
 STORES: Final = ("events", "ledger", "effects")
 """What one transaction may span, where one database holds them."""
-NONE: Final = -1
-"""No transaction is open."""
+Base = tuple[int, tuple[int, ...]]
+"""What is durable while a transaction is open, and what the history may say of a crash then."""
 
 
 class Joined(NamedTuple):
@@ -78,32 +78,33 @@ def search(space: Space, careless: Callable[[Rule], bool] = lambda rule: False) 
     crashes = 0
 
     @cache
-    def struck(base: int) -> set[int]:
-        """What the history says of a crash where the transaction was begun."""
-        return {(base ^ delta) & ghost for delta, index in engine.steps(base) if crash[index]}
+    def begun(state: int) -> Base:
+        """What is durable where a transaction is begun, and what the history says of a crash there."""
+        said = {(state ^ delta) & ghost for delta, index in engine.steps(state) if crash[index]}
+        return state & durable, tuple(sorted(said))
 
-    def steps(state: int, base: int) -> Iterator[tuple[int, int]]:
+    def steps(state: int, base: Base | None) -> Iterator[tuple[int, Base | None]]:
         nonlocal crashes
         for delta, index in engine.steps(state):
             after = state ^ delta
-            if base == NONE:
-                yield after, state if writes[index] else NONE
+            if base is None:
+                yield after, begun(state) if writes[index] else None
             elif crash[index]:
                 crashes += 1
-                left = after & ~(durable | ghost) | base & durable
-                there = [left | history for history in struck(base) if left | history in known]
-                yield from ((each, NONE) for each in there)
+                left = after & ~(durable | ghost) | base[0]
+                there = [left | history for history in base[1] if left | history in known]
+                yield from ((each, None) for each in there)
                 if not there:
                     astray.append((rules[index].name, left))
             elif writes[index] or stays[index] or (beside[index] and not later[index]):
                 yield after, base
-        if base != NONE:
-            yield state, NONE
+        if base is not None:
+            yield state, None
 
-    frontier = [(space.packing.pack(state), NONE) for state in machine.initial_states()]
+    frontier: list[tuple[int, Base | None]] = [(space.packing.pack(state), None) for state in machine.initial_states()]
     seen = set(frontier)
     while frontier:
         found = {after for state, base in frontier for after in steps(state, base)} - seen
         seen |= found
         frontier = list(found)
-    return Joined(len(seen), sum(base != NONE for _, base in seen), crashes, astray)
+    return Joined(len(seen), sum(base is not None for _, base in seen), crashes, astray)

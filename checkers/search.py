@@ -21,6 +21,7 @@ from ..scenarios.machines import machine_of
 from .evidence import Item, Trace, Verdict
 from .explore import Space, explore
 from .fleet_search import nearest
+from .joined_search import search as search_joined
 from .traces import trace_to
 
 REST = guard(job="completed|failed|cancelled|parked|waiting", at="idle")
@@ -115,6 +116,8 @@ def examine(claim: Claim, spaces: dict[str, Space]) -> list[Item]:
             return [_ambiguity(claim, complete(claim.policy, spaces))]
         case "rest":
             return [_rest(claim, complete(claim.policy, spaces))]
+        case "joined":
+            return [_joined(claim, complete(claim.policy, spaces))]
         case (
             "table"
             | "rows"
@@ -216,6 +219,26 @@ def _rest(claim: Claim, space: Space) -> Item:
     return _item(
         claim, Verdict.EXHAUSTED, "from every reachable state a run without further faults comes to rest", space
     )
+
+
+def _joined(claim: Claim, space: Space) -> Item:
+    found = search_joined(space)
+    item = _item(
+        claim,
+        Verdict.EXHAUSTED,
+        f"each of {found.crashes} crashes within a transaction, of {found.states} states of a step whose worker joins its writes,"
+        f" leaves one of the {len(space)} states of one that does not",
+        space,
+    )
+    if found.astray:
+        rule, state = found.astray[0]
+        view = space.machine.view(space.packing.unpack(state))
+        left = show({name: frozenset({value}) for name, value in view.items()})
+        item = _item(
+            claim, Verdict.REFUTED, f"within a transaction {rule!r} leaves what no run without one does: {left}", space
+        )
+    figures = {"joined states": found.states, "within a transaction": found.open, "crashes there": found.crashes}
+    return item.model_copy(update={"figures": {**item.figures, **figures}})
 
 
 def witnesses(claim: Claim) -> list[tuple[str, Trace | None]]:

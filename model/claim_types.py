@@ -9,14 +9,14 @@ from .semantics_properties import SEMANTICS_BY_ID
 
 Variant = Literal["hardened", "as_written"]
 Kind = Literal[
-    "holds", "refuted", "occurs", "table", "rows", "ambiguity", "rest", "keys", "refines", "salted", "shown", "belied",
+    "holds", "refuted", "occurs", "table", "rows", "ambiguity", "rest", "joined", "keys", "refines", "salted", "shown", "belied",
     "fleet", "live", "matrix", "exactly", "unchecked",
 ]  # fmt: skip
 """How a claim is checked: its properties hold; at least one named property fails; a described state is reached; the derived
-table equals the stated one, or some rows of it; two windows leave the same durable state; every state can come to rest; keys
-differ; contract and step refine both models; a key formula gives two processes one key; the runtime shows it, or the opposite;
-its properties hold for any number of workers; every weakly fair run comes to rest; what is computed of mechanisms is as stated;
-so is the class of observations at which no recovery is right; nothing here checks it."""
+table equals the stated one, or some rows of it; two windows leave the same durable state; every state can come to rest; joined
+writes leave no other states; keys differ; contract and step refine both models; a key formula gives two processes one key; the
+runtime shows it, or the opposite; its properties hold for any number of workers; every weakly fair run comes to rest; what is
+computed of mechanisms is as stated; so is the class of observations at which no recovery is right; nothing here checks it."""
 
 P5: Final = Property("P5", "A write below a store's fence changes nothing in that store.")
 """What is said of each write by each worker, rather than of a state: `checkers/prove_fleet_obligations.py` writes it out."""
@@ -86,6 +86,8 @@ FORMAL: Final = {
     "ambiguity": "windows 1c and 2 contain the same durable state, with 0 effects and with 1",
     "keys": "steps that differ in job, node, tool or canonical arguments have different external keys",
     "rest": "from every reachable state a run without further faults reaches a completed, failed or parked job",
+    "joined": "with the writes between two contacts as one transaction, every state, and every state that a crash within a "
+    "transaction leaves, is a reachable state of the machine without transactions",
     "refines": "every transition of the step machine and of the contract's machine is, in their common interface, a step of the "
     "interface or none; and the contract's moves are edges of the table, by actors that may",
     "salted": "two interpreters compute the same key for the same arguments",

@@ -37,6 +37,8 @@ ASSUMPTIONS: Final = {
                    "synchronous=FULL, a disk that honours fsync).", "whoever runs the store"),
         Assumption("A-CAS", "Each store performs one write atomically, and refuses a stale epoch or version in the same step.",
                    "the store; tested in tests/test_stores.py"),
+        Assumption("A-TRANSACTION", "A transaction of the database is kept whole or not at all, and until it is, nobody else sees what it wrote, or "
+                   "writes into the same job.", "the database, which holds all stores; tested in tests/test_joined.py"),
         Assumption("A-ONE-WORKER", "One worker at a time works on a job: a former one is dead when the next claims it.",
                    "the embedded store's worker lock; the claims that end in -ANY need it not"),
         Assumption("A-QUIET", "No request is served later than D after its sender stopped waiting, was killed, or lost its lease.",
@@ -103,6 +105,9 @@ _CLAIMS: Final = (
           ("explore",), "EXHAUSTED"),
     Claim("T-REST", "hardened", "No reachable state is stuck: once faults cease, every job can come to rest.", (Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259"),),
           "T-RECOVER, T-PROP P15", "hardened", "rest", (), _STORE, ("explore",), "EXHAUSTED"),
+    Claim("T-JOINED", "hardened", "Where one database holds the stores, the writes between two contacts with the world may be one transaction: no crash "
+          "then leaves a step in a state that writes by themselves do not come to, so every property of the step holds.", (Citation("S1", "1", (14, 14), "b741ed8cce9ff208fc22a8101c72c9f037b83bacdab4b3a0b9ecee9eb255662e"),),
+          "T-ORDER, T-PROP", "hardened", "joined", (), (*_STORE, "A-TRANSACTION"), ("explore",), "EXHAUSTED"),
     Claim("S1-1-ORDER", "hardened", "With the ledger consulted on recovery, committing before appending is safe as well: the order that S1 §1 warns "
           "of keeps every property.", (Citation("S1", "1", (14, 14), "b741ed8cce9ff208fc22a8101c72c9f037b83bacdab4b3a0b9ecee9eb255662e"),), "T-RECOVER 2", "s0-order-full-recovery", "holds",
           ("P1", "P2", "P3", "P4", "P6", "P7", "P11", "P14"), _STORE + _TOOL, ("prove", "explore"), "PROVED"),

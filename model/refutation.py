@@ -41,6 +41,7 @@ REFUTES: Final[Mapping[Kind, str]] = {
     "ambiguity": "Anything in the stores by which every crash before the execution differs from every crash after it: then "
     "windows 1c and 2 would share no durable state.",
     "rest": "A reachable state under policy {policy} from which no run without a further fault comes to rest.",
+    "joined": "A crash within a transaction that leaves, under policy {policy}, a state to which no run without one comes.",
     "keys": "Two steps that differ in job, node, tool or canonical arguments, and have one external key.",
     "refines": "A transition of the step's machine, or of the contract's, that is neither a step of their common interface "
     "nor without effect on it; or a move of a contract that is no edge of the table, or by an actor that may not "

@@ -36,6 +36,7 @@ POWER: Final = figures(
     "double the effect, images, lose an acknowledged write, not to be used, recorded operations, runs, worked to rest"
 )
 REST: Final = "components of several states, moves there without what is finite, states outside rest"
+JOINED: Final = "crashes there, joined states, within a transaction"
 FORGED: Final = figures("beside: accepted, beside: free of repeats, beside: provenance traceable, beside: replayable, forgeries, "
                          "plain: chain intact, rechained: accepted, rechained: auditable, rechained: free of repeats, "
                          "rechained: not finished, rechained: provenance traceable, rechained: replayable")  # fmt: skip

@@ -45,6 +45,8 @@ def searched(policies: Iterable[str]) -> Rule:
             yield Due("explore", "EXHAUSTED", sized(claim.policy), shown=True, command=SHOWS)
         elif claim.kind == "rest":
             yield Due("explore", "EXHAUSTED", sized(claim.policy), command=f"{CHECK} {claim.id}")
+        elif claim.kind == "joined":
+            yield Due("explore", "EXHAUSTED", sized(claim.policy, of.JOINED), command=f"{CHECK} {claim.id}")
         elif claim.kind == "occurs":
             yield Due("explore", "EXHAUSTED", of.COUNTED, shown=True, command=SHOWS)
 

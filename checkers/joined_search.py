@@ -107,4 +107,4 @@ def search(space: Space, careless: Callable[[Rule], bool] = lambda rule: False) 
         found = {after for state, base in frontier for after in steps(state, base)} - seen
         seen |= found
         frontier = list(found)
-    return Joined(len(seen), sum(base is not None for _, base in seen), crashes, astray)
+    return Joined(len(seen), sum(base is not None for _, base in seen), crashes, sorted(set(astray)))

@@ -43,6 +43,10 @@ Tell = Callable[[str, int, int], None]
 """What is being done, how many mutants of it have a row, and how many there are."""
 
 
+JUDGES: Final = 2
+"""Processes that judge in the deep profile."""
+
+
 class Task(NamedTuple):
     """Some mutants of one subject, by name; of the code as it ships: parts of the runtime."""
 
@@ -163,8 +167,13 @@ def mutants(context: Context) -> Found:
     """
     found_by = f"{made_by()}.{context.profile}"
     kept = Kept(Path(context.directory, "stages", f"mutants.{found_by}"), found_by)
+    # By hours of work it pays to have small processes: each check of a bug is forked from the one that judges it.
     found = every(
-        context.profile, kept, lambda what, done, of: context.tell(f"mutants of {what}: {done}/{of}"), context.spaces
+        context.profile,
+        kept,
+        lambda what, done, of: context.tell(f"mutants of {what}: {done}/{of}"),
+        context.spaces,
+        jobs=1 if context.profile == "quick" else JUDGES,
     )
     return Found(kills=summed(found))
 

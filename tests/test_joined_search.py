@@ -47,7 +47,8 @@ def test_a_claim_that_is_not_so_is_refuted(one: Space, monkeypatch: pytest.Monke
     monkeypatch.setattr(claims, "search_joined", partial(search, careless=lambda rule: rule.boundary == "execute"))
     (item,) = claims.examine(CLAIM_BY_ID["T-JOINED"], {"hardened": one})
     assert item.verdict is Verdict.REFUTED
-    assert "crash" in item.statement
+    assert "'crash after the effect' leaves" in item.statement
+    assert "open = 0" in item.statement
     assert "effects = 1" in item.statement
 
 

@@ -49,7 +49,7 @@ def test_a_claim_that_is_not_so_is_refuted(one: Space, monkeypatch: pytest.Monke
     assert item.verdict is Verdict.REFUTED
     assert "'crash after the effect' leaves" in item.statement
     assert "open = 0" in item.statement
-    assert "effects = 1" in item.statement
+    assert "keys = 1" in item.statement
 
 
 @pytest.mark.deep

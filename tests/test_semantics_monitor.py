@@ -129,6 +129,9 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "a wait is passed without its signal": ("wait", drop("signal_received"), "job_requeued"),
     "a job is worked on while it waits": ("wait", worked_on_while_waiting, "state_checkpointed"),
     "the wait is not recorded as answered": ("wait", drop("wait_completed"), "command_committed"),
+    "the job is completed, and its wait is not checkpointed": ("wait", drop("state_checkpointed", "w"), "job_completed"),
+    "the job is completed, and its model's answer is not checkpointed": (
+        "model", drop("state_checkpointed", "q"), "job_completed"),
     "two waits are passed by one signal": ("wait-twice", drop("signal_received"), "wait_completed"),
     "K3 before K1": ("undo-partial", before("step_compensated", "compensation_started"), "step_compensated"),
     "a compensation without its barrier": ("undo-partial", drop("compensation_started"), "step_compensated"),

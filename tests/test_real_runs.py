@@ -462,6 +462,15 @@ def test_each_gate_has_its_own_answer() -> None:
         assert forged.audited()
 
 
+def test_an_answer_to_nobody_is_found() -> None:
+    """Both gates have theirs, and there is one more, to a request that was never made."""
+    forged = left(one_approved_one_denied).altered(lambda events: None)
+    rows = forged.lines[0]["records"]["answers"]
+    rows.append({**rows[0], "contract_id": "somebody's"})
+    for said in (forged.diverges(), forged.audited()):
+        assert any("for which no event asks" in each for each in said), said
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("first", range(0, 1500, 100))
 def test_random_jobs_are_runs_of_the_models(first: int) -> None:

@@ -299,7 +299,7 @@ def test_a_stage_of_mutants_begins_afresh_with_another_solver(tmp_path: Path, mo
     """A run of verify that goes on with other packages finds its rows again, rather than end with an error."""
     ran: list[int] = []
 
-    def found(profile: str, kept: Kept, *_: object) -> Iterator[MutantCells]:
+    def found(profile: str, kept: Kept, *_: object, **__: object) -> Iterator[MutantCells]:
         ran.append(len(kept.rows))
         kept.add(cells("a"))
         yield from kept.rows.values()

@@ -33,7 +33,8 @@ FIRST_IDS: Final = "SELECT id FROM events WHERE job_id = %s AND version <= %s OR
 APPEND: Final = (
     "WITH advanced AS (UPDATE jobs SET version = %(version)s, status = coalesce(%(status)s, status)"
     " WHERE job_id = %(job)s AND version = %(expected)s AND fence <= %(fence)s"
-    f" AND status NOT IN ({_TERMINAL}) RETURNING job_id),"
+    f" AND status NOT IN ({_TERMINAL}) AND EXISTS (SELECT FROM events WHERE job_id = %(job)s AND version = %(expected)s"
+    " AND link = %(previous)s) RETURNING job_id),"
     f" written AS ({_NEW_EVENTS.format(condition='advanced')})"
     " SELECT 1 FROM advanced"
 )

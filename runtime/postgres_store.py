@@ -4,7 +4,8 @@ A write is one statement, which is a transaction by itself, so a client that is 
 was refused is looked up afterwards: fences only grow, committed records and events never change, so the reason is there still.
 """
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from psycopg.errors import UniqueViolation
@@ -16,7 +17,7 @@ from .joined import Transaction
 from .postgres_clock import LEAD, counter
 from .postgres_notify import PostgresWakes
 from .postgres_schema import prepare
-from .postgres_session import CONNECTIONS, Session
+from .postgres_session import CONNECTIONS, Connection, Session
 from .records import (
     ChainedEvent,
     EffectRecord,
@@ -68,6 +69,7 @@ class PostgresStore:
         make: bool = True,
     ) -> None:
         self._given_now = now
+        self._last = threading.local()  # what each thread has appended last: job, version, link
         self._session = Session(url, connections)
         try:
             prepare(self._session, make)
@@ -175,20 +177,35 @@ class PostgresStore:
         wakes = status == "open" or any(event.type == "cancel_requested" for event in events)
         statement = sql.APPEND_AND_WAKE if wakes else sql.APPEND
         with self._session.connection() as connection:
-            # Events never change, so the link that the batch follows may be read before: it is the last one's if the
-            # version is still the expected one, and otherwise nothing is written.
-            previous = reads.link(connection, job_id, expected)
-            batch = _columns(job_id, chained(job_id, expected, previous, events, epoch, self.now()))
-            values = {"expected": expected, "version": version, "status": status, "fence": fence, **batch}
-            try:
-                if connection.execute(statement, values).rowcount:
-                    return version
-            except UniqueViolation:
-                own = reads.own_version(connection, job_id, events)
-                if own is None:
-                    raise id_taken(job_id, events) from None
-                return own
+            for previous in self._links(connection, job_id, expected):
+                batch = chained(job_id, expected, previous, events, epoch, self.now())
+                values = {
+                    "expected": expected,
+                    "version": version,
+                    "status": status,
+                    "fence": fence,
+                    "previous": previous,
+                }
+                try:
+                    if connection.execute(statement, {**values, **_columns(job_id, batch)}).rowcount:
+                        self._last.event = (job_id, version, batch[-1].link)
+                        return version
+                except UniqueViolation:
+                    own = reads.own_version(connection, job_id, events)
+                    if own is None:
+                        raise id_taken(job_id, events) from None
+                    return own
             return reads.own_or_refused(connection, job_id, expected, events, fence)
+
+    def _links(self, connection: Connection, job_id: str, version: int) -> Iterator[str | None]:
+        """The link that a batch follows: as this thread has written it last, and as it is read, where that is not it.
+
+        The statement asks whether it is the last event's, so what is remembered of a transaction that was taken back is refused.
+        """
+        known = getattr(self._last, "event", None)
+        if known is not None and known[:2] == (job_id, version):
+            yield known[2]
+        yield reads.link(connection, job_id, version)
 
     def acquire(self, record: Invocation) -> Invocation:
         """B1: see Store.acquire."""

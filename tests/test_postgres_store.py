@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres
 from crashwindow.runtime import postgres_clock, postgres_schema, postgres_session, postgres_statements, postgres_store
 from crashwindow.runtime.address import without_password
+from crashwindow.runtime.event_chain import first_break
 from crashwindow.runtime.postgres_address import address, legible
 from crashwindow.runtime.postgres_clock import LEAD, ServerClock
 from crashwindow.runtime.postgres_errors import translated
@@ -73,6 +75,22 @@ def test_no_statement_writes_into_two_stores() -> None:
     assert {name: stores for name, stores in written.items() if len(stores) > 1} == {}
     assert set().union(*written.values()) == set(STORES.values())
     assert written["SUBMIT"] == {"events"}
+
+
+def test_what_was_taken_back_is_followed_by_nothing(store: PostgresStore, postgres_url: str) -> None:
+    """A thread remembers the link that it wrote last. Where that was taken back, and somebody else has written instead, it is not
+    believed: the chain goes on from what is there."""
+    transaction = store.transaction()
+    transaction.begin()
+    assert store.append(JOB, 1, [event("lost")], None) == 2
+    transaction.take_back()
+    with closing(PostgresStore(postgres_url)) as other:
+        assert other.append(JOB, 1, [event("kept")], None) == 2
+    assert store.append(JOB, 2, [event("next")], None) == 3
+    assert store.append(JOB, 3, [event("last")], None) == 4
+    chain = store.chain(JOB)
+    assert [each.id for each in chain] == ["c1", "kept", "next", "last"]
+    assert first_break(JOB, chain) is None
 
 
 # Durability.

@@ -70,7 +70,7 @@ def windows_of(record: Record) -> Iterator[str]:
     assert record.at_crash is not None
     for step in record.at_crash["steps"].values():
         try:
-            yield window_of(record.key.schedule, record.at_crash["job"], step)
+            yield window_of(record.key, record.at_crash["job"], step)
         except MisfitError:
             continue
 

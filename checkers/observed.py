@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .crash_faults import Schedule
+from .crash_cases import CASES
+from .crash_faults import Key
 from .crash_run import Record
 from .evidence import Observed
 from .windows import MisfitError, class_of
@@ -60,14 +61,19 @@ def durable_fields(job: str, step: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def window_of(schedule: Schedule, job: str, step: Mapping[str, Any]) -> str:
-    """The window in which a schedule's last crash has left a step. Raises MisfitError for a state outside the table."""
+def window_of(key: Key, job: str, step: Mapping[str, Any]) -> str:
+    """The window in which a schedule's last crash has left a step. Raises MisfitError for a state outside the table.
+
+    Where writes are joined, what was in the transaction is lost with it: a fault there does not tell what it has left.
+    """
     found = class_of(durable_fields(job, step))
     if found != AMBIGUOUS:
         return found
-    if len(schedule) > 1 or step["open"] != 1:
+    first = key.schedule[0]
+    joined = key.case in CASES and CASES[key.case].joined and first.boundary != "execute"
+    if len(key.schedule) > 1 or step["open"] != 1 or joined:
         return "2x"
-    fault = f"{schedule[0].boundary}:{schedule[0].when}"
+    fault = f"{first.boundary}:{first.when}"
     return "1c" if fault in AT_1C else "2" if fault in AT_2 and step["effects"] else "2x"
 
 
@@ -84,7 +90,7 @@ def observe(records: Iterable[Record]) -> tuple[dict[str, Observed], list[str]]:
             continue
         for step in record.at_crash["steps"].values():
             try:
-                window = window_of(record.key.schedule, record.at_crash["job"], step)
+                window = window_of(record.key, record.at_crash["job"], step)
             except MisfitError as error:
                 misfits.append(f"{record.key}: {error}")
                 continue

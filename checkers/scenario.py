@@ -135,7 +135,7 @@ def _runtime(scenario: Scenario, tell: Callable[[str], None]) -> tuple[list[str]
     if scenario.window and record.at_crash is not None and not scenario.run.case.startswith(SEMANTICS):
         try:
             steps = record.at_crash["steps"].values()
-            windows = {window_of(record.key.schedule, record.at_crash["job"], step) for step in steps}
+            windows = {window_of(record.key, record.at_crash["job"], step) for step in steps}
         except MisfitError as error:
             return [*problems, str(error)], record.outcome
         if scenario.window not in windows:

@@ -14,6 +14,7 @@ from crashwindow.checkers import bugs_joined
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_snapshot import SINGLE, sweep_case
 from crashwindow.checkers.mutate_bugs import BUGS
+from crashwindow.checkers.observed import observe
 from crashwindow.checkers.substitute import planted
 from crashwindow.runtime.clients import Client
 from crashwindow.runtime.commands import Acquire, Append, Command, Ports
@@ -297,3 +298,11 @@ def test_a_turn_that_reads_again_begins_where_the_stream_is(tmp_path: Path) -> N
             together.write(first)
             together.take_back()
     assert expected == [5, 5, 6, 5, 5, 5]
+
+
+def test_what_a_fault_has_left_is_not_told_by_its_name() -> None:
+    """Behind the second step's barrier a crash takes that with it, and the first step is in doubt: its effect is there."""
+    observed, misfits = observe(sweep_case(CASES["joined-two-ok-park"], SINGLE))
+    assert misfits == []
+    assert (set(observed["1c"].at_crash), set(observed["2"].at_crash)) == ({"0"}, {"1"})
+    assert set(observed["2x"].at_crash) == {"0", "1"}

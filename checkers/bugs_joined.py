@@ -9,26 +9,25 @@ from ..runtime.turn import End
 from .substitute import Patch
 
 
-def joined_past_the_world(patch: Patch) -> None:
-    """What stands before an execution is made durable behind it."""
+def _passes(patch: Patch, contact: type[Command | End]) -> None:
+    """What stands before such a contact is made durable behind it, if ever."""
     original = Together.come_to
 
     def planted(self: Together, command: Command | End) -> None:
-        if not isinstance(command, Execute):
+        if not isinstance(command, contact):
             original(self, command)
 
     patch.setattr(Together, "come_to", planted)
+
+
+def joined_past_the_world(patch: Patch) -> None:
+    """What stands before an execution is made durable behind it."""
+    _passes(patch, Execute)
 
 
 def ended_before_it_is_durable(patch: Patch) -> None:
     """A turn says how its job ended, and its last writes are still to be made durable."""
-    original = Together.come_to
-
-    def planted(self: Together, command: Command | End) -> None:
-        if not isinstance(command, End):
-            original(self, command)
-
-    patch.setattr(Together, "come_to", planted)
+    _passes(patch, End)
 
 
 def commit_taken_for_done(patch: Patch) -> None:

@@ -62,14 +62,17 @@ def waits(machine: Machine, rule: Rule) -> bool:
     return rule.actor in (Actor.PERSON, Actor.WORLD) and writes
 
 
+def is_outside(machine: Machine, rule: Rule) -> bool:
+    """Whether a rule is a step of the world or of time that no transaction keeps waiting."""
+    return rule.actor in (Actor.WORLD, Actor.CLOCK) and not waits(machine, rule)
+
+
 def search(space: Space, careless: Callable[[Rule], bool] = lambda rule: False) -> Joined:
     """Every state of a worker that joins its writes. careless: before which of its contacts it commits nothing."""
     machine, engine = space.machine, space.engine
     rules = machine.rules
     writes = [is_write(rule) for rule in rules]
-    stays = [is_thought(machine, rule) or careless(rule) or rule.actor is Actor.CLOCK for rule in rules]
-    later = [waits(machine, rule) for rule in rules]
-    beside = [rule.actor is Actor.WORLD for rule in rules]
+    stays = [is_thought(machine, rule) or careless(rule) or is_outside(machine, rule) for rule in rules]
     crash = [rule.actor is Actor.CRASH for rule in rules]
     durable = space.packing.mask(f.name for f in machine.fields if f.scope is Scope.DURABLE)
     ghost = space.packing.mask(f.name for f in machine.fields if f.scope is Scope.GHOST)
@@ -96,7 +99,7 @@ def search(space: Space, careless: Callable[[Rule], bool] = lambda rule: False) 
                 yield from ((each, None) for each in there)
                 if not there:
                     astray.append((rules[index].name, left))
-            elif writes[index] or stays[index] or (beside[index] and not later[index]):
+            elif writes[index] or stays[index]:
                 yield after, base
         if base is not None:
             yield state, None

@@ -171,5 +171,7 @@ NOT_CHECKED: Final = (
     "for data, approval nodes of plans; PostgreSQL.",
     "By an audit of this run's bundle: how often something was counted (schedules, kills, mutants killed, steps of walks and enumerations, "
     "observations of the ambiguity class), and that a mechanism is not needed: these and more are the signer's word (docs/audit.md names what is known to be).",
+    "Of writes that are joined (`crashwindow worker --joined`) T-JOINED searches one step in the model, and the crash campaign strikes four plans of "
+    "steps: several workers at once, contracts, gates, compensations, models and clients who speak meanwhile are not in this run.",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",
 )

@@ -66,7 +66,7 @@ WINDOWS: Final = (
                  guard(at="await_reply", request="sent|refused", open="1"), guard(at="append_no_effect", landed="no", open="1"))),
     _row("2", "execute", AMBIGUOUS, "5: open attempt", "ambiguous: on_unknown", "1 → 1",
          struck=(guard(at="await_reply", request="first|partial|other", open="1"), guard(at="put_effect", landed="no", open="1"))),
-    _row("2x", "a recovery, a lost answer, or a further attempt of an idempotent tool, while an attempt is open", AMBIGUOUS,
+    _row("2x", "a recovery, a lost answer, joined writes that were lost, or a further attempt of an idempotent tool, while an attempt is open", AMBIGUOUS,
          "5: open attempt", "ambiguous: on_unknown", "0|1 → 0|1", source="derived: T-WINDOW has no row for it"),
     _row("2u", "finished(unknown), or the recovery's UNKNOWN",
          [guard(job="open", open="1|2", doubt="yes", ledger=UNSETTLED, **BLANK),

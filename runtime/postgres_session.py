@@ -78,9 +78,8 @@ class Session:
         self._free = threading.BoundedSemaphore(connections)
         self._lock = threading.Lock()
         self._closed = False
-        self._own = (
-            threading.local()
-        )  # of a thread whose writes are one transaction: its connection, and what gives it back
+        # Of a thread whose writes are one transaction: its connection, and what gives it back.
+        self._own = threading.local()
         self._looked = -math.inf
         # When the server last passed; not when it last told the time, as each claim has it do.
         self._checked = -math.inf

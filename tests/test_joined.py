@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from crashwindow.checkers import bugs_joined
-from crashwindow.checkers.crash_cases import CASES
-from crashwindow.checkers.crash_snapshot import SINGLE, sweep_case
+from crashwindow.checkers.crash_cases import CASES, Case
+from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
 from crashwindow.checkers.mutate_bugs import BUGS
 from crashwindow.checkers.observed import observe
+from crashwindow.checkers.semantics_cases import SEMANTICS_CASES, SemanticsCase
 from crashwindow.checkers.substitute import planted
 from crashwindow.runtime.clients import Client
 from crashwindow.runtime.commands import Acquire, Append, Command, Ports
@@ -298,6 +299,23 @@ def test_a_turn_that_reads_again_begins_where_the_stream_is(tmp_path: Path) -> N
             together.write(first)
             together.take_back()
     assert expected == [5, 5, 6, 5, 5, 5]
+
+
+SWEPT: Final[dict[str, tuple[Case | SemanticsCase, Breadth]]] = {
+    **{name: (case, PAIRS) for name, case in CASES.items() if not case.joined},
+    **{name: (case, SINGLE) for name, case in SEMANTICS_CASES.items() if not case.acts},
+}
+"""The campaign's cases, and the jobs in which no client speaks within a transaction, each with how far it is swept."""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", SWEPT)
+def test_every_case_may_be_joined(name: str) -> None:
+    """No schedule breaks a property, and commits of joined writes are struck."""
+    case, breadth = SWEPT[name]
+    records = list(sweep_case(replace(case, joined=True), breadth))
+    assert [str(record.key) for record in records if record.violations or record.error] == []
+    assert any(fault.boundary == MakeDurable.boundary for record in records for fault in record.key.schedule)
 
 
 def test_what_a_fault_has_left_is_not_told_by_its_name() -> None:

@@ -73,7 +73,7 @@ SEARCHED: Final[Mapping[str, Searched]] = {
 }  # fmt: skip
 """By policy. The fleet is the one of two workers that every profile searches; of its other tools nothing is stated."""
 GRAPHS: Final[Mapping[str, str]] = {
-    "hardened": "88481da05a642f99a802a6a605fcc5a2337d8379b6dbac120021dcdc199dc2cc",
+    "hardened": "3c1035fcc2709fda2fe8ccb3e55d439cc114b1c7813779eadf3a35d5bd972900",
     "contract-hardened": "0ccba40f30bd97bcf11241d38423263cfdf6d12b5c3941d363656255c21048b5",
     "gate-hardened": "9e1bf53c5a46e00dc4e67d8a9fd96203088bc30940fa7f87f35dd8a03436490d",
     "compensation-hardened": "a7682c2e27346dded8675a5f1ef543ee80f2d688e3da155db7a3d87f71b2670a",

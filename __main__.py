@@ -257,7 +257,7 @@ MODULES = argument("--output", metavar="DIR", default="tla", help="where the mod
 EXPORT_COMMANDS = (
     Command(
         "tla",
-        ".checkers.cli_proofs",
+        ".checkers.cli_second",
         "write a TLA+ module and TLC's configuration for each policy's machine, its properties included",
         (A_POLICY, MODULES),
     ),
@@ -553,7 +553,7 @@ COMMANDS = (
     ),
     Command(
         "prove",
-        ".checkers.cli_proofs",
+        ".checkers.cli_prove",
         "make every inductive proof, or take it from a cache if nothing that it depends on changed; exit 0 only if all hold",
         (A_PROOF, CACHE, PROOF_HEALTH),
     ),
@@ -563,10 +563,10 @@ COMMANDS = (
         "find invariants that nobody wrote, compare them with the written ones, and count workers",
         (A_MACHINE, JSON),
     ),
-    Command("export", ".checkers.cli_proofs", "the model, for other tools", commands=EXPORT_COMMANDS),
+    Command("export", ".checkers.cli_second", "the model, for other tools", commands=EXPORT_COMMANDS),
     Command(
         "recheck",
-        ".checkers.cli_proofs",
+        ".checkers.cli_second",
         "ask cvc5 every obligation that a run has written, proofs checked; exit 0 only if it agrees with each (extra: second)",
         (PATHS, PROOFS),
     ),
@@ -692,22 +692,24 @@ COMMANDS = (
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of all commands; of one alone where `words` begin with it: to build all takes longer than many a command."""
     top = argparse.ArgumentParser(
         prog="crashwindow",
         description="Runs durable tool steps that change the world at most once, whatever crashes.",
         epilog="Exit codes: 0 completed, 1 failed or cancelled, 2 bad input or an unusable store, 3 parked, or waiting for"
         " somebody.",
     )
-    add_commands(top, COMMANDS)
+    add_commands(top, COMMANDS, words)
     return top
 
 
-def add_commands(parser: argparse.ArgumentParser, commands: tuple[Command, ...], before: str = "") -> None:
-    """Let a parser have these commands. before: what the names of their functions begin with."""
+def add_commands(
+    parser: argparse.ArgumentParser, commands: tuple[Command, ...], words: Sequence[str], before: str = ""
+) -> None:
+    """Let a parser have these commands, or the one that `words` begin with. before: what their functions' names begin with."""
     inner = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in commands:
+    for command in [each for each in commands if each.name in words[:1]] or commands:
         added = inner.add_parser(
             command.name,
             help=command.help,
@@ -716,7 +718,7 @@ def add_commands(parser: argparse.ArgumentParser, commands: tuple[Command, ...],
         )
         function = f"{before}{command.name}".replace("-", "_")
         if command.commands:
-            add_commands(added, command.commands, f"{function}_")
+            add_commands(added, command.commands, words[1:], f"{function}_")
             continue
         for entry in command.arguments:
             if isinstance(entry, OneOf):
@@ -959,7 +961,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if torn := next((text for text in argv if not _is_text(text)), None):
         print(f"crashwindow: the argument {torn!a} is not UTF-8 text; write it anew", file=sys.stderr)
         return BAD_INPUT
-    args = parser().parse_args(argv)
+    args = parser(argv).parse_args(argv)
     try:
         function = (
             getattr(import_module(args.module, __package__), args.function) if args.module else globals()[args.function]

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import z3
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import proof_cache, proof_subjects, prove_cached
@@ -109,7 +111,7 @@ def test_a_defect_is_found_over_a_warm_cache(folder: Path, canary: str) -> None:
 def test_a_key_is_all_that_the_answer_depends_on(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
     """Assumptions, goal, expected answer, budget, the solver's version and the code that asks: another one is another key."""
     versions, code = ["5"], ["one"]
-    monkeypatch.setattr(proof_cache, "version", lambda name: versions[-1])
+    monkeypatch.setattr(proof_cache, "solver_version", lambda: versions[-1])
     monkeypatch.setattr(proof_cache, "asking_code", lambda: code[-1])
     before = question_key("a", "g", "unsat", 1)
     assert question_key("a", "g", "unsat", 1) == before
@@ -220,17 +222,27 @@ WARM = """
 import sys
 from crashwindow.__main__ import main
 code = main(["prove", *sys.argv[1:]])
-print(sorted(n for n in sys.modules if n in ("z3", "pydantic", "networkx") or n.startswith("crashwindow.model.")), code)
+heavy = ("z3", "pydantic", "networkx", "rich", "importlib.metadata")
+print(sorted(n for n in sys.modules if n in heavy or n.startswith("crashwindow.model.")), code)
 """
 
 
 def test_a_warm_proof_loads_neither_solver_nor_model(folder: Path) -> None:
-    """`prove` says that it is cached, and since when, and has loaded nothing with which it could have proved anything."""
+    """`prove` says that it is cached, and since when, and has loaded nothing with which it could have proved anything, nor
+    what would take longer to load than all the rest.
+    """
     command = [sys.executable, "-c", WARM, SMALL, "--cache", str(folder)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[] 0"
     assert "cached: 20" in ran.stdout
     assert "1 of 1 proofs hold; 1 cached, 0 made now" in ran.stdout
+
+
+def test_the_solver_is_the_one_that_is_installed() -> None:
+    """Its version, found without what reads metadata, is the one that the metadata and the solver itself tell."""
+    told = proof_cache.solver_version().removeprefix("z3-solver ")
+    assert told == version("z3-solver")
+    assert told == z3.get_version_string() or told.startswith(f"{z3.get_version_string()}.")
 
 
 def test_every_claim_that_is_proved_has_a_proof() -> None:

@@ -1,7 +1,6 @@
-"""Commands about proofs: make them, through a cache of answers; hand them, or the model, to somebody else's tools."""
+"""Commands that hand proofs, or the model, to somebody else's tools."""
 
 import argparse
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,83 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ..runtime.errors import CommandError
-from .proof_cache import default_folder
-from .proofs import NAMES, Told, prove_all
 from .second import NoSolverError, Opinion, Solver, files_of, read, write_proofs
 from .second import recheck as ask_again
 from .second_script import ScriptError
 
 SHIPPED = ("hardened", "contract-hardened", "gate-hardened", "compensation-hardened", "recorded-hardened")
-
-
-def prove(args: argparse.Namespace) -> int:
-    """Every inductive proof, or some, with what of it comes from the cache; 1 unless each property is proved."""
-    if unknown := [name for name in args.names if name not in NAMES]:
-        raise CommandError(f"there is no proof {unknown[0]!r}; there are {', '.join(NAMES)}")
-    if args.health and (args.cache or args.no_cache):
-        raise CommandError("--health asks everything anew: leave --cache and --no-cache out")
-    if args.health:
-        return _health(args.names or NAMES)
-    folder = None if args.no_cache else Path(args.cache) if args.cache else default_folder(os.environ)
-    console = Console()
-    try:
-        with console.status("") as status:
-            told, damaged = prove_all(args.names or NAMES, folder, status.update)
-    except OSError as error:
-        raise CommandError(
-            f"{error.filename}: {error.strerror}: name a directory with --cache, or use --no-cache"
-        ) from error
-    for each in told:
-        console.print(_line(each), markup=False, highlight=False, soft_wrap=True)
-    for each in told:
-        for line in each.outcome.unmet:
-            console.print(
-                f"{each.outcome.name}: {line}", style="bold red", markup=False, highlight=False, soft_wrap=True
-            )
-    if damaged:
-        console.print(f"{damaged} entries of the cache were damaged and not used", style="bold", highlight=False)
-    holds = [each for each in told if each.outcome.holds]
-    cached = sum(bool(each.cached) for each in told)
-    console.print(
-        f"{len(holds)} of {len(told)} proofs hold; {cached} cached, {len(told) - cached} made now", highlight=False
-    )
-    return 0 if len(holds) == len(told) else 1
-
-
-def _health(names: Sequence[str]) -> int:
-    """The health of these proofs, a line each, and what is wrong or idle below; 1 where anything is wrong."""
-    from .prove_asked import questions
-    from .prove_health import examine
-
-    console, wrong = Console(), 0
-    for name in names:
-        with console.status("") as status:
-            told = examine(questions(name), tell=status.update)
-        units, least, most = told.units
-        line = (
-            f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused,"
-            f" {len(told.silent):2} rows that cannot fire, {told.seeds} seeds: {least:,} to {most:,} units ({units:,} as it is)"
-        )
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-        for each in told.reported:
-            console.print(f"  unused: {each}", markup=False, highlight=False, soft_wrap=True)
-        for each in told.problems:
-            console.print(f"  {each}", style="bold red", markup=False, highlight=False, soft_wrap=True)
-        wrong += bool(told.problems)
-    console.print(f"{len(names) - wrong} of {len(names)} proofs are healthy", highlight=False)
-    return 1 if wrong else 0
-
-
-def _line(told: Told) -> str:
-    """A proof in one line: how much was asked, what is proved, and when and by whom."""
-    made = told.outcome
-    proved = sum(verdict == "PROVED" for verdict in made.verdicts.values())
-    reused = f", {made.reused} cached since {made.oldest}" if made.reused else ""
-    how = (
-        f"cached: {told.cached}, {told.solver}" if told.cached else f"now: {made.asked} asked of {told.solver}{reused}"
-    )
-    said = f"{made.obligations:4} obligations, {proved:2} of {len(made.verdicts):2} properties proved, {made.seconds:6.1f} s"
-    return f"{made.name:36}{said}, {how}"
 
 
 def recheck(args: argparse.Namespace) -> int:

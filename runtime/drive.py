@@ -128,8 +128,8 @@ def _turn(
             lease = hold.current()
             if hold.let_go and isinstance(command, BEGINNINGS):
                 raise StoppedError(f"let go before {command.boundary}: the worker was asked to stop", lease)
-            if lease is not None:
-                lease = hold.take(tend(lease, worker, command, ports, renewing))
+            if lease is not None and (tended := tend(lease, worker, command, ports, renewing)) is not lease:
+                hold.take(tended)
             if isinstance(command, Pause):
                 rest(command, ports, perform, hold, version)
             reply = None if isinstance(command, Pause) else writes.write(command)

@@ -45,9 +45,9 @@ def chained(
     """A batch as it is stored after version `expected`, whose link is `previous`. ValueError for data that are not JSON."""
     batch = []
     for version, event in enumerate(events, expected + 1):
-        unlinked = ChainedEvent(version, event.id, event.type, event.step, epoch, at, encode(event.data), "")
-        previous = next_link(previous, job_id, unlinked)
-        batch.append(unlinked._replace(link=previous))
+        stored = version, event.id, event.type, event.step, epoch, at, encode(event.data)
+        previous = next_link(previous, job_id, ChainedEvent(*stored, ""))
+        batch.append(ChainedEvent(*stored, previous))
     return batch
 
 

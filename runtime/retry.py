@@ -47,7 +47,7 @@ class RetryPolicy:
         }
         if "retryable_errors" in entry:
             chosen["retryable_errors"] = tuple(entry["retryable_errors"])
-        return replace(self, **chosen)
+        return replace(self, **chosen) if chosen else self
 
     def accepts(self, error: str | None) -> bool:
         """Whether this error is one after which the step may be tried again."""

@@ -54,7 +54,7 @@ class Session:
                     self._connection.execute("ROLLBACK")
             finally:
                 self._lock.release()
-        if isinstance(error, sqlite3.Error | JSONDecodeError):
+        if error is not None and isinstance(error, sqlite3.Error | JSONDecodeError):
             raise translated(error, self._file) from error
 
     def begin_write(self) -> None:

@@ -16,8 +16,9 @@ FIRST_IDS: Final = "SELECT id FROM events WHERE job_id = ? AND version <= ? ORDE
 ADVANCE: Final = (
     "UPDATE jobs SET version = ?1, status = ifnull(?2, status)"
     f" WHERE job_id = ?3 AND version = ?4 AND fence <= ?5 AND status NOT IN ({_TERMINAL})"
-    " RETURNING (SELECT link FROM events WHERE job_id = ?3 AND version = ?4)"
+    " AND EXISTS (SELECT 1 FROM events WHERE job_id = ?3 AND version = ?4 AND link = ?6)"
 )
+LINK: Final = "SELECT link FROM events WHERE job_id = ? AND version = ?"
 ADD_EVENT: Final = (
     "INSERT INTO events (job_id, version, id, type, step, epoch, at, data, link) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )

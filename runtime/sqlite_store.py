@@ -7,14 +7,16 @@ afterwards: fences only grow, committed records and events never change, so the 
 
 import os
 import sqlite3
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import sqlite_statements as sql
 from .event_chain import chained
 from .joined import Transaction
 from .records import (
+    TERMINAL,
     ChainedEvent,
     EffectRecord,
     Event,
@@ -71,6 +73,7 @@ class SqliteStore:
         self._absolute = os.path.abspath(path)  # the directory may change before the lock is taken
         self._now = now
         self._worker_lock: WorkerLock | None = None
+        self._last = threading.local()  # what each thread has appended last: job, version, link
         refuse_inherited(self.path)
         self._session = Session(open_file(self.path, busy_seconds), self.path)
         try:
@@ -183,11 +186,13 @@ class SqliteStore:
         fence = _NO_EPOCH if epoch is None else epoch
         with self._session as connection:
             self._session.begin_write()
-            advanced = connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence)).fetchall()
-            if not advanced:
+            for previous in self._links(connection, job_id, expected):
+                if connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence, previous)).rowcount:
+                    break
+            else:
                 return _own_or_refused(connection, job_id, expected, events, fence)
-            previous = _link(job_id, expected, advanced[0][0])
-            rows = [(job_id, *row) for row in chained(job_id, expected, previous, events, epoch, at)]
+            batch = chained(job_id, expected, previous, events, epoch, at)
+            rows = [(job_id, *row) for row in batch]
             try:
                 connection.executemany(sql.ADD_EVENT, rows)
             except sqlite3.IntegrityError as error:
@@ -200,7 +205,20 @@ class SqliteStore:
                     raise id_taken(job_id, events) from None
                 return own
             self._session.end_write()
+            self._last.event = (job_id, version, batch[-1].link)
             return version
+
+    def _links(self, connection: sqlite3.Connection, job_id: str, version: int) -> Iterator[str]:
+        """The link that a batch follows: as this thread has written it last, and as it is read, where that is not it.
+
+        The statement asks whether it is the last event's, so what is remembered of a transaction that was taken back is refused.
+        """
+        known = getattr(self._last, "event", None)
+        if known is not None and known[:2] == (job_id, version):
+            yield known[2]
+        row = connection.execute(sql.LINK, (job_id, version)).fetchone()
+        if row is not None:
+            yield row[0]
 
     def acquire(self, record: Invocation) -> Invocation:
         """B1: see Store.acquire."""
@@ -317,15 +335,6 @@ def _job(connection: sqlite3.Connection, job_id: str) -> Any:
     return row
 
 
-def _link(job_id: str, version: int, found: str | None) -> str:
-    """The link of a job's last event, as it was found."""
-    if found is None:
-        raise StoreUnusableError(
-            f"damaged: job {job_id!r} has version {version} and no event {version}; restore the file from a backup"
-        )
-    return found
-
-
 def _own_version(connection: sqlite3.Connection, job_id: str, events: Sequence[NewEvent]) -> int | None:
     """The version after this batch, when its first event is in the stream (T-WRITE)."""
     row = connection.execute(sql.VERSION_OF_ID, (job_id, events[0].id)).fetchone()
@@ -340,6 +349,10 @@ def _own_or_refused(
     if epoch < fence:
         raise stale(job_id, "the event stream", epoch, fence)
     own = _own_version(connection, job_id, events)
+    if own is None and version == expected and status not in TERMINAL:
+        raise StoreUnusableError(
+            f"damaged: job {job_id!r} has version {version} and no event {version}; restore the file from a backup"
+        )
     if own is None:
         raise conflict(job_id, expected, version, status, _events(connection, job_id, expected))
     return own

@@ -49,6 +49,8 @@ def status_after(events: Sequence[NewEvent]) -> JobStatus | None:
     """
     if not events:
         raise ValueError("a batch holds at least one event")
+    if len(events) == 1:  # most are
+        return STATUS_AFTER.get(events[0].type)
     if len({event.id for event in events}) < len(events):
         raise ValueError(f"two events of one batch have the same id: {[event.id for event in events]}")
     changes = [STATUS_AFTER.get(event.type) for event in events]

@@ -72,12 +72,14 @@ def tool_of(entry: dict[str, Json], tools: Mapping[str, Tool]) -> Tool:
     that its contract does not allow.
     """
     tool = tools[entry["tool"]]
-    tool = replace(tool, retry=tool.retry.chosen_by(entry))
+    chosen: dict[str, Any] = {}
+    if (retry := tool.retry.chosen_by(entry)) is not tool.retry:
+        chosen["retry"] = retry
     if "on_unknown" in entry:
-        tool = replace(tool, on_unknown=entry["on_unknown"])
+        chosen["on_unknown"] = entry["on_unknown"]
     if "timeout_seconds" in entry:  # a contract's; it may only tighten the tool's own
-        tool = replace(tool, timeout_seconds=min(tool.timeout_seconds, entry["timeout_seconds"]))
-    return tool
+        chosen["timeout_seconds"] = min(tool.timeout_seconds, entry["timeout_seconds"])
+    return replace(tool, **chosen) if chosen else tool
 
 
 def tool_node(

@@ -127,6 +127,25 @@ def test_there_is_no_such_job(store: Store) -> None:
         store.chain("job-2")
 
 
+def test_what_was_taken_back_is_followed_by_nothing(tmp_path: Path) -> None:
+    """A thread remembers the link that it wrote last. Where that was taken back, and somebody else has written instead, it is not
+    believed: the chain goes on from what is there."""
+    store, other = (SqliteStore(tmp_path / "store.db") for _ in range(2))
+    written(store)
+    transaction = store.transaction()
+    transaction.begin()
+    assert store.append(JOB, 5, [NewEvent("lost", "other", None, {})], None) == 6
+    transaction.take_back()
+    assert other.append(JOB, 5, [NewEvent("kept", "other", None, {})], None) == 6
+    assert store.append(JOB, 6, [NewEvent("next", "other", None, {})], None) == 7
+    assert store.append(JOB, 7, [NewEvent("last", "other", None, {})], None) == 8
+    chain = store.chain(JOB)
+    assert [each.id for each in chain[5:]] == ["kept", "next", "last"]
+    assert first_break(JOB, chain) is None
+    store.close()
+    other.close()
+
+
 def test_nothing_is_appended_after_a_missing_event(tmp_path: Path) -> None:
     """A store whose last event is gone has nothing to chain to: it says so, and writes nothing."""
     store = SqliteStore(tmp_path / "store.db")

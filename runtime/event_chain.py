@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from .canonical import canonical
+from .canonical import canonical, shortest
 from .records import ChainedEvent, Event, NewEvent
 from .store_rules import decode, encode
 
@@ -35,7 +35,7 @@ def next_link(previous: str | None, job_id: str, event: ChainedEvent) -> str:
 def linked_bytes(previous: str | None, job_id: str, event: ChainedEvent) -> bytes:
     """What the link of an event is the hash of."""
     version, event_id, kind, step, epoch, at, data, _ = event
-    head = canonical([previous, job_id, version, event_id, kind, step, epoch, at])
+    head = canonical([previous, job_id, version, event_id, kind, step, epoch, shortest(at)])
     return DOMAIN + head + b"\0" + data.encode()
 
 

@@ -104,10 +104,10 @@ class PostgresStore:
         """J1: see Store.submit."""
         status = status_after(events) or "open"
         at = self.now()
-        batch = _columns(job_id, chained(job_id, 0, None, events, None, at))
+        batch = chained(job_id, 0, None, events, None, at)
         with self._session.connection() as connection:
-            values = {"status": status, "version": len(events), "at": at, **batch}
-            new = connection.execute(sql.SUBMIT, values).rowcount > 0
+            values = {"job": job_id, "status": status, "version": len(events), "at": at, **_rows(batch)}
+            new = connection.execute(sql.of_batch(sql.SUBMIT, len(events)), values).rowcount > 0
             if not new:
                 there = [row[0] for row in connection.execute(sql.FIRST_IDS, (job_id, len(events)))]
                 check_same_job(job_id, there, events)
@@ -175,11 +175,12 @@ class PostgresStore:
         version = expected + len(events)
         fence = _NO_EPOCH if epoch is None else epoch
         wakes = status == "open" or any(event.type == "cancel_requested" for event in events)
-        statement = sql.APPEND_AND_WAKE if wakes else sql.APPEND
+        statement = sql.of_batch(sql.APPEND_AND_WAKE if wakes else sql.APPEND, len(events))
         with self._session.connection() as connection:
             for previous in self._links(connection, job_id, expected):
                 batch = chained(job_id, expected, previous, events, epoch, self.now())
                 values = {
+                    "job": job_id,
                     "expected": expected,
                     "version": version,
                     "status": status,
@@ -187,7 +188,7 @@ class PostgresStore:
                     "previous": previous,
                 }
                 try:
-                    if connection.execute(statement, {**values, **_columns(job_id, batch)}).rowcount:
+                    if connection.execute(statement, {**values, **_rows(batch)}).rowcount:
                         self._last.event = (job_id, version, batch[-1].link)
                         return version
                 except UniqueViolation:
@@ -336,7 +337,8 @@ class PostgresStore:
         return lease._replace(previous_expiry=lease.previous_expiry + LEAD)
 
 
-def _columns(job_id: str, batch: Sequence[ChainedEvent]) -> dict[str, Any]:
-    """A batch as one array per column."""
-    names = ("versions", "ids", "types", "steps", "epochs", "ats", "datas", "links")
-    return {"job": job_id, **dict(zip(names, map(list, zip(*batch, strict=True)), strict=True))}
+def _rows(batch: Sequence[ChainedEvent]) -> dict[str, Any]:
+    """The values of a statement for a batch (`postgres_statements.of_batch`)."""
+    return {
+        f"{name}_{n}": value for n, event in enumerate(batch) for name, value in zip(event._fields, event, strict=True)
+    }

@@ -209,6 +209,7 @@ def verify(
     versions, by = _versions(), made_by()
     found: list[Found] = []
     owed: list[str] = []
+    earlier: dict[str, str] = {}
 
     def timed(stage: Stage, context: Context) -> Timed:
         begin = time.monotonic()
@@ -220,6 +221,8 @@ def verify(
                 partial_file = file.with_suffix(".partial")
                 partial_file.write_text(result.model_dump_json(), encoding="utf-8")
                 partial_file.replace(file)
+        else:
+            earlier[stage.title] = datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
         return result, time.monotonic() - begin
 
     others = {stage.name for stage in stages if stage.beside or stage.elsewhere}
@@ -234,6 +237,7 @@ def verify(
         run=context.directory.name,
         started=started.isoformat(timespec="seconds"),
         seconds=round(time.monotonic() - clock, 3),
+        kept=earlier,
         profile=context.profile,
         seed=context.seed,
         command=command,

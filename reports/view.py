@@ -490,12 +490,21 @@ def run_facts(evidence: RunEvidence) -> list[tuple[str, str]]:
         ("Run", run.run),
         ("Started", run.started),
         ("Seconds", number(run.seconds)),
+        *([("Taken up again", kept_words(run.kept))] if run.kept else ()),
         ("Profile", run.profile),
         ("Seed", str(run.seed)),
         ("Platform", run.platform),
         *((f"Version of {plain(name)}", version) for name, version in sorted(run.versions.items())),
         *timings(evidence),
     ]
+
+
+def kept_words(kept: Mapping[str, str]) -> str:
+    """What a run that was taken up again has from its earlier sittings: `started` and `seconds` are not of that."""
+    stages = f"{number(len(kept))} {'stages' if len(kept) > 1 else 'stage'} ended in earlier sittings of this run"
+    return (
+        f"{stages}, by the same code and packages: {', '.join(f'{plain(title)} ({at})' for title, at in kept.items())}"
+    )
 
 
 def timings(evidence: RunEvidence) -> Iterator[tuple[str, str]]:

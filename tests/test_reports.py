@@ -278,6 +278,7 @@ def evidence() -> RunEvidence:
             run="2026-01-02T03-04-05Z",
             started="2026-01-02T03:04:05Z",
             seconds=41.3,
+            kept={"explicit search": "2026-01-02T02:00:00+00:00", "scenarios": "2026-01-02T02:01:00+00:00"},
             profile="quick",
             seed=7,
             command="crashwindow verify --profile quick",
@@ -620,7 +621,8 @@ def every_word(run: RunEvidence) -> list[str]:
         found += [mutant.name, mutant.killed_by or "", mutant.words]
     for machine in run.machines:
         found += [machine.policy, machine.sha256, f"{machine.states:,}", *machine.unreached]
-    return [*found, *(str(value) for name, value in run.run if name not in ("versions",)), *run.run.versions.values()]
+    own = (str(value) for name, value in run.run if name not in ("versions", "kept"))
+    return [*found, *own, *run.run.versions.values(), *run.run.kept, *run.run.kept.values()]
 
 
 def test_every_item_of_evidence_is_there() -> None:

@@ -93,7 +93,7 @@ def test_a_checkers_own_exception_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
-    """Stages that have ended are not run again when the run is taken up in its directory."""
+    """Stages that have ended are not run again when the run is taken up in its directory; it says which, and since when."""
     ran = []
 
     def counted(_: Context) -> Found:
@@ -109,8 +109,12 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     stages = (Stage("one", "one", counted, (), "explore"), Stage("two", "two", interrupted, (), "explore"))
     with pytest.raises(KeyboardInterrupt):
         evidence_of(tmp_path, *stages)
-    assert evidence_of(tmp_path, *stages).passed
+    (kept,) = (tmp_path / "stages").glob("one.*.json")
+    os.utime(kept, (0, 0))
+    again = evidence_of(tmp_path, *stages)
+    assert again.passed
     assert ran == [1, 2]
+    assert again.run.kept == {"one": "1970-01-01T00:00:00+00:00"}
 
 
 @pytest.mark.parametrize("why", ["whole", "torn", "empty", "another solver"])

@@ -1,4 +1,4 @@
-"""Rows: everything that is checked, by the command: with nothing remembered, and once more."""
+"""Rows: everything that is checked, by the command: with nothing remembered, and a run that has ended taken up again."""
 
 import os
 import subprocess
@@ -12,13 +12,13 @@ from typing import Final
 
 from .row import Contestant, Goal, Measure, Row, WrongWorkError, seconds
 
-VERIFY: Final = (sys.executable, "-m", __package__.rpartition(".")[0], "verify", "--profile", "quick", "--out")
+VERIFY: Final = (sys.executable, "-m", __package__.rpartition(".")[0], "verify", "--profile", "quick")
 
 
-def verify(directory: Path, cache: Path) -> None:
-    """A run in a directory, with what is remembered in another. Raises WrongWorkError unless each verdict is the expected one."""
+def verify(cache: Path, *where: str) -> None:
+    """A run somewhere, with what is remembered in a directory. Raises WrongWorkError unless each verdict is the expected one."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    done = subprocess.run([*VERIFY, str(directory)], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([*VERIFY, *where], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise WrongWorkError(f"verify ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}")
 
@@ -29,16 +29,17 @@ def cold(directory: Path) -> Iterator[Measure]:
 
     def run() -> None:
         with tempfile.TemporaryDirectory(dir=directory) as cache:
-            verify(directory, Path(cache))
+            verify(Path(cache), "--out", str(directory))
 
     yield partial(seconds, run)
 
 
 @contextmanager
 def warm(directory: Path) -> Iterator[Measure]:
-    """What can be remembered is."""
-    verify(directory, directory / "cache")
-    yield partial(seconds, lambda: verify(directory, directory / "cache"))
+    """What every stage has found is kept, as the run says; the report is made anew."""
+    verify(directory, "--out", str(directory))
+    (run,) = (directory / "reports" / "out").iterdir()
+    yield partial(seconds, lambda: verify(directory, "--resume", str(run)))
 
 
 def _row(name: str, what: str, ours: Contestant, goal: float) -> Row:
@@ -48,5 +49,5 @@ def _row(name: str, what: str, ours: Contestant, goal: float) -> Row:
 
 VERIFY_ROWS: Final = (
     _row("verify-cold", "a run, nothing remembered", Contestant("verify", cold), 30),
-    _row("verify-warm", "a run, once more", Contestant("verify", warm), 5),
+    _row("verify-warm", "a run that has ended, taken up again", Contestant("verify --resume", warm), 5),
 )

@@ -279,4 +279,4 @@ def test_a_run_that_fails_is_no_figure(tmp_path: Path, monkeypatch: pytest.Monke
     said = "import os, sys; sys.exit(os.environ['XDG_CACHE_HOME'])"
     monkeypatch.setattr(verify_rows, "VERIFY", (sys.executable, "-c", said))
     with pytest.raises(WrongWorkError, match=f"verify ended with 1: {tmp_path}/cache"):
-        verify_rows.verify(tmp_path, tmp_path / "cache")
+        verify_rows.verify(tmp_path / "cache")

@@ -195,6 +195,7 @@ class After(State):
     def __init__(self, before: State, rule: FleetRule, case: Mapping[str, bool] | None = None) -> None:
         super().__init__(before.fleet)
         self.before, self.rule, self.case = before, rule, case or {}
+        self._owned: dict[tuple[str, str], str] = {}
 
     def acts(self, worker: str) -> str:
         """The worker is the one that acts."""
@@ -217,6 +218,11 @@ class After(State):
         return old if write is None else _Written(self.before, self.fields[name], old, write).term
 
     def own(self, name: str, worker: str) -> str:
+        if (name, worker) not in self._owned:
+            self._owned[name, worker] = self._own(name, worker)
+        return self._owned[name, worker]
+
+    def _own(self, name: str, worker: str) -> str:
         old = self.before.own(name, worker)
         others = old
         if name == "current" and self.rule.appends:

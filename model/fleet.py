@@ -26,6 +26,7 @@ makes a machine of some named workers, which is searched; `checkers/prove_fleet*
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from .fleet_shape import FENCES, FleetPolicy, Shape
@@ -76,7 +77,7 @@ class FleetRule:
     emits: tuple[str, ...] = ()
     source: str = ""
 
-    @property
+    @cached_property
     def acts(self) -> bool:
         """Whether a worker acts, or is acted on."""
         return any(name.startswith(OWN) for name in (*self.guards, *self.writes))

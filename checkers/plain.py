@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from ..model.machine import Guard
+from .collector import uncollected
 from .reduction import Reduction
 
 if TYPE_CHECKING:
@@ -71,11 +72,12 @@ class Plain:
         matchers = [engine.packing.matcher(each) for each in stop]
         frontier = list(self.parents)
         stopped = any(match(state) for match in matchers for state in frontier)
-        while frontier and not stopped and not 0 < limit <= len(self.parents):
-            later = self._expanded(frontier, fired)
-            stopped = any(match(state) for match in matchers for state in later)
-            self.depth += bool(later)
-            frontier = later
+        with uncollected():
+            while frontier and not stopped and not 0 < limit <= len(self.parents):
+                later = self._expanded(frontier, fired)
+                stopped = any(match(state) for match in matchers for state in later)
+                self.depth += bool(later)
+                frontier = later
         self.fired, self.complete = frozenset(fired), stopped or not frontier
 
     def _expanded(self, frontier: Sequence[int], fired: set[int]) -> list[int]:
@@ -85,6 +87,7 @@ class Plain:
         shift, width = self.packing.shift, self.packing.width
         tables = [(shift[name], (1 << width[name]) - 1, groups) for name, groups in by_place]
         later: list[int] = []
+        transitions = 0
         for state in frontier:
             for mask, indices, memo in (always, *[groups[state >> low & code] for low, code, groups in tables]):
                 seen = state & mask
@@ -92,12 +95,13 @@ class Plain:
                 if deltas is None:
                     deltas = memo[seen] = engine.deltas(indices, state)
                     fired.update(index for _, index in deltas)
-                self.transitions += len(deltas)
+                transitions += len(deltas)
                 for delta, index in deltas:
                     after = reduce_to(state ^ delta) if reduce_to else state ^ delta
                     if after not in parents:
                         parents[after] = state, index
                         later.append(after)
+        self.transitions += transitions
         return later
 
     def __len__(self) -> int:

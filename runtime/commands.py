@@ -214,7 +214,8 @@ class Execute:
         except PartialEffectError as error:
             answer, failed = error.result, _text(str(error)) or "the step failed after its effect"
         result = answer if isinstance(answer, ToolResult) else ToolResult(answer)
-        return _storable(result.output, result.external_id, result.state_changes, failed)
+        stored = _storable(result.output, result.external_id, result.state_changes)
+        return stored if failed is None else replace(stored, failed=failed)
 
 
 def _words(error: BaseException) -> str:
@@ -228,7 +229,7 @@ def _text(words: str) -> str:
     return words.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
-def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = (), failed: str | None = None) -> Stored:
+def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = ()) -> Stored:
     """A tool's answer as the stores will give it back, and apart from what the tool still holds of it."""
     if not isinstance(external_id, str | None):
         raise TypeError(f"external_id must be a string or None, not {type(external_id).__name__}")
@@ -236,7 +237,7 @@ def _storable(output: Json, external_id: Json, state_changes: Iterable[Json] = (
         raise ValueError("external_id must not contain NUL, which PostgreSQL cannot hold")
     answer = [output, external_id, list(state_changes)]
     output, external_id, changes = decode(encode(answer))
-    return Stored(output, external_id, tuple(changes), failed)
+    return Stored(output, external_id, tuple(changes))
 
 
 def _call(tool: Tool, args: Json, context: ToolContext) -> Json | ToolResult:

@@ -76,10 +76,7 @@ def _simple(value: Json) -> bool:
 
 def _all_simple(values: Iterable[Json]) -> bool:
     """The same of each value."""
-    for value in values:
-        kind = type(value)
-        if kind in _ALIKE:
-            continue
-        if not (-_EXACT < value < _EXACT if kind is int else _simple(value)):
+    for value in values:  # noqa: SIM110 - a generator takes twice as long
+        if type(value) not in _ALIKE and not _simple(value):
             return False
     return True

@@ -10,7 +10,8 @@ Against that helps only a link that was noted elsewhere.
 """
 
 import hashlib
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from .canonical import canonical, shortest
@@ -18,6 +19,26 @@ from .records import ChainedEvent, Event, NewEvent
 from .store_rules import decode, encode
 
 DOMAIN: Final = b"crashwindow event\0"
+
+
+class LastLink(threading.local):
+    """The link that each thread has appended last: a guess at the link that its next batch follows, which saves reading it.
+
+    Whoever appends asks, in the statement that writes, whether the guess is the last event's link: what is remembered of a
+    transaction that was taken back is refused there (decision 040).
+    """
+
+    event: tuple[str, int, str] | None = None
+
+    def note(self, job_id: str, version: int, link: str) -> None:
+        """Remember the link of an event of this thread."""
+        self.event = job_id, version, link
+
+    def guesses(self, job_id: str, version: int, read: Callable[[], str | None]) -> Iterator[str | None]:
+        """The link of an event as far as this thread remembers it, and as it is read (None: the event is not there)."""
+        if self.event is not None and self.event[:2] == (job_id, version):
+            yield self.event[2]
+        yield read()
 
 
 class Break(NamedTuple):

@@ -4,20 +4,19 @@ A write is one statement, which is a transaction by itself, so a client that is 
 was refused is looked up afterwards: fences only grow, committed records and events never change, so the reason is there still.
 """
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from psycopg.errors import UniqueViolation
 
 from . import postgres_reads as reads
 from . import postgres_statements as sql
-from .event_chain import chained
+from .event_chain import LastLink, chained
 from .joined import Transaction
 from .postgres_clock import LEAD, counter
 from .postgres_notify import PostgresWakes
 from .postgres_schema import prepare
-from .postgres_session import CONNECTIONS, Connection, Session
+from .postgres_session import CONNECTIONS, Session
 from .records import (
     ChainedEvent,
     EffectRecord,
@@ -69,7 +68,7 @@ class PostgresStore:
         make: bool = True,
     ) -> None:
         self._given_now = now
-        self._last = threading.local()  # what each thread has appended last: job, version, link
+        self._last = LastLink()
         self._session = Session(url, connections)
         try:
             prepare(self._session, make)
@@ -177,7 +176,7 @@ class PostgresStore:
         wakes = status == "open" or any(event.type == "cancel_requested" for event in events)
         statement = sql.of_batch(sql.APPEND_AND_WAKE if wakes else sql.APPEND, len(events))
         with self._session.connection() as connection:
-            for previous in self._links(connection, job_id, expected):
+            for previous in self._last.guesses(job_id, expected, lambda: reads.link(connection, job_id, expected)):
                 batch = chained(job_id, expected, previous, events, epoch, self.now())
                 values = {
                     "job": job_id,
@@ -189,7 +188,7 @@ class PostgresStore:
                 }
                 try:
                     if connection.execute(statement, {**values, **_rows(batch)}).rowcount:
-                        self._last.event = (job_id, version, batch[-1].link)
+                        self._last.note(job_id, version, batch[-1].link)
                         return version
                 except UniqueViolation:
                     own = reads.own_version(connection, job_id, events)
@@ -197,16 +196,6 @@ class PostgresStore:
                         raise id_taken(job_id, events) from None
                     return own
             return reads.own_or_refused(connection, job_id, expected, events, fence)
-
-    def _links(self, connection: Connection, job_id: str, version: int) -> Iterator[str | None]:
-        """The link that a batch follows: as this thread has written it last, and as it is read, where that is not it.
-
-        The statement asks whether it is the last event's, so what is remembered of a transaction that was taken back is refused.
-        """
-        known = getattr(self._last, "event", None)
-        if known is not None and known[:2] == (job_id, version):
-            yield known[2]
-        yield reads.link(connection, job_id, version)
 
     def acquire(self, record: Invocation) -> Invocation:
         """B1: see Store.acquire."""

@@ -54,7 +54,7 @@ class Session:
                     self._connection.execute("ROLLBACK")
             finally:
                 self._lock.release()
-        if error is not None and isinstance(error, sqlite3.Error | JSONDecodeError):
+        if isinstance(error, _TRANSLATED):
             raise translated(error, self._file) from error
 
     def begin_write(self) -> None:
@@ -108,6 +108,7 @@ class Session:
         return os.getpid() != self._pid
 
 
+_TRANSLATED: Final = (sqlite3.Error, JSONDecodeError)
 _SESSIONS: Final[WeakSet[Session]] = WeakSet()
 """The connections that are open in this process, or were when it was forked."""
 

@@ -7,13 +7,12 @@ afterwards: fences only grow, committed records and events never change, so the 
 
 import os
 import sqlite3
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from . import sqlite_statements as sql
-from .event_chain import chained
+from .event_chain import LastLink, chained
 from .joined import Transaction
 from .records import (
     TERMINAL,
@@ -73,7 +72,7 @@ class SqliteStore:
         self._absolute = os.path.abspath(path)  # the directory may change before the lock is taken
         self._now = now
         self._worker_lock: WorkerLock | None = None
-        self._last = threading.local()  # what each thread has appended last: job, version, link
+        self._last = LastLink()
         refuse_inherited(self.path)
         self._session = Session(open_file(self.path, busy_seconds), self.path)
         try:
@@ -186,7 +185,7 @@ class SqliteStore:
         fence = _NO_EPOCH if epoch is None else epoch
         with self._session as connection:
             self._session.begin_write()
-            for previous in self._links(connection, job_id, expected):
+            for previous in self._last.guesses(job_id, expected, lambda: _link(connection, job_id, expected)):
                 if connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence, previous)).rowcount:
                     break
             else:
@@ -205,20 +204,8 @@ class SqliteStore:
                     raise id_taken(job_id, events) from None
                 return own
             self._session.end_write()
-            self._last.event = (job_id, version, batch[-1].link)
+            self._last.note(job_id, version, batch[-1].link)
             return version
-
-    def _links(self, connection: sqlite3.Connection, job_id: str, version: int) -> Iterator[str]:
-        """The link that a batch follows: as this thread has written it last, and as it is read, where that is not it.
-
-        The statement asks whether it is the last event's, so what is remembered of a transaction that was taken back is refused.
-        """
-        known = getattr(self._last, "event", None)
-        if known is not None and known[:2] == (job_id, version):
-            yield known[2]
-        row = connection.execute(sql.LINK, (job_id, version)).fetchone()
-        if row is not None:
-            yield row[0]
 
     def acquire(self, record: Invocation) -> Invocation:
         """B1: see Store.acquire."""
@@ -333,6 +320,12 @@ def _job(connection: sqlite3.Connection, job_id: str) -> Any:
     if row is None:
         raise no_job(job_id)
     return row
+
+
+def _link(connection: sqlite3.Connection, job_id: str, version: int) -> str | None:
+    """The link of an event; None where it is not there."""
+    row = connection.execute(sql.LINK, (job_id, version)).fetchone()
+    return None if row is None else row[0]
 
 
 def _own_version(connection: sqlite3.Connection, job_id: str, events: Sequence[NewEvent]) -> int | None:

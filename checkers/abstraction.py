@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import rfc8785
 
 Json = Any
@@ -50,8 +51,8 @@ class NotAJobError(ValueError):
     """Records that no state of the model stands for; says which record and why."""
 
 
-class StoredEvent(NamedTuple):
-    """An event as it is stored."""
+class StoredEvent(msgspec.Struct, frozen=True, gc=False):
+    """An event as it is stored. A Struct, whose fields are read in a third of the time that a tuple's take by name."""
 
     version: int
     id: str

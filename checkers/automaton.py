@@ -83,8 +83,7 @@ class Automaton:
         self.sets: list[frozenset[Config]] = []
         self.numbers: dict[frozenset[Config], int] = {}
         self.starts: dict[tuple[tuple[str, str], ...], int] = {}
-        self.letters: dict[tuple[str | bool | None, ...], Letter] = {}
-        self.moves: dict[tuple[int, Letter], int | None] = {}
+        self.moves: dict[tuple[int | str | bool | None, ...], int | Refusal] = {}
         self.ends: dict[tuple[int, int, int], bool] = {}
 
     def start(self, declared: Mapping[str, str]) -> int:
@@ -98,24 +97,18 @@ class Automaton:
             self.starts[key] = self._number((self.packing.pack(s), ()) for s in fitting)
         return self.starts[key]
 
-    def letter(self, event: str | None, own: bool, worker: bool, fields: Mapping[str, str]) -> Letter:
-        """An event, with the fields that follow from the events up to it, all of them and always in the same order."""
-        key = event, own, worker, *fields.values()
-        if key not in self.letters:
-            self.letters[key] = Letter(event, own, worker, self.code(fields))
-        return self.letters[key]
+    def after(
+        self, number: int, event: str | None, own: bool, worker: bool, fields: Mapping[str, str]
+    ) -> int | Refusal:
+        """The set after an event, or its refusal when no state allows it.
 
-    def move(self, number: int, letter: Letter) -> int | None:
-        """The set after an event, None when no state allows it."""
-        key = (number, letter)
-        if key not in self.moves:
-            after = {
-                config
-                for config, _ in self._taken(number, letter)
-                if config[1] or config[0] & self.mask == letter.after
-            }
-            self.moves[key] = self._number(after) if after else None
-        return self.moves[key]
+        fields: those that follow from the events up to it, all of them and always in the same order.
+        """
+        key = number, event, own, worker, *fields.values()
+        known = self.moves.get(key)
+        if known is None:
+            known = self.moves[key] = self._after(number, Letter(event, own, worker, self.code(fields)))
+        return known
 
     def may_rest(self, number: int, fields: Mapping[str, str]) -> bool:
         """Whether some state of a set has these fields, and no batch is half written."""
@@ -129,6 +122,13 @@ class Automaton:
         """Some fields, packed."""
         codes, shift = self.packing.codes, self.packing.shift
         return sum(codes[name][value] << shift[name] for name, value in fields.items())
+
+    def _after(self, number: int, letter: Letter) -> int | Refusal:
+        """The set after a letter, worked out."""
+        after = {
+            config for config, _ in self._taken(number, letter) if config[1] or config[0] & self.mask == letter.after
+        }
+        return self._number(after) if after else Refusal(None, letter)
 
     def _taken(self, number: int, letter: Letter) -> Iterable[tuple[Config, int]]:
         """What an event leads to, whatever it wrote, each with the rule that emits it (-1: none, or the rest of its batch)."""

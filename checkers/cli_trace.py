@@ -65,8 +65,8 @@ def trace(args: argparse.Namespace) -> int:
         raise CommandError(
             f"--store {args.store}: no store is there; give sqlite:///FILE or postgresql://USER@HOST/DATABASE"
         )
-    for (_, job_id, said), at in stored(args.store, args.job):
-        print(json.dumps(written(job_id, said, at), ensure_ascii=False, separators=(",", ":")))
+    for line, at in stored(args.store, args.job):
+        print(json.dumps(written(line.job_id, line.said, at), ensure_ascii=False, separators=(",", ":")))
     return 0
 
 

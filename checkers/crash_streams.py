@@ -118,12 +118,12 @@ def stream(files: Files, said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             Path(folder, name).write_bytes(content)
         path = f"{folder}/{STORE}"
         with closing(sqlite3.connect(path)) as connection:
-            for (_, job_id, line), at in stored(path):
+            for line, at in stored(path):
                 more = said
-                if not isinstance(line, Records):
-                    ((event_id, link),) = connection.execute(LINKED, (job_id, line.version))
+                if not isinstance(line.said, Records):
+                    ((event_id, link),) = connection.execute(LINKED, (line.job_id, line.said.version))
                     more = {"id": event_id, "link": link}
-                yield {**written(job_id, line, at), **more}
+                yield {**written(line.job_id, line.said, at), **more}
 
 
 def declared(case: Case) -> dict[str, dict[str, str]]:

@@ -144,11 +144,10 @@ class Follower:
         mine = belongs(event, before, step_id)
         if mine is None:
             return refusal(AFTER_THE_END if ended else None)
-        letter = self.automaton.letter(event.type, mine, event.epoch is not None, self.fold.state())
-        number = self.automaton.move(self.number, letter)
-        if number is None:
-            return Refusal(None, letter)
-        self.number = number
+        after_it = self.automaton.after(self.number, event.type, mine, event.epoch is not None, self.fold.state())
+        if isinstance(after_it, Refusal):
+            return after_it
+        self.number = after_it
         return None
 
     def words(self, index: int, event: StoredEvent, refused: Refusal) -> Divergence:

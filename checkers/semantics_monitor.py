@@ -90,10 +90,10 @@ class ReaderFollower:
             return Refusal(f"its data mean nothing here: {type(error).__name__} {error}")
         if row.type in BEGINNING:
             return None
-        letter = self.automaton.letter(kind, kind is not None, row.epoch is not None, self.reader.fields())
-        after = self.automaton.move(self.number, letter)
-        if after is None:
-            return Refusal(None, letter)
+        worker = row.epoch is not None
+        after = self.automaton.after(self.number, kind, kind is not None, worker, self.reader.fields())
+        if isinstance(after, Refusal):
+            return after
         self.number = after
         return None
 

@@ -70,7 +70,7 @@ class StreamChecker:
 
     def take(self, line: Line) -> Finding | None:
         """One line; the divergence of its job, if there is one."""
-        number, job_id, said = line
+        number, job_id, said = line.number, line.job_id, line.said
         if isinstance(said, Records):
             self._records(number, job_id, said)
             return None

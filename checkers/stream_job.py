@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, NoReturn
 
+import msgspec
+
 from .abstraction import (
     COMPENSATES,
     JOB,
@@ -51,7 +53,7 @@ Contract = Callable[[Mapping[str, Json]], Mapping[str, str] | None]
 """The declared contract of a node's tool, as values of the model's configuration fields; None for a tool that nobody knows."""
 OF_THE_JOB: Final = frozenset({*JOB, *BEGINNING, *SAID, "cancel_requested"})
 """The types of events that each step of the job has to hear of."""
-STOPPED: Final = ("job_failed", "job_cancelled")
+STOPPED: Final = frozenset({"job_failed", "job_cancelled"})
 """The ends of a job that is not done."""
 NOTHING_BESIDE: Final[Mapping[str, str]] = {}
 SHORT: Final = 300
@@ -220,7 +222,7 @@ class Job:
         if not known.unseen:
             self._move(line, track, before, event, queued or after)
         if queued is not None:
-            self._move(line, track, event, queued._replace(version=event.version), None)
+            self._move(line, track, event, msgspec.structs.replace(queued, version=event.version), None)
         if event.type == "command_committed" and event.data.get("kind") != "tool":
             self._beyond_steps(line, event, after, False)
 

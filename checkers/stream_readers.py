@@ -64,8 +64,8 @@ class Readers:
         for follower in (*hears, *others) if others else hears:
             if found := follower.take(event.version - 1, event, queued):
                 return Refused(follower.reader.policy.partition("-")[0], follower.reader.about, found)
-        if hears:
-            self.idle.update(dict.fromkeys(hears))
+        for each in hears:
+            self.idle[each] = None
         return None
 
     def _hearing(self, event: StoredEvent, told: bool) -> Sequence[ReaderFollower]:

@@ -31,9 +31,9 @@ PICKED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The data that a symbol holds, by type of event, beside the result: all that any follower reads (tests/test_check_trace.py)."""
 NOTHING: Final = (ABSENT,) * 2
-BEHIND: Final = ("state_changed", "job_requeued", "job_cancelled")
+BEHIND: Final = frozenset({"state_changed", "job_requeued", "job_cancelled"})
 """Events that are read together with the one before them, ..."""
-AHEAD: Final = ("node_started", *SAID)
+AHEAD: Final = frozenset({"node_started", *SAID})
 """... and with the one behind them."""
 HYPOTHESES: Final = ("first", "partial")
 """What a step's result may be called in the model."""
@@ -54,7 +54,7 @@ def symbol_of(
     step_id: str, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None, result: str
 ) -> Symbol:
     """An event, between those beside it, as the followers of a step are shown it. result: what its result is, or ABSENT."""
-    _, _, kind, step, epoch, data = event
+    kind, step, data = event.type, event.step, event.data
     whose = "none" if step is None else "its" if step == step_id else "another"
     behind = ahead = None
     if kind in BEHIND:
@@ -62,8 +62,9 @@ def symbol_of(
     elif after is not None and kind in AHEAD:
         ahead = after.type, place(after.step, step_id), after.epoch is not None, "node" in after.data
     named = place(data["step"], step_id) if "step" in data else ABSENT
-    head = kind, whose, epoch is not None, behind, ahead, COMPENSATES in data, named, result
-    return head + tuple(map(data.get, PICKED[kind], NOTHING)) if kind in PICKED else head
+    head = kind, whose, event.epoch is not None, behind, ahead, COMPENSATES in data, named, result
+    picked = PICKED.get(kind)
+    return head if picked is None else head + tuple(map(data.get, picked, NOTHING))
 
 
 def stand_ins(symbol: Symbol) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:

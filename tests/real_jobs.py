@@ -136,12 +136,12 @@ class RealJob:
         declared = {deed.id: contract(self.tools[deed.stored["tool"]]) for deed in self.deeds if deed.id in planned}
         kept: list[Raw] = []
         with closing(sqlite3.connect(path)) as connection:
-            for (_, job_id, line), at in stored(path, self.job_id):
+            for line, at in stored(path, self.job_id):
                 more: Raw = {"declared": declared}
-                if not isinstance(line, Records):
-                    ((event_id, link),) = connection.execute(LINKED, (job_id, line.version))
+                if not isinstance(line.said, Records):
+                    ((event_id, link),) = connection.execute(LINKED, (line.job_id, line.said.version))
                     more = {"id": event_id, "link": link}
-                kept.append({**written(job_id, line, at), **more})
+                kept.append({**written(line.job_id, line.said, at), **more})
         seen = b"".join(self.world.content(name)[self.before.get(name, 0) :] for name in NOTED)
         return Left(kept, seen, str(violated) if violated else None)
 

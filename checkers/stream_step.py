@@ -21,16 +21,19 @@ STEP: Final = "the step"
 PLACES: Final = {"its": STEP, "another": "another step", "none": None}
 SAME, ANOTHER, MEANINGLESS = "same", "another", "meaningless"
 ABSENT: Final = "absent from the data"
-PICKED: Final[Mapping[str, tuple[str, ...]]] = {
-    "tool_invocation_started": ("attempt",),
+PICKED: Final[Mapping[str, tuple[str, str]]] = {
+    "tool_invocation_started": ("attempt", ""),
     "tool_invocation_finished": ("attempt", "outcome"),
-    "command_committed": ("kind",),
-    "invocation_resolved": ("answer",),
-    "compensation_failed": ("outcome",),
+    "command_committed": ("kind", ""),
+    "invocation_resolved": ("answer", ""),
+    "compensation_failed": ("outcome", ""),
     "node_finished": ("result_type", "reason"),
 }
-"""The data that a symbol holds, by type of event, beside the result: all that any follower reads (tests/test_check_trace.py)."""
-NOTHING: Final = (ABSENT,) * 2
+"""The data that a symbol holds, by type of event, beside the result: all that any follower reads (tests/test_check_trace.py).
+
+Two are always looked up, so that a symbol is made in one go; nothing reads a datum without a name.
+"""
+NONE_PICKED: Final = ("", "")
 BEHIND: Final = frozenset({"state_changed", "job_requeued", "job_cancelled"})
 """Events that are read together with the one before them, ..."""
 AHEAD: Final = frozenset({"node_started", *SAID})
@@ -41,7 +44,7 @@ UNDO: Final = "compensation"
 LIMIT: Final = 100_000
 """How many positions are remembered. Beyond that all are forgotten: a stream made to fill the memory does not."""
 
-WORKED: Final[Symbol] = ("state_checkpointed", "another", True, None, None, False, ABSENT, ABSENT)
+WORKED: Final[Symbol] = ("state_checkpointed", "another", True, None, None, False, ABSENT, ABSENT, ABSENT, ABSENT)
 """A worker's event of another step: all that it says of this one is that a worker was at work. Saying it twice says no more."""
 
 
@@ -62,15 +65,15 @@ def symbol_of(
     elif after is not None and kind in AHEAD:
         ahead = after.type, place(after.step, step_id), after.epoch is not None, "node" in after.data
     named = place(data["step"], step_id) if "step" in data else ABSENT
-    head = kind, whose, event.epoch is not None, behind, ahead, COMPENSATES in data, named, result
-    picked = PICKED.get(kind)
-    return head if picked is None else head + tuple(map(data.get, picked, NOTHING))
+    one, other = PICKED.get(kind, NONE_PICKED)
+    worker, undoes = event.epoch is not None, COMPENSATES in data
+    return kind, whose, worker, behind, ahead, undoes, named, result, data.get(one, ABSENT), data.get(other, ABSENT)
 
 
 def stand_ins(symbol: Symbol) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:
     """The event that a symbol stands for, between stand-ins of those beside it."""
     kind, whose, worker, before, after, undoes, named, result, *picked = symbol
-    names = PICKED.get(str(kind), ())
+    names = PICKED.get(str(kind), NONE_PICKED)
     data: dict[str, Json] = {name: value for name, value in zip(names, picked, strict=True) if value is not ABSENT}
     data |= {COMPENSATES: True} if undoes else {}
     data |= {"step": PLACES[str(named)]} if named is not ABSENT else {}

@@ -299,7 +299,7 @@ def skips_a_commit(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_attempts(patch: pytest.MonkeyPatch) -> None:
     """Two events that differ in their attempt are taken for one symbol."""
-    patch.setattr("crashwindow.checkers.stream_step.PICKED", {"tool_invocation_finished": ("outcome",)})
+    patch.setattr("crashwindow.checkers.stream_step.PICKED", {"tool_invocation_finished": ("outcome", "")})
 
 
 def forgets_results(patch: pytest.MonkeyPatch) -> None:

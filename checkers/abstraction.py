@@ -66,6 +66,10 @@ class StoredEvent(msgspec.Struct, frozen=True, gc=False):
         """Its data, under the name that the readers of the other machines use."""
         return self.data
 
+    def replaced(self, **fields: Any) -> "StoredEvent":
+        """The same event but for these fields."""
+        return msgspec.structs.replace(self, **fields)
+
 
 class LedgerRow(NamedTuple):
     """A ledger record as it is stored, as far as it says anything about a step."""

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, NoReturn
 
-import msgspec
-
 from .abstraction import (
     COMPENSATES,
     JOB,
@@ -222,7 +220,7 @@ class Job:
         if not known.unseen:
             self._move(line, track, before, event, queued or after)
         if queued is not None:
-            self._move(line, track, event, msgspec.structs.replace(queued, version=event.version), None)
+            self._move(line, track, event, queued.replaced(version=event.version), None)
         if event.type == "command_committed" and event.data.get("kind") != "tool":
             self._beyond_steps(line, event, after, False)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crashwindow.__main__ import parser
 from crashwindow.checkers.evidence_outcome import AT_MOST_ONCE, MEANING, UNJUDGED, Outcome
+from crashwindow.commands.table import parser
 from crashwindow.scenarios.campaign import CampaignFile, Tried, shipped_campaigns
 from crashwindow.tests.shown_commands import SHIMS, pattern, printed, shown, written
 

@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
-from crashwindow.__main__ import COMMANDS, Command, main
+from crashwindow.__main__ import main
+from crashwindow.commands.grammar import Command
+from crashwindow.commands.table import COMMANDS
 from crashwindow.runtime.open_store import open_store
 from crashwindow.runtime.records import Event
 from crashwindow.runtime.resolve import Answer, ResolveError, question, resolve
@@ -164,7 +166,7 @@ def test_each_command_exists(house: House, words: tuple[str, ...]) -> None:
 def test_help_loads_nothing_heavy() -> None:
     """`--help` answers at once: neither graphs nor schemas nor rendering are loaded for it."""
     heavy = "{'networkx', 'pydantic', 'rich', 'httpx', 'sqlite3', 'yaml', 'asyncio'}"
-    code = f"import sys; from crashwindow.__main__ import parser; parser().format_help(); print({heavy} & {{*sys.modules}})"
+    code = f"import sys; from crashwindow.commands.table import parser; parser().format_help(); print({heavy} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from crashwindow.__main__ import COMMANDS, Command, main, parser
+from crashwindow.__main__ import main
 from crashwindow.checkers import traces
 from crashwindow.checkers.seed_text import CHECKS
+from crashwindow.commands.grammar import Command
+from crashwindow.commands.table import COMMANDS, parser
 from crashwindow.docs.generate.hooks import INSERTED, file, readme
 from crashwindow.docs.generate.track_record import BY_TEST, RECORD, own_command, refuted, shown_by
 from crashwindow.model.claims import CLAIM_BY_ID

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
 from crashwindow.checkers.abstraction import EffectRow, LedgerRow, Result, StoredEvent, StoredJob, read_job
@@ -112,7 +111,7 @@ def edited(stored: StoredJob, edit: Edit) -> StoredJob:
     """The job with its stream edited and numbered anew, as a forger would."""
     events = list(stored.events)
     edit(events)
-    events = [msgspec.structs.replace(event, version=number) for number, event in enumerate(events, 1)]
+    events = [event.replaced(version=number) for number, event in enumerate(events, 1)]
     return replace(stored, events=tuple(events), line=None)
 
 
@@ -123,7 +122,7 @@ def swap(events: list[StoredEvent], one: int, other: int) -> None:
 
 def altered(events: list[StoredEvent], number: int, **data: Any) -> None:
     """Change an event's data."""
-    events[number - 1] = msgspec.structs.replace(events[number - 1], data={**events[number - 1].data, **data})
+    events[number - 1] = events[number - 1].replaced(data={**events[number - 1].data, **data})
 
 
 NOT_HAPPENED = StoredEvent(0, "q", "invocation_resolved", STEP, None, {"answer": "not_happened", "by": "person"})
@@ -148,13 +147,13 @@ STREAM_EDITS: dict[str, tuple[Edit, int, str]] = {
     "an outcome that does not exist": (lambda e: altered(e, 5, outcome="maybe"), 5, "outcome 'maybe'"),
     "not happened, after success": (lambda e: e.insert(5, NOT_HAPPENED), 6, "no such step"),
     "a worker's event, by a person": (
-        lambda e: e.__setitem__(4, msgspec.structs.replace(e[4], epoch=None)),
+        lambda e: e.__setitem__(4, e[4].replaced(epoch=None)),
         5,
         "no such step",
     ),
     "an event after the end": (lambda e: e.append(COMPLETED_AGAIN), 10, "no such step"),
     "an event nobody knows": (
-        lambda e: e.insert(4, msgspec.structs.replace(e[4], type="tool_dreamt")),
+        lambda e: e.insert(4, e[4].replaced(type="tool_dreamt")),
         5,
         "no such step",
     ),
@@ -206,7 +205,7 @@ def test_who_wrote_the_rest_of_a_batch_is_asked(tmp_path: Path, model: Model, mo
     at, queued = next((n, e) for n, e in enumerate(genuine.events) if e.type == "job_requeued")
 
     def forge(events: list[StoredEvent]) -> None:
-        events[at] = msgspec.structs.replace(queued, epoch=2)
+        events[at] = queued.replaced(epoch=2)
 
     assert monitor.check(edited(genuine, lambda events: None), STEP).ok
     assert not monitor.check(edited(genuine, forge), STEP).ok

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crashwindow.__main__ import COMMANDS
+from crashwindow.commands.table import COMMANDS
 from crashwindow.tests.shown_commands import Shown, pattern, printed, shown
 
 ROOT = Path(__file__).resolve().parent.parent

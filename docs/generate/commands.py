@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 
-from crashwindow.__main__ import COMMANDS, Command, parser
+from crashwindow.commands.grammar import Command
+from crashwindow.commands.table import COMMANDS, parser
 
 COLUMNS = "88"
 

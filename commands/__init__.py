@@ -1,0 +1,1 @@
+"""The command line as data: what can be asked, and where it is answered."""

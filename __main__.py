@@ -225,11 +225,11 @@ def replay_sentence(key: str) -> int:
 
 
 def known_claim(name: str) -> "Claim":
-    """The claim with this id; an error that lists the ids otherwise."""
-    from .model.claims import CLAIM_BY_ID
+    """The claim with this id; an error that names those near it otherwise."""
+    from .model.claims import CLAIM_BY_ID, no_such_claim
 
     if name not in CLAIM_BY_ID:
-        raise CommandError(f"there is no claim {name!r}; there are {', '.join(CLAIM_BY_ID)}")
+        raise CommandError(no_such_claim(name))
     return CLAIM_BY_ID[name]
 
 

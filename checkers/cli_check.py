@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.markup import escape
 
-from ..model.claims import CLAIM_BY_ID
+from ..model.claims import CLAIM_BY_ID, no_such_claim
 from ..runtime.errors import CommandError
 from .evidence import ClaimResult, RunEvidence
 from .stages import STAGES
@@ -18,7 +18,7 @@ from .verify import verify as stages
 def check(args: argparse.Namespace) -> int:
     """Check one claim anew; 0 only if it comes out as the register expects."""
     if args.claim not in CLAIM_BY_ID:
-        raise CommandError(f"there is no claim {args.claim!r}; `crashwindow claims` lists them")
+        raise CommandError(no_such_claim(args.claim))
     chosen = tuple(stage for stage in STAGES if args.claim in stage.claims)
     if not chosen:
         raise CommandError(

@@ -6,6 +6,7 @@ is expected. A citation names a document of the user's by its short name, with t
 "\\n", without a final one): whoever holds the document can check it; its text is not copied here.
 """
 
+from difflib import get_close_matches
 from typing import Final
 
 from .claim_types import FORMAL, Assumption, Citation, Claim, Kind, Variant
@@ -19,7 +20,7 @@ from .seed_claims import SEED_CLAIMS, SEED_REASONS
 from .semantics_claims import SEMANTICS_ASSUMPTIONS, SEMANTICS_CLAIMS
 
 __all__ = ["ASSUMPTIONS", "CLAIMS", "CLAIM_BY_ID", "DOCUMENTS", "FORMAL", "NOT_CHECKED", "REASONS", "Assumption", "Citation", "Claim", "Kind",
-           "Variant"]  # fmt: skip
+           "Variant", "no_such_claim"]  # fmt: skip
 
 DOCUMENTS: Final = {
     "S0": "000_182f1da424038e31.txt",
@@ -148,6 +149,13 @@ CLAIMS: Final = (*_CLAIMS, *fleet_claims(_CLAIMS))
 REASONS: Final = {**SEED_REASONS, **CONTRACT_REASONS, **LIVENESS_REASONS}
 """Why a claim is not checked."""
 CLAIM_BY_ID: Final = {claim.id: claim for claim in CLAIMS}
+
+
+def no_such_claim(name: str) -> str:
+    """What is said of an id that no claim has."""
+    near = ", ".join(get_close_matches(name.upper(), CLAIM_BY_ID))
+    return f"there is no claim {name!r}{near and f', but {near}'}: `crashwindow claims` lists them all"
+
 
 NOT_CHECKED: Final = (
     "Liveness (P15) of more than two workers.",

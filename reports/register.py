@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ..checkers.evidence import Verdict
 from ..model.claim_types import Citation, Claim
+from ..model.claims import no_such_claim
 from .terminal import STYLES
 from .view import Entry, Listing, figures, grouped
 from .why import Why
@@ -35,11 +36,11 @@ class Filters:
 
 
 def named(name: str, listing: Listing) -> Claim:
-    """The claim with this id. Raises RegisterError with the ids there are."""
+    """The claim with this id. Raises RegisterError with the ids near it."""
     for entry in listing.entries:
         if entry.claim.id == name:
             return entry.claim
-    raise RegisterError(f"there is no claim {name!r}; there are {', '.join(e.claim.id for e in listing.entries)}")
+    raise RegisterError(no_such_claim(name))
 
 
 def chosen(listing: Listing, filters: Filters, found: bool) -> list[tuple[str, list[Entry]]]:

@@ -43,5 +43,5 @@ def test_another_verdict_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_a_claim_that_is_none_is_a_usage_error() -> None:
     """The message says where the claims are listed."""
-    with pytest.raises(CommandError, match="there is no claim 'P99'; `crashwindow claims` lists them"):
+    with pytest.raises(CommandError, match="there is no claim 'P99', but P9: `crashwindow claims` lists them"):
         cli_check.check(asked("P99"))

@@ -202,7 +202,7 @@ def test_a_verdict_is_the_one_found_where_there_is_evidence() -> None:
         (["claims", "--verdict", "SURE"], "there is no verdict 'SURE'; there are PROVED, EXHAUSTED"),
         (["claims", "--requirement", "T-NONE"], "no claim states the requirement 'T-NONE'; there are C-ACTOR"),
         (["claims", "P1", "--document", "S1"], "P1 is one claim: leave the filters out"),
-        (["why", "P99"], "there is no claim 'P99'; there are P1,"),
+        (["why", "P99"], "there is no claim 'P99', but P9: `crashwindow claims` lists them all"),
     ],
 )
 def test_an_unknown_value_is_named(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,15 +4,13 @@ Two books, of one form. `proofs`: what a whole proof came to, by the bytes of ev
 `answers`: the answer to one question, by the question's whole text, so that after a change only what reads differently is asked;
 and by the code that asks, whose mistakes would else outlive it. Both keys hold the solver's version and the budget as well. An
 entry carries a hash of itself: what does not fit it is not used and said to be damaged. No answer, for whatever reason, is no
-entry. Nothing here loads a solver.
+entry. Nothing here loads a solver, nor what takes as long to load as a warm run takes to read its books.
 """
 
 import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -86,14 +84,14 @@ def _seal(entry: Entry) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass
 class Book:
     """One file of entries, a line each, by key. damaged: how many lines did not fit their own hash, or were no entry."""
 
-    file: Path
-    entries: dict[str, Entry] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    damaged: int = 0
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.entries: dict[str, Entry] = {}
+        self.used: set[str] = set()
+        self.damaged = 0
 
     @classmethod
     def open(cls, file: Path) -> "Book":
@@ -124,6 +122,8 @@ class Book:
 
     def add(self, key: str, content: Entry) -> None:
         """Keep something under a key, with the time."""
+        from datetime import UTC, datetime
+
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entry = {**content, "key": key, "solver": solver_version(), "date": now}
         self.entries[key] = {**entry, "sha256": _seal(entry)}

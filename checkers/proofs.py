@@ -6,9 +6,8 @@ change costs the reading of a file. Where they did, each question that still rea
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .proof_cache import BUDGET, Book, solver_version, sources_key
 
@@ -22,8 +21,7 @@ NAMES: Final = (
 Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a proof came to.
 
     verdicts: by property; unmet: obligations without the answer that is needed, with the one there was; answered: whether every
@@ -47,8 +45,7 @@ class Outcome:
         return set(self.verdicts.values()) == {"PROVED"}
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(NamedTuple):
     """An outcome and where it comes from: solver, and the time at which it was made ("" for a proof of this run)."""
 
     outcome: Outcome
@@ -74,7 +71,7 @@ def prove_all(names: Sequence[str], folder: Path | None, tell: Tell) -> tuple[li
             if folder:
                 answers.write()
             if outcome.answered:
-                whole.add(f"{key} {name}", {"outcome": asdict(outcome)})
+                whole.add(f"{key} {name}", {"outcome": outcome._asdict()})
             told.append(Told(outcome, solver_version(), ""))
         else:
             told.append(Told(Outcome(**entry["outcome"]), entry["solver"], entry["date"]))

@@ -1,4 +1,4 @@
-"""The command line, and the composition root: the only module that knows every room."""
+"""Runs one command, and is the composition root: the only module that knows every room."""
 
 import argparse
 import os

@@ -316,8 +316,8 @@ class Necessity(Base):
 class RunInfo(Base):
     """The run's own section: the only part of the evidence that differs between two runs on the same code.
 
-    A run that was interrupted and taken up again has sittings: `started` and `seconds` are the last one's. kept: stages of which
-    an earlier one had found out everything -> when. Times are ISO 8601, UTC.
+    A run that was interrupted and taken up again has sittings: `started`, `seconds`, `platform` and `commit` are the last one's.
+    kept: stages of which an earlier one had found out everything -> when they ended. Times are ISO 8601, UTC.
     """
 
     run: str

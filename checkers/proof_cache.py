@@ -43,7 +43,9 @@ def solver_version() -> str:
     for folder in map(Path, sys.path):
         for metadata in folder.glob("z3_solver-*.dist-info"):
             return f"z3-solver {metadata.name.removesuffix('.dist-info').partition('-')[2]}"
-    raise RuntimeError("z3-solver is not installed as a package with metadata: pip install z3-solver")
+    from importlib.metadata import version  # which knows every other way to install a package
+
+    return f"z3-solver {version('z3-solver')}"
 
 
 def sources_key(budget: int, root: Path = ROOT) -> str:

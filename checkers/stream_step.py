@@ -21,19 +21,19 @@ STEP: Final = "the step"
 PLACES: Final = {"its": STEP, "another": "another step", "none": None}
 SAME, ANOTHER, MEANINGLESS = "same", "another", "meaningless"
 ABSENT: Final = "absent from the data"
-PICKED: Final[Mapping[str, tuple[str, str]]] = {
-    "tool_invocation_started": ("attempt", ""),
+PICKED: Final[Mapping[str, tuple[Any, Any]]] = {
+    "tool_invocation_started": ("attempt", None),
     "tool_invocation_finished": ("attempt", "outcome"),
-    "command_committed": ("kind", ""),
-    "invocation_resolved": ("answer", ""),
-    "compensation_failed": ("outcome", ""),
+    "command_committed": ("kind", None),
+    "invocation_resolved": ("answer", None),
+    "compensation_failed": ("outcome", None),
     "node_finished": ("result_type", "reason"),
 }
 """The data that a symbol holds, by type of event, beside the result: all that any follower reads (tests/test_check_trace.py).
 
-Two are always looked up, so that a symbol is made in one go; nothing reads a datum without a name.
+Two are always looked up, so that a symbol is made in one go. None is no name that a datum can have: it is never there.
 """
-NONE_PICKED: Final = ("", "")
+NONE_PICKED: Final = (None, None)
 BEHIND: Final = frozenset({"state_changed", "job_requeued", "job_cancelled"})
 """Events that are read together with the one before them, ..."""
 AHEAD: Final = frozenset({"node_started", *SAID})

@@ -105,6 +105,15 @@ class Found(BaseModel):
         return ", ".join([*words, *self.errors])
 
 
+class Ended(BaseModel):
+    """What is kept of a stage that has ended, for a run that is interrupted. at: when it ended (ISO 8601, UTC)."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    at: str
+    found: Found
+
+
 Timed = tuple[Found, float]
 """What a stage has found, and how many seconds it took."""
 
@@ -214,15 +223,13 @@ def verify(
     def timed(stage: Stage, context: Context) -> Timed:
         begin = time.monotonic()
         file = kept / f"{stage.name}.{by}.{context.profile}.{context.seed}.json"
-        result = _kept(file)
-        if result is None:
-            result = _run(stage, context)
-            if not result.errors:
-                partial_file = file.with_suffix(".partial")
-                partial_file.write_text(result.model_dump_json(), encoding="utf-8")
-                partial_file.replace(file)
-        else:
-            earlier[stage.title] = datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
+        before = _kept(file)
+        if before is not None:
+            earlier[stage.title] = before.at
+            return before.found, time.monotonic() - begin
+        result = _run(stage, context)
+        if not result.errors:
+            _keep(file, Ended(at=datetime.now(UTC).isoformat(timespec="seconds"), found=result))
         return result, time.monotonic() - begin
 
     others = {stage.name for stage in stages if stage.beside or stage.elsewhere}
@@ -262,10 +269,17 @@ def not_as_due(stage: Stage, found: Found, profile: Profile) -> Iterator[str]:
             yield f"{stage.title}: claim {claim}, {words} (scenarios/due_stages.py)"
 
 
-def _kept(file: Path) -> Found | None:
+def _keep(file: Path, ended: Ended) -> None:
+    """Write what a stage has found, whole or not at all."""
+    partial_file = file.with_suffix(".partial")
+    partial_file.write_text(ended.model_dump_json(), encoding="utf-8")
+    partial_file.replace(file)
+
+
+def _kept(file: Path) -> Ended | None:
     """What a stage has found before; None where it has not ended, or what was kept of it is torn: then it is run again."""
     try:
-        return Found.model_validate_json(file.read_bytes())
+        return Ended.model_validate_json(file.read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
 

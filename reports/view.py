@@ -500,11 +500,10 @@ def run_facts(evidence: RunEvidence) -> list[tuple[str, str]]:
 
 
 def kept_words(kept: Mapping[str, str]) -> str:
-    """What a run that was taken up again has from its earlier sittings: `started` and `seconds` are not of that."""
+    """What a run that was taken up again has from its earlier sittings, and what else here is not of those."""
     stages = f"{number(len(kept))} {'stages' if len(kept) > 1 else 'stage'} ended in earlier sittings of this run"
-    return (
-        f"{stages}, by the same code and packages: {', '.join(f'{plain(title)} ({at})' for title, at in kept.items())}"
-    )
+    titles = ", ".join(f"{plain(title)} ({at})" for title, at in kept.items())
+    return f"{stages}, by the same code and packages; start, seconds and platform are the last sitting's: {titles}"
 
 
 def timings(evidence: RunEvidence) -> Iterator[tuple[str, str]]:

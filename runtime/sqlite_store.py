@@ -1,8 +1,8 @@
 """The store in one SQLite file: durable when a call returns, for one worker process and any number of other commands.
 
-WAL with `synchronous=FULL`. A write is one statement where one is enough, since a statement is atomic by itself; an
-append is two, in a transaction that takes the write lock at its beginning. Why a write was refused is looked up
-afterwards: fences only grow, committed records and events never change, so the reason is there still.
+WAL with `synchronous=FULL`. A write is one statement where one is enough, since a statement is atomic by itself; an append
+is several, in a transaction that takes the write lock at its beginning. Why a write was refused is looked up afterwards:
+fences only grow, committed records and events never change, so the reason is there still.
 """
 
 import os

@@ -115,6 +115,21 @@ def test_what_real_runs_leave_conforms(case: str) -> None:
         assert verdict(events) == []
 
 
+@pytest.mark.parametrize("name", ["", "note", "None"])
+def test_a_datum_that_nobody_reads_changes_nothing(name: str) -> None:
+    """Whatever it is called and holds, the job conforms as it did, and nothing more is remembered of it."""
+    ((records, events),) = recorded("ok-park")
+    positions = Positions()
+
+    def remembered(value: Any) -> int:
+        noted = [each if n < 2 else {**each, "data": {**each["data"], name: value}} for n, each in enumerate(events)]
+        checker = StreamChecker(positions=positions)
+        assert list(checker.check(lines(encoded([records, *noted])))) == []
+        return sum(len(each.moves) for each in positions.known.values())
+
+    assert len({remembered(value) for value in (0, 1, "said", [1], {"a": None})}) == 1
+
+
 def test_in_a_job_of_one_step_nobody_else_is_answered_for() -> None:
     """A person's word is lost from a stream: where no other step could have been meant, the job that goes on is refused."""
     ((_, events),) = recorded("silent-park")
@@ -299,7 +314,7 @@ def skips_a_commit(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_attempts(patch: pytest.MonkeyPatch) -> None:
     """Two events that differ in their attempt are taken for one symbol."""
-    patch.setattr("crashwindow.checkers.stream_step.PICKED", {"tool_invocation_finished": ("outcome", "")})
+    patch.setattr("crashwindow.checkers.stream_step.PICKED", {"tool_invocation_finished": ("outcome", None)})
 
 
 def forgets_results(patch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crashwindow.runtime import sqlite_statements
 from crashwindow.runtime.event_chain import event_of, first_break
 from crashwindow.runtime.open_store import open_store
 from crashwindow.runtime.records import ChainedEvent, NewEvent
@@ -130,6 +131,23 @@ def test_there_is_no_such_job(store: Store) -> None:
 def test_what_was_taken_back_is_followed_by_nothing(tmp_path: Path) -> None:
     """A thread remembers the link that it wrote last. Where that was taken back, and somebody else has written instead, it is not
     believed: the chain goes on from what is there."""
+    chain = after_a_write_that_was_taken_back(tmp_path)
+    assert [each.id for each in chain[5:]] == ["kept", "next", "last"]
+    assert first_break(JOB, chain) is None
+
+
+def test_without_the_question_about_the_link_the_chain_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered may be wrong: it is the statement's own question that keeps it out of the chain."""
+    asked, unasked = "link = ?6", "?6 IS NOT NULL"
+    assert sqlite_statements.ADVANCE.count(asked) == 1
+    monkeypatch.setattr(sqlite_statements, "ADVANCE", sqlite_statements.ADVANCE.replace(asked, unasked))
+    broken = first_break(JOB, after_a_write_that_was_taken_back(tmp_path))
+    assert broken is not None
+    assert broken.version == 7
+
+
+def after_a_write_that_was_taken_back(tmp_path: Path) -> list[ChainedEvent]:
+    """The chain of a job into which two stores write, one of them behind a write of its own that never happened."""
     store, other = (SqliteStore(tmp_path / "store.db") for _ in range(2))
     written(store)
     transaction = store.transaction()
@@ -140,10 +158,9 @@ def test_what_was_taken_back_is_followed_by_nothing(tmp_path: Path) -> None:
     assert store.append(JOB, 6, [NewEvent("next", "other", None, {})], None) == 7
     assert store.append(JOB, 7, [NewEvent("last", "other", None, {})], None) == 8
     chain = store.chain(JOB)
-    assert [each.id for each in chain[5:]] == ["kept", "next", "last"]
-    assert first_break(JOB, chain) is None
     store.close()
     other.close()
+    return chain
 
 
 def test_nothing_is_appended_after_a_missing_event(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from crashwindow.runtime.postgres_clock import LEAD, ServerClock
 from crashwindow.runtime.postgres_errors import translated
 from crashwindow.runtime.postgres_statements import WAKE_CHANNEL
 from crashwindow.runtime.postgres_store import PostgresStore
-from crashwindow.runtime.records import NewEvent
+from crashwindow.runtime.records import ChainedEvent, NewEvent
 from crashwindow.runtime.store import StoreError, StoreUnusableError
 from crashwindow.runtime.wakes import wakes_of
 
@@ -80,6 +80,25 @@ def test_no_statement_writes_into_two_stores() -> None:
 def test_what_was_taken_back_is_followed_by_nothing(store: PostgresStore, postgres_url: str) -> None:
     """A thread remembers the link that it wrote last. Where that was taken back, and somebody else has written instead, it is not
     believed: the chain goes on from what is there."""
+    chain = after_a_write_that_was_taken_back(store, postgres_url)
+    assert [each.id for each in chain] == ["c1", "kept", "next", "last"]
+    assert first_break(JOB, chain) is None
+
+
+def test_without_the_question_about_the_link_the_chain_breaks(
+    store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is remembered may be wrong: it is the statement's own question that keeps it out of the chain."""
+    asked, unasked = "link = %(previous)s", "%(previous)s::text IS NOT NULL"
+    assert postgres_statements.APPEND.count(asked) == 1
+    monkeypatch.setattr(postgres_statements, "APPEND", postgres_statements.APPEND.replace(asked, unasked))
+    broken = first_break(JOB, after_a_write_that_was_taken_back(store, postgres_url))
+    assert broken is not None
+    assert broken.version == 3
+
+
+def after_a_write_that_was_taken_back(store: PostgresStore, postgres_url: str) -> list[ChainedEvent]:
+    """The chain of a job into which two stores write, one of them behind a write of its own that never happened."""
     transaction = store.transaction()
     transaction.begin()
     assert store.append(JOB, 1, [event("lost")], None) == 2
@@ -88,9 +107,7 @@ def test_what_was_taken_back_is_followed_by_nothing(store: PostgresStore, postgr
         assert other.append(JOB, 1, [event("kept")], None) == 2
     assert store.append(JOB, 2, [event("next")], None) == 3
     assert store.append(JOB, 3, [event("last")], None) == 4
-    chain = store.chain(JOB)
-    assert [each.id for each in chain] == ["c1", "kept", "next", "last"]
-    assert first_break(JOB, chain) is None
+    return store.chain(JOB)
 
 
 # Durability.

@@ -73,7 +73,8 @@ def verify(args: argparse.Namespace) -> int:
                 evidence = result
             else:
                 stage, found, seconds = result
-                line = f"  {seconds:6.1f} s  {stage.title}: {found.summary()}"
+                took = "    kept" if seconds is None else f"{seconds:6.1f} s"
+                line = f"  {took}  {stage.title}: {found.summary()}"
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
     if evidence is None:
         raise RuntimeError("the run ended without evidence")

@@ -114,8 +114,8 @@ class Ended(BaseModel):
     found: Found
 
 
-Timed = tuple[Found, float]
-"""What a stage has found, and how many seconds it took."""
+Timed = tuple[Found, float | None]
+"""What a stage has found, and how many seconds it took; None where that was in an earlier sitting."""
 
 
 @dataclass
@@ -210,8 +210,8 @@ def new_run(parent: Path, prefix: str = "") -> Path:
 
 def verify(
     context: Context, stages: tuple[Stage, ...], command: str
-) -> Iterator[tuple[Stage, Found, float] | RunEvidence]:
-    """Run the stages, yielding each with what it found and its seconds, and in the end the evidence of the whole run."""
+) -> Iterator[tuple[Stage, Found, float | None] | RunEvidence]:
+    """Run the stages, yielding each with what it found and its seconds (see `Timed`), and in the end the evidence of it all."""
     started, clock = datetime.now(UTC), time.monotonic()
     kept = context.directory / "stages"
     kept.mkdir(parents=True, exist_ok=True)
@@ -226,7 +226,7 @@ def verify(
         before = _kept(file)
         if before is not None:
             earlier[stage.title] = before.at
-            return before.found, time.monotonic() - begin
+            return before.found, None
         result = _run(stage, context)
         if not result.errors:
             _keep(file, Ended(at=datetime.now(UTC).isoformat(timespec="seconds"), found=result))

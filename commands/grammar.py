@@ -2,11 +2,17 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 HERE: Final = ""
 """In place of a module: a command that needs both the checkers and the reports is a function of `__main__`, since no other
 module may know the two."""
+
+
+BUILDING: Final = partial(argparse.HelpFormatter, width=1000)
+"""What formats while a parser is built (`formatter_class`), when argparse tries each argument on and shows nobody. One that has to know how wide the
+terminal is loads half a dozen modules to find out."""
 
 
 class Argument(NamedTuple):
@@ -54,16 +60,24 @@ def add_commands(
             help=command.help,
             description=f"{command.help[0].upper()}{command.help[1:]}.",
             epilog=f"Exit codes: {command.codes}" if command.codes else None,
+            formatter_class=BUILDING,
         )
         function = f"{before}{command.name}".replace("-", "_")
         if command.commands:
             add_commands(added, command.commands, words[1:], f"{function}_")
-            continue
-        for entry in command.arguments:
-            if isinstance(entry, OneOf):
-                group = added.add_mutually_exclusive_group(required=entry.required)
-                for names, settings in entry.arguments:
-                    group.add_argument(*names, **settings)
-            else:
-                added.add_argument(*entry.names, **entry.settings)
-        added.set_defaults(module=command.module, function=function)
+        else:
+            add_arguments(added, command.arguments)
+            added.set_defaults(module=command.module, function=function)
+    parser.formatter_class = argparse.HelpFormatter
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[Argument | OneOf]) -> None:
+    """Let a parser have these arguments."""
+    for entry in arguments:
+        if isinstance(entry, OneOf):
+            group = parser.add_mutually_exclusive_group(required=entry.required)
+            for names, settings in entry.arguments:
+                group.add_argument(*names, **settings)
+        else:
+            parser.add_argument(*entry.names, **entry.settings)
+    parser.formatter_class = argparse.HelpFormatter

@@ -6,7 +6,7 @@ from typing import Final
 
 from .auditing import AUDIT_COMMANDS
 from .checks import CHECK_COMMANDS
-from .grammar import Command, add_commands
+from .grammar import BUILDING, Command, add_commands
 from .jobs import JOB_COMMANDS
 from .runs import RUN_COMMANDS
 
@@ -20,6 +20,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         description="Runs durable tool steps that change the world at most once, whatever crashes.",
         epilog="Exit codes: 0 completed, 1 failed or cancelled, 2 bad input or an unusable store, 3 parked, or waiting for"
         " somebody.",
+        formatter_class=BUILDING,
     )
     add_commands(top, COMMANDS, words)
     return top

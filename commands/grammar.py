@@ -11,8 +11,8 @@ module may know the two."""
 
 
 BUILDING: Final = partial(argparse.HelpFormatter, width=1000)
-"""What formats while a parser is built (`formatter_class`): argparse tries each argument on, and shows nobody. One that has to know
-how wide the terminal is loads half a dozen modules to find out."""
+"""What formats while a parser is built (`formatter_class`): argparse tries each argument on, and shows nobody. One that has to
+know how wide the terminal is loads half a dozen modules to find out."""
 
 
 class Argument(NamedTuple):

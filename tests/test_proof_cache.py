@@ -222,7 +222,7 @@ WARM = """
 import sys
 from crashwindow.__main__ import main
 code = main(["prove", *sys.argv[1:]])
-heavy = ("z3", "pydantic", "networkx", "rich", "importlib.metadata")
+heavy = ("z3", "pydantic", "networkx", "rich", "importlib.metadata", "dataclasses", "datetime", "shutil")
 print(sorted(n for n in sys.modules if n in heavy or n.startswith("crashwindow.model.")), code)
 """
 
@@ -243,6 +243,18 @@ def test_the_solver_is_the_one_that_is_installed() -> None:
     told = proof_cache.solver_version().removeprefix("z3-solver ")
     assert told == version("z3-solver")
     assert told == z3.get_version_string() or told.startswith(f"{z3.get_version_string()}.")
+
+
+def test_a_solver_that_was_installed_in_another_way_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metadata that are no dist-info are read by who knows them."""
+    metadata = tmp_path / "z3_solver-4.8.12.egg-info"
+    metadata.mkdir()
+    (metadata / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: z3-solver\nVersion: 4.8.12\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    proof_cache.solver_version.cache_clear()
+    assert proof_cache.solver_version() == "z3-solver 4.8.12"
+    monkeypatch.undo()
+    proof_cache.solver_version.cache_clear()
 
 
 def test_every_claim_that_is_proved_has_a_proof() -> None:

@@ -55,7 +55,8 @@ def sweep_contracts(
         # New parents: a small process forks fast.
         with closing(Pool(f"{directory}/kills")) as pool:
             sampled = sample(copied.records, profile)
-            among = [record for record in copied.records if record.key in set(sampled)]
+            kept = set(sampled)
+            among = [record for record in copied.records if record.key in kept]
             requests = kill_requests(sampled, HARDENED, representatives(among, (), shows))
             killed = pool.run("contracts, SIGKILL", requests, progress)
     finally:

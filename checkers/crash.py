@@ -302,7 +302,8 @@ def rate(timed: Timed) -> float:
 
 def kill_requests(keys: Sequence[Key], policy: Policy, chosen: Sequence[Key] = ()) -> list[Request]:
     """Batches of schedules, none of which is run twice. chosen: those of which an image is wanted."""
-    rest = [key for key in keys if key not in set(chosen)]
+    apart = set(chosen)
+    rest = [key for key in keys if key not in apart]
     return [
         Request(policy, keys=tuple(part[at : at + BATCH]), images=part is chosen)
         for part in (rest, chosen)

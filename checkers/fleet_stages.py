@@ -169,9 +169,14 @@ def fleet_canaries(context: Context) -> Found:
 
 
 def mutant(name: str, proof: "FleetProof") -> MutantResult:
-    """What the proof says of a planted defect."""
-    words = f"proof: stops at {proof.unmet[0]}" if proof.unmet else "proof: found nothing"
-    return MutantResult(name=f"fleet: {name}", killed_by=None if proof.holds else "prove", words=words)
+    """What the proof says of a planted defect: found where the solver shows a state in which something fails; no answer, or a
+    proof that says nothing, has found none.
+    """
+    stops = [r.obligation.name for r in proof.results if r.obligation.expected == "unsat" and r.answer == "sat"]
+    words = f"proof: stops at {stops[0]}" if stops else f"proof: no answer to {proof.unmet[0]}" if proof.unmet else ""
+    return MutantResult(
+        name=f"fleet: {name}", killed_by="prove" if stops else None, words=words or "proof: found nothing"
+    )
 
 
 FLEET_STAGES: Final = (

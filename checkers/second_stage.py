@@ -1,12 +1,14 @@
 """The stage of `crashwindow verify` in which cvc5 gives its opinion on the obligations that the run has written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from ..model.claims import CLAIMS, Claim
 from ..model.fleet_claims import FLEET
 from .evidence import Item, Verdict
+from .invariant_stage import ABOUT
+from .proof_subjects import ROWS
 from .second import LIMIT, NoSolverError, Opinion, Solver, files_of, read, recheck, sample
 from .verify import Context, Found, Stage
 
@@ -16,31 +18,57 @@ EACH: Final = 2
 PROVED: Final = tuple(claim for claim in CLAIMS if claim.inductive)
 FLEETS: Final = (FLEET, "fleet-gate", "fleet-compensation", "fleet-recorded")
 """The proofs for any number of workers, on which the claims about a fleet rest together."""
+WINDOWS: Final = "T-WINDOW"
+BESIDE: Final[Mapping[str, Sequence[str]]] = {
+    ROWS: (WINDOWS,),
+    **{f"{c.policy}-found": tuple(each.id for each in PROVED if each.policy == c.policy) for c in PROVED},
+    **{f"{name}-lifted": claims for name, claims in ABOUT.items()},
+    "fleet-recorded-found": ("P12-ANY",),
+}
+"""The other proofs that a run may write: of the table's rows, and over invariants that were found; with their claims."""
 
 
 def second_opinion(context: Context) -> Found:
     """cvc5's answers to the obligations in the run's directory: some of them in the quick profile, all in the deep one."""
     found, folder = Found(), context.directory / "smt2"
     quick = context.profile == "quick"
+    files = files_of([folder])
+    written = {proof_of(file, folder) for file in files}
+    due = proofs_of_claims(written)
     try:
         with Solver() as solver:
-            files = files_of([folder])
             asked = sample(files, context.seed, EACH) if quick else read(files)
             said = recheck(asked, solver, lambda done, q: context.tell(f"cvc5: {done}, {q.name}"))
-            for claim in PROVED:
-                found.add(claim.id, item(claim, said, folder, quick, solver.version))
+            for claim, names in due:
+                found.add(claim, item(names, said, folder, quick, solver.version))
     except NoSolverError as error:
-        for claim in PROVED:
+        for claim, _ in due:
             words = f"no second opinion: {error}"
-            found.add(claim.id, Item(checker="reprove", verdict=Verdict.NOT_CHECKED, statement=words, command=COMMAND))
+            found.add(claim, Item(checker="reprove", verdict=Verdict.NOT_CHECKED, statement=words, command=COMMAND))
+    for name in sorted(written - {name for _, names in due for name in names}):
+        found.errors.append(
+            f"smt2/{name}: no claim rests on these obligations, so nobody would hear that cvc5 does not agree"
+        )
     return found
 
 
-def item(claim: Claim, said: Sequence[Opinion], folder: Path, sampled: bool, solver: str) -> Item:
-    """What the second opinion says of a claim: of every proof that the claim rests on, whatever property is asked."""
-    names = FLEETS if claim.policy == FLEET else (claim.policy,)
-    mine = [opinion for opinion in said if proof_of(opinion, folder) in names]
-    missing = set(names) - {proof_of(opinion, folder) for opinion in mine}
+def proofs_of_claims(written: set[str]) -> list[tuple[str, Sequence[str]]]:
+    """Each claim with the proofs that it rests on, which have to be there; and with each other one that this run has written."""
+    due = [(claim.id, own_proofs(claim)) for claim in PROVED]
+    return due + [(claim, (name,)) for name, claims in BESIDE.items() if name in written for claim in claims]
+
+
+def own_proofs(claim: Claim) -> Sequence[str]:
+    """The proofs that a claim rests on, whatever property is asked."""
+    return FLEETS if claim.policy == FLEET else (claim.policy,)
+
+
+def item(names: Sequence[str], said: Sequence[Opinion], folder: Path, sampled: bool, solver: str) -> Item:
+    """What the second opinion says of some proofs. That rows of the table follow from the invariant is not all of T-WINDOW,
+    which is searched: of them it is never more than TESTED.
+    """
+    mine = [opinion for opinion in said if proof_of(opinion.question.file, folder) in names]
+    missing = set(names) - {proof_of(opinion.question.file, folder) for opinion in mine}
     wrong = [opinion for opinion in mine if opinion.verdict != "agrees"]
     figures: dict[str, int | float | str] = {
         "obligations": len(mine),
@@ -49,7 +77,7 @@ def item(claim: Claim, said: Sequence[Opinion], folder: Path, sampled: bool, sol
         "limit": LIMIT,
         "solver": solver,
     }
-    verdict = Verdict.TESTED if sampled else Verdict.PROVED
+    verdict = Verdict.TESTED if sampled or ROWS in names else Verdict.PROVED
     which = f"a sample of {len(mine)}" if sampled else f"each of {len(mine)}"
     words = (
         f"asked from its file, cvc5 answers {which} obligations as stated; every unsat with a proof that was checked"
@@ -62,11 +90,15 @@ def item(claim: Claim, said: Sequence[Opinion], folder: Path, sampled: bool, sol
     return Item(checker="reprove", verdict=verdict, statement=words, figures=figures, files=files, command=COMMAND)
 
 
-def proof_of(opinion: Opinion, folder: Path) -> str:
-    """The proof that a question belongs to: the first part of its place below the folder."""
-    return opinion.question.file.relative_to(folder).parts[0].removesuffix(".smt2")
+def proof_of(file: Path, folder: Path) -> str:
+    """The proof that a file belongs to: the first part of its place below the folder."""
+    return file.relative_to(folder).parts[0].removesuffix(".smt2")
 
 
 SECOND_OPINION: Final = Stage(
-    "second", "second opinion: cvc5 on the written obligations", second_opinion, tuple(c.id for c in PROVED), "reprove"
+    "second",
+    "second opinion: cvc5 on the written obligations",
+    second_opinion,
+    (*(c.id for c in PROVED), WINDOWS),
+    "reprove",
 )

@@ -22,6 +22,8 @@ SHOWS: Final = "crashwindow replay {key}"
 FINDS: Final = "crashwindow invariants"
 COUPLED: Final = {"FENCES-SUFFICE": "fleet-without-conditional"}
 """The fleet that is counted for a claim, where it is not the claim's own."""
+ROWS: Final = ("smt2/hardened-windows/",)
+"""Where the obligations of the crash-window table's rows are."""
 PROOFS: Final = tuple(f"smt2/{name}.smt2" for name in (FLEET, *FLEETS.values()))
 
 
@@ -114,19 +116,30 @@ def fleet_search(claim: Claim, deep: bool) -> Iterable[Due]:
             yield Due("explore", "EXHAUSTED", changes, command="crashwindow verify --profile deep")
 
 
-def invariants(claim: Claim, deep: bool) -> Iterable[Due]:
-    """Invariants that were found, for one worker and lifted to any number; workers counted."""
+def found(claim: Claim, deep: bool) -> Iterable[Due]:
+    """The proofs over invariants that were found, for one worker and lifted to any number."""
     if claim.inductive and (claim.policy in FOUND or (deep and claim.policy == "hardened")):
-        found = f"{FINDS} {claim.policy}"
-        yield Due("prove", "PROVED", of.FOUND, (f"smt2/{claim.policy}-found/",), command=found)
-    if claim.policy in FLEET_POLICIES and claim.kind == "refuted":
-        yield Due("explore", "NOT CHECKED", of.COUNT, command=f"{FINDS} {claim.policy}")
-    fleet = FLEETS.get(claim.id, FLEET) if claim.kind == "fleet" and claim.id.endswith("-ANY") else ""
+        files = (f"smt2/{claim.policy}-found/",)
+        yield Due("prove", "PROVED", of.FOUND, files, command=f"{FINDS} {claim.policy}")
+    fleet = any_number(claim)
     if fleet and (deep or fleet in LIFTED):
         yield Due("prove", "PROVED", of.LIFTED, (f"smt2/{fleet}-lifted.smt2",), command=f"{FINDS} {fleet}")
     if claim.id == "P12-ANY" and deep:
         file = "smt2/fleet-recorded-found.smt2"
         yield Due("prove", "PROVED", of.IN_TWO, (file,), command=f"{FINDS} fleet-recorded")
+
+
+def any_number(claim: Claim) -> str:
+    """The fleet to which what a claim says of one worker is lifted; "" for other claims."""
+    return FLEETS.get(claim.id, FLEET) if claim.kind == "fleet" and claim.id.endswith("-ANY") else ""
+
+
+def invariants(claim: Claim, deep: bool) -> Iterable[Due]:
+    """Invariants that were found; workers counted."""
+    yield from found(claim, deep)
+    if claim.policy in FLEET_POLICIES and claim.kind == "refuted":
+        yield Due("explore", "NOT CHECKED", of.COUNT, command=f"{FINDS} {claim.policy}")
+    fleet = any_number(claim)
     counted = (fleet or claim.id == "FENCES-SUFFICE") and claim.id != "P7-ANY"  # what only grows is no state
     if counted if deep else claim.id == "P12-ANY":
         yield Due("explore", "EXHAUSTED", of.COUNT, command=f"{FINDS} {COUPLED.get(claim.id, fleet)}")
@@ -140,13 +153,15 @@ def health(claim: Claim, deep: bool) -> Iterable[Due]:
 
 
 def second(claim: Claim, deep: bool) -> Iterable[Due]:
-    """cvc5's answers; where it is not installed, that nobody gave a second opinion."""
-    if claim.inductive:
-        alone = f"smt2/{claim.policy}" + (".smt2" if claim.kind == "fleet" else "/")
-        again = "crashwindow recheck"
-        nobody = (Due("reprove", "NOT CHECKED", {}, command=again),)
-        files = PROOFS if claim.policy == FLEET else (alone,)
-        yield Due("reprove", "PROVED" if deep else "TESTED", of.AGAIN, files, otherwise=nobody, command=again)
+    """cvc5's answers, a proof at a time; where it is not installed, that nobody gave a second opinion."""
+    alone = f"smt2/{claim.policy}" + (".smt2" if claim.kind == "fleet" else "/")
+    proofs = [(PROOFS if claim.policy == FLEET else (alone,), "PROVED")] if claim.inductive else []
+    proofs += [(due.files, "PROVED") for due in found(claim, deep)]
+    proofs += [(ROWS, "TESTED")] if claim.id == "T-WINDOW" else []
+    again = "crashwindow recheck"
+    nobody = (Due("reprove", "NOT CHECKED", {}, command=again),)
+    for files, verdict in proofs:
+        yield Due("reprove", verdict if deep else "TESTED", of.AGAIN, files, otherwise=nobody, command=again)
 
 
 def liveness(claim: Claim, deep: bool) -> Iterable[Due]:

@@ -180,7 +180,7 @@ ITEMS: Final[Mapping[str, Rule]] = {
     **dict.fromkeys(SILENT, beside([])),
     "search": searched(POLICIES),
     "proof": proved(POLICIES),
-    "table": every(checked(["T-WINDOW"], Due("windows", "EXHAUSTED", figures("states, windows"), ("smt2/hardened-windows/",))),
+    "table": every(checked(["T-WINDOW"], Due("windows", "EXHAUSTED", figures("states, windows"), models.ROWS)),
                    checked([c.id for c in CLAIMS if c.kind == "rows"], Due("windows", "EXHAUSTED", figures("states, windows")))),
     "keys": checked(["P11-INJECTIVE"], Due("enumerate", "TESTED", figures("steps"))),
     "walk": seeded(STEP, Due("walk", "TESTED", of.WALKED)),

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from crashwindow.checkers.prove_fleet import export_fleet, prove_fleet
 from crashwindow.checkers.second import NoSolverError, Opinion, Solver, files_of, read, recheck, sample, write_proofs
 from crashwindow.checkers.second_script import Question, ScriptError, questions
 from crashwindow.checkers.verify import Context
-from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
 from crashwindow.scenarios.fleet_policies import recorded_fleet
 
@@ -224,14 +224,55 @@ def test_one_question_not_answered_as_stated_fails_the_claim(
 ) -> None:
     """A claim is proved again only where all its obligations are; a sample is tested; disagreement and silence are errors."""
     said = opinions_of(written, answer)
-    found = second_stage.item(CLAIM_BY_ID["P12"], said, written / "smt2", sampled, "cvc5")
+    found = second_stage.item(["recorded-hardened"], said, written / "smt2", sampled, "cvc5")
     assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [
+        ("hardened-windows", "T-WINDOW"),
+        ("recorded-hardened-found", "P12"),
+        ("fleet-recorded-lifted.smt2", "P12-ANY"),
+        ("fleet-recorded-found.smt2", "P12-ANY"),
+    ],
+)
+def test_what_cvc5_says_of_any_proof_of_a_run_is_heard(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, claim: str
+) -> None:
+    """The table's rows and the found invariants have files of their own: a disagreement there is an error of a claim as well."""
+    (tmp_path / "smt2").mkdir()
+    kind = "fleet-recorded.smt2" if name.endswith(".smt2") else "recorded-hardened"
+    (tmp_path / "smt2" / name).symlink_to(written / "smt2" / kind)
+    wrong = [Opinion(question, "unknown", 1, 0.0) for question in read(files_of([written / "smt2" / kind]))]
+    placed = [replace(each, question=replace(each.question, file=moved(each, tmp_path, kind, name))) for each in wrong]
+    monkeypatch.setattr(second_stage, "recheck", lambda *asked: placed)
+    monkeypatch.setattr(second_stage, "files_of", lambda folders: [tmp_path / "smt2" / name / "1.smt2"])
+    monkeypatch.setattr(second_stage, "sample", lambda *asked: [])
+    found = second_stage.second_opinion(Context("quick", 1, tmp_path, lambda words: None))
+    assert found.errors == []
+    assert any("does not agree" in item.statement for item in found.items[claim] if item.verdict is Verdict.ERROR)
+
+
+def moved(opinion: Opinion, run: Path, kind: str, name: str) -> Path:
+    """Where a question would stand, had its proof another name."""
+    parts = opinion.question.file.parts
+    return run.joinpath("smt2", name, *parts[parts.index(kind) + 1 :])
+
+
+def test_obligations_of_no_claim_fail_the_run(written: Path, tmp_path: Path) -> None:
+    """A proof that no claim is known to rest on would be asked of cvc5 and nobody would hear the answer: the run says so."""
+    (tmp_path / "smt2").mkdir()
+    (tmp_path / "smt2" / "stray.smt2").symlink_to(written / "smt2" / "fleet-recorded.smt2")
+    found = second_stage.second_opinion(Context("quick", 1, tmp_path, lambda words: None))
+    assert [words for words in found.errors if words.startswith("smt2/stray: no claim rests on these obligations")]
 
 
 def test_a_proof_without_files_fails_its_claims(written: Path) -> None:
     """The stage speaks of each claim with a proof; where its obligations were not written that is an error, not silence."""
     said = opinions_of(written, lambda q: q.status)
-    items = {c.id: second_stage.item(c, said, written / "smt2", False, "cvc5") for c in second_stage.PROVED}
+    due = [(claim.id, second_stage.own_proofs(claim)) for claim in second_stage.PROVED]
+    items = {claim: second_stage.item(names, said, written / "smt2", False, "cvc5") for claim, names in due}
     assert {name for name, item in items.items() if item.verdict is Verdict.PROVED} == {"P12"}
     assert "no obligation was written for hardened" in items["P1"].statement
     assert "fleet-gate" in items["P1-ANY"].statement

@@ -15,13 +15,16 @@ from crashwindow.checkers import verify as verify_module
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict, strongest, weakest
 from crashwindow.checkers.evidence_code import code_sha256
 from crashwindow.checkers.observed import durable_fields
+from crashwindow.checkers.prove_fleet import prove_fleet
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.verify import Context, Found, Stage, new_run, verify
 from crashwindow.checkers.verify_elsewhere import Elsewhere
 from crashwindow.checkers.windows import class_of
 from crashwindow.model.claims import CLAIMS
 from crashwindow.model.fingerprint import machine_sha256
+from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES
 from crashwindow.model.step import build
+from crashwindow.scenarios.fleet_policies import recorded_fleet
 from crashwindow.scenarios.policies import POLICIES
 from crashwindow.tests import elsewhere_stages
 
@@ -72,6 +75,15 @@ def test_a_canary_that_survives_fails_the_run(harmless: bool, tmp_path: Path, mo
     assert bool(evidence.mutants)
     assert [mutant.killed_by for mutant in evidence.mutants if not mutant.killed_by] == [None] * harmless
     assert evidence.passed is not harmless
+
+
+def test_a_proof_without_answers_kills_no_canary() -> None:
+    """A solver that gives no answer has found nothing: even the fleet as it is would else count as a planted defect found."""
+    proof = prove_fleet(recorded_fleet(), RECORDED_PROPERTIES, RECORDED_INVARIANT, budget=1)
+    assert not proof.holds
+    said = fleet_stages.mutant("nothing is changed", proof)
+    assert said.killed_by is None
+    assert said.words.startswith("proof: no answer to ")
 
 
 def test_a_claim_without_evidence_fails_the_run(tmp_path: Path) -> None:

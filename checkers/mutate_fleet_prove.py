@@ -104,5 +104,5 @@ def _apart(state: State, one: FleetRule, other: FleetRule) -> str:
     pairs += [(first.own(f.name, any_worker), second.own(f.name, any_worker)) for f in state.fleet.own]
     pairs += [(first.epoch(any_worker), second.epoch(any_worker)), (first.top(), second.top())]
     pairs += [(first.fence(store), second.fence(store)) for store in STORES]
-    pairs.append((first.leader, second.leader))
+    pairs.append((first.leader(), second.leader()))
     return disj(neg(same(a, b)) for a, b in pairs if a != b)

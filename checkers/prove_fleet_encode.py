@@ -25,6 +25,10 @@ NAMED = (ACTOR, LEADER, *SOME)
 """Who acts, who passed F3 last, and two more, for whom something may fail."""
 
 
+Mention = tuple[str, ...]
+"""What a term asks of a state: the name of the method, and what about."""
+
+
 def fence(store: str) -> str:
     """A store's fence: the highest epoch that it was told."""
     return symbol(f"fence {store}")
@@ -48,7 +52,6 @@ class State:
         self._literals: dict[tuple[str, frozenset[str], str], str] = {}
         self._roles: dict[tuple[str, str], str] = {}
 
-    @property
     def leader(self) -> str:
         """Who passed F3 last, of those who stood there."""
         return LEADER
@@ -96,7 +99,7 @@ class State:
 
     def guard(self, literals: Guard, worker: str = ACTOR) -> str:
         """A guard, of a worker where it speaks of one."""
-        workers = {OWN: worker, LED: self.leader}
+        workers = {OWN: worker, LED: self.leader()}
         return conj(self.literal(n, v, workers) for n, v in literals.items())
 
     @cached_property
@@ -126,8 +129,8 @@ class State:
         """The clause is broken, and the senders that it speaks of are among these workers."""
         parts = [self.guard(clause.shared)]
         if clause.led:
-            parts.append(conj([self.leads(self.leader), self.guard(clause.leader, self.leader)]) if clause.leader is not None
-                         else neg(self.leads(self.leader)))  # fmt: skip
+            parts.append(conj([self.leads(self.leader()), self.guard(clause.leader, self.leader())]) if clause.leader is not None
+                         else neg(self.leads(self.leader())))  # fmt: skip
         if clause.senders == 1:
             parts.append(disj(self.sends(x) for x in workers))
         if clause.senders == 2:
@@ -152,6 +155,36 @@ class State:
         lines += [f"(assert {_bound(f, symbol(f.name))})" for f in self.fleet.shared]
         lines += [f"(assert {_bound(f, self.own(f.name, x))})" for x, f in product(NAMED, self.fleet.own)]
         return lines
+
+
+class Noting(State):
+    """A state that notes what it is asked, with the answers: every term that is made of a state is made of these alone."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__(fleet)
+        self.asked: dict[Mention, str] = {}
+
+    def leader(self) -> str:
+        return self._noted("leader")
+
+    def shared(self, name: str) -> str:
+        return self._noted("shared", name)
+
+    def own(self, name: str, worker: str) -> str:
+        return self._noted("own", name, worker)
+
+    def epoch(self, worker: str) -> str:
+        return self._noted("epoch", worker)
+
+    def top(self) -> str:
+        return self._noted("top")
+
+    def fence(self, store: str) -> str:
+        return self._noted("fence", store)
+
+    def _noted(self, what: str, *of: str) -> str:
+        self.asked[what, *of] = answer = getattr(State, what)(self, *of)
+        return str(answer)
 
 
 def _codes(f: Field) -> str:
@@ -197,6 +230,11 @@ class After(State):
         self.before, self.rule, self.case = before, rule, case or {}
         self._owned: dict[tuple[str, str], str] = {}
 
+    def others(self, asked: Mapping[Mention, str]) -> dict[Mention, str]:
+        """What is answered otherwise than before, with the answers."""
+        answers = ((mention, told, getattr(self, mention[0])(*mention[1:])) for mention, told in asked.items())
+        return {mention: now for mention, told, now in answers if now != told}
+
     def acts(self, worker: str) -> str:
         """The worker is the one that acts."""
         return str(self.case[worker]).lower() if worker in self.case else same(worker, ACTOR)
@@ -208,7 +246,6 @@ class After(State):
         acts = self.acts(worker)
         return [(says, After(self.before, self.rule, {worker: it})) for says, it in ((acts, True), (neg(acts), False))]
 
-    @property
     def leader(self) -> str:
         return ACTOR if self.rule.raises == "effects" else LEADER
 
@@ -285,4 +322,4 @@ def epoch_facts(state: State, one: str, other: str) -> Iterator[tuple[str, str]]
     yield "who reads the effects has fenced the ledger", disj([neg(at("fence_effects")), f"(<= {e} {f['ledger']})"])
     working = at(*sorted(state.fleet.working))
     yield "who works has fenced the effects", disj([neg(working), f"(<= {e} {f['effects']})"])
-    yield "one leads", disj([neg(working), neg(state.stands("effects", one)), same(one, state.leader)])
+    yield "one leads", disj([neg(working), neg(state.stands("effects", one)), same(one, state.leader())])

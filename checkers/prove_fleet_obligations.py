@@ -7,21 +7,58 @@ whoever acts; a worker changes a store only where it stands (P5); and no row tak
 proof's health, as for one worker.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from ..model.fleet import OWN, Fleet, FleetRule, stands
-from ..model.fleet_properties import Agree, Never, coupling, durable, lift
+from ..model.fleet_properties import Agree, Lifted, Never, coupling, durable, lift
 from ..model.fleet_shape import STORES
 from ..model.invariant import Clause
 from ..model.machine import Actor
 from ..model.properties import Property
 from .prove_encode import conj, disj, in_domain, neg
-from .prove_fleet_encode import LEADER, NAMED, SOME, After, State, enabled, epoch_facts
+from .prove_fleet_encode import LEADER, NAMED, SOME, After, Mention, Noting, State, enabled, epoch_facts
 from .prove_obligations import strengthen
 from .prove_solve import Obligation
 
 P5: Final = "P5"
+
+
+Says = Callable[[State], list[str]]
+"""How a clause, or a few, may not hold in a state, as terms."""
+
+
+class Part:
+    """What some clauses say; `before`: of the state before a row; `asked`: all that they asked of it."""
+
+    def __init__(self, says: Says, fleet: Fleet) -> None:
+        noting = Noting(fleet)
+        self.says, self.before, self.asked = says, says(noting), noting.asked
+        self._after: dict[tuple[tuple[Mention, str], ...], list[str]] = {}
+
+    def changed(self, after: After, others: Mapping[Mention, str]) -> list[str]:
+        """What they say after a row, where it is not what they say before; of `others`, which say all that is told otherwise,
+        it depends alone: many rows do the same to a clause, which is written out once.
+        """
+        key = tuple((mention, others[mention]) for mention in self.asked if mention in others)
+        if not key:
+            return []
+        if key not in self._after:
+            self._after[key] = [now for now, then in zip(self.says(after), self.before, strict=True) if now != then]
+        return self._after[key]
+
+
+def _lifted(clause: Lifted, state: State) -> list[str]:
+    return [state.lifted(clause, SOME)]
+
+
+def _broken(clause: Never | Agree, worker: str, state: State) -> list[str]:
+    return [state.broken(clause, worker)]
+
+
+def _epochs(one: str, other: str, state: State) -> list[str]:
+    return [neg(fact) for _, fact in epoch_facts(state, one, other)]
 
 
 class Obligations:
@@ -39,7 +76,14 @@ class Obligations:
         self.state = State(fleet)
         self.lifted = [each for c in strengthen(properties, clauses) for each in lift(fleet, c.name, c.never)]
         self.coupling = tuple(coupling(fleet) if coupled is None else coupled)
-        self.before = [part(self.state) for part in self.parts]
+        one, other = SOME
+        self.parts: Final = (
+            [Part(partial(_lifted, c), fleet) for c in self.lifted],
+            [Part(partial(_broken, c, one), fleet) for c in self.coupling],
+            [Part(partial(_epochs, one, other), fleet)],
+        )
+        """How each clause may not hold: of the leader, of one worker, of two."""
+        self.asked = {mention: told for parts in self.parts for part in parts for mention, told in part.asked.items()}
 
     def known(self) -> list[str]:
         """The invariant, a line per clause, for the named workers."""
@@ -59,7 +103,7 @@ class Obligations:
             "a start satisfies the invariant",
             "initial",
             "unsat",
-            conj([self.initial(), disj(t for part in self.before for t in part)]),
+            conj([self.initial(), disj(t for parts in self.parts for part in parts for t in part.before)]),
             free=True,
         )
         yield from map(self.keeps, self.fleet.rules)
@@ -83,26 +127,17 @@ class Obligations:
         terms += [f"(= {state.epoch(x)} 0)" for x in NAMED]
         return conj([*terms, "(= top 0)", *(f"(= {state.fence(s)} 0)" for s in ("events", "ledger", "effects"))])
 
-    @property
-    def parts(self) -> tuple[Callable[[State], list[str]], ...]:
-        """How each clause may not hold: of the leader, of one worker, of two."""
-        one, other = SOME
-        return (
-            lambda state: [state.lifted(c, SOME) for c in self.lifted],
-            lambda state: [state.broken(c, one) for c in self.coupling],
-            lambda state: [neg(fact) for _, fact in epoch_facts(state, one, other)],
-        )
-
     def breaks(self, after: After) -> str:
         """Some clause does not hold any more; one that says the same as before is among what is assumed (`known`).
 
-        It is written out twice: for where the worker that the clause speaks of is the one that acts, and for another.
+        It is written out twice: for where the worker that the clause speaks of is the one that acts, and for another. A clause
+        says the same where all that it asks of the state is answered as before (`Part`).
         """
         terms = []
-        for part, before, worker in zip(self.parts, self.before, (after.leader, *SOME), strict=True):
+        for parts, worker in zip(self.parts, (after.leader(), *SOME), strict=True):
             for says, each in after.cases(worker):
-                changed = (now for now, then in zip(part(each), before, strict=True) if now != then)
-                terms.append(conj([says, disj(changed)]))
+                others = each.others(self.asked)
+                terms.append(conj([says, disj(t for part in parts for t in part.changed(each, others))]))
         return disj(terms)
 
     def fenced(self) -> Iterator[Obligation]:

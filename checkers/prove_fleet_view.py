@@ -51,8 +51,8 @@ def seen(model: z3.ModelRef, state: State, fields: Sequence[Field]) -> View:
     fleet = state.fleet
     own = {f.name: f for f in fleet.own}
     domains = own | {f.name: f for f in fleet.shared}
-    terms = [state.own(f.name, state.leader) if f.name in own else state.shared(f.name) for f in fields]
-    told = _evaluated(model, state, [*terms, state.leads(state.leader), *map(state.sends, NAMED), *NAMED])
+    terms = [state.own(f.name, state.leader()) if f.name in own else state.shared(f.name) for f in fields]
+    told = _evaluated(model, state, [*terms, state.leads(state.leader()), *map(state.sends, NAMED), *NAMED])
     leads, roles, names = told[len(terms)], told[len(terms) + 1 : -len(NAMED)], told[-len(NAMED) :]
     late = len({name for name, sends in zip(names, roles, strict=True) if sends == "True"})
     view = {}

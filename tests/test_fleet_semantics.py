@@ -8,7 +8,7 @@ import pytest
 from crashwindow.checkers.fleet_search import asking, search
 from crashwindow.checkers.prove_fleet import FleetProof, prove_fleet
 from crashwindow.checkers.prove_fleet_encode import LEADER, SOME, After, enabled
-from crashwindow.checkers.prove_fleet_obligations import Obligations
+from crashwindow.checkers.prove_fleet_obligations import Obligations, Part
 from crashwindow.checkers.prove_fleet_solve import answers
 from crashwindow.model.compensation_properties import COMPENSATION_INVARIANT, COMPENSATION_PROPERTIES
 from crashwindow.model.fleet import OWN, Fleet, FleetRule, stands
@@ -115,10 +115,28 @@ def test_what_is_not_asked_again_is_the_same() -> None:
     ):
         rule = row(fleet, name)
         after = After(asked.state, rule)
-        terms = " ".join(term for part in asked.parts for term in part(after))
+        terms = " ".join(term for parts in asked.parts for part in parts for term in part.says(after))
         whole.append(replace(asked.keeps(rule), goal=f"(and {enabled(asked.state, rule)} (or {terms}))"))
     assert {r.answer for r in answers(asked, whole)} == {"unsat"}
     assert (LEADER, one, other) == ("leader", "u", "v")
+
+
+def test_what_is_written_once_is_what_each_row_would_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clause is written once for all rows that do the same to what it asks of: for each row apart, no question differs."""
+    for fleet, properties, clauses in (
+        (gate_fleet(), GATE_PROPERTIES, FLEET_GATE_INVARIANT),
+        (compensation_fleet(), COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT),
+    ):
+        asked = Obligations(fleet, properties, clauses)
+        once = [asked.keeps(rule) for rule in fleet.rules]
+        with monkeypatch.context() as patched:
+            patched.setattr(Part, "changed", written_out)
+            assert once == [asked.keeps(rule) for rule in fleet.rules]
+
+
+def written_out(part: Part, after: After, others: object) -> list[str]:
+    """What a clause says after a row, where it is not what it says before."""
+    return [now for now, then in zip(part.says(after), part.before, strict=True) if now != then]
 
 
 # The rows.

@@ -4,8 +4,9 @@ What a proof came to is kept as an `Outcome`. Models and solver are loaded when 
 change costs the reading of a file. Where they did, each question that still reads the same is answered from the cache, too.
 """
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -60,36 +61,66 @@ def prove_all(names: Sequence[str], folder: Path | None, tell: Tell) -> tuple[li
     """
     key = sources_key(BUDGET)
     whole = Book.open(folder / "proofs.jsonl") if folder else Book(Path())
-    told, damaged = [], whole.damaged
-    for name in names:
-        entry = whole.find(f"{key} {name}")
-        if entry is None:
-            tell(name)
-            answers = Book.open(folder / "answers" / f"{name}.jsonl") if folder else Book(Path())
-            outcome = _made(name, answers)
-            damaged += answers.damaged
-            if folder:
-                answers.write()
-            if outcome.answered:
-                whole.add(f"{key} {name}", {"outcome": outcome._asdict()})
-            told.append(Told(outcome, solver_version(), ""))
-        else:
-            told.append(Told(Outcome(**entry["outcome"]), entry["solver"], entry["date"]))
-    if folder and any(not each.cached for each in told):
+    known = {name: whole.find(f"{key} {name}") for name in names}
+    told, damaged = {}, whole.damaged
+    for name, made in _making([name for name, entry in known.items() if entry is None], folder, tell):
+        if made.outcome.answered:
+            whole.add(f"{key} {name}", {"outcome": made.outcome._asdict()})
+        told[name] = Told(made.outcome, solver_version(), "")
+        damaged += made.damaged
+    if folder and told:
         for name in NAMES:  # those that were not asked for now are kept
             whole.find(f"{key} {name}")
         whole.write()
-    return told, damaged
+    told |= {
+        name: Told(Outcome(**entry["outcome"]), entry["solver"], entry["date"])
+        for name, entry in known.items()
+        if entry
+    }
+    return [told[name] for name in names], damaged
 
 
-def _made(name: str, answers: Book) -> Outcome:
-    """Make a proof; what it asks of the solver, and learns, is put into the book."""
+class Made(NamedTuple):
+    """A proof that was made, and how many damaged answers were not used."""
+
+    outcome: Outcome
+    damaged: int
+
+
+def _making(names: Sequence[str], folder: Path | None, tell: Tell) -> Iterator[tuple[str, Made]]:
+    """Each of these proofs, as it is made: as many at a time as there are processors, those that take longest first."""
+    jobs = min(len(names), os.cpu_count() or 1)
+    if jobs < 2:
+        for name in names:
+            tell(name)
+            yield name, _made(name, folder)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    tell(f"{len(names)} proofs, {jobs} at a time")
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        futures = {
+            pool.submit(_made, name, folder): name for name in sorted(names, key=lambda name: name not in FLEETS)
+        }
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                tell(f"{futures[future]}: {done} of {len(names)} proofs")
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _made(name: str, folder: Path | None) -> Made:
+    """Make a proof; what it asks of the solver, and learns, is put into its book of answers, if there is a folder."""
     from .proof_subjects import fleet_subjects, subject
     from .prove import prove
     from .prove_cached import CachedSolver
     from .prove_fleet import prove_fleet
     from .prove_fleet_obligations import P5
 
+    answers = Book.open(folder / "answers" / f"{name}.jsonl") if folder else Book(Path())
     clock, solver = time.perf_counter(), CachedSolver(answers)
     proof: Any
     if name in FLEETS:
@@ -98,7 +129,9 @@ def _made(name: str, answers: Book) -> Outcome:
     else:
         proof, properties = prove(*subject(name), budget=BUDGET, solver=solver.solve), []
     properties += [p.id for p in proof.properties]
-    return Outcome(
+    if folder:
+        answers.write()
+    outcome = Outcome(
         name,
         len(proof.results),
         {p: proof.verdict(p).value for p in properties},
@@ -109,3 +142,4 @@ def _made(name: str, answers: Book) -> Outcome:
         solver.oldest,
         round(time.perf_counter() - clock, 3),
     )
+    return Made(outcome, answers.damaged)

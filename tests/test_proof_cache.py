@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -255,6 +256,22 @@ def test_a_solver_that_was_installed_in_another_way_is_found(tmp_path: Path, mon
     assert proof_cache.solver_version() == "z3-solver 4.8.12"
     monkeypatch.undo()
     proof_cache.solver_version.cache_clear()
+
+
+def test_proofs_that_are_made_side_by_side_are_those_made_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several proofs are made in processes of their own: each comes to what it comes to alone, in the order asked for, and is
+    cached.
+    """
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    names = [SMALL, "gate-hardened", SMALL]
+    together, _ = prove_all(names, tmp_path, lambda words: None)
+    alone = [prove_all([name], None, lambda words: None)[0][0] for name in names]
+    assert [told.outcome._replace(seconds=0) for told in together] == [
+        told.outcome._replace(seconds=0) for told in alone
+    ]
+    assert [bool(told.cached) for told in prove_all(names, tmp_path, lambda words: None)[0]] == [True] * 3
 
 
 def test_every_claim_that_is_proved_has_a_proof() -> None:

@@ -1,7 +1,11 @@
 """Explicit search agrees with the machine's own interpreter, and its witnesses replay."""
 
+import gc
+import weakref
+
 import pytest
 
+from crashwindow.checkers.collector import uncollected
 from crashwindow.checkers.explore import Engine, Packing, Space, explore, follow
 from crashwindow.checkers.machines import described, strayed
 from crashwindow.checkers.traces import replay, trace_to
@@ -109,3 +113,21 @@ def test_rules_that_never_fire_are_known(space: Space) -> None:
         "world: late request again, not idempotent",
         "world: late request again, another key",
     }
+
+
+class Ring:
+    """Something that holds itself."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_a_search_has_made_is_not_gone_over_when_it_ends() -> None:
+    """Behind a search its states are old to the collector, which does not look at them at once; garbage among them is found."""
+    with uncollected():
+        kept = [[n] for n in range(10_000)]
+        gone = weakref.ref(Ring())
+    assert len(gc.get_objects(generation=0)) < len(kept)
+    assert gone() is not None
+    gc.collect()
+    assert gone() is None

@@ -19,6 +19,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import rfc8785
 
+from .attempts import Attempts
+
 Json = Any
 
 RAM: Final = Path("/dev/shm")
@@ -38,6 +40,8 @@ JOB: Final = {
     "job_failed": "failed",
     "job_cancelled": "cancelled",
 }
+OUTCOMES: Final = ("success", "no_effect", "unknown")
+"""How an attempt ends."""
 FAILURES: Final = {"every attempt ended without effect": "no_effect", "invocation in flight or lost": "unknown"}
 """node_finished(permanent_failure) of a step without a result: the reason given, and what it claims."""
 COMPENSATES: Final = "compensates"
@@ -208,9 +212,8 @@ class Fold:
     def __init__(self, step_id: str, judge: Callable[[Json], str]) -> None:
         self.step_id, self.judge = step_id, judge
         self.job = "open"
-        self.open: list[int] = []
+        self.attempts = Attempts()
         self.closings = 0
-        self.doubted: set[int] = set()
         self.retry = False
         self.results = {"finished": "none", "committed": "none", "resolved": "none"}
         self.node = "none"
@@ -233,7 +236,7 @@ class Fold:
     def _own(self, kind: str, data: Mapping[str, Json]) -> None:
         match kind:
             case "tool_invocation_started":
-                self.open.append(data["attempt"])
+                self.attempts.start(data["attempt"])
                 self.retry = False
             case "tool_invocation_finished":
                 self._finished(data["outcome"], data)
@@ -243,10 +246,12 @@ class Fold:
                 self._set("resolved", data["result"])
             case "invocation_resolved" if data["answer"] == "not_happened":
                 # One closing, however many attempts it closes: so the model counts.
-                self.open, self.closings = [], self.closings + 1
+                self.attempts.close()
+                self.closings += 1
             case "invocation_resolved":
                 raise ValueError(f"answer {data['answer']!r}")
             case "retry_scheduled":
+                self.attempts.grant(data["attempt"])
                 self.retry = True
             case "job_requeued":
                 self.requeue = False
@@ -279,16 +284,12 @@ class Fold:
                 raise ValueError(f"result type {result_type!r}")
 
     def _finished(self, outcome: str, data: Mapping[str, Json]) -> None:
-        match outcome:
-            case "success":
-                self._set("finished", data["result"])
-            case "no_effect":
-                self.open.remove(data["attempt"])
-                self.closings += 1
-            case "unknown":
-                self.doubted.add(data["attempt"])
-            case _:
-                raise ValueError(f"outcome {outcome!r}")
+        if outcome not in OUTCOMES:
+            raise ValueError(f"outcome {outcome!r}")
+        self.attempts.end(data["attempt"], outcome, self.results["resolved"] != "none")
+        if outcome == "success":
+            self._set("finished", data["result"])
+        self.closings += outcome == "no_effect"
 
     def _set(self, name: str, result: Json) -> None:
         """Note a result; two that differ are, together, not the first."""
@@ -298,12 +299,12 @@ class Fold:
     def copy(self) -> "Fold":
         """The same fold, to go on with by itself."""
         twin = copy(self)
-        twin.open, twin.doubted, twin.results = [*self.open], {*self.doubted}, {**self.results}
+        twin.attempts, twin.results = self.attempts.copy(), {**self.results}
         return twin
 
     def signature(self) -> tuple[Hashable, ...]:
         """Two folds of one step with equal signatures and judges tell the same of whatever follows."""
-        attempts = tuple(self.open), min(self.closings, 2), frozenset(self.doubted)
+        attempts = *self.attempts.signature(), min(self.closings, 2)
         said = self.retry, *self.results.values(), self.node, self.requeue, self.undone
         return self.job, *attempts, *said, self.cancel, self.waiver, self.checkpoint
 
@@ -311,9 +312,9 @@ class Fold:
         """The fields so far."""
         return {
             "job": self.job,
-            "open": str(min(len(self.open), 2)),
+            "open": str(min(len(self.attempts.open), 2)),
             "closed": str(min(self.closings, 2)),
-            "doubt": yes(not self.doubted.isdisjoint(self.open)),
+            "doubt": yes(bool(self.attempts.doubted)),
             "retry": yes(self.retry),
             **self.results,
             "node": self.node,

@@ -200,6 +200,8 @@ def misplaced(before: StoredEvent, event: StoredEvent, after: StoredEvent | None
     beside = before if offset < 0 else after
     if beside is None or (beside.type, beside.step) != (of, event.step):
         return f"it belongs right {'behind' if offset < 0 else 'before'} {of}"
+    if of == "tool_invocation_finished" and before.data.get("outcome") != "success":
+        return "nothing was changed: the attempt before it has no result"
     if event.type == "node_started" and begun:
         return "a node is started once"
     return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from .abstraction import compensation_key
+from .attempts import Attempts
 from .crash_judge import parsed
 from .crash_run import Trace
 from .node_order import ASKING, WAITING, NodeOrder
@@ -279,19 +280,19 @@ class CompensationReader:
     def __init__(self, about: str) -> None:
         self.about = about
         self.hears: tuple[str, ...] = (about,)
-        self.open: set[int] = set()
+        self.attempts = Attempts()
         self.said: Fields = {"job": "open", "original": "none", "attempt": "none", "told": "no"}
         self.said |= dict.fromkeys(("asked", "done", "node", "cancel"), "no")
 
     def copy(self) -> "CompensationReader":
         """The same reader, to go on with by itself."""
         twin = CompensationReader(self.about)
-        twin.open, twin.said = {*self.open}, {**self.said}
+        twin.attempts, twin.said = self.attempts.copy(), {**self.said}
         return twin
 
     def signature(self) -> tuple[Hashable, ...]:
         """Two readers of one step with equal signatures tell the same of whatever follows."""
-        return frozenset(self.open), *self.said.values()
+        return *self.attempts.signature(), *self.said.values()
 
     @property
     def declared(self) -> Fields:
@@ -329,7 +330,7 @@ class CompensationReader:
         """The job is over: a step that was not done and has nothing open had no effect."""
         said = self.said
         said["job"] = "ended"
-        if kind != "job_completed" and not self.open and said["original"] == "started":
+        if kind != "job_completed" and not self.attempts.open and said["original"] == "started":
             said["original"] = "no_effect"
 
     def parked_elsewhere(self, row: Told) -> str | None:
@@ -368,21 +369,21 @@ class CompensationReader:
         now, said = self.said["original"], self.said
         match row.type:
             case "tool_invocation_started":
-                self.open.add(data["attempt"])
+                self.attempts.start(data["attempt"])
                 said["original"] = "started"
             case "tool_invocation_finished" if data["outcome"] == "no_effect":
-                self.open.discard(data["attempt"])
+                self.attempts.end(data["attempt"], "no_effect")
             case "tool_invocation_finished" if data["outcome"] == "success":
                 said["original"] = "ok"
             case "invocation_resolved" if data["answer"] == "not_happened":
-                self.open.clear()  # once its compensation has begun it is not tried again, and that is its end
+                self.attempts.close()  # once its compensation has begun it is not tried again, and that is its end
                 said["original"] = "started" if said["attempt"] == "none" else "no_effect"
             case "invocation_resolved":
                 said["original"] = "ok"
-            case "job_parked" if self.open and now == "started":
+            case "job_parked" if self.attempts.open and now == "started":
                 said["original"] = "unknown"
             case "node_finished" if data["result_type"] == "permanent_failure" and now == "started":
-                said["original"] = "unknown" if self.open else "no_effect"
+                said["original"] = "unknown" if self.attempts.open else "no_effect"
 
     def fields(self) -> Fields:
         """What follows from the events so far."""

@@ -11,26 +11,25 @@ from typing import Final, NamedTuple, NoReturn
 from .abstraction import (
     COMPENSATES,
     JOB,
-    EffectRow,
     Json,
-    LedgerRow,
     NotAJobError,
     StoredEvent,
     StoredJob,
     agree,
     apart,
     canonical,
-    compensation_key,
     records_state,
     tells_failure,
 )
 from .automaton import Divergence
 from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
-from .semantics_trace import Beside, Subject
+from .semantics_trace import Subject
 from .stream_elsewhere import Elsewhere
+from .stream_fence import FORGED, by
 from .stream_lines import Records
 from .stream_readers import Readers, Refused
+from .stream_rows import NO_ROWS, Rows
 from .stream_step import (
     ABSENT,
     AHEAD,
@@ -38,12 +37,12 @@ from .stream_step import (
     HYPOTHESES,
     MEANINGLESS,
     SAME,
-    STEP,
     UNDO,
     WORKED,
     Position,
     Positions,
     Symbol,
+    started,
     symbol_of,
 )
 
@@ -84,10 +83,10 @@ class Diverged(Exception):
 class Track:
     """One step: where it can be, its first result, and what those who follow no more have said."""
 
-    __slots__ = ("failed", "first", "position", "refused", "shown", "step", "undone")
+    __slots__ = ("attempts", "failed", "first", "position", "refused", "shown", "step", "undone")
 
-    def __init__(self, step: str, position: Position) -> None:
-        self.step, self.position = step, position
+    def __init__(self, step: str, position: Position, attempts: int = 0) -> None:
+        self.step, self.position, self.attempts = step, position, attempts
         self.first: Json = None
         self.shown = ""
         self.failed = self.undone = False
@@ -95,15 +94,15 @@ class Track:
 
     def compared(self, result: Json) -> str:
         """Whether a result is the step's first one, which is the first that anybody speaks of."""
-        shown = repr(result)
-        if shown == self.shown:  # equal for equal values only, and much quicker than canonical JSON
-            return SAME
         try:
+            shown = repr(result)
+            if shown == self.shown:  # equal for equal values only, and much quicker than canonical JSON
+                return SAME
             if self.shown:
                 return SAME if canonical(result) == canonical(self.first) else ANOTHER
             if not meaningful(shown):
                 canonical(result)
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, RecursionError):
             return MEANINGLESS
         self.first, self.shown = result, shown
         return SAME
@@ -137,7 +136,7 @@ class Job:
         self.idle: set[Track] = set()
         self.readers: Readers | None = None
         self.elsewhere: Elsewhere | None = None
-        self.rows = _Rows(records) if records else NO_ROWS
+        self.rows = Rows(records) if records else NO_ROWS
         self.undo_asked = self.cancelled = False
         self.undo_keys: set[Json] = set()
 
@@ -162,6 +161,8 @@ class Job:
                 agree(self.records.line, self.status, self.version)
             except NotAJobError as error:
                 raise Diverged(self._in_the_end("", "job", str(error))) from error
+            if wrong := self.rows.stray(self.readers.subject.nodes if self.readers is not None else {}):
+                raise Diverged(self._in_the_end("", "job", wrong))
         if self.readers is None:
             return
         for track in self.tracks.values():
@@ -183,8 +184,8 @@ class Job:
         kind, step = event.type, event.step
         of_the_job = kind in OF_THE_JOB
         own = None if step is None else self.tracks.get(step)
-        if own is None and step is not None and step not in self.readers.subject.nodes:
-            self._refuse_event(line, event, f"the plan has no node {step!r}")
+        if own is None:
+            self._of_no_step(line, event, self.readers.subject.nodes)
         if self.elsewhere is not None:
             self._undoing(self.elsewhere, line, before, event, after)
             return
@@ -205,6 +206,13 @@ class Job:
                 idle.add(own)
         if self.readers.every or (kind == "command_committed" and event.data.get("kind") != "tool"):
             self._beyond_steps(line, event, after, of_the_job)
+
+    def _of_no_step(self, line: int, event: StoredEvent, nodes: Mapping[str, Json]) -> None:
+        """Is it of the plan, and who writes it? Of a step's own events its followers ask that. Raises Diverged."""
+        if event.step is not None and event.step not in nodes:
+            self._refuse_event(line, event, f"the plan has no node {event.step!r}")
+        if FORGED[event.type] is (event.epoch is not None):
+            self._refuse_event(line, event, by(event))
 
     def _undoing(
         self, known: Elsewhere, line: int, before: StoredEvent, event: StoredEvent, after: StoredEvent | None
@@ -228,6 +236,8 @@ class Job:
         """The first two events: the job, and its plan."""
         if reason := out_of_place(event.version - 1, event):
             self._refuse_event(line, event, reason)
+        if event.epoch is not None:
+            self._refuse_event(line, event, by(event))
         if event.step is not None:
             self._refuse_event(line, event, "it is of no step")
         if event.version < len(BEGINNING):
@@ -257,9 +267,9 @@ class Job:
             self._refuse_event(line, event, "a plan that undoes a step of another job has this one node")
         ((name, node),) = nodes.items()
         self.elsewhere = known = Elsewhere(name, node)
-        track = self.tracks[name] = Track(name, self.positions.start(None, False, known.before))
+        track = self.tracks[name] = Track(name, self.positions.start(None, False, known.before), started(known.before))
         if self.records is not None:
-            self.rows = _Rows(known.beside(self.records))
+            self.rows = Rows(known.beside(self.records))
         if known.happened:
             track.compared(known.result)
 
@@ -294,7 +304,9 @@ class Job:
             result = track.compared(data["result"])
         if "failed" in data and event.step == track.step:
             track.failed = track.failed or tells_failure(event)
-        self._go(line, track, symbol_of(track.step, before, event, after, result), event)
+        self._go(line, track, symbol_of(track.step, before, event, after, result, track.attempts), event)
+        if event.type == "tool_invocation_started" and COMPENSATES not in data:
+            track.attempts += 1
 
     def _elsewhere(self, line: int, event: StoredEvent, mine: Track | None) -> None:
         """A worker's event of one step tells the others that a worker is at work. Once is enough until they hear of more."""
@@ -390,35 +402,3 @@ def _told(track: Track) -> Callable[[Json], str]:
         return track.name if compared == SAME else "other"
 
     return told
-
-
-class _Rows:
-    """The records of a job, by step."""
-
-    def __init__(self, records: Records | None) -> None:
-        self.ledger: dict[str, list[LedgerRow]] = {}
-        self.effects: dict[str, list[EffectRow]] = {}
-        self.undoing: set[str] = set()
-        for held in records.ledger if records else ():
-            self.ledger.setdefault(held.step, []).append(held)
-            self.undoing.add(compensation_key(held.key))
-        for effect in records.effects if records else ():
-            self.effects.setdefault(effect.step, []).append(effect)
-
-    def first_effects(self) -> list[EffectRow]:
-        """The effects of the steps, without those of their compensations."""
-        return [row for rows in self.effects.values() for row in rows if row.key not in self.undoing]
-
-    def of(self, step: str, undo_keys: set[Json]) -> tuple[tuple[LedgerRow, ...], tuple[EffectRow, ...]]:
-        """The records of a step, without those of its compensation, which is acquired before any event names its key."""
-        others = self.undoing | undo_keys
-        ledger = tuple(row for row in self.ledger.get(step, ()) if row.key not in others)
-        return ledger, tuple(row for row in self.effects.get(step, ()) if row.key not in others)
-
-    def renamed(self, step: str) -> Beside:
-        """All records of a step, as those of the stand-in that the remembered reader speaks of."""
-        ledger = tuple((STEP, row.key, row.status) for row in self.ledger.get(step, ()))
-        return Beside(ledger, tuple((STEP, row.key, "tool", row.output) for row in self.effects.get(step, ())), ())
-
-
-NO_ROWS: Final = _Rows(None)

@@ -65,7 +65,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     said: StoredEvent | Records
 
 
-def _refuse(constant: str) -> NoReturn:
+def refuse(constant: str) -> NoReturn:
+    """Called for NaN and the infinities, which `json` would take."""
     raise ValueError(f"{constant} is not JSON")
 
 
@@ -80,6 +81,43 @@ class Quick(StoredEvent, frozen=True, gc=False, forbid_unknown_fields=True, kw_o
     epoch: int | None = None
     at: Any = None
     data: dict[str, Any] = NO_DATA
+
+
+class HeldInvocation(msgspec.Struct, gc=False):
+    """A ledger record in a line of records."""
+
+    step: str
+    status: str
+    result: Any
+    key: str
+
+
+class HeldEffect(msgspec.Struct, gc=False):
+    """An effect record in it."""
+
+    step: str
+    output: Any
+    failed: bool
+    key: str
+    kind: str
+
+
+class HeldAnswer(msgspec.Struct, gc=False):
+    """An answer in it."""
+
+    contract_id: str
+    decision: str
+    digest: str | None
+
+
+class Held(msgspec.Struct, gc=False):
+    """The form of a job's records. No store has a job without an event."""
+
+    status: str
+    version: Annotated[int, msgspec.Meta(ge=1)]
+    ledger: list[HeldInvocation]
+    effects: list[HeldEffect]
+    answers: list[HeldAnswer]
 
 
 _quick: Final = msgspec.json.Decoder(Quick).decode
@@ -101,7 +139,7 @@ def lines(raw: Iterable[bytes]) -> Iterator[Line]:
 def parsed(number: int, line: bytes) -> Json:
     """The JSON value of a line."""
     try:
-        return json.loads(line.decode(), parse_constant=_refuse)
+        return json.loads(line.decode(), parse_constant=refuse)
     except UnicodeDecodeError:
         wrong = "it is not UTF-8"
     except (ValueError, RecursionError) as error:
@@ -151,20 +189,24 @@ def wrong_field(number: int, version: Json, step: Json, epoch: Json) -> StreamEr
 def records_of(number: int, value: Json) -> Records:
     """The records of a job, from JSON."""
     try:
-        return Records(
-            JobLine(value["status"], value["version"]),
-            tuple(LedgerRow(row["step"], row["status"], row["result"], row["key"]) for row in value["ledger"]),
-            tuple(EffectRow(row["step"], row["output"], row["failed"], row["key"]) for row in value["effects"]),
-            tuple(row["kind"] for row in value["effects"]),
-            tuple((row["contract_id"], row["decision"], row["digest"]) for row in value["answers"]),
-        )
-    except (KeyError, TypeError) as error:
-        missing = (
-            f"it has no {error}" if isinstance(error, KeyError) else "it holds something else than objects and lists"
-        )
-        raise StreamError(
-            number, f"the records are incomplete: {missing}", "export them with `crashwindow trace`"
-        ) from error
+        return of_form(value)
+    except ValueError as error:
+        wrong = f"the records are incomplete, or not of their form ({error})"
+        raise StreamError(number, wrong, "export them with `crashwindow trace`") from error
+
+
+def of_form(value: Json) -> Records:
+    """The same. ValueError, which names the field, for what is not of the form."""
+    held = msgspec.convert(value, Held)
+    for key in [row.key for row in held.ledger] + [row.key for row in held.effects]:
+        key.encode()  # it is hashed: half a surrogate pair is no text
+    return Records(
+        JobLine(held.status, held.version),
+        tuple(LedgerRow(row.step, row.status, row.result, row.key) for row in held.ledger),
+        tuple(EffectRow(row.step, row.output, row.failed, row.key) for row in held.effects),
+        tuple(row.kind for row in held.effects),
+        tuple((row.contract_id, row.decision, row.digest) for row in held.answers),
+    )
 
 
 def written(job_id: str, said: StoredEvent | Records, at: float | None = None) -> dict[str, Any]:

@@ -8,10 +8,20 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .abstraction import StoredEvent
+from .abstraction import COMPENSATES, StoredEvent
 from .automaton import Divergence
 from .semantics_monitor import ReaderFollower, SemanticsMonitor, queues
-from .semantics_trace import Beside, GateReader, Reader, RecordedReader, Subject, of_nodes, recorded_input
+from .semantics_trace import (
+    INPUTS,
+    Beside,
+    GateReader,
+    Reader,
+    RecordedReader,
+    Subject,
+    is_step,
+    of_nodes,
+    recorded_input,
+)
 
 
 class Refused(NamedTuple):
@@ -48,6 +58,8 @@ class Readers:
         Raises one of `NONSENSE` for a record of a value that does not say of what.
         """
         told = event.type == "command_committed"
+        if told and (data := event.data)["kind"] not in self._kinds(event):
+            raise ValueError(f"kind {data['kind']!r} of {event.step!r}")
         nameless = told and "command_id" not in event.data
         if self.every and told:
             self.subject.note(event)
@@ -67,6 +79,13 @@ class Readers:
         for each in hears:
             self.idle[each] = None
         return None
+
+    def _kinds(self, event: StoredEvent) -> Sequence[str]:
+        """What a record of a node can be of. KeyError for one that is of none."""
+        node = self.subject.nodes[str(event.step)]
+        if not is_step(node):
+            return ("llm",) if "llm" in node else ("human",)
+        return ("tool",) if COMPENSATES in event.data else ("tool", *INPUTS)
 
     def _hearing(self, event: StoredEvent, told: bool) -> Sequence[ReaderFollower]:
         """Who reads an event of a node: by the node, or by the command that it records."""

@@ -11,27 +11,33 @@ from typing import Any, Final
 
 from ..model.surroundings import build_around, build_by_itself
 from .abstraction import COMPENSATES, Json, StoredEvent
+from .attempts import Attempts
 from .automaton import Divergence, Refusal
 from .monitor import BEGINNING, Follower, Monitor
 from .semantics_monitor import SAID, ReaderFollower, SemanticsMonitor, queues
 from .semantics_trace import CompensationReader
+from .stream_fence import FORGED, by
 
 Symbol = tuple[Any, ...]
 STEP: Final = "the step"
 PLACES: Final = {"its": STEP, "another": "another step", "none": None}
 SAME, ANOTHER, MEANINGLESS = "same", "another", "meaningless"
 ABSENT: Final = "absent from the data"
+ATTEMPT: Final = "attempt"
+NO_NUMBER: Final = "no number"
 PICKED: Final[Mapping[str, tuple[Any, Any]]] = {
-    "tool_invocation_started": ("attempt", None),
-    "tool_invocation_finished": ("attempt", "outcome"),
+    "tool_invocation_started": (ATTEMPT, None),
+    "tool_invocation_finished": (ATTEMPT, "outcome"),
     "command_committed": ("kind", None),
+    "retry_scheduled": (ATTEMPT, None),
     "invocation_resolved": ("answer", None),
     "compensation_failed": ("outcome", None),
     "node_finished": ("result_type", "reason"),
 }
 """The data that a symbol holds, by type of event, beside the result: all that any follower reads (tests/test_check_trace.py).
 
-Two are always looked up, so that a symbol is made in one go. None is no name that a datum can have: it is never there.
+Two are always looked up, so that a symbol is made in one go. None is no name that a datum can have: it is never there. An attempt
+is counted from the last one of its step: the hundredth retry is remembered as the first.
 """
 NONE_PICKED: Final = (None, None)
 BEHIND: Final = frozenset({"state_changed", "job_requeued", "job_cancelled"})
@@ -54,40 +60,55 @@ def place(step: object, step_id: str) -> str:
 
 
 def symbol_of(
-    step_id: str, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None, result: str
+    step_id: str, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None, result: str, last: int
 ) -> Symbol:
-    """An event, between those beside it, as the followers of a step are shown it. result: what its result is, or ABSENT."""
+    """An event, between those beside it, as the followers of a step are shown it.
+
+    result: what its result is, or ABSENT. last: the step's last attempt before it.
+    """
     kind, step, data = event.type, event.step, event.data
     whose = "none" if step is None else "its" if step == step_id else "another"
     behind = ahead = None
     if kind in BEHIND:
-        behind = (before.type, place(before.step, step_id)) if before is not None else None
+        if before is not None:
+            behind = before.type, place(before.step, step_id), before.data.get("outcome") == "success"
     elif after is not None and kind in AHEAD:
         ahead = after.type, place(after.step, step_id), after.epoch is not None, "node" in after.data
     named = place(data["step"], step_id) if "step" in data else ABSENT
     one, other = PICKED.get(kind, NONE_PICKED)
-    worker, undoes = event.epoch is not None, COMPENSATES in data
-    return kind, whose, worker, behind, ahead, undoes, named, result, data.get(one, ABSENT), data.get(other, ABSENT)
+    worker, undoes, picked = event.epoch is not None, COMPENSATES in data, data.get(one, ABSENT)
+    if one is ATTEMPT:
+        picked = ABSENT if undoes else picked - last if type(picked) is int else NO_NUMBER
+    return kind, whose, worker, behind, ahead, undoes, named, result, picked, data.get(other, ABSENT)
 
 
-def stand_ins(symbol: Symbol) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:
-    """The event that a symbol stands for, between stand-ins of those beside it."""
+def stand_ins(symbol: Symbol, last: int, version: int) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:
+    """The event that a symbol stands for, between stand-ins of those beside it. last: the step's last attempt before it."""
     kind, whose, worker, before, after, undoes, named, result, *picked = symbol
     names = PICKED.get(str(kind), NONE_PICKED)
     data: dict[str, Json] = {name: value for name, value in zip(names, picked, strict=True) if value is not ABSENT}
+    if type(data.get(ATTEMPT)) is int:
+        data[ATTEMPT] += last
     data |= {COMPENSATES: True} if undoes else {}
     data |= {"step": PLACES[str(named)]} if named is not ABSENT else {}
     data |= {"result": result} if result is not ABSENT else {}
-    event = StoredEvent(0, "", str(kind), PLACES[str(whose)], 1 if worker else None, data)
-    return _beside(before) or StoredEvent(0, "", "", None, None, {}), event, _beside(after)
+    event = StoredEvent(version, "", str(kind), PLACES[str(whose)], 1 if worker else None, data)
+    return _behind(before), event, _ahead(after)
 
 
-def _beside(seen: Any) -> StoredEvent | None:
-    """The stand-in of an event beside another."""
+def _behind(seen: Any) -> StoredEvent:
+    """The stand-in of the event before another."""
+    if seen is None:
+        return StoredEvent(0, "", "", None, None, {})
+    kind, whose, success = seen
+    return StoredEvent(0, "", kind, PLACES[whose], None, {"outcome": "success"} if success else {})
+
+
+def _ahead(seen: Any) -> StoredEvent | None:
+    """The stand-in of the event behind another."""
     if seen is None:
         return None
-    kind, whose, *more = seen
-    worker, of_a_gate = more or (False, False)
+    kind, whose, worker, of_a_gate = seen
     return StoredEvent(0, "", kind, PLACES[whose], 1 if worker else None, {"node": ANOTHER} if of_a_gate else {})
 
 
@@ -135,9 +156,11 @@ class Positions:
                 each: monitor.follower(STEP, judge_of(each), declared) for each in HYPOTHESES
             }
             self.starts[key] = self._known({**living, UNDO: self.semantics.follower(CompensationReader(STEP))})
-            for said, event, behind in zip((None, *before), before, (*before[1:], None), strict=False):
+            for at, event in enumerate(before):
+                said, behind = before[at - 1] if at else None, next(iter(before[at + 1 :]), None)
                 result = SAME if "result" in event.data else ABSENT
-                self.starts[key] = self.move(self.starts[key], symbol_of(STEP, said, event, behind, result))
+                symbol = symbol_of(STEP, said, event, behind, result, started(before[:at]))
+                self.starts[key] = self.move(self.starts[key], symbol)
         return self.starts[key]
 
     def move(self, position: Position, symbol: Symbol) -> Position:
@@ -151,7 +174,7 @@ class Positions:
 
     def words(self, position: Position, symbol: Symbol, name: str, event: StoredEvent) -> Divergence:
         """What one who does not follow has to say of an event, whose symbol this is."""
-        twin, refused = tried_on(position.living[name], symbol)
+        twin, refused = tried_on(position.living[name], symbol, event.version)
         assert refused is not None
         return twin.words(event.version - 1, event, refused)
 
@@ -174,10 +197,19 @@ class Positions:
         return self.known[key]
 
 
-def tried_on(follower: Follower | ReaderFollower, symbol: Symbol) -> tuple[Follower | ReaderFollower, Refusal | None]:
-    """A twin of a follower behind an event, and whether it was refused."""
-    before, event, after = stand_ins(symbol)
+def started(events: Sequence[StoredEvent]) -> int:
+    """How many attempts begin in some events of a step."""
+    return sum(event.type == "tool_invocation_started" for event in events)
+
+
+def tried_on(
+    follower: Follower | ReaderFollower, symbol: Symbol, version: int = 0
+) -> tuple[Follower | ReaderFollower, Refusal | None]:
+    """A twin of a follower behind an event, and whether it was refused. version: the event's, where there are words of it."""
     twin = copy_of(follower)
+    before, event, after = stand_ins(symbol, attempts_of(twin).last, version)
+    if FORGED[event.type] is (event.epoch is not None):
+        return twin, Refusal(by(event))
     if isinstance(twin, Follower):
         return twin, twin.step(len(BEGINNING), before, event, after)
     return twin, twin.step(event, queues(event, after))
@@ -189,6 +221,14 @@ def copy_of(follower: Follower | ReaderFollower) -> Follower | ReaderFollower:
         return follower.copy()
     assert isinstance(follower.reader, CompensationReader)
     return ReaderFollower(follower.automaton, follower.reader.copy(), follower.number)
+
+
+def attempts_of(follower: Follower | ReaderFollower) -> Attempts:
+    """Those of its step, as far as it has heard of them."""
+    if isinstance(follower, Follower):
+        return follower.fold.attempts
+    assert isinstance(follower.reader, CompensationReader)
+    return follower.reader.attempts
 
 
 def signature_of(follower: Follower | ReaderFollower) -> Hashable:

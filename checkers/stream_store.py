@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from ..runtime.address import without_password
 from ..runtime.errors import CommandError
-from .abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, says_failed
+from .abstraction import EffectRow, JobLine, LedgerRow, says_failed
 from .crash_judge import open_beside
-from .stream_lines import Line, Records
+from .stream_lines import Line, Records, StreamError, line_of, of_form, refuse
 
 Rows = Callable[..., Iterable[Any]]
 """Asks for rows: a query with `{}` for each value, and the values."""
@@ -29,6 +29,8 @@ EFFECTS: Final = (
 )
 ASKED: Final = "SELECT DISTINCT data FROM events WHERE job_id = {} AND type IN ('job_waiting', 'wait_completed')"
 ANSWERS: Final = "SELECT decision, digest FROM contract_answers WHERE execution_id = {} ORDER BY version"
+MEANINGLESS: Final = (ValueError, TypeError, AttributeError, RecursionError, StreamError)
+"""How rows that mean nothing show themselves."""
 SQLITE: Final = b"SQLite format 3\0"
 
 
@@ -96,27 +98,47 @@ def from_postgres(source: str, job_id: str | None) -> Iterator[Stored]:
 
 
 def of_store(rows: Rows, job_id: str | None) -> Iterator[Stored]:
-    """The lines that some rows make, numbered as `crashwindow trace` writes them."""
+    """The lines that some rows make, numbered as `crashwindow trace` writes them. Raises CommandError for what makes none."""
     number = 0
     for name, status, version in rows(JOBS):
         if job_id not in (None, name):
             continue
         number += 1
-        yield Stored(Line(number, name, records(rows, name, JobLine(status, version))), None)
+        try:
+            held = records(rows, name, JobLine(status, version))
+        except MEANINGLESS as error:
+            raise damaged(name, "its records", error) from error
+        yield Stored(Line(number, name, held), None)
         for place, kind, step, epoch, data, at in rows(EVENTS, name):
             number += 1
-            yield Stored(Line(number, name, StoredEvent(place, "", kind, step, epoch, json.loads(data))), at)
+            try:
+                value = {"job_id": name, "version": place, "type": kind, "step": step, "epoch": epoch}
+                line = line_of(number, {**value, "data": _json(data)})
+            except MEANINGLESS as error:
+                raise damaged(name, f"event {place}", error) from error
+            yield Stored(line, at)
+
+
+def damaged(job_id: object, what: str, error: Exception) -> CommandError:
+    """What is said of rows that mean nothing."""
+    return CommandError(f"job {job_id!r}, {what}: the store is damaged ({error}): restore it from a copy")
+
+
+def _json(text: str) -> Any:
+    """A stored value. ValueError, TypeError or RecursionError for what is none."""
+    return json.loads(text, parse_constant=refuse)
 
 
 def records(rows: Rows, job_id: str, line: JobLine) -> Records:
     """What a store holds about a job beside its events. Answers are those to the questions that its events name."""
-    ledger = tuple(
-        LedgerRow(step, status, json.loads(result), key) for step, status, result, key in rows(LEDGER, job_id)
-    )
+    ledger = [
+        LedgerRow(step, status, _json(result), key)._asdict() for step, status, result, key in rows(LEDGER, job_id)
+    ]
     effects = [
-        (EffectRow(step, json.loads(output), says_failed(json.loads(said)), key), kind)
+        {**EffectRow(step, _json(output), says_failed(_json(said)), key)._asdict(), "kind": kind}
         for step, output, said, key, kind in rows(EFFECTS, job_id)
     ]
-    asked = sorted({json.loads(data).get("contract_id") or "" for (data,) in rows(ASKED, job_id)})
-    answers = tuple((name, decision, digest) for name in asked for decision, digest in rows(ANSWERS, name))
-    return Records(line, ledger, tuple(row for row, _ in effects), tuple(kind for _, kind in effects), answers)
+    asked = sorted({_json(data).get("contract_id") or "" for (data,) in rows(ASKED, job_id)})
+    told = [(name, decision, digest) for name in asked for decision, digest in rows(ANSWERS, name)]
+    answers = [dict(zip(("contract_id", "decision", "digest"), each, strict=True)) for each in told]
+    return of_form({**line._asdict(), "ledger": ledger, "effects": effects, "answers": answers})

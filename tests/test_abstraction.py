@@ -47,6 +47,16 @@ def finished(outcome: str, attempt: int = 1, **data: Any) -> tuple[str, dict[str
     return "tool_invocation_finished", {"outcome": outcome, "attempt": attempt, **data}
 
 
+def ended(result: Any) -> StoredJob:
+    """A job whose first attempt has a result."""
+    return stored(started(1), finished("success", result=result))
+
+
+def retry(attempt: int) -> tuple[str, dict[str, Any]]:
+    """Another attempt is granted."""
+    return "retry_scheduled", {"attempt": attempt}
+
+
 def resolved(answer: str, **data: Any) -> tuple[str, dict[str, Any]]:
     """Somebody answers."""
     return "invocation_resolved", {"answer": answer, **data}
@@ -67,8 +77,8 @@ def resolved(answer: str, **data: Any) -> tuple[str, dict[str, Any]]:
         ),
         ([started(1), finished("unknown"), started(2), resolved("not_happened")], {"closed": "1"}),
         ([started(1), resolved("happened", result=1)], {"open": "1", "resolved": "first"}),
-        ([started(1), finished("no_effect"), ("retry_scheduled", {})], {"closed": "1", "retry": "yes"}),
-        ([started(1), finished("no_effect"), ("retry_scheduled", {}), started(2)], {"open": "1", "closed": "1"}),
+        ([started(1), finished("no_effect"), retry(2)], {"closed": "1", "retry": "yes"}),
+        ([started(1), finished("no_effect"), retry(2), started(2)], {"open": "1", "closed": "1"}),
         ([("command_committed", {"result": None})], {"committed": "first"}),
         ([("node_finished", {"result_type": "side_effect_committed"})], {"node": "success"}),
         (
@@ -104,17 +114,18 @@ def test_a_ledger_record_without_result(status: str, ledger: str) -> None:
 def test_a_result_is_compared_with_the_worlds_own_account() -> None:
     """null is a result; 1 and 1.0 are one, true is another; without a witness the earliest record counts as the first."""
     job = stored(
+        started(1),
         finished("success", result=True),
         effects=(EffectRow(STEP, 1),),
         ledger=(LedgerRow(STEP, "COMMITTED", None),),
     )
-    told = {"effect": "first", "finished": "other", "ledger": "committed", "recorded": "other"}
+    told = {"open": "1", "effect": "first", "finished": "other", "ledger": "committed", "recorded": "other"}
     assert durable_state(job, STEP) == {**DURABLE, **told}
     witnessed = durable_state(job, STEP, Result(None))
     assert [witnessed[name] for name in ("effect", "finished", "recorded")] == ["other", "other", "first"]
-    assert durable_state(stored(finished("success", result=1.0)), STEP, Result(1))["finished"] == "first"
-    assert durable_state(stored(finished("success", result=10**20)), STEP, Result(1e20))["finished"] == "first"
-    assert durable_state(stored(finished("success", result=10**20)), STEP, Result(1.1e20))["finished"] == "other"
+    assert durable_state(ended(1.0), STEP, Result(1))["finished"] == "first"
+    assert durable_state(ended(10**20), STEP, Result(1e20))["finished"] == "first"
+    assert durable_state(ended(10**20), STEP, Result(1.1e20))["finished"] == "other"
 
 
 def test_other_steps_are_not_mixed_in() -> None:
@@ -151,7 +162,7 @@ def test_records_that_mean_nothing_are_named(job: StoredJob, words: str) -> None
 
 def test_a_gap_in_the_stream_is_named() -> None:
     """Versions count from 1 without a gap."""
-    job = stored(started(1), started(2))
+    job = stored(started(1), ("job_parked", {}))
     with pytest.raises(NotAJobError, match=r"event 2 .* where event 1 belongs"):
         durable_state(replace(job, events=job.events[1:]), STEP)
 

@@ -37,6 +37,7 @@ from crashwindow.checkers.stream_job import Job, Track
 from crashwindow.checkers.stream_lines import TYPES, Line, Records, StreamError, line_of, lines, written
 from crashwindow.checkers.stream_step import Position, Positions, Symbol
 from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.runtime.verify_criteria import CLIENTS, EITHER
 from crashwindow.scenarios.machines import machine_of
 
 from .logged_jobs import work
@@ -152,7 +153,7 @@ def refused(records: Raw | None, events: list[Raw]) -> bool:
     """Whether the monitors refuse a job, each asked by itself, in whole traces; or what is no job at all."""
     try:
         return _refused(records, events)
-    except (*NONSENSE, StopIteration):
+    except (*NONSENSE, StopIteration, StreamError):
         return True
 
 
@@ -160,6 +161,8 @@ def _refused(records: Raw | None, events: list[Raw]) -> bool:
     stored = tuple(StoredEvent(e["version"], "", e["type"], e["step"], e["epoch"], e["data"]) for e in events)
     begins = ("job_created", "plan_generated")
     if any((e.type, e.step) != (kind, None) for e, kind in zip(stored, begins, strict=False)):
+        return True
+    if any(_forged(e) for e in stored):
         return True
     if any(type(e.data) is not dict for e in stored) or (stored and stored[0].data["job_id"] != "job"):
         return True
@@ -172,14 +175,29 @@ def _refused(records: Raw | None, events: list[Raw]) -> bool:
     if said and said.line != (status, len(stored)):
         return True
     if len(stored) < len(begins):
-        return False
+        return said is not None and bool(said.ledger or said.effects)
     nodes = {node["id"]: node for node in stored[1].data["plan"]["nodes"]}
     if any(e.step is not None and e.step not in nodes for e in stored) or _ends_wrongly(stored, list(nodes)):
+        return True
+    if any(e.data["kind"] not in _kinds(nodes[str(e.step)], e) for e in stored if e.type == "command_committed"):
         return True
     job = StoredJob("job", stored, said.ledger, said.effects, said.line) if said else StoredJob("job", stored, (), ())
     steps = [name for name, node in nodes.items() if "tool" in node]
     monitor = BY_ITSELF if len(nodes) == 1 else MONITOR
     return any(_step_refused(job, step, monitor, said is not None) for step in steps) or _beyond_refused(job, said)
+
+
+def _forged(event: StoredEvent) -> bool:
+    """Whether somebody wrote it who cannot have, as verify-job has it."""
+    by_people = event.type in CLIENTS
+    return event.type not in EITHER and by_people is (event.epoch is not None)
+
+
+def _kinds(node: Raw, event: StoredEvent) -> tuple[str, ...]:
+    """Of which kind a record of a node is."""
+    if "tool" in node:
+        return ("tool",) if COMPENSATES in event.data else ("tool", "time", "random", "http")
+    return ("llm",) if "llm" in node else ("human",)
 
 
 def _ends_wrongly(events: tuple[StoredEvent, ...], nodes: list[str]) -> bool:
@@ -403,7 +421,7 @@ def test_what_is_kept_does_not_grow_with_a_jobs_events() -> None:
     numbers = []
     for again in range(1, 100):
         begin = events[:3] if again == 1 else []
-        more = [{**e, "data": {**e["data"], "attempt": 1}} for e in cycle]
+        more = [{**e, "data": {**e["data"], "attempt": again + (e is cycle[-1])}} for e in cycle]
         at = 3 * again
         stream = numbered(events[:3])[: len(begin)] + [{**e, "version": at + place} for place, e in enumerate(more, 1)]
         assert list(map(checker.take, lines(encoded(stream)))) == [None] * len(stream)

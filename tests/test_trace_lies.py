@@ -1,0 +1,254 @@
+"""Recorded streams that no run leaves, one lie each: `check-trace` refuses them, and what is damaged is named."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashwindow.__main__ import main
+from crashwindow.checkers import stream_check
+from crashwindow.checkers.stream_check import StreamChecker
+from crashwindow.checkers.stream_fence import EITHER, FORGED, PEOPLE
+from crashwindow.checkers.stream_lines import TYPES, StreamError, lines
+from crashwindow.runtime import verify_criteria
+from crashwindow.runtime.sqlite_store import SqliteStore
+
+from .logged_jobs import work
+from .real_jobs import POSITIONS
+from .test_check_trace import Raw, encoded, numbered, recorded, verdict
+
+Change = Callable[[list[Raw]], list[Raw]]
+ATTEMPTED = ("tool_invocation_started", "tool_invocation_finished", "retry_scheduled")
+HELD: Raw = {"status": "completed", "version": 3, "answers": [{"contract_id": "c", "decision": "approve", "digest": None}],
+             "ledger": [{"step": "a", "status": "COMMITTED", "result": 1, "key": "k"}],
+             "effects": [{"step": "a", "output": 1, "failed": False, "key": "k", "kind": "tool"}]}  # fmt: skip
+
+
+def put(of: str, /, step: str | None = None, nth: int = 0, **fields: Any) -> Change:
+    """Other fields in the n-th event of a type; those that an event has not are data."""
+
+    def change(events: list[Raw]) -> list[Raw]:
+        at = place(events, of, step, nth)
+        own = {name: value for name, value in fields.items() if name in events[at]}
+        data = {**events[at]["data"], **{name: value for name, value in fields.items() if name not in own}}
+        return [*events[:at], {**events[at], "data": data, **own}, *events[at + 1 :]]
+
+    return change
+
+
+def place(events: list[Raw], kind: str, step: str | None = None, nth: int = 0) -> int:
+    """Where the n-th event of a type stands, of a step if one is named."""
+    return [at for at, e in enumerate(events) if e["type"] == kind and step in (None, e["step"])][nth]
+
+
+def attempts(**numbers: Any) -> Change:
+    """Every event of a type speaks of one attempt."""
+
+    def change(events: list[Raw]) -> list[Raw]:
+        return [
+            {**e, "data": {**e["data"], "attempt": numbers[e["type"]]}} if e["type"] in numbers else e for e in events
+        ]
+
+    return change
+
+
+def changed_behind(outcome: str) -> Change:
+    """Something was changed by an attempt that ends so."""
+
+    def change(events: list[Raw]) -> list[Raw]:
+        (at,) = [n for n, e in enumerate(events) if e["data"].get("outcome") == outcome]
+        changed = {**events[at], "type": "state_changed", "data": {"changes": []}}
+        return [*events[: at + 1], changed, *events[at + 1 :]]
+
+    return change
+
+
+def more(kind: str, epoch: int | None, **data: Any) -> Change:
+    """An event of the job behind its plan."""
+    return lambda events: [
+        *events[:2],
+        {**events[1], "type": kind, "epoch": epoch, "data": data},
+        *events[2:],
+    ]
+
+
+NEXT, OPEN = "that is not the next attempt", "that attempt is not open"
+WORKERS, NO_WORKERS = "a worker's to write, and bears no epoch", "no worker's to write, and bears an epoch"
+LIES: dict[str, tuple[str, Change, str]] = {
+    "every attempt is the first": ("retry-park", attempts(**dict.fromkeys(ATTEMPTED, 1)), NEXT),
+    "attempts are before the first": (
+        "retry-park", attempts(**dict(zip(ATTEMPTED, (-3, -3, 99), strict=True))), NEXT),
+    "a retry of a later attempt": ("retry-park", attempts(retry_scheduled=3), NEXT),
+    "an attempt is true": ("ok-park", attempts(**dict.fromkeys(ATTEMPTED, True)), NEXT),
+    "an attempt is a text": ("ok-park", attempts(**dict.fromkeys(ATTEMPTED, "1")), NEXT),
+    "an attempt is a fraction": ("ok-park", attempts(**dict.fromkeys(ATTEMPTED, 1.0)), NEXT),
+    "an attempt is a list": ("ok-park", attempts(**{kind: [1] for kind in ATTEMPTED}), NEXT),
+    "a success of an attempt that nobody started": ("ok-park", put("tool_invocation_finished", attempt=9), OPEN),
+    "a success of an attempt that is over": ("retry-park", put("tool_invocation_finished", nth=1, attempt=1), OPEN),
+    "an end is true": ("ok-park", put("tool_invocation_finished", attempt=True), OPEN),
+    "another attempt is lost": ("silent-park", put("tool_invocation_finished", attempt=2), OPEN),
+    "a change without effect": ("retry-park", changed_behind("no_effect"), "nothing was changed"),
+    "a change by nobody knows": ("silent-park", changed_behind("unknown"), "nothing was changed"),
+    "a person starts a node": ("ok-park", put("node_started", epoch=None), WORKERS),
+    "a person changes something": ("ok-park", put("state_changed", epoch=None), WORKERS),
+    "a worker creates the job": ("ok-park", put("job_created", epoch=1), NO_WORKERS),
+    "a worker plans": ("ok-park", put("plan_generated", epoch=1), NO_WORKERS),
+    "a worker takes a snapshot": ("ok-park", more("decision_snapshot", 1), NO_WORKERS),
+    "a worker signals": ("ok-park", more("signal_received", 1, signal="x"), NO_WORKERS),
+    "a person commits a gate": ("semantics-wait", put("command_committed", "w", epoch=None), WORKERS),
+    "a person ends a gate": ("semantics-wait", put("node_finished", "w", epoch=None), WORKERS),
+    "a person checkpoints a gate": ("semantics-wait", put("state_checkpointed", "w", epoch=None), WORKERS),
+    "a step is committed as a model's answer": ("ok-park", put("command_committed", kind="llm"), "kind 'llm'"),
+    "a step is committed as a person's": ("ok-park", put("command_committed", kind="human"), "kind 'human'"),
+    "a step is committed as nothing": ("ok-park", put("command_committed", kind="nope"), "kind 'nope'"),
+    "a gate is committed as a step": ("semantics-wait", put("command_committed", "w", kind="tool"), "kind 'tool'"),
+    "a model is committed as a step": ("semantics-model", put("command_committed", nth=0, kind="tool"), "kind 'tool'"),
+    "an undoing is committed as time": (
+        "semantics-undo-harmless", put("command_committed", nth=-1, kind="time"), "kind 'time'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LIES)
+def test_a_lie_in_an_event_is_refused(what: str) -> None:
+    """The honest stream conforms, this one does not, and the reason is named."""
+    case, change, words = LIES[what]
+    [(_, events), *_] = recorded(case)
+    assert verdict(events) == []
+    assert words in "".join(verdict(numbered(change(events))))
+
+
+def held(**rows: Any) -> Callable[[Raw], Raw]:
+    """A row more, made of the first one."""
+
+    def change(records: Raw) -> Raw:
+        return {**records, **{name: [*records[name], {**records[name][0], **row}] for name, row in rows.items()}}
+
+    return change
+
+
+ROWS: dict[str, tuple[Callable[[Raw], Raw], str]] = {
+    "a ledger record of no step": (held(ledger={"step": "z", "key": "z"}), "a ledger record is of 'z'"),
+    "an effect of no step": (held(effects={"step": "z", "key": "z"}), "an effect record of kind 'tool' is of 'z'"),
+    "an effect of no kind": (
+        lambda records: {**records, "effects": [{**records["effects"][0], "kind": "nope"}]}, "of kind 'nope' is of 'a'"),
+    "an effect of another kind": (
+        lambda records: {**records, "effects": [{**records["effects"][0], "kind": "llm"}]}, "of kind 'llm' is of 'a'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ROWS)
+def test_a_record_that_the_plan_has_no_place_for_is_refused(what: str) -> None:
+    """As answers are that nobody has asked for."""
+    [(records, events), *_] = recorded("ok-park")
+    change, words = ROWS[what]
+    assert verdict([records, *events]) == []
+    assert words in "".join(verdict([{**records, "records": change(records["records"])}, *events]))
+
+
+def test_records_of_a_job_without_a_plan_are_refused() -> None:
+    """Its line alone conforms; a ledger record, or an effect, has nothing that it could be of."""
+    [(records, events), *_] = recorded("ok-park")
+    begun = {**records["records"], "status": "open", "version": 1}
+    assert verdict([{**records, "records": {**begun, "ledger": [], "effects": []}}, events[0]]) == []
+    for name in ("ledger", "effects"):
+        lacking = {**begun, name: []}
+        assert "of the plan" in "".join(verdict([{**records, "records": lacking}, events[0]]))
+
+
+def test_who_writes_what_is_said_of_every_type() -> None:
+    """The table has each type of T-EVENT, and is the one by which verify-job judges, made apart from it."""
+    assert FORGED.keys() == TYPES
+    assert (frozenset(PEOPLE), frozenset(EITHER)) == (verify_criteria.CLIENTS, verify_criteria.EITHER)
+
+
+ODD: dict[str, tuple[Any, ...]] = {
+    "text": (5, None, [1], {}),
+    "truth": ("no", 0, None, []),
+    "version": (0, -1, 10.0, True, "3", None),
+    "rows": (5, None, "abc", {"a": 1}, [1]),
+}
+"""Values that are none."""
+FORM: dict[tuple[Any, ...], str] = {
+    ("status",): "text", ("version",): "version", ("ledger",): "rows", ("effects",): "rows", ("answers",): "rows",
+    **{("ledger", 0, name): "text" for name in ("step", "status", "key")},
+    **{("effects", 0, name): "text" for name in ("step", "kind", "key")}, ("effects", 0, "failed"): "truth",
+    **{("answers", 0, name): "text" for name in ("contract_id", "decision")},
+}  # fmt: skip
+FIELDS = [(path, value) for path, form in FORM.items() for value in ODD[form]]
+
+
+@pytest.mark.parametrize(("path", "value"), FIELDS)
+def test_a_field_of_another_type_in_records_is_bad_input(path: tuple[Any, ...], value: Any) -> None:
+    """The line and the field are named."""
+    altered: Any = json.loads(json.dumps(HELD))
+    within = altered
+    for name in path[:-1]:
+        within = within[name]
+    within[path[-1]] = value
+    with pytest.raises(StreamError, match=rf"line 1: the records .*\$\.{path[0]}"):
+        list(lines(encoded([{"job_id": "j", "records": altered}])))
+
+
+def test_a_key_that_is_no_text_is_bad_input() -> None:
+    """Half a surrogate pair has no bytes that could be hashed; whole records are taken."""
+    assert len(list(lines(encoded([{"job_id": "j", "records": HELD}])))) == 1
+    for name in ("ledger", "effects"):
+        odd = {**HELD, name: [{**HELD[name][0], "key": "\ud800"}]}
+        with pytest.raises(StreamError, match=r"line 1: the records .*surrogates"):
+            list(lines(encoded([{"job_id": "j", "records": odd}])))
+
+
+def test_a_result_in_which_python_gets_lost_is_refused() -> None:
+    """Nested nearly too deeply to be parsed, it is told of as a divergence, or as no JSON."""
+    [(_, events), *_] = recorded("ok-park")
+    at = place(events, "tool_invocation_finished")
+    [told] = encoded([{**events[at], "data": {**events[at]["data"], "result": "@"}}])
+
+    def deep(depth: int) -> bytes:
+        return told.replace(b'"@"', b"[" * depth + b"]" * depth)
+
+    def parsed(depth: int) -> bool:
+        with suppress(StreamError):
+            return bool(list(lines([deep(depth)])))
+        return False
+
+    deepest = next(depth for depth in range(1000, 0, -1) if parsed(depth))
+    for depth in range(deepest - 15, deepest + 1):
+        checker = StreamChecker(positions=POSITIONS)
+        with suppress(StreamError):
+            assert list(checker.check(lines([*encoded(events[:at]), deep(depth), *encoded(events[at + 1 :])])))
+
+
+DAMAGE = {
+    "UPDATE events SET data = '{' WHERE version = 4": "event 4",
+    "UPDATE events SET data = '[]' WHERE version = 4": "event 4",
+    "UPDATE events SET type = 'dreamt' WHERE version = 4": "event 4",
+    "UPDATE ledger SET result = '{'": "its records",
+    "UPDATE effects SET output = 'NaN'": "its records",
+    "UPDATE effects SET metadata = '[]'": "its records",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_store_is_bad_input(
+    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 2 of both commands, with the job and what of it is damaged."""
+    monkeypatch.setattr(stream_check, "Positions", lambda: POSITIONS)
+    path = tmp_path / "jobs.db"
+    store = SqliteStore(path)
+    work(store, job_id="hurt")
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        assert connection.execute(damage).rowcount > 0
+        connection.commit()
+    for command in (["check-trace", str(path)], ["trace", "--store", f"sqlite:///{path}"]):
+        assert main(command) == 2
+        assert f"job 'hurt', {DAMAGE[damage]}: the store is damaged" in capsys.readouterr().err

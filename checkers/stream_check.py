@@ -11,7 +11,7 @@ from typing import Any
 from .automaton import Divergence
 from .monitor import AFTER_THE_END, ENDED, describe
 from .semantics_trace import ENDS
-from .stream_job import Contract, Diverged, Finding, Job
+from .stream_job import Contract, Diverged, Finding, Job, lost
 from .stream_lines import Line, Records, StreamError
 from .stream_step import Positions
 
@@ -88,6 +88,8 @@ class StreamChecker:
                 self._end(job)
         except Diverged as diverged:
             return self._leave(job, diverged.finding)
+        except RecursionError:
+            return self._leave(job, lost(number, job_id))
         return None
 
     def finish(self) -> Iterator[Finding]:
@@ -97,6 +99,8 @@ class StreamChecker:
                 self._end(job)
             except Diverged as diverged:
                 yield self._leave(job, diverged.finding)
+            except RecursionError:
+                yield self._leave(job, lost(None, job.job_id))
 
     def _begin(self, job_id: str, records: Records | None) -> Job:
         job = self.live[job_id] = Job(job_id, self.positions, self.contract, records)

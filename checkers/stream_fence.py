@@ -1,9 +1,11 @@
-"""Who writes which event (T-FENCE): a worker's bear its epoch; those of people and clients bear none."""
+"""Whose an event is: who writes it (T-FENCE: a worker's bear its epoch, those of people none), and which node can have it."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from .abstraction import StoredEvent
+from .abstraction import COMPENSATES, JOB, Json, StoredEvent
+from .monitor import BEGINNING
+from .semantics_trace import is_step
 
 PEOPLE: Final = (
     "job_created", "plan_generated", "decision_snapshot", "signal_received", "cancel_requested", "replay_confirmed",
@@ -26,3 +28,44 @@ def by(event: StoredEvent) -> str:
     """What is to be said of an event that nobody can have written so."""
     who, bears = ("a", "no epoch") if event.epoch is None else ("no", "an epoch")
     return f"it is {who} worker's to write, and bears {bears}"
+
+
+NAMELESS: Final = frozenset({*BEGINNING, "decision_snapshot", "signal_received", "cancel_requested"})
+"""Events of the job that name no node."""
+OF_THE_JOB: Final = NAMELESS | JOB.keys()
+"""Those that may name none."""
+OF_ANY: Final = frozenset({*JOB, "node_started", "command_committed", "node_finished", "state_checkpointed"})
+UNDOING: Final = frozenset({"compensation_started", "step_compensated", "compensation_failed"})
+OF_A_NODE: Final[Mapping[str, frozenset[str]]] = {
+    "wait": OF_ANY | {"wait_completed"},
+    "llm": OF_ANY | {"retry_scheduled"},
+    "tool": frozenset(FORGED) - NAMELESS - {"wait_completed"},
+}
+"""The events of a node, by what it is."""
+
+
+def kind_of(node: Mapping[str, Json]) -> str:
+    """What a node is."""
+    return "tool" if is_step(node) else "llm" if "llm" in node else "wait"
+
+
+def of_no_step(event: StoredEvent, nodes: Mapping[str, Mapping[str, Json]]) -> str | None:
+    """What is wrong with an event of the job, or of a node that is no step; None if nothing is."""
+    if event.step is None:
+        found = event.type in OF_THE_JOB
+    elif event.step in nodes:
+        found = event.type in OF_A_NODE[kind_of(nodes[event.step])]
+    else:
+        return f"the plan has no node {event.step!r}"
+    if not found:
+        return "there is no such event of such a node"
+    return by(event) if FORGED[event.type] is (event.epoch is not None) else None
+
+
+def of_a_step(event: StoredEvent) -> str | None:
+    """What is wrong with an event that a step hears of; None if nothing is."""
+    if FORGED[event.type] is (event.epoch is not None):
+        return by(event)
+    if event.step is not None and event.type not in OF_A_NODE["tool"]:
+        return "there is no such event of such a node"
+    return "it does not say what it undoes" if event.type in UNDOING and COMPENSATES not in event.data else None

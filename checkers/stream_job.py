@@ -26,7 +26,7 @@ from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
 from .semantics_trace import Subject
 from .stream_elsewhere import Elsewhere
-from .stream_fence import FORGED, by
+from .stream_fence import by, of_no_step
 from .stream_lines import Records
 from .stream_readers import Readers, Refused
 from .stream_rows import NO_ROWS, Rows
@@ -78,6 +78,14 @@ class Diverged(Exception):
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
         self.finding = finding
+
+
+def lost(line: int | None, job_id: str) -> Finding:
+    """What is said of data in which Python itself gets lost. They are not shown: it would get lost again."""
+    where = "after the last event" if line is None else "an event here"
+    return Finding(
+        line, job_id, "", "job", Divergence(None, where, (), {}, "its data are nested too deeply to be followed")
+    )
 
 
 class Track:
@@ -184,8 +192,8 @@ class Job:
         kind, step = event.type, event.step
         of_the_job = kind in OF_THE_JOB
         own = None if step is None else self.tracks.get(step)
-        if own is None:
-            self._of_no_step(line, event, self.readers.subject.nodes)
+        if own is None and (reason := of_no_step(event, self.readers.subject.nodes)):
+            self._refuse_event(line, event, reason)
         if self.elsewhere is not None:
             self._undoing(self.elsewhere, line, before, event, after)
             return
@@ -206,13 +214,6 @@ class Job:
                 idle.add(own)
         if self.readers.every or (kind == "command_committed" and event.data.get("kind") != "tool"):
             self._beyond_steps(line, event, after, of_the_job)
-
-    def _of_no_step(self, line: int, event: StoredEvent, nodes: Mapping[str, Json]) -> None:
-        """Is it of the plan, and who writes it? Of a step's own events its followers ask that. Raises Diverged."""
-        if event.step is not None and event.step not in nodes:
-            self._refuse_event(line, event, f"the plan has no node {event.step!r}")
-        if FORGED[event.type] is (event.epoch is not None):
-            self._refuse_event(line, event, by(event))
 
     def _undoing(
         self, known: Elsewhere, line: int, before: StoredEvent, event: StoredEvent, after: StoredEvent | None

@@ -3,15 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from .abstraction import EffectRow, Json, LedgerRow, compensation_key
-from .semantics_trace import Beside, is_step
+from .abstraction import LEDGER, EffectRow, Json, LedgerRow, compensation_key
+from .semantics_trace import Beside
+from .stream_fence import kind_of
 from .stream_lines import Records
 from .stream_step import STEP
-
-
-def kind_of(node: Mapping[str, Json]) -> str | None:
-    """Of which kind the effect record of a node is; None for one that waits, which has none."""
-    return "tool" if is_step(node) else "llm" if "llm" in node else None
 
 
 class Rows:
@@ -29,13 +25,15 @@ class Rows:
         self.held = records
 
     def stray(self, nodes: Mapping[str, Mapping[str, Json]]) -> str | None:
-        """What there is of no node of the plan; None if nothing is. nodes: of the plan, none where nothing is planned."""
+        """What is of no node of the plan, or of no status; None if nothing is. nodes: of the plan, none before it is there."""
         if self.held is None:
             return None
-        kinds = {name: kind_of(node) for name, node in nodes.items()}
+        kinds = {name: kind for name, node in nodes.items() if (kind := kind_of(node)) != "wait"}
         for held in self.held.ledger:
             if kinds.get(held.step) != "tool":
                 return f"a ledger record is of {held.step!r}, which is no step of the plan"
+            if held.status not in LEDGER:
+                return f"step {held.step!r}: ledger status {held.status!r} is none of {', '.join(LEDGER)}"
         for effect, kind in zip(self.held.effects, self.held.kinds, strict=True):
             if kinds.get(effect.step) != kind:
                 return f"an effect record of kind {kind!r} is of {effect.step!r}, which is no such node of the plan"

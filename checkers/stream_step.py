@@ -16,7 +16,7 @@ from .automaton import Divergence, Refusal
 from .monitor import BEGINNING, Follower, Monitor
 from .semantics_monitor import SAID, ReaderFollower, SemanticsMonitor, queues
 from .semantics_trace import CompensationReader
-from .stream_fence import FORGED, by
+from .stream_fence import of_a_step
 
 Symbol = tuple[Any, ...]
 STEP: Final = "the step"
@@ -208,8 +208,8 @@ def tried_on(
     """A twin of a follower behind an event, and whether it was refused. version: the event's, where there are words of it."""
     twin = copy_of(follower)
     before, event, after = stand_ins(symbol, attempts_of(twin).last, version)
-    if FORGED[event.type] is (event.epoch is not None):
-        return twin, Refusal(by(event))
+    if reason := of_a_step(event):
+        return twin, Refusal(reason)
     if isinstance(twin, Follower):
         return twin, twin.step(len(BEGINNING), before, event, after)
     return twin, twin.step(event, queues(event, after))

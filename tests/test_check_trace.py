@@ -36,6 +36,7 @@ from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.stream_job import Job, Track
 from crashwindow.checkers.stream_lines import TYPES, Line, Records, StreamError, line_of, lines, written
 from crashwindow.checkers.stream_step import Position, Positions, Symbol
+from crashwindow.reports.audit.stream_job import OF_JOB, OF_KIND
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.verify_criteria import CLIENTS, EITHER
 from crashwindow.scenarios.machines import machine_of
@@ -179,6 +180,8 @@ def _refused(records: Raw | None, events: list[Raw]) -> bool:
     nodes = {node["id"]: node for node in stored[1].data["plan"]["nodes"]}
     if any(e.step is not None and e.step not in nodes for e in stored) or _ends_wrongly(stored, list(nodes)):
         return True
+    if any(_homeless(e, nodes) for e in stored):
+        return True
     if any(e.data["kind"] not in _kinds(nodes[str(e.step)], e) for e in stored if e.type == "command_committed"):
         return True
     job = StoredJob("job", stored, said.ledger, said.effects, said.line) if said else StoredJob("job", stored, (), ())
@@ -191,6 +194,15 @@ def _forged(event: StoredEvent) -> bool:
     """Whether somebody wrote it who cannot have, as verify-job has it."""
     by_people = event.type in CLIENTS
     return event.type not in EITHER and by_people is (event.epoch is not None)
+
+
+def _homeless(event: StoredEvent, nodes: Raw) -> bool:
+    """Whether there is no such event of such a node, as the audit has it; or it does not name what it undoes."""
+    if event.type in ("compensation_started", "step_compensated", "compensation_failed"):
+        return COMPENSATES not in event.data
+    if event.step is None:
+        return event.type not in OF_JOB
+    return not any(event.type in types for kind, types in OF_KIND.items() if kind in nodes[event.step])
 
 
 def _kinds(node: Raw, event: StoredEvent) -> tuple[str, ...]:

@@ -78,6 +78,7 @@ def more(kind: str, epoch: int | None, **data: Any) -> Change:
 
 NEXT, OPEN = "that is not the next attempt", "that attempt is not open"
 WORKERS, NO_WORKERS = "a worker's to write, and bears no epoch", "no worker's to write, and bears an epoch"
+HOMELESS = "there is no such event of such a node"
 LIES: dict[str, tuple[str, Change, str]] = {
     "every attempt is the first": ("retry-park", attempts(**dict.fromkeys(ATTEMPTED, 1)), NEXT),
     "attempts are before the first": (
@@ -102,6 +103,12 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "a person commits a gate": ("semantics-wait", put("command_committed", "w", epoch=None), WORKERS),
     "a person ends a gate": ("semantics-wait", put("node_finished", "w", epoch=None), WORKERS),
     "a person checkpoints a gate": ("semantics-wait", put("state_checkpointed", "w", epoch=None), WORKERS),
+    "a start of no node": ("ok-park", more("tool_invocation_started", 1, attempt=1), HOMELESS),
+    "an end of no node": ("ok-park", more("node_finished", 1, result_type="success"), HOMELESS),
+    "a request to undo no node": ("ok-park", more("compensation_requested", None), HOMELESS),
+    "a start of a gate": ("semantics-wait", put("node_started", "w", type="tool_invocation_started"), HOMELESS),
+    "a signal to a step": ("ok-park", put("state_changed", "a", type="signal_received", epoch=None), HOMELESS),
+    "an undoing of nothing": ("ok-park", put("state_changed", "a", type="step_compensated"), "what it undoes"),
     "a step is committed as a model's answer": ("ok-park", put("command_committed", kind="llm"), "kind 'llm'"),
     "a step is committed as a person's": ("ok-park", put("command_committed", kind="human"), "kind 'human'"),
     "a step is committed as nothing": ("ok-park", put("command_committed", kind="nope"), "kind 'nope'"),
@@ -133,6 +140,7 @@ def held(**rows: Any) -> Callable[[Raw], Raw]:
 ROWS: dict[str, tuple[Callable[[Raw], Raw], str]] = {
     "a ledger record of no step": (held(ledger={"step": "z", "key": "z"}), "a ledger record is of 'z'"),
     "an effect of no step": (held(effects={"step": "z", "key": "z"}), "an effect record of kind 'tool' is of 'z'"),
+    "an effect of a gate": (held(effects={"step": "w", "key": "w", "kind": "wait"}), "of kind 'wait' is of 'w'"),
     "an effect of no kind": (
         lambda records: {**records, "effects": [{**records["effects"][0], "kind": "nope"}]}, "of kind 'nope' is of 'a'"),
     "an effect of another kind": (
@@ -143,10 +151,18 @@ ROWS: dict[str, tuple[Callable[[Raw], Raw], str]] = {
 @pytest.mark.parametrize("what", ROWS)
 def test_a_record_that_the_plan_has_no_place_for_is_refused(what: str) -> None:
     """As answers are that nobody has asked for."""
-    [(records, events), *_] = recorded("ok-park")
+    [(records, events), *_] = recorded("semantics-wait" if "gate" in what else "ok-park")
     change, words = ROWS[what]
     assert verdict([records, *events]) == []
     assert words in "".join(verdict([{**records, "records": change(records["records"])}, *events]))
+
+
+def test_a_status_that_does_not_exist_is_refused() -> None:
+    """Of a step's record, and of its compensation's."""
+    [(records, events), *_] = recorded("semantics-undo-harmless")
+    for at, row in enumerate(rows := records["records"]["ledger"]):
+        odd = {**records["records"], "ledger": [*rows[:at], {**row, "status": "DONE"}, *rows[at + 1 :]]}
+        assert "ledger status 'DONE' is none of INFLIGHT" in "".join(verdict([{**records, "records": odd}, *events]))
 
 
 def test_records_of_a_job_without_a_plan_are_refused() -> None:
@@ -202,11 +218,19 @@ def test_a_key_that_is_no_text_is_bad_input() -> None:
             list(lines(encoded([{"job_id": "j", "records": odd}])))
 
 
-def test_a_result_in_which_python_gets_lost_is_refused() -> None:
-    """Nested nearly too deeply to be parsed, it is told of as a divergence, or as no JSON."""
-    [(_, events), *_] = recorded("ok-park")
-    at = place(events, "tool_invocation_finished")
-    [told] = encoded([{**events[at], "data": {**events[at]["data"], "result": "@"}}])
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        ("tool_invocation_finished", "result"),
+        ("tool_invocation_finished", "outcome"),
+        ("command_committed", "kind"),
+    ],
+)
+def test_data_in_which_python_gets_lost_are_refused(kind: str, field: str) -> None:
+    """Nested nearly too deeply to be parsed, they are told of as a divergence, or as no JSON."""
+    [(_, events), *_] = recorded("semantics-wait")
+    at = place(events, kind)
+    [told] = encoded([{**events[at], "data": {**events[at]["data"], field: "@"}}])
 
     def deep(depth: int) -> bytes:
         return told.replace(b'"@"', b"[" * depth + b"]" * depth)

@@ -127,7 +127,7 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "conditional": (), "checked": ("P1", "P2", "P6", "P14"), "atomic-acquire": ("P5", "P6"),
 }  # fmt: skip
 """The matrix, stated by hand for readers: the properties that need each mechanism. `necessity` computes it and compares."""
-NEEDED_BY_JOBS: Final[Mapping[str, tuple[str, ...]]] = {"rule-0": ("P6",)}
+NEEDED_BY_JOBS: Final[Mapping[str, tuple[str, ...]]] = {"rule-0": ("P3", "P6"), "atomic-acquire": ("P10",)}
 """And those that need it for what may befall a job beside its step's own execution: the deep profile searches that."""
 PLANTS: Final[Mapping[str, tuple[str, Missing]]] = {
     "ledger": ("the ledger is written first, and nobody looks up the effect record",

@@ -22,7 +22,7 @@ from crashwindow.checkers.necessity_sets import (
     takes,
     whole_lattice,
 )
-from crashwindow.checkers.necessity_stage import COLUMNS, alone, canaries, differences
+from crashwindow.checkers.necessity_stage import COLUMNS, alone, canaries, differences, matrix
 from crashwindow.checkers.prove_ambiguity import unrecoverable
 from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
@@ -112,6 +112,19 @@ def test_a_column_of_two_workers() -> None:
     assert {c.property: c.steps for c in cells if c.answer == "needed"} == {"P5": 9, "P6": 11}
     assert differences(cells, "quick") == []
     assert [len(replay(c.key).frames) - 1 for c in cells if c.key] == [9, 11]
+
+
+def test_what_needs_a_mechanism_for_more_than_the_step_is_stated() -> None:
+    """An undoing between two workers is a cell of the deep profile alone: of one column, soon searched, it is as stated."""
+    cells = matrix("deep", lambda words: None, ["atomic-acquire"])
+    assert differences(cells, "deep") == []
+    assert {c.property for c in cells if c.answer == "needed"} == {"P5", "P6", "P10"}
+
+
+@pytest.mark.deep
+def test_the_deep_matrix_is_the_stated_one() -> None:
+    """Every cell of the deep profile, by whole jobs and two workers, is answered as stated."""
+    assert differences(matrix("deep", lambda words: None), "deep") == []
 
 
 def test_an_error_in_the_matrix_is_seen(quiet: list[Need], small: Space) -> None:

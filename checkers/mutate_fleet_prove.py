@@ -14,11 +14,12 @@ from typing import Final
 from ..model.fleet import Fleet, FleetRule
 from ..model.fleet_shape import STORES
 from .mutate_fleet_rows import FleetMutant
+from .mutate_prove import WORSE
 from .prove_encode import conj, disj, neg
 from .prove_fleet_encode import SOME, After, State, enabled, same
 from .prove_fleet_obligations import Obligations
 from .prove_fleet_solve import answers
-from .prove_solve import Obligation
+from .prove_solve import Answer, Obligation
 
 BATCH: Final = 200
 """Mutants whose questions are read by the solver at once."""
@@ -28,10 +29,10 @@ SAME: Final = "does the same"
 
 @dataclass(frozen=True)
 class Said:
-    """What the solver says of a mutant: the question that fails first ("": none), its answer, whether it is the same."""
+    """What the solver says of a mutant: the question with the worst answer ("": all are met), that answer, if it is the same."""
 
     fails: str = ""
-    answer: str = "unsat"
+    answer: Answer = "unsat"
     same: bool = False
     seconds: float = 0.0
 
@@ -52,7 +53,7 @@ def ask(base: Obligations, mutants: Sequence[FleetMutant], equal: bool = True) -
             known = replace(known, seconds=known.seconds + result.seconds)
             if question.name == SAME:
                 known = replace(known, same=result.met)
-            elif not result.met and not known.fails:
+            elif WORSE.index(result.answer) > WORSE.index(known.answer):
                 known = replace(known, fails=question.name, answer=result.answer)
             told[mutant.name] = known
         yield from ((m, told[m.name]) for m in batch)

@@ -24,8 +24,8 @@ class Kept:
         if not self.path.exists():
             self.path.write_text(f"{found_by}\n", encoding="utf-8")
             return
-        first, *lines = self.path.read_text(encoding="utf-8").splitlines() or [""]
-        if first not in (found_by, ""):
+        first, *lines = self.path.read_bytes().split(b"\n")
+        if first not in (found_by.encode(), b""):
             raise OtherCodeError(
                 f"{self.path} holds what was found of other code, with other packages or in another profile: begin a new run"
             )
@@ -33,7 +33,7 @@ class Kept:
             try:
                 row = MutantCells.model_validate_json(line)
             except ValueError:
-                break  # cut short when the run was interrupted: that row is found again
+                break  # cut short when the run was interrupted, it may be within a character: that row is found again
             self.rows[row.name] = row
         whole = "".join(f"{row.model_dump_json()}\n" for row in self.rows.values())
         self.path.write_text(f"{found_by}\n{whole}", encoding="utf-8")

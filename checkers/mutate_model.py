@@ -139,7 +139,7 @@ class Bench:
             yield self._row(mutant, asked, until)
 
     def _row(self, mutant: Rows, asked: Asked, until: Until) -> MutantCells:
-        cells = [_cell("prove", asked.fails and f"stops at {asked.fails}: {asked.answer}", asked.seconds)]
+        cells = [_proof(asked)]
         started = time.perf_counter()
         difference = self.base.difference(mutant)
         if difference.none:
@@ -190,6 +190,14 @@ class Bench:
     def _missing(self, checker: str) -> Literal["not applicable", "not run"]:
         beyond = (checker == "windows" and self.policy != STEP) or (checker == "refine" and self.policy not in PAIRED)
         return "not applicable" if beyond else "not run"
+
+
+def _proof(asked: Asked) -> Cell:
+    """Where the proof stops. A solver that gives no answer says no to nothing."""
+    words = asked.fails and f"stops at {asked.fails}: {asked.answer}"
+    if asked.answer == "unknown":
+        return Cell(checker="prove", outcome="not run", words=words, seconds=round(asked.seconds, 4))
+    return _cell("prove", words, asked.seconds)
 
 
 def _cell(checker: str, words: str, seconds: float) -> Cell:

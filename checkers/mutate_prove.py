@@ -15,18 +15,20 @@ from ..model.properties import Property
 from .mutate_rows import Rows
 from .prove_encode import Encoding
 from .prove_obligations import keeps, preserves, strengthen
-from .prove_solve import Obligation, solve
+from .prove_solve import Answer, Obligation, solve
 
 BATCH: Final = 200
 """Mutants whose questions are read by the solver at once."""
+WORSE: Final[Sequence[Answer]] = ("unsat", "unknown", "sat")
+"""Answers to what must be unsat, the best first. The worst is what is said of a mutant: where one stays out, none is hidden."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the solver says of a mutant: the first question that fails ("" where none does), the answer, seconds."""
+    """What the solver says of a mutant: the question with the worst answer ("" where all are met), that answer, seconds."""
 
     fails: str
-    answer: str
+    answer: Answer
     seconds: float
 
 
@@ -46,8 +48,8 @@ def ask(
         for (mutant, obligation), result in zip(asked, solved, strict=True):
             known = answers[mutant.name]
             spent = known.seconds + result.seconds
-            failed = not known.fails and not result.met
-            answers[mutant.name] = Asked(obligation.name, result.answer, spent) if failed else Asked(
+            worse = WORSE.index(result.answer) > WORSE.index(known.answer)
+            answers[mutant.name] = Asked(obligation.name, result.answer, spent) if worse else Asked(
                 known.fails, known.answer, spent)  # fmt: skip
         yield from ((m, answers[m.name]) for m in batch)
 

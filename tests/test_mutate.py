@@ -4,7 +4,7 @@ import argparse
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -16,18 +16,30 @@ import pytest
 from rich.console import Console
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import cli_mutants, contract_stages, mutate_runtime, mutate_stage, verify
+from crashwindow.checkers import (
+    cli_mutants,
+    contract_stages,
+    mutate_fleet_prove,
+    mutate_prove,
+    mutate_runtime,
+    mutate_stage,
+    verify,
+)
 from crashwindow.checkers.bugs_step import epoch_not_raised, skipped_committed
 from crashwindow.checkers.evidence import Cell, KillRow, MutantCells
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.liveness import look, moves_of
 from crashwindow.checkers.mutate_bugs import BUGS, Bug
+from crashwindow.checkers.mutate_fleet import FleetBench
+from crashwindow.checkers.mutate_fleet_prove import Said
+from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 from crashwindow.checkers.mutate_matrix import Kept, OtherCodeError, summed
 from crashwindow.checkers.mutate_model import Bench
 from crashwindow.checkers.mutate_prove import Asked
 from crashwindow.checkers.mutate_rows import KINDS, Rows, generate, row
 from crashwindow.checkers.mutate_runtime import apart, idle, rows, swept
 from crashwindow.checkers.mutate_search import examine
+from crashwindow.checkers.prove_solve import Answer, Result
 from crashwindow.checkers.search import check
 from crashwindow.checkers.substitute import Patch, Substitution, planted
 from crashwindow.checkers.verify import Context
@@ -158,6 +170,52 @@ def test_what_is_proved_and_broken_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         ready._row(broken, Asked("", "unsat", 0.0), "proof")
 
 
+def answering(first: Answer, later: Answer) -> Any:
+    """A solver that says one thing of whether a row keeps the invariant, and another of everything that is asked after that."""
+
+    def solve(*given: Any) -> Iterator[Result]:
+        keeps = "keeps the invariant"
+        return (Result(o, first if o.name.endswith(keeps) else later, 0, 0.0, {}) for o in given[-1])
+
+    return solve
+
+
+def test_a_solver_without_an_answer_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer is no verdict, and nothing is proved by it: what nobody else kills is a gap, and the words say why."""
+    ready = bench("recorded-hardened")
+    let_through = named("recorded-hardened", "claim: does not look at at")
+    broken = next(
+        m
+        for m in ready.generated.mutants
+        if all(m.changed.values()) and examine(ready.base, m, ready.base.difference(m)).violation
+    )
+    monkeypatch.setattr(mutate_prove, "solve", answering("unknown", "unknown"))
+    for judged, killers in zip(ready.judge([let_through, broken], "proof"), ([], ["explore"]), strict=True):
+        cell = next(cell for cell in judged.cells if cell.checker == "prove")
+        assert (cell.outcome, cell.words.rpartition(": ")[2]) == ("not run", "unknown"), judged.name
+        assert [killer.checker for killer in judged.killers] == killers
+        assert judged.gap is (not killers)
+
+
+@pytest.mark.parametrize("asked_of", ["a model", "a fleet"])
+def test_a_question_without_an_answer_hides_no_refutation(asked_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one question has no answer and a later one is refuted, the proof fails at that, as where the first is met."""
+    ready, fleet = bench("gate-hardened"), FleetBench("fleet-recorded")
+    model = ready.machine, ready.model.properties, ready.model.invariant
+    told = []
+    for first in ("unsat", "unknown"):
+        monkeypatch.setattr(mutate_prove, "solve", answering(first, "sat"))
+        monkeypatch.setattr(mutate_fleet_prove, "answers", answering(first, "sat"))
+        every: Iterable[tuple[Rows | FleetMutant, Asked | Said]]
+        if asked_of == "a model":
+            every = mutate_prove.ask(*model, ready.generated.mutants)
+        else:
+            every = mutate_fleet_prove.ask(fleet.written, fleet.mutants[::8])
+        told.append({mutant.name: said.fails for mutant, said in every if said.answer == "sat"})
+    assert told[0] == told[1]
+    assert len(told[0]) > 10
+
+
 def test_a_trace_of_the_code_kills_what_cannot_do_it() -> None:
     """What the code was recorded to do is replayed; a machine that lacks a rule for it parts, the original does not."""
     from crashwindow.checkers import mutate_tape
@@ -267,6 +325,20 @@ def test_rows_are_kept(tmp_path: Path) -> None:
     assert list(Kept(tmp_path, "code").rows) == ["a", "b", "c"]
     with pytest.raises(OtherCodeError, match="begin a new run"):
         Kept(tmp_path, "other code")
+
+
+def test_a_row_that_is_torn_within_a_character_is_found_again(tmp_path: Path) -> None:
+    """Names hold signs of more than one byte: wherever a line was cut short, the run goes on with those before it."""
+    kept = Kept(tmp_path, "code")
+    kept.add(cells("a"))
+    whole = kept.path.read_bytes()
+    kept.add(cells("also where step ∈ waits"))
+    rest = kept.path.read_bytes().removeprefix(whole)
+    cut = rest.index("∈".encode()) + 1
+    for torn in (rest[:cut], rest[: cut + 1], rest[:-1].replace("∈".encode(), "\u2028".encode())[:-5]):
+        kept.path.write_bytes(whole + torn)
+        assert list(Kept(tmp_path, "code").rows) == ["a"]
+        assert kept.path.read_bytes() == whole
 
 
 @pytest.mark.parametrize("other", ["nothing", "another solver", "another profile"])

@@ -19,7 +19,7 @@ from .verify import made_by, new_run
 
 
 def mutants(args: argparse.Namespace) -> int:
-    """All mutants, or one; 0 only if each is killed, or proved harmless."""
+    """All mutants, or one; 0 only if none is a gap: each is killed, proved harmless, or safe by proof and not asked further."""
     console = Console(stderr=args.json)
     if args.jobs < 1:
         raise CommandError(f"--jobs {args.jobs}: at least one process has to judge")
@@ -69,8 +69,8 @@ def _idle_beside_only(args: argparse.Namespace) -> list[str]:
 
 
 def survivors_first(found: Sequence[MutantCells]) -> list[MutantCells]:
-    """The rows: gaps, then what is proved harmless, then what is killed; each in the order in which they came."""
-    return sorted(found, key=lambda row: (not row.gap, row.killed))
+    """The rows: gaps, what was not asked further, what is proved harmless, what is killed; each in the order of their coming."""
+    return sorted(found, key=lambda row: (not row.gap, not row.unasked, row.killed))
 
 
 def _all(profile: str, kept: Kept, console: Console, jobs: int, subjects: Sequence[str]) -> list[MutantCells]:
@@ -103,6 +103,7 @@ def matrix(rows: Sequence[KillRow]) -> Table:
         "by (of those asked; cheapest of)",
         "same",
         "safe, proved",
+        "not asked further",
         "gaps",
         "s",
         box=None,
@@ -111,7 +112,7 @@ def matrix(rows: Sequence[KillRow]) -> Table:
         by = ", ".join(
             f"{name} {count} ({row.met[name]}; {row.cheapest.get(name, 0)})" for name, count in sorted(row.by.items())
         )
-        told = (row.mutants, row.killed, by, row.same, row.safe, len(row.gaps), round(row.seconds))
+        told = (row.mutants, row.killed, by, row.same, row.safe, row.unasked, len(row.gaps), round(row.seconds))
         table.add_row(escape(row.subject), escape(row.kind), *map(str, told))
     return table
 
@@ -126,13 +127,19 @@ def _said(found: Sequence[MutantCells], console: Console) -> int:
         )
     cheapest = Counter(row.killers[0].checker for row in found if row.killed)
     first = ", ".join(f"{name} {count}" for name, count in cheapest.most_common())
-    harmless = sum(bool(row.equivalent) for row in found)
+    harmless, unasked = sum(bool(row.equivalent) for row in found), sum(bool(row.unasked) for row in found)
     unanswered = sum(cell.outcome == "not run" and bool(cell.words) for row in found for cell in row.cells)
     console.print(
         f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}), {harmless} proved harmless,"
-        f" {len(left)} gaps; {unanswered} times a checker gave no answer",
+        f" {unasked} safe by proof and not asked further, {len(left)} gaps; {unanswered} times a checker gave no answer",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
+    if unasked:
+        console.print(
+            "Safe by proof, not asked further: no safety property falls by it. Liveness, the crash-window table, refinement and"
+            " what the code was recorded to do were not asked, and kill some: crashwindow mutants --profile deep",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
     return 1 if left else 0
 
 

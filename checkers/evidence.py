@@ -15,7 +15,7 @@ from .evidence_base import Base, Ending, Seed
 from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class Verdict(StrEnum):
@@ -194,12 +194,16 @@ class Cell(Base):
 
 
 class MutantCells(Base):
-    """A row of the kill matrix. equivalent: the proof that a mutant which nobody kills is harmless, "" where there is none."""
+    """A row of the kill matrix. equivalent: the proof that a mutant which nobody kills is harmless, "" where there is none.
+
+    unasked: of a mutant that is safe by proof the proof, and who might kill it all the same and was not asked; "" where all were.
+    """
 
     name: str
     subject: str  # the machine, or the part of the runtime
     kind: str
     equivalent: str
+    unasked: str
     cells: list[Cell]
     command: str  # reproduces it
 
@@ -216,7 +220,7 @@ class MutantCells(Base):
     @property
     def gap(self) -> bool:
         """Whether nobody says no, and nothing is proved of it."""
-        return not self.killers and not self.equivalent
+        return not self.killers and not self.equivalent and not self.unasked
 
 
 class KillRow(Base):
@@ -231,6 +235,7 @@ class KillRow(Base):
     met: dict[str, int]  # checker -> how many it was asked about
     same: int  # equivalent, by exhaustion or by proof
     safe: int  # equivalent for safety, proved
+    unasked: int  # safe by proof, and not every checker was asked that might kill it all the same
     gaps: list[str]
     seconds: float  # of all checkers
 
@@ -336,7 +341,7 @@ class RunInfo(Base):
 class RunEvidence(Base):
     """Everything one `crashwindow verify` found out: the content of `evidence.json`."""
 
-    schema_version: Literal[3] = 3
+    schema_version: Literal[4] = 4
     run: RunInfo
     machines: list[Machine]
     claims: list[ClaimResult]

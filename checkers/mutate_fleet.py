@@ -117,7 +117,7 @@ class FleetBench:
         safe = told["explore"][0] != "refuted" if "explore" in told else True
         equivalent = SAME if said.same else "proved: its changed rows keep the invariant" if said.safe and safe else ""
         return MutantCells(
-            name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, cells=cells,
+            name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
             command=f"crashwindow mutants --only '{mutant.name}'",
         )  # fmt: skip
 

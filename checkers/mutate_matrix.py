@@ -70,6 +70,7 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
         ),
         same=proved(EXHAUSTED) + proved(THE_SAME),
         safe=proved(PROVED),
+        unasked=sum(bool(row.unasked) for row in members),
         gaps=[row.name for row in members if row.gap],
         seconds=round(sum(cell.seconds for row in members for cell in row.cells), 3),
     )

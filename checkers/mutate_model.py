@@ -3,7 +3,8 @@
 A mutant meets the proof and the search; where neither finds anything, and no state tells it apart from the original, it is
 equivalent, by exhaustion. Else it meets liveness, the crash-window table, the refinement between the models and what the code was
 recorded to do. The verdict *safe, proved* is for a mutant that nobody kills: its changed rows keep the invariant, so P1 to P14
-(or the properties of its model) hold of it for any number of crashes; what differs is nothing that any property speaks of.
+(or the properties of its model) hold of it for any number of crashes; what differs is nothing that any property speaks of. Where
+nobody is asked after proof and search there is no such verdict: what they let through is *safe by proof, not asked further*.
 """
 
 import time
@@ -43,6 +44,7 @@ CHECKERS: Final = ("prove", "explore", "windows", "lockstep", "refine", "livenes
 
 NEEDS: Final = {"windows": "table", "lockstep": "replay", "liveness": "liveness"}
 """What of a `Bench` a checker needs."""
+KEPT: Final = "its changed rows keep the invariant"
 STEP: Final = "hardened"
 PAIRED: Final = (STEP, "contract-hardened")
 """The machines that refine each other's models."""
@@ -153,15 +155,15 @@ class Bench:
             )
         words = seen.violation and f"{seen.violation}, after {len(seen.run)} steps"
         cells.append(_cell("explore", words, time.perf_counter() - started))
-        for name, check in self._others(mutant, difference, seen).items():
-            if until == "proof":
-                break
+        others = self._others(mutant, difference, seen) if until == "all" else {}
+        for name, check in others.items():
             getattr(self, NEEDS.get(name, "base"))  # what it needs is made once, and is no mutant's time
             started = time.perf_counter()
             said = check()
             cells.append(_cell(name, said, time.perf_counter() - started))
-        safe = "proved: its changed rows keep the invariant" if asked.answer == "unsat" else ""
-        return self._result(mutant, cells, "" if _killed(cells) else safe)
+        if asked.answer != "unsat" or _killed(cells):
+            return self._result(mutant, cells)
+        return self._result(mutant, cells, f"proved: {KEPT}") if until == "all" else self._unasked(mutant, cells)
 
     def _others(self, mutant: Rows, difference: Difference, seen: Seen) -> dict[str, Callable[[], str]]:
         """The checkers that need no violation of a property to say no."""
@@ -177,13 +179,19 @@ class Bench:
         every["liveness"] = lambda: self.liveness.examine(mutant, difference, seen).words
         return every
 
-    def _result(self, mutant: Rows, cells: list[Cell], equivalent: str) -> MutantCells:
+    def _unasked(self, mutant: Rows, cells: list[Cell]) -> MutantCells:
+        """The row of a mutant that proof and search let through, before all who might kill it all the same."""
+        row = self._result(mutant, cells)
+        rest = ", ".join(cell.checker for cell in row.cells if cell.outcome == "not run")
+        return row.model_copy(update={"unasked": f"safe by proof: {KEPT}; not asked: {rest}"})
+
+    def _result(self, mutant: Rows, cells: list[Cell], equivalent: str = "") -> MutantCells:
         met = {cell.checker for cell in cells}
         for name in CHECKERS:
             if name not in met:
                 cells.append(Cell(checker=name, outcome=self._missing(name), words="", seconds=0.0))
         return MutantCells(
-            name=mutant.name, subject=self.policy, kind=mutant.kind, equivalent=equivalent, cells=cells,
+            name=mutant.name, subject=self.policy, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
             command=f"crashwindow mutants --only '{mutant.name}'",
         )  # fmt: skip
 

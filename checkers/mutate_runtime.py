@@ -102,7 +102,9 @@ def judge(name: str, whole: bool) -> MutantCells:
             cells.append(_unmet(checker, checker in every))
     found = any(cell.outcome == "killed" for cell in cells)
     harmless = f"proved: {idle(bug.never)}" if bug.never and not found and idle(bug.never) else ""
-    return MutantCells(name=name, subject=bug.part, kind=KIND, equivalent=harmless, cells=cells, command=_command(name))
+    return MutantCells(
+        name=name, subject=bug.part, kind=KIND, equivalent=harmless, unasked="", cells=cells, command=_command(name)
+    )
 
 
 @cache
@@ -133,8 +135,8 @@ def _protection(name: str) -> MutantCells:
     cells += [_unmet(checker, False) for checker in CHECKERS if checker != "interleave"]
     title = f"interleavings: {name}"
     return MutantCells(
-        name=title, subject="several workers", kind=KIND, equivalent="", cells=cells, command=_command(title)
-    )
+        name=title, subject="several workers", kind=KIND, equivalent="", unasked="", cells=cells, command=_command(title)
+    )  # fmt: skip
 
 
 def _checks(part: str, plant: Plant, cases: tuple[str, ...]) -> dict[str, Check]:

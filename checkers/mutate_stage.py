@@ -2,7 +2,8 @@
 
 In the deep profile every mutant meets every checker that can meet it. Two rules leave a cell empty, and the matrix says so cell
 by cell: where the search of a model's mutant ends at a violation, nobody who needs the whole of its states is asked; and where a
-mutant is equivalent by exhaustion nobody is asked any more. The quick profile asks proof and search alone, of a sample.
+mutant is equivalent by exhaustion nobody is asked any more. The quick profile asks proof and search alone, of a sample: what they
+let through is safe by proof and not asked further; of such a mutant it is open whether it is harmless.
 """
 
 import multiprocessing

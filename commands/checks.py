@@ -159,7 +159,7 @@ CHECK_COMMANDS: Final = (
     Command(
         "mutants",
         ".checkers.cli_mutants",
-        "plant every mutant of models and runtime; exit 0 only if each is killed or proved harmless",
+        "plant every mutant of models and runtime; exit 0 only if no mutant is a gap: neither killed nor anything proved of it",
         (MUTANTS_PROFILE, SUBJECT_OF_MUTANTS, ONLY, JOBS, OUT, RESUME, JSON),
     ),
     Command(

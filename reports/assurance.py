@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
 
-from ..checkers.evidence import Verdict
+from ..checkers.evidence import KillRow, Verdict
+from .kills import OTHERS, not_asked_further
 from .view import BROKEN, SHIPPED, Entry, View, coverage_words
 from .words import number
 
@@ -288,4 +289,13 @@ def _of_the_teeth(view: View) -> Iterator[Element]:
     killed, harmless = sum(row.killed for row in run.kills), sum(row.same + row.safe for row in run.kills)
     words = f"{number(killed)} of {number(sum(row.mutants for row in run.kills))} killed, {number(harmless)} proved harmless"
     parts = [(words, not any(row.gaps for row in run.kills))] if run.kills else []
-    yield _found("MUTANTS", "Each mutant of model and code is killed, or proved harmless", parts, "crashwindow mutants")
+    text = "Each mutant that the run makes is killed, or proved harmless"
+    mutants = _found("MUTANTS", text, parts, "crashwindow mutants")
+    yield _inner(mutants.id, mutants.kind, mutants.text, [*_unasked(run.kills), *mutants.parts])
+
+
+def _unasked(rows: Sequence[KillRow]) -> Iterator[Element]:
+    """A goal that nothing supports, where not everybody was asked."""
+    if left := not_asked_further(rows):
+        text = f"{number(left)} mutants are safe by proof, and who kills them is open: not asked were {OTHERS}"
+        yield Element("G-MUTANTS-REST", "goal", text, Support.OPEN, verdict=Verdict.NOT_CHECKED)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..checkers.evidence import Verdict
+from .kills import OTHERS, not_asked_further
 from .view import SHIPPED, View
 from .words import number, plain
 
@@ -76,6 +77,9 @@ def _runs(view: View) -> Iterator[Gap]:
     for row in view.evidence.kills:
         if row.gaps:
             yield f"Mutants of {row.subject}", f"neither killed nor proved harmless: {'; '.join(row.gaps)}"
+    for subject in dict.fromkeys(row.subject for row in view.evidence.kills if row.unasked):
+        left = not_asked_further([row for row in view.evidence.kills if row.subject == subject])
+        yield f"Mutants of {subject}", f"{number(left)} safe by proof; not asked about them: {OTHERS}"
     for matrix in view.evidence.campaigns:
         if matrix.unjudged:
             yield f"Crash matrix of {matrix.subject}", f"{number(len(matrix.unjudged))} cells were not judged"

@@ -80,8 +80,8 @@ def _campaign(campaign: Schedules) -> Case:
 
 
 def _kills(row: KillRow) -> Case:
-    told = f"{row.killed} of {row.mutants} killed, {row.same} proved equivalent, {row.safe} proved safe, {len(row.gaps)} gaps"
-    return Case(kills_name(row), told=told)
+    proved = f"{row.same} proved equivalent, {row.safe} proved safe, {row.unasked} safe by proof and not asked further"
+    return Case(kills_name(row), told=f"{row.killed} of {row.mutants} killed, {proved}, {len(row.gaps)} gaps")
 
 
 def _matrix(matrix: Matrix) -> Case:

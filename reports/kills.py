@@ -7,10 +7,14 @@ from ..checkers.evidence import KillRow
 from .words import number, ranked
 
 HEADS: Final = (
-    "Subject", "Class of mutants", "Mutants", "Killed", "By, of those asked", "The same", "Safe, proved", "Gaps",
+    "Subject", "Class of mutants", "Mutants", "Killed", "By, of those asked", "The same", "Safe, proved",
+    "Safe by proof, not asked further", "Gaps",
 )  # fmt: skip
 """The columns. *The same*: no reachable state tells the mutant from the original, or none of the invariant does. *Safe,
-proved*: it keeps the invariant, so what differs breaks no property."""
+proved*: it keeps the invariant, so what differs breaks no property. *Not asked further*: it keeps the invariant,
+too, and not everybody was asked who might kill it all the same."""
+OTHERS: Final = "liveness, the crash-window table, refinement and what the code was recorded to do"
+"""Who might kill a mutant that proof and search let through."""
 
 
 def caption(kills: Sequence[KillRow]) -> str:
@@ -18,7 +22,13 @@ def caption(kills: Sequence[KillRow]) -> str:
     killed, mutants = sum(k.killed for k in kills), sum(k.mutants for k in kills)
     same, safe, gaps = sum(k.same for k in kills), sum(k.safe for k in kills), sum(len(k.gaps) for k in kills)
     said = f"{number(killed)} of {number(mutants)} mutants killed; {number(same)} the same as the original, exhausted or proved"
-    return f"{said}; {number(safe)} safe, by proof; {number(gaps)} gaps"
+    open_ones = f"{number(not_asked_further(kills))} safe by proof and not asked further"
+    return f"{said}; {number(safe)} safe, by proof; {open_ones}; {number(gaps)} gaps"
+
+
+def not_asked_further(kills: Sequence[KillRow]) -> int:
+    """Mutants that are safe by proof, and that not everybody was asked about."""
+    return sum(kill.unasked for kill in kills)
 
 
 def survivors_first(kills: Sequence[KillRow]) -> list[KillRow]:
@@ -30,7 +40,7 @@ def cells(kill: KillRow) -> list[str]:
     """A row without its gaps."""
     by = ", ".join(f"{name} {number(count)} of {number(kill.met[name])}" for name, count in ranked(kill.by))
     counted = [number(kill.mutants), number(kill.killed), by or "nobody"]
-    return [kill.subject, kill.kind, *counted, number(kill.same), number(kill.safe)]
+    return [kill.subject, kill.kind, *counted, number(kill.same), number(kill.safe), number(kill.unasked)]
 
 
 def timed(kill: KillRow) -> str:

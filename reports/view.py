@@ -32,7 +32,7 @@ from ..model.policy import HARDENED
 from ..model.recorded import HARDENED_RECORDED, RECORDED_RULES
 from .crash_matrix import surroundings
 from .graph_counts import graph_problems
-from .kills import timed
+from .kills import OTHERS, not_asked_further, timed
 from .words import effects, number, plain
 
 SURE: Final = (Verdict.PROVED, Verdict.EXHAUSTED)
@@ -471,6 +471,8 @@ def _not_checked(evidence: RunEvidence, entries: tuple[Entry, ...]) -> Iterator[
     untried = [plain(w.row) for w in evidence.windows if not w.observed.crashes]
     if untried:
         yield f"No crash was tried in {'window' if len(untried) == 1 else 'windows'} {', '.join(untried)}."
+    if left := not_asked_further(evidence.kills):
+        yield f"{number(left)} mutants are safe by proof, and killed by nobody who was asked; not asked about them: {OTHERS}."
     for what, there in (
         ("The crash-window table was not computed", evidence.windows),
         ("No crash schedule was run on the runtime", evidence.schedules),

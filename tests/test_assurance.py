@@ -98,12 +98,26 @@ def test_a_run_as_expected_supports_the_top_but_for_what_is_open() -> None:
 def test_without_gaps_and_assumptions_the_top_is_supported() -> None:
     """Where nothing is left open and nothing is assumed the top goal is supported; one assumption, and it is so in part."""
     windows = [window for window in evidence().windows if window.observed.crashes]
-    run = changed(not_checked=[], windows=windows, claims=[r for r in evidence().claims if r.claim != "P2"])
+    asked = [row.model_copy(update={"unasked": 0}) for row in evidence().kills]
+    claims = [r for r in evidence().claims if r.claim != "P2"]
+    run = changed(not_checked=[], windows=windows, claims=claims, kills=asked)
     checked = [c for c in SMALL.claims if c.expected not in ("ASSUMED", "NOT CHECKED")]
     sure = tuple(replace(c, methods=("explore",), assumptions=()) for c in checked)
     assert every(run, Register(sure, {}))[TOP].support is Support.FULL
     assuming = (replace(sure[0], assumptions=("A-QUIET",)), *sure[1:])
     assert every(run, Register(assuming, SMALL.assumptions))[TOP].support is Support.PARTLY
+
+
+def test_mutants_that_not_everybody_was_asked_about_are_a_goal_that_nothing_supports() -> None:
+    """They are not counted as harmless, and the goal above them is supported in part; where everybody was asked it is whole."""
+    elements = every()
+    assert elements["G-MUTANTS"].support is Support.PARTLY
+    assert elements["G-MUTANTS"].parts[0].undeveloped
+    assert elements["G-MUTANTS"].parts[0].text.startswith("40 mutants are safe by proof, and who kills them is open")
+    assert elements["Sn-MUTANTS-1"].text == "340 of 565 killed, 185 proved harmless"
+    asked = every(changed(kills=[row.model_copy(update={"unasked": 0}) for row in evidence().kills]))
+    assert asked["G-MUTANTS"].support is Support.FULL
+    assert "G-MUTANTS-REST" not in asked
 
 
 WORSE: Mapping[str, tuple[Callable[[], RunEvidence], str]] = {

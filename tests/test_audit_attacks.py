@@ -697,6 +697,12 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
         update={"subject": "fleet"})]), "parts", "mutants of fleet: this program has none"),
     "mutants of the runtime in the quick profile": (lambda: run_with(kills=[*run().evidence.kills, run().evidence.kills[0].model_copy(
         update={"subject": "step"})]), "parts", "mutants of the runtime: the quick profile makes none"),
+    "mutants that nobody asked further about left out": (lambda: run_with(kills=[run().evidence.kills[0].model_copy(
+        update={"unasked": 0}), *run().evidence.kills[1:]]), "totals", "0 not asked further, 0 gaps are not 6"),
+    "mutants of a fleet not asked further": (lambda: run_with(kills=[*run().evidence.kills, run().evidence.kills[0].model_copy(
+        update={"subject": "fleet-recorded"})]), "parts", "1 not asked further, of which the profile has none"),
+    "mutants called harmless that nobody asked further about": (lambda: run_with(kills=[run().evidence.kills[0].model_copy(
+        update={"safe": 1, "unasked": 0}), *run().evidence.kills[1:]]), "parts", "1 safe, proved, and the quick profile asks too few"),
     "a planted defect twice": (lambda: run_with(mutants=run().evidence.mutants * 2), "parts", "it is there 2 times"),
     "the graphs dropped": (lambda: run_with(graphs=[]), "parts", "the graph of recorded-hardened: it is missing"),
     "words of a graph's nodes exchanged": (lambda: graph(exchanged_words), "parts", "the graph of recorded-hardened: its nodes"),
@@ -736,7 +742,7 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "a world's file dropped": (lambda: whole(**{WORLD: None}), "runs", f"{STREAM}: a stream and the world's file"),
     "a stream cut off": (lambda: events(lambda x: [*x[:-1], x[-1][:-5]]), "streams", STREAM),
     "a stream emptied": (lambda: events(lambda x: []), "streams", f"{STREAM}: it is empty"),
-    "another schema version": (lambda: text(lambda t: t.replace(b'"schema_version": 3', b'"schema_version": 2')), "evidence",
+    "another schema version": (lambda: text(lambda t: t.replace(b'"schema_version": 4', b'"schema_version": 2')), "evidence",
                                "schema_version is 2"),
     "NaN": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"seed": NaN')), "evidence", "NaN"),
     "a name twice": (lambda: text(lambda t: t.replace(b'"seed": 7', b'"seed": 7,\n"seed": 7')), "evidence", "'seed' is there twice"),

@@ -170,6 +170,25 @@ def test_what_is_proved_and_broken_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         ready._row(broken, Asked("", "unsat", 0.0), "proof")
 
 
+def test_what_the_quick_profile_lets_through_is_not_called_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody is asked after proof and search a mutant that they let through is open, and says who was not asked; the whole
+    of the checkers kill some of these, and then nothing is open."""
+    ready = bench("recorded-hardened")
+    mutants = ready.generated.mutants[::8]
+    assert named("recorded-hardened", "claim: dropped") in mutants
+    quick = {row.name: row for row in ready.judge(mutants, "proof")}
+    assert {row.equivalent.partition(":")[0] for row in quick.values()} == {"", "exhausted"}
+    left = {name for name, row in quick.items() if row.unasked}
+    for open_row in (quick[name] for name in left):
+        assert (open_row.killed, open_row.gap, open_row.equivalent) == (False, False, "")
+        assert open_row.unasked == "safe by proof: its changed rows keep the invariant; not asked: lockstep, liveness"
+    monkeypatch.setitem(ready.__dict__, "replay", lambda machine, engine: "")
+    whole = {row.name: row for row in ready.judge(mutants, "all")}
+    assert not any(row.unasked for row in whole.values())
+    assert {name for name, row in whole.items() if row.equivalent.startswith("proved:")} < left
+    assert whole["recorded-hardened: claim: dropped"].killed
+
+
 def answering(first: Answer, later: Answer) -> Any:
     """A solver that says one thing of whether a row keeps the invariant, and another of everything that is asked after that."""
 
@@ -294,23 +313,30 @@ def test_a_bug_is_harmless_only_by_proof() -> None:
 # The matrix.
 
 
-def cells(name: str, outcome: Any = "killed", equivalent: str = "") -> MutantCells:
+def cells(name: str, outcome: Any = "killed", equivalent: str = "", unasked: str = "") -> MutantCells:
     """A row of the matrix."""
     cell = Cell(checker="explore", outcome=outcome, words="P1" if outcome == "killed" else "", seconds=0.5)
-    return MutantCells(name=name, subject="s", kind="k", equivalent=equivalent, cells=[cell], command=f"show {name}")
+    return MutantCells(
+        name=name, subject="s", kind="k", equivalent=equivalent, unasked=unasked, cells=[cell], command=f"show {name}"
+    )
 
 
 def test_a_matrix_adds_up() -> None:
-    """Killed, the same, safe and gaps are told apart; what is proved equivalent is no kill even where somebody says no."""
+    """Killed, the same, safe, open and gaps are told apart; what is proved equivalent is no kill even where somebody says no."""
     every = [
         cells("a"),
         cells("b", "survived", "exhausted: x"),
         cells("c", "survived", "proved: x"),
         cells("d", "survived"),
+        cells("f", "survived", unasked="safe by proof: x"),
     ]
     (row,) = summed([*every, cells("e", "killed", "exhausted: x")])
-    assert (row.mutants, row.killed, row.same, row.safe, row.gaps) == (5, 1, 2, 1, ["d"])
-    assert (row.by, row.cheapest, row.met) == ({"explore": 2}, {"explore": 1}, {"explore": 5})
+    assert (row.mutants, row.killed, row.same, row.safe, row.unasked, row.gaps) == (6, 1, 2, 1, 1, ["d"])
+    assert (row.by, row.cheapest, row.met) == ({"explore": 2}, {"explore": 1}, {"explore": 6})
+    assert (
+        "1 of 6 mutants killed, 3 proved harmless, 1 safe by proof and not asked further, 1 gaps"
+        in verify.Found(kills=[row]).summary()
+    )
 
 
 def test_rows_are_kept(tmp_path: Path) -> None:
@@ -400,20 +426,32 @@ def asked(tmp_path: Path, **more: Any) -> argparse.Namespace:
     )
 
 
-@pytest.mark.parametrize(("outcome", "code"), [("killed", 0), ("survived", 1)])
+@pytest.mark.parametrize(
+    ("outcome", "unasked", "code"), [("killed", "", 0), ("survived", "safe by proof: x", 0), ("survived", "", 1)]
+)
 def test_a_gap_is_the_exit_code(
-    outcome: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    outcome: str,
+    unasked: str,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """0 only if every mutant is killed or proved harmless; a gap comes first, with the command that shows it again."""
+    """0 only if no mutant is a gap; a gap comes first, with the command that shows it again, then what was not asked further."""
 
     def found(*_: object, jobs: int, subjects: Sequence[str]) -> Iterator[MutantCells]:
-        yield from (cells("a"), cells("b", outcome))
+        yield from (cells("a"), cells("c", "survived", "exhausted: x"), cells("b", outcome, unasked=unasked))
 
     monkeypatch.setattr(cli_mutants, "every", found)
     assert cli_mutants.mutants(asked(tmp_path)) == code
     said = capsys.readouterr()
-    assert [row["name"] for row in json.loads(said.out)] == (["b", "a"] if code else ["a", "b"])
+    assert [row["name"] for row in json.loads(said.out)] == (
+        ["c", "a", "b"] if outcome == "killed" else ["b", "c", "a"]
+    )
+    assert [row["unasked"] for row in json.loads(said.out) if row["name"] == "b"] == [unasked]
     assert ("GAP b" in said.err and "show b" in said.err) is bool(code)
+    assert f"1 proved harmless, {int(bool(unasked))} safe by proof and not asked further, {code} gaps" in said.err
+    assert ("were not asked, and kill some: crashwindow mutants --profile deep" in said.err) is bool(unasked)
 
 
 def test_one_mutant_meets_every_checker(
@@ -473,7 +511,9 @@ def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.Mo
     assert 10 < sum(row.mutants for row in found.kills) <= 2 * mutate_stage.SAMPLE + 2
     assert sum(row.killed for row in found.kills) > 4
     assert not any(row.gaps for row in found.kills)
-    assert "mutants killed" in found.summary()
+    assert {row.subject for row in found.kills if row.unasked} == {"recorded-hardened", "gate-hardened"}
+    assert {row.subject for row in found.kills if row.safe} <= {"fleet-recorded"}
+    assert "safe by proof and not asked further, 0 gaps" in found.summary()
 
 
 @pytest.mark.deep
@@ -521,5 +561,8 @@ def test_a_run_tells_its_gaps() -> None:
     console = Console(file=StringIO(), width=200)
     assert cli_mutants._said([cells("a"), cells("d", "survived")], console) == 1
     said = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "2 mutants: 1 killed (cheapest: explore 1), 0 proved harmless, 1 gaps" in said
+    assert (
+        "2 mutants: 1 killed (cheapest: explore 1), 0 proved harmless, 0 safe by proof and not asked further, 1 gaps"
+        in said
+    )
     assert said.index("GAP d: not looked into") < said.index("show d") < said.index("2 mutants")

@@ -343,7 +343,8 @@ def evidence() -> RunEvidence:
                 cheapest={"prove": 300, "lockstep": 40},
                 met={"prove": 565, "explore": 565, "lockstep": 285},
                 same=130,
-                safe=95,
+                safe=55,
+                unasked=40,
                 gaps=[],
                 seconds=900.5,
             )
@@ -832,8 +833,8 @@ def test_no_form_knows_in_which_order_evidence_was_found() -> None:
     [
         ("not json", "is not JSON"),
         ("[1, 2]", "is not evidence: it has no schema_version"),
-        ('{"schema_version": 1}', "has schema_version 1, this program reads 3"),
-        ('{"schema_version": 3}', "errors, first at run: Field required"),
+        ('{"schema_version": 1}', "has schema_version 1, this program reads 4"),
+        ('{"schema_version": 4}', "errors, first at run: Field required"),
         ("[" * 100_000, "is not JSON"),
         ("\udcff", "is not JSON"),
     ],

@@ -97,6 +97,11 @@ def _mutants(evidence: RunEvidence, described: set[str]) -> Iterator[str]:
         yield f"mutants of the runtime: {'there is none' if deep else 'the quick profile makes none'}"
     yield from names("the class of mutants", (f"{row.subject}, {row.kind}" for row in evidence.kills),
                      {f"{row.subject}, {row.kind}" for row in evidence.kills})  # fmt: skip
+    for row in evidence.kills:
+        if row.unasked and (deep or row.subject not in MUTATED):
+            yield f"mutants of {row.subject}, {row.kind}: {row.unasked} not asked further, of which the profile has none"
+        if row.safe and not deep and row.subject in MUTATED:
+            yield f"mutants of {row.subject}, {row.kind}: {row.safe} safe, proved, and the quick profile asks too few to say so"
     for subject, number in stated.items():
         made = sum(row.mutants for row in evidence.kills if row.subject == subject)
         if subject in there and (made < number or (made > number and not deep)):

@@ -93,8 +93,11 @@ def _machines(evidence: RunEvidence, register: Register) -> Iterator[str]:
 def _kills(evidence: RunEvidence) -> Iterator[str]:
     for row in evidence.kills:
         name = f"mutants of {row.subject}, {row.kind}"
-        if row.killed + row.same + row.safe + len(row.gaps) != row.mutants:
-            yield f"{name}: {row.killed} killed, {row.same} + {row.safe} harmless, {len(row.gaps)} gaps are not {row.mutants}"
+        if row.killed + row.same + row.safe + row.unasked + len(row.gaps) != row.mutants:
+            yield (
+                f"{name}: {row.killed} killed, {row.same} + {row.safe} harmless, {row.unasked} not asked further, {len(row.gaps)}"
+                f" gaps are not {row.mutants}"
+            )
         if sum(row.cheapest.values()) != row.killed:
             yield f"{name}: {sum(row.cheapest.values())} cheapest killers of {row.killed} that are killed"
         for checker, count in row.by.items():

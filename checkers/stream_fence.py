@@ -32,7 +32,7 @@ def by(event: StoredEvent) -> str:
 
 NAMELESS: Final = frozenset({*BEGINNING, "decision_snapshot", "signal_received", "cancel_requested"})
 """Events of the job that name no node."""
-OF_THE_JOB: Final = NAMELESS | JOB.keys()
+OF_NO_NODE: Final = NAMELESS | JOB.keys()
 """Those that may name none."""
 OF_ANY: Final = frozenset({*JOB, "node_started", "command_committed", "node_finished", "state_checkpointed"})
 UNDOING: Final = frozenset({"compensation_started", "step_compensated", "compensation_failed"})
@@ -44,22 +44,22 @@ OF_A_NODE: Final[Mapping[str, frozenset[str]]] = {
 """The events of a node, by what it is."""
 
 
+Homes = Mapping[str | None, frozenset[str]]
+"""The events that there can be, by node; None is the job itself."""
+HOMELESS: Final = "there is no such event of such a node"
+NO_TYPES: Final[frozenset[str]] = frozenset()
+
+
 def kind_of(node: Mapping[str, Json]) -> str:
     """What a node is."""
     return "tool" if is_step(node) else "llm" if "llm" in node else "wait"
 
 
-def of_no_step(event: StoredEvent, nodes: Mapping[str, Mapping[str, Json]]) -> str | None:
-    """What is wrong with an event of the job, or of a node that is no step; None if nothing is."""
-    if event.step is None:
-        found = event.type in OF_THE_JOB
-    elif event.step in nodes:
-        found = event.type in OF_A_NODE[kind_of(nodes[event.step])]
-    else:
+def of_no_step(event: StoredEvent, homes: Homes) -> str:
+    """What is to be said of an event of the job, or of a node that is no step, that nobody can have written so."""
+    if event.step not in homes:
         return f"the plan has no node {event.step!r}"
-    if not found:
-        return "there is no such event of such a node"
-    return by(event) if FORGED[event.type] is (event.epoch is not None) else None
+    return by(event) if event.type in homes[event.step] else HOMELESS
 
 
 def of_a_step(event: StoredEvent) -> str | None:
@@ -67,5 +67,5 @@ def of_a_step(event: StoredEvent) -> str | None:
     if FORGED[event.type] is (event.epoch is not None):
         return by(event)
     if event.step is not None and event.type not in OF_A_NODE["tool"]:
-        return "there is no such event of such a node"
+        return HOMELESS
     return "it does not say what it undoes" if event.type in UNDOING and COMPENSATES not in event.data else None

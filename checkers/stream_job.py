@@ -26,7 +26,7 @@ from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
 from .semantics_trace import Subject
 from .stream_elsewhere import Elsewhere
-from .stream_fence import by, of_no_step
+from .stream_fence import FORGED, NO_TYPES, OF_A_NODE, OF_NO_NODE, by, kind_of, of_no_step
 from .stream_lines import Records
 from .stream_readers import Readers, Refused
 from .stream_rows import NO_ROWS, Rows
@@ -132,8 +132,8 @@ def meaningful(shown: str) -> bool:
 class Job:
     """A live job."""
 
-    __slots__ = ("before", "cancelled", "contract", "elsewhere", "idle", "job_id", "pending", "positions", "readers", "records",
-                 "rows", "status", "tracks", "undo_asked", "undo_keys", "version")  # fmt: skip
+    __slots__ = ("before", "cancelled", "contract", "elsewhere", "homes", "idle", "job_id", "pending", "positions", "readers",
+                 "records", "rows", "status", "tracks", "undo_asked", "undo_keys", "version")  # fmt: skip
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
@@ -144,6 +144,7 @@ class Job:
         self.idle: set[Track] = set()
         self.readers: Readers | None = None
         self.elsewhere: Elsewhere | None = None
+        self.homes: dict[str | None, frozenset[str]] = {None: OF_NO_NODE}
         self.rows = Rows(records) if records else NO_ROWS
         self.undo_asked = self.cancelled = False
         self.undo_keys: set[Json] = set()
@@ -192,8 +193,8 @@ class Job:
         kind, step = event.type, event.step
         of_the_job = kind in OF_THE_JOB
         own = None if step is None else self.tracks.get(step)
-        if own is None and (reason := of_no_step(event, self.readers.subject.nodes)):
-            self._refuse_event(line, event, reason)
+        if own is None and (kind not in self.homes.get(step, NO_TYPES) or FORGED[kind] is (event.epoch is not None)):
+            self._refuse_event(line, event, of_no_step(event, self.homes))
         if self.elsewhere is not None:
             self._undoing(self.elsewhere, line, before, event, after)
             return
@@ -254,6 +255,8 @@ class Job:
                 elif "tool" in node:
                     declared = self.contract(node) if self.contract else None
                     self.tracks[name] = Track(name, self.positions.start(declared, by_itself))
+                else:
+                    self.homes[name] = OF_A_NODE[kind_of(node)]
             self.readers = Readers(Subject(self.job_id, nodes), self.positions.semantics)
         except NONSENSE as error:
             self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")

@@ -5,13 +5,15 @@ strike it with store faults, let a person answer, let time pass. What is compare
 Schedules are enumerated elsewhere (`crash`); the walk is for data and for long histories.
 """
 
+import math
 import tempfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Hashable, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings, target
 from hypothesis import strategies as st
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
@@ -26,10 +28,13 @@ from .conform_world import CONTRACTS, Behaviour, Gate, Looks, StepPlan, Undoing,
 from .evidence import Item, Verdict
 from .walk_profiles import BY_NAME, PROFILES, Bounds, WalkProfile, examples_folder
 from .walk_programs import Program, shortest, written
+from .windows import class_of
 
 Profile = Literal["quick", "deep", "ci", "nightly"]
 
 BOUNDS: Final = {name: PROFILES[of].step for name, of in BY_NAME.items()}
+AIM: Final = "the rarest met"
+"""What Hypothesis calls the score by which a walk is steered."""
 SHRINKS: Final = 80
 """How many further examples of Hypothesis a failure is worth; what it then has is made shorter line by line (`shortest`)."""
 LEAST: Final = {"steps": 500, "durable states": 70, "rules taken": 70}
@@ -91,9 +96,14 @@ def widened(
 
 
 class Progress:
-    """How far a walk has come, and the disagreement that it has found."""
+    """How far a walk has come, and the disagreement that it has found.
 
-    def __init__(self) -> None:
+    steered: it aims at what it has rarely come to. met: in how many examples each of these things was seen.
+    """
+
+    def __init__(self, steered: bool = False) -> None:
+        self.steered = steered
+        self.met: Counter[Hashable] = Counter()
         self.examples = 0
         self.steps = 0
         self.failure: Failure | None = None
@@ -107,6 +117,16 @@ class Progress:
             if self.shrinks > SHRINKS:
                 raise EnoughError
 
+    def rarity(self, things: Set[Hashable]) -> float:
+        """How rare the rarest of some things has been so far: minus the logarithm of its frequency."""
+        return max((math.log((self.examples + 1) / (self.met[thing] + 1)) for thing in things), default=0.0)
+
+    def came_to(self, things: Set[Hashable]) -> None:
+        """An example is over, and met these: where the walk is steered Hypothesis hears how rare it was."""
+        if self.steered:
+            target(self.rarity(things), label=AIM)
+        self.met.update(things)
+
     def failed(self, program: list[str], error: Disagreement) -> None:
         """Keep the shortest program that shows a disagreement."""
         if self.failure is None or len(program) <= len(self.failure.program):
@@ -116,10 +136,17 @@ class Progress:
 class Record(Progress):
     """What the examples of one walk add up to."""
 
-    def __init__(self, policy: Policy) -> None:
-        super().__init__()
+    def __init__(self, policy: Policy, steered: bool = False) -> None:
+        super().__init__(steered)
         self.policy = policy
         self.model = Model(build(policy))
+
+    def windows(self, states: Set[int]) -> set[str]:
+        """The windows that durable states of a step are in, were its worker gone; of other policies than the hardened one none."""
+        if self.policy != HARDENED:
+            return set()
+        machine, packing = self.model.machine, self.model.packing
+        return {class_of({**machine.view(packing.unpack(state)), "at": "idle"}) for state in states}
 
 
 @dataclass(frozen=True)
@@ -166,7 +193,9 @@ class Walk(WrittenWalk):
         self.rig = Rig(Path(self.folder.name), self.record.model, self.record.policy)
 
     def teardown(self) -> None:
-        """Close and remove the files."""
+        """Say what this history came to, close and remove the files."""
+        followers = (each for job in self.rig.jobs.values() for each in job.followers.values())
+        self.record.came_to(self.record.windows(set().union(*(each.met for each in followers))))
         self.rig.close()
         self.folder.cleanup()
 
@@ -226,10 +255,11 @@ def walk(profile: Profile, number: int, policy: Policy = HARDENED) -> Item:
 
 def walked(profile: Profile, number: int, policy: Policy = HARDENED) -> Record:
     """The same, with all that the walk has come to."""
-    record = Record(policy)
+    of = PROFILES[BY_NAME[profile]]
+    record = Record(policy, of.steered)
     bound: type[Walk] = seed(number)(type("Walk", (Walk,), {"record": record}))
     try:
-        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile], PROFILES[BY_NAME[profile]]))
+        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile], of))
     except (Exception, EnoughError):
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:

@@ -95,7 +95,8 @@ class Follower:
     """One step's model states, each with the classes of edges that are on every run to it, as bits (`Model.bit`).
 
     verified: its recorded changes are looked at before they are injected, and each look is performed. undoes: what its tool
-    says of undoing its effect; asked: somebody has asked for that. among_others: its job has other nodes.
+    says of undoing its effect; asked: somebody has asked for that. among_others: its job has other nodes. met: the durable states
+    in which it was seen, packed.
     """
 
     undoes = ""
@@ -106,6 +107,7 @@ class Follower:
         self.model, self.engine, self.machine, self.packing = model, model.engine, model.machine, model.packing
         self.name = name
         self.states = model.start(declared)
+        self.met: set[int] = set()
 
     # The moves of the real run.
 
@@ -195,6 +197,7 @@ class Follower:
         if not self.states:
             raise Disagreement(f"{self.name}: {self._difference(before, fields)} (the code, the model)")
         self.model.taken |= self.sure
+        self.met.add(code & self.model.durable)
         self.model.states_met.add(code & self.model.durable)
         self.model.comparisons += 1
 

@@ -6,13 +6,12 @@ of `workers_rig`. The orders of short ones are enumerated elsewhere (`interleave
 A longer walk is steered: what it aims at is a history that comes to the windows which few before it came to.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from hypothesis import seed, target
+from hypothesis import seed
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
@@ -36,22 +35,17 @@ LEAST: Final = {"steps": 800, "judged": 40, "windows": 5, "turns killed": 8}
 
 
 class WorkersRecord(Progress):
-    """What the examples of one walk add up to. met: in how many examples each window was seen.
+    """What the examples of one walk add up to. What they meet are windows.
 
     made: makes the place of an example; None: each has a SQLite file of its own.
     """
 
     def __init__(self, steered: bool, made: Callable[[Callable[[], float]], Place] | None) -> None:
-        super().__init__()
-        self.steered, self.made = steered, made
+        super().__init__(steered)
+        self.made = made
         self.monitor = Monitor(build())
-        self.met: Counter[str] = Counter()
         self.ends: Counter[str] = Counter()
         self.judged = 0
-
-    def rarity(self, windows: set[str]) -> float:
-        """How rare the rarest of some windows has been so far: minus the logarithm of its frequency."""
-        return max((math.log((self.examples + 1) / (self.met[window] + 1)) for window in windows), default=0.0)
 
 
 class WorkersWalk(WrittenWalk):
@@ -65,11 +59,9 @@ class WorkersWalk(WrittenWalk):
         self.rig = WorkersRig(made, self.record.monitor)
 
     def teardown(self) -> None:
-        """Say how rare this history was, close and remove the files."""
-        record, windows = self.record, set(self.rig.windows)
-        if record.steered:
-            target(record.rarity(windows), label="the rarest window")
-        record.met.update(windows)
+        """Say what this history came to, close and remove the files."""
+        record = self.record
+        record.came_to(set(self.rig.windows))
         record.ends.update(self.rig.ends)
         record.judged += self.rig.judged
         self.rig.close()

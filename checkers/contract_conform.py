@@ -58,8 +58,8 @@ WISHES: Final = st.builds(
 class ContractRecord(Progress):
     """What the examples of one walk add up to."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, steered: bool = False) -> None:
+        super().__init__(steered)
         self.model = ContractModel(build_contract())
         self.edges: Counter[Edge] = Counter()
         self.ends: Counter[str] = Counter()
@@ -81,7 +81,8 @@ class ContractWalk(WrittenWalk):
         return end
 
     def teardown(self) -> None:
-        """Close and remove the files."""
+        """Say what this history came to, close and remove the files."""
+        self.record.came_to(set(self.rig.edges))
         self.record.edges.update(self.rig.edges)
         self.rig.close()
         self.folder.cleanup()
@@ -171,10 +172,11 @@ class ContractWalk(WrittenWalk):
 
 def walk_contracts(profile: Profile, number: int) -> ContractRecord:
     """Walk with a seed; a disagreement is in the record, shrunk, as the program that shows it."""
-    record = ContractRecord()
+    of = PROFILES[BY_NAME[profile]]
+    record = ContractRecord(of.steered)
     bound: type[ContractWalk] = seed(number)(type("ContractWalk", (ContractWalk,), {"record": record}))
     try:
-        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile], PROFILES[BY_NAME[profile]]))
+        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile], of))
     except (Exception, EnoughError):
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis.statistics import collector
 
 from crashwindow.checkers import conform
 from crashwindow.checkers.bugs_decide import ignored_effect
 from crashwindow.checkers.bugs_step import skipped_committed
-from crashwindow.checkers.conform import chosen
+from crashwindow.checkers.conform import AIM, Progress, chosen
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_workers import LEAST, WorkersRecord, item_of, walk_workers
 from crashwindow.checkers.conform_world import StepPlan
@@ -18,6 +20,8 @@ from crashwindow.checkers.walk_profiles import PROFILES, Bounds, WalkProfile
 from crashwindow.checkers.walk_programs import of_key
 from crashwindow.checkers.workers_rig import WorkersRig, in_file
 from crashwindow.model.step import build
+
+from .steering import walked_by
 
 MONITOR = Monitor(build())
 ONE = [StepPlan((False, "park", "none"), 0, None, "r")]
@@ -150,11 +154,25 @@ def test_a_walk_that_comes_to_little_is_no_evidence(few: str) -> None:
 
 def test_rarity_grows_with_what_few_examples_met() -> None:
     """What steers: a window that nobody met is rarer than one that all met, and nothing met is nothing rare."""
-    record = WorkersRecord(True, None)
+    record = Progress(True)
     record.examples = 9
     record.met["8"] = 9
     assert record.rarity({"8"}) == 0.0 == record.rarity(set())
     assert record.rarity({"8", "3b"}) > 2.0
+
+
+@pytest.mark.parametrize("machine", ["step", "contract", "workers"])
+def test_a_steered_walk_tells_hypothesis_what_it_aims_at(machine: str) -> None:
+    """Hypothesis has seen a score, and a history that met something rare; of a walk that is not steered it has seen none."""
+    seen: list[dict[str, Any]] = []
+    told: Any = seen.append
+    with collector.with_value(told):
+        record, beside = (walked_by(machine, 6, 8, 1, steered) for steered in (True, False))
+    steered, plain = seen
+    assert steered["targets"][AIM] > 0.0
+    assert "targets" not in plain
+    assert record.met
+    assert beside.met
 
 
 def test_examples_are_kept_by_night_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

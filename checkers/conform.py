@@ -142,7 +142,7 @@ class Record(Progress):
         self.model = Model(build(policy))
 
     def windows(self, states: Set[int]) -> set[str]:
-        """The windows that durable states of a step are in, were its worker gone; of other policies than the hardened one none."""
+        """The windows that durable states of a step are in, were its worker gone; none but under the hardened policy."""
         if self.policy != HARDENED:
             return set()
         machine, packing = self.model.machine, self.model.packing

@@ -197,8 +197,9 @@ class Follower:
         if not self.states:
             raise Disagreement(f"{self.name}: {self._difference(before, fields)} (the code, the model)")
         self.model.taken |= self.sure
-        self.met.add(code & self.model.durable)
-        self.model.states_met.add(code & self.model.durable)
+        durable = code & self.model.durable
+        self.met.add(durable)
+        self.model.states_met.add(durable)
         self.model.comparisons += 1
 
     @property

@@ -6,9 +6,7 @@ mutant is equivalent by exhaustion nobody is asked any more. The quick profile a
 let through is safe by proof and not asked further; of such a mutant it is open whether it is harmless.
 """
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
@@ -20,6 +18,7 @@ from .mutate_fleet import FLEETS, FleetBench
 from .mutate_matrix import Kept, summed
 from .mutate_model import STEP, SUBJECTS, Bench
 from .mutate_runtime import judge, rows, sound
+from .side_by_side import side_by_side
 from .verify import Context, Found, Profile, Stage, made_by
 
 SAMPLE: Final = 40
@@ -116,13 +115,7 @@ def _done(todo: Sequence[Task], jobs: int, spaces: Mapping[str, Space]) -> Itera
         benches = {policy: Bench(policy, space) for policy, space in spaces.items() if policy in SUBJECTS}
         yield from ((task, judged(task, benches)) for task in todo)
         return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        futures = {pool.submit(judged, task): task for task in todo}
-        try:
-            yield from ((futures[future], future.result()) for future in as_completed(futures))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    yield from side_by_side(judged, todo, jobs)
 
 
 def judged(task: Task, benches: Mapping[str, Bench] | None = None) -> list[MutantCells]:

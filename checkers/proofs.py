@@ -7,6 +7,7 @@ change costs the reading of a file. Where they did, each question that still rea
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -95,21 +96,13 @@ def _making(names: Sequence[str], folder: Path | None, tell: Tell) -> Iterator[t
             tell(name)
             yield name, _made(name, folder)
         return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from .side_by_side import side_by_side
 
     tell(f"{len(names)} proofs, {jobs} at a time")
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        futures = {
-            pool.submit(_made, name, folder): name for name in sorted(names, key=lambda name: name not in FLEETS)
-        }
-        try:
-            for done, future in enumerate(as_completed(futures), 1):
-                tell(f"{futures[future]}: {done} of {len(names)} proofs")
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    longest_first = sorted(names, key=lambda name: name not in FLEETS)
+    for done, (name, made) in enumerate(side_by_side(partial(_made, folder=folder), longest_first, jobs), 1):
+        tell(f"{name}: {done} of {len(names)} proofs")
+        yield name, made
 
 
 def _made(name: str, folder: Path | None) -> Made:

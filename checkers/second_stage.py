@@ -1,6 +1,7 @@
 """The stage of `crashwindow verify` in which cvc5 gives its opinion on the obligations that the run has written."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -39,8 +40,9 @@ def second_opinion(context: Context) -> Found:
         with Solver() as solver:
             asked = sample(files, context.seed, EACH) if quick else read(files)
             said = recheck(asked, solver, lambda done, q: context.tell(f"cvc5: {done}, {q.name}"))
+            told = by_proof(said, folder)
             for claim, names in due:
-                found.add(claim, item(names, said, folder, quick, solver.version))
+                found.add(claim, item(names, told, folder, quick, solver.version))
     except NoSolverError as error:
         for claim, _ in due:
             words = f"no second opinion: {error}"
@@ -63,12 +65,12 @@ def own_proofs(claim: Claim) -> Sequence[str]:
     return FLEETS if claim.policy == FLEET else (claim.policy,)
 
 
-def item(names: Sequence[str], said: Sequence[Opinion], folder: Path, sampled: bool, solver: str) -> Item:
+def item(names: Sequence[str], said: Mapping[str, Sequence[Opinion]], folder: Path, sampled: bool, solver: str) -> Item:
     """What the second opinion says of some proofs. That rows of the table follow from the invariant is not all of T-WINDOW,
     which is searched: of them it is never more than TESTED.
     """
-    mine = [opinion for opinion in said if proof_of(opinion.question.file, folder) in names]
-    missing = set(names) - {proof_of(opinion.question.file, folder) for opinion in mine}
+    mine = [opinion for name in names for opinion in said.get(name, ())]
+    missing = {name for name in names if not said.get(name)}
     wrong = [opinion for opinion in mine if opinion.verdict != "agrees"]
     figures: dict[str, int | float | str] = {
         "obligations": len(mine),
@@ -88,6 +90,14 @@ def item(names: Sequence[str], said: Sequence[Opinion], folder: Path, sampled: b
         verdict, words = Verdict.ERROR, f"cvc5 does not agree with {len(wrong)} of {len(mine)}: {wrong[0].sentence}"
     files = [f"smt2/{name}/" if (folder / name).is_dir() else f"smt2/{name}.smt2" for name in names]
     return Item(checker="reprove", verdict=verdict, statement=words, figures=figures, files=files, command=COMMAND)
+
+
+def by_proof(said: Iterable[Opinion], folder: Path) -> Mapping[str, Sequence[Opinion]]:
+    """The opinions by the proof whose questions they answer."""
+    told = defaultdict[str, list[Opinion]](list)
+    for opinion in said:
+        told[proof_of(opinion.question.file, folder)].append(opinion)
+    return told
 
 
 def proof_of(file: Path, folder: Path) -> str:

@@ -18,10 +18,10 @@ from .semantics_trace import (
     Reader,
     RecordedReader,
     Subject,
-    is_step,
     of_nodes,
     recorded_input,
 )
+from .stream_fence import kind_of
 
 
 class Refused(NamedTuple):
@@ -82,10 +82,10 @@ class Readers:
 
     def _kinds(self, event: StoredEvent) -> Sequence[str]:
         """What a record of a node can be of. KeyError for one that is of none."""
-        node = self.subject.nodes[str(event.step)]
-        if not is_step(node):
-            return ("llm",) if "llm" in node else ("human",)
-        return ("tool",) if COMPENSATES in event.data else ("tool", *INPUTS)
+        kind = kind_of(self.subject.nodes[str(event.step)])
+        if kind != "tool":
+            return ("human",) if kind == "wait" else (kind,)
+        return (kind,) if COMPENSATES in event.data else (kind, *INPUTS)
 
     def _hearing(self, event: StoredEvent, told: bool) -> Sequence[ReaderFollower]:
         """Who reads an event of a node: by the node, or by the command that it records."""

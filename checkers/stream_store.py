@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ..runtime.address import without_password
 from ..runtime.errors import CommandError
-from .abstraction import EffectRow, JobLine, LedgerRow, says_failed
+from .abstraction import JobLine, says_failed
 from .crash_judge import open_beside
 from .stream_lines import Line, Records, StreamError, line_of, of_form, refuse
 
@@ -132,13 +132,17 @@ def _json(text: str) -> Any:
 def records(rows: Rows, job_id: str, line: JobLine) -> Records:
     """What a store holds about a job beside its events. Answers are those to the questions that its events name."""
     ledger = [
-        LedgerRow(step, status, _json(result), key)._asdict() for step, status, result, key in rows(LEDGER, job_id)
+        {"step": step, "status": status, "result": _json(result), "key": key}
+        for step, status, result, key in rows(LEDGER, job_id)
     ]
     effects = [
-        {**EffectRow(step, _json(output), says_failed(_json(said)), key)._asdict(), "kind": kind}
+        {"step": step, "output": _json(output), "failed": says_failed(_json(said)), "key": key, "kind": kind}
         for step, output, said, key, kind in rows(EFFECTS, job_id)
     ]
     asked = sorted({_json(data).get("contract_id") or "" for (data,) in rows(ASKED, job_id)})
-    told = [(name, decision, digest) for name in asked for decision, digest in rows(ANSWERS, name)]
-    answers = [dict(zip(("contract_id", "decision", "digest"), each, strict=True)) for each in told]
+    answers = [
+        {"contract_id": name, "decision": decision, "digest": digest}
+        for name in asked
+        for decision, digest in rows(ANSWERS, name)
+    ]
     return of_form({**line._asdict(), "ledger": ledger, "effects": effects, "answers": answers})

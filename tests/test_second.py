@@ -224,7 +224,9 @@ def test_one_question_not_answered_as_stated_fails_the_claim(
 ) -> None:
     """A claim is proved again only where all its obligations are; a sample is tested; disagreement and silence are errors."""
     said = opinions_of(written, answer)
-    found = second_stage.item(["recorded-hardened"], said, written / "smt2", sampled, "cvc5")
+    found = second_stage.item(
+        ["recorded-hardened"], second_stage.by_proof(said, written / "smt2"), written / "smt2", sampled, "cvc5"
+    )
     assert found.verdict is verdict
 
 
@@ -270,7 +272,7 @@ def test_obligations_of_no_claim_fail_the_run(written: Path, tmp_path: Path) -> 
 
 def test_a_proof_without_files_fails_its_claims(written: Path) -> None:
     """The stage speaks of each claim with a proof; where its obligations were not written that is an error, not silence."""
-    said = opinions_of(written, lambda q: q.status)
+    said = second_stage.by_proof(opinions_of(written, lambda q: q.status), written / "smt2")
     due = [(claim.id, second_stage.own_proofs(claim)) for claim in second_stage.PROVED]
     items = {claim: second_stage.item(names, said, written / "smt2", False, "cvc5") for claim, names in due}
     assert {name for name, item in items.items() if item.verdict is Verdict.PROVED} == {"P12"}

@@ -115,7 +115,7 @@ class FleetBench:
         agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()})
         cells = [_cell(way, *told[way]) if way in told else self._missing(way) for way in CHECKERS]
         safe = told["explore"][0] != "refuted" if "explore" in told else True
-        equivalent = SAME if said.same else "proved: its changed rows keep the invariant" if said.safe and safe else ""
+        equivalent = SAME if said.same else SAFE if said.safe and safe else ""
         return MutantCells(
             name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
             command=f"crashwindow mutants --only '{mutant.name}'",
@@ -163,6 +163,8 @@ class FleetBench:
         return ("safe", "") if made.safe else ("no answer", f"no answer after {made.states} abstract states")
 
 
+SAFE: Final = "proved: its changed rows keep the invariant, and so each safety property, all that is asked of a fleet"
+"""Liveness is asked of one worker and of two, never of any number: a mutant that is called safe may be stuck."""
 SAME: Final = (
     "proved the same: in every state of the invariant its rows may fire where the original's may, and lead there, too"
 )

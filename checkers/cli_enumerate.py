@@ -11,7 +11,7 @@ from ..runtime.errors import CommandError
 from .cli_enumerate_contract import NAMES as CONTRACT_CASES
 from .cli_enumerate_contract import conform_contracts
 from .enumerate import Enumeration, agreement
-from .enumerate_case import GATES, WIDE
+from .enumerate_case import SAMPLED
 from .enumerate_cover import by_rule, reachable, step_sets
 from .enumerate_fleet_stage import fleet_edges, fleet_left
 from .enumerate_sets import Sets
@@ -99,7 +99,7 @@ def conform_steps(args: argparse.Namespace) -> int:
 
 def _agreement(runs: Sequence[Enumeration], workers: int | None) -> str:
     """What the runs show; and, where not all cases of so many workers were asked, what they do not show."""
-    sampled = [run.case.name for run in runs if run.case.name in {**WIDE, **GATES}]
+    sampled = [run.case.name for run in runs if run.case.name in SAMPLED]
     behind = [run.case.name for run in runs if run.case.lead and run.case.name not in sampled]
     partial = [f"samples alone of {', '.join(sampled)}"] * bool(sampled)
     partial += [f"of {', '.join(behind)} what follows their schedules"] * bool(behind)

@@ -107,7 +107,7 @@ class WideActs(Acts):
                     asked = question(JOB, self.shelf.store.events(JOB))
                 except ResolveError:
                     return None
-                return UNDOING if "compensates" in asked.identity else asked.step
+                return UNDOING if "compensates" in asked.identity and asked.step == STEP else asked.step
 
             self._written[key], _ = self.shelf.within(("stream",), stores, 0.0, act)
         name: str | None = self._written[key]

@@ -236,3 +236,20 @@ GATES: Final = {
     )
 }
 """A node that waits before the step, beside the machine of a gate. Sampled, too; the step never parks: no gate would see that."""
+BOTH_UNDONE: Final = ";".join((
+    said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
+            " execute timeout append_unknown ledger_unknown park release"),
+    "clock:quiet;person:undo",
+    said(2, f"{BEGUN} acquire append_compensation_started"),
+))  # fmt: skip
+"""The step before it is done, nobody knows of this one, and a person has it undone: that has begun."""
+AROUND: Final = {
+    case.name: case
+    for case in (
+        WideCase("both-undone", Bounds(1, 4, 3, cancels=1), "park", undoes="harmless", other="tool", lead=BOTH_UNDONE),
+    )
+}
+"""A step that is being undone, while its job comes to rest at an earlier one, beside the machine with the rows for what other
+steps do (`model.surroundings`). Sampled; without a store's faults, which those rows do not follow."""
+SAMPLED: Final = {**WIDE, **GATES, **AROUND}
+"""Every case that is sampled."""

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ..model.policy import HARDENED
+from ..model.surroundings import build_around
 from .enumerate import Enumeration, Product
-from .enumerate_case import ALONE, GATES, WIDE, WideCase
+from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from .enumerate_fleet_stage import TWO, fleet_converse, fleet_edges
 from .enumerate_floor import WideFloor
@@ -78,6 +79,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "owed": (488, 1836, 490),
     "owed-fails": (279, 1024, 281),
     "outlived": (7200, 26385, 8184),
+    "both-undone": (914, 2840, 944),
     "fail-2": (2507, 4975, 3289),
     "park-2": (7465, 12703, 8745),
     "query-fence-2": (11078, 24597, 15833),
@@ -122,7 +124,7 @@ QUICK_KILLS: Final = ("events-unfenced", "ledger-unfenced")
 
 def every() -> dict[str, Case]:
     """Every case, by name."""
-    return {**ALONE, **WIDE, **GATES, **{name: {**CASES, **TWO}[name] for name in SEVERAL}}
+    return {**ALONE, **SAMPLED, **{name: {**CASES, **TWO}[name] for name in SEVERAL}}
 
 
 def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED) -> Product:
@@ -130,6 +132,8 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED) -> Pr
     case = every()[name]
     if isinstance(case, WideCase) and name in GATES:
         return Product(WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=True, reader=GateReader)
+    if isinstance(case, WideCase) and name in AROUND:
+        return Product(WideFloor(case, mutant), step_sets(build_around()) if sets is None else sets, sampled=True)
     if isinstance(case, WideCase):
         return Product(WideFloor(case, mutant), step_sets() if sets is None else sets, sampled=name in WIDE)
     letters = LETTERS[: SEVERAL[name]]
@@ -139,7 +143,7 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED) -> Pr
 def enumerated(names: Iterable[str], kept: dict[int, Sets]) -> Iterator[Enumeration]:
     """Cases, one after the other; kept: the sets of so many workers, which grow."""
     for name in names:
-        if name in GATES:
+        if name in GATES or name in AROUND:
             yield product(name).run()
             continue
         workers = SEVERAL.get(name, 1)
@@ -183,14 +187,14 @@ def refined(runs: list[Enumeration]) -> Item:
     if strayed or not runs:
         said = f"what was enumerated is not what is pinned: the counts of {', '.join(strayed) or 'nothing'} differ"
         return _item(Verdict.ERROR, said, figures)
-    whole = [run.case.name for run in runs if run.case.name not in {**WIDE, **GATES} and not run.case.lead]
+    whole = [run.case.name for run in runs if run.case.name not in SAMPLED and not run.case.lead]
     said = (
         f"each of {figures['transitions']} steps of the shipped driver, protocol core and memory store is a step of the model,"
         f" with the same records, effects and requests after it: all orders within the bounds of {', '.join(whole)}"
     )
     if behind := [run.case.name for run in runs if run.case.name in TWO and run.case.lead]:
         said += f"; all that can follow the schedules of {', '.join(behind)}"
-    if sampled := [run.case.name for run in runs if run.case.name in {**WIDE, **GATES}]:
+    if sampled := [run.case.name for run in runs if run.case.name in SAMPLED]:
         said += f"; and samples of {', '.join(sampled)}"
     return _item(Verdict.EXHAUSTED, said, figures)
 

@@ -5,9 +5,10 @@ A step whose result is on record stops it again, while a later step is open: the
 compensation came to nothing. And a person has an effect undone in a job that waits. Before a job is stopped so, what is known of
 each later step is put on record (B7', U1 to U4): the rows below let go of this step only then.
 
-They are for the trace monitor. What is proved of a step is proved without them. With them all of it holds but two sentences of P6
-about a job at rest, which mean the step that it rests at: here a job may fail with an attempt open that was settled as UNKNOWN,
-and park beside a step that was settled as NO_EFFECT.
+They are for the trace monitor, and for the enumeration's cases in which an earlier step rests. What is proved of a step is proved
+without them. With them all of it holds but three sentences of P6 about a job at rest, which mean the step that it rests at: here
+a job may fail with an attempt open that was settled as UNKNOWN, park beside a step that was settled as NO_EFFECT, and be
+cancelled behind a step that has failed, while an earlier one is to be undone before that failure ends the job.
 """
 
 from dataclasses import replace

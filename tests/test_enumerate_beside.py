@@ -15,7 +15,9 @@ from crashwindow.model.gate import build_gate
 from crashwindow.model.machine import Machine
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
+from crashwindow.model.surroundings import build_around
 from crashwindow.runtime import gate
+from crashwindow.runtime.protocol import Step
 
 
 def beside_gate(name: str, machine: Machine) -> Product:
@@ -30,9 +32,9 @@ def without(machine: Machine, name: str) -> Machine:
     return replace(machine, rules=rules)
 
 
-@pytest.mark.parametrize("name", ["rests", "inputs-lost", "gate-approval"])
+@pytest.mark.parametrize("name", ["rests", "inputs-lost", "gate-approval", "both-undone"])
 def test_each_step_is_the_models(name: str) -> None:
-    """A pause that lets go of the job, inputs that a store's faults strike, a gate: nothing parts, and the numbers are pinned."""
+    """A pause that lets go, inputs struck by faults, a gate, a job at rest: nothing parts, and the counts are pinned."""
     run = product(name).run()
     assert not run.parted
     assert run.counts == COUNTS[name]
@@ -48,6 +50,19 @@ def test_who_has_asked_looks_again() -> None:
     run = beside_gate("gate-approval", replace(machine, rules=rules)).run()
     assert "person:" in run.parted[0].schedule[-2]
     assert run.parted[0].schedule[-1] == "worker-1:load_request"
+
+
+def test_a_step_that_is_being_undone_needs_the_rows_of_what_is_around_it() -> None:
+    """An earlier step rests, and a person speaks of it: without either row the shipped code is no run of the machine."""
+    assert product("both-undone", step_sets()).run().parted
+    for name in ("elsewhere: parks, nothing is open", "elsewhere: resolved"):
+        assert product("both-undone", step_sets(without(build_around(), name))).run().parted
+
+
+def test_an_undoing_that_is_not_settled_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine of a step has no ledger of its undoing; that less was written is seen by the numbers, which are pinned."""
+    monkeypatch.setattr(Step, "settle_undoing", lambda step: iter(()))
+    assert product("both-undone").run().counts != COUNTS["both-undone"]
 
 
 def test_a_signal_that_is_taken_for_an_approval_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ def test_a_step_by_itself_needs_the_rows_for_its_compensation_alone() -> None:
 
 
 @pytest.mark.deep
-def test_what_is_proved_of_a_step_holds_around_it_but_for_two_sentences() -> None:
+def test_what_is_proved_of_a_step_holds_around_it_but_for_three_sentences() -> None:
     """In every state that the rows add no property is broken, but P6 where it speaks of the step that a job rests at."""
     around, alone = explore(build_around()), space_of()
     added = around.parents.keys() - alone.parents.keys()
@@ -116,6 +116,7 @@ def test_what_is_proved_of_a_step_holds_around_it_but_for_two_sentences() -> Non
         if any(map(around.packing.matcher(literals), added))
     }
     assert broken == {
+        ("P6", "job = cancelled ∧ node ∈ no_effect|partial|unconfirmed|unknown"),
         ("P6", "job = parked ∧ ledger ∈ inflight|no_effect"),
         ("P6", "job ∈ failed|waiting ∧ open ∈ 1|2 ∧ node = none ∧ undone = no"),
     }

@@ -16,7 +16,7 @@ from .enumerate_cover import by_rule, reachable, step_sets
 from .enumerate_fleet_stage import fleet_edges, fleet_left
 from .enumerate_sets import Sets
 from .enumerate_sqlite import compared
-from .enumerate_stage import COUNTS, QUICK, SEVERAL, enumerated, every, product
+from .enumerate_stage import COUNTS, QUICK, SEVERAL, enumerated, every, product, samples
 from .explore import explore
 from .interleave import CASES
 
@@ -99,9 +99,8 @@ def conform_steps(args: argparse.Namespace) -> int:
 
 def _agreement(runs: Sequence[Enumeration], workers: int | None) -> str:
     """What the runs show; and, where not all cases of so many workers were asked, what they do not show."""
-    sampled = [run.case.name for run in runs if run.case.name in SAMPLED]
-    behind = [run.case.name for run in runs if run.case.lead and run.case.name not in sampled]
-    partial = [f"samples alone of {', '.join(sampled)}"] * bool(sampled)
+    behind = [run.case.name for run in runs if run.case.lead and run.case.name not in SAMPLED]
+    partial = samples(runs, "samples alone of")
     partial += [f"of {', '.join(behind)} what follows their schedules"] * bool(behind)
     if workers not in CONVERSE:
         partial.append("whether the code takes every edge of the model, which --workers 1 and --workers 2 say")

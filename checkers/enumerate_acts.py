@@ -98,7 +98,7 @@ class WideActs(Acts):
         return super().resolve(stores, world, at) if self.in_doubt(stores) == STEP else None
 
     def in_doubt(self, stores: Numbers) -> str | None:
-        """What a person may be asked about: a step, or UNDOING; None where nothing is in doubt of a parked job."""
+        """What a person may be asked about: a step (of another one its undoing, too), or UNDOING; None: nothing is in doubt."""
         key = ("in doubt", stores[0])
         if key not in self._written:
 

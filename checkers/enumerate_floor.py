@@ -8,7 +8,7 @@
 | world:refuse:E.A                            | a request is refused without effect, or lost on the wire                |
 | world:part:E.A                              | it has its effect, and says that the step failed nonetheless            |
 | person:accept, person:undo                  | a record is accepted as it stands; the step is to be undone             |
-| person:other, person:signal                 | another step's outcome is told; what another step waits for has come    |
+| person:other, person:signal                 | another step's outcome or undoing is told; what one waits for has come  |
 | person:undone                               | whether what was to undo the step has done so is told                   |
 | person:undo-other                           | a step before this one is to be undone                                  |
 | worker-N:call_model:later                   | a language model says when it can be asked again                        |

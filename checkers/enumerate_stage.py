@@ -110,6 +110,12 @@ CLAIMED: Final = ("P1", "P2", "P3", "P6", "P7")
 """The claims of which the model's proof is the code's, as the code's steps are the model's."""
 LEFT: Final[dict[str, int]] = {}
 """Of each rule, how many of its edges no case takes: none."""
+BESIDE: Final = (
+    (WIDE, ""),
+    (GATES, "beside the machine of a gate, of which a step's claims do not speak, "),
+    (AROUND, "beside the step's machine with what other steps do to it, of which three sentences of P6 do not hold, "),
+)
+"""What is sampled, and beside which other machine: what is proved of the step's alone is not said of it."""
 ON_SQLITE: Final = {"quick": ("fail-2",), "deep": ("fail-2", "park-2")}
 """What is gone through again over the SQLite store, by profile."""
 KILLS: Final = {
@@ -132,10 +138,9 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED) -> Pr
     case = every()[name]
     if isinstance(case, WideCase) and name in GATES:
         return Product(WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=True, reader=GateReader)
-    if isinstance(case, WideCase) and name in AROUND:
-        return Product(WideFloor(case, mutant), step_sets(build_around()) if sets is None else sets, sampled=True)
     if isinstance(case, WideCase):
-        return Product(WideFloor(case, mutant), step_sets() if sets is None else sets, sampled=name in WIDE)
+        machine = build_around() if name in AROUND else None
+        return Product(WideFloor(case, mutant), step_sets(machine) if sets is None else sets, sampled=name in SAMPLED)
     letters = LETTERS[: SEVERAL[name]]
     return Product(Floor(case, mutant), fleet_sets(letters) if sets is None else sets, letters)
 
@@ -194,9 +199,15 @@ def refined(runs: list[Enumeration]) -> Item:
     )
     if behind := [run.case.name for run in runs if run.case.name in TWO and run.case.lead]:
         said += f"; all that can follow the schedules of {', '.join(behind)}"
-    if sampled := [run.case.name for run in runs if run.case.name in SAMPLED]:
-        said += f"; and samples of {', '.join(sampled)}"
+    said += "".join(f"; and {words}" for words in samples(runs, "samples of"))
     return _item(Verdict.EXHAUSTED, said, figures)
+
+
+def samples(runs: Iterable[Enumeration], words: str) -> list[str]:
+    """Which cases were sampled, by the machine that they were held beside."""
+    names = [run.case.name for run in runs]
+    found = ((beside, [name for name in names if name in cases]) for cases, beside in BESIDE)
+    return [f"{beside}{words} {', '.join(sampled)}" for beside, sampled in found if sampled]
 
 
 def over_sqlite(name: str, context: Context) -> Item:

@@ -9,7 +9,7 @@ that was merely possible.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from ..model.boundaries import CATCH_UP
 from ..model.machine import Actor, Machine, Rule, Scope
@@ -18,6 +18,7 @@ from .explore import Engine
 
 ELSEWHERE: Final = "elsewhere"
 LOST: Final = "(answer lost)"
+PARKED: Final = "job_parked"
 UNVERIFIED: Final = "confirm: match"
 """What happens, unseen, to a record that nobody verifies: no verifier is there, or no change is recorded (A-VERIFIER)."""
 PLACE: Final = {recovered: place for place, recovered in CATCH_UP.items()}
@@ -36,6 +37,26 @@ class EdgeClass(NamedTuple):
 
 class Disagreement(AssertionError):
     """Model and code part: says where, which fields differ, what the model allowed."""
+
+
+class Known(Protocol):
+    """What is known of a step beside its records: see `Follower`."""
+
+    @property
+    def verified(self) -> bool:
+        """Whether its recorded changes are looked at."""
+
+    @property
+    def undoes(self) -> str:
+        """What its tool says of undoing its effect."""
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody has asked for that."""
+
+    @property
+    def among_others(self) -> bool:
+        """Whether its job has other steps."""
 
 
 class Model:
@@ -95,8 +116,8 @@ class Follower:
     """One step's model states, each with the classes of edges that are on every run to it, as bits (`Model.bit`).
 
     verified: its recorded changes are looked at before they are injected, and each look is performed. undoes: what its tool
-    says of undoing its effect; asked: somebody has asked for that. among_others: its job has other nodes. met: the durable states
-    in which it was seen, packed.
+    says of undoing its effect; asked: somebody has asked for that. among_others: its job has other steps, of which one may be in
+    doubt. met: the durable states in which it was seen, packed.
     """
 
     undoes = ""
@@ -130,8 +151,17 @@ class Follower:
             self._take(fits, f"performs {boundary}")
 
     def elsewhere(self, event: str) -> None:
-        """Another step changed the job."""
-        self._take(lambda r: r.name.startswith(ELSEWHERE) and event in r.emits[:1], f"sees {event} of another step")
+        """Another step changed the job. To a step in doubt it is the same whether that one parks or it does so itself.
+
+        Its own row is followed then, and nothing that leads there counts as taken.
+        """
+        self._close()
+        before, sure = self.states, self.sure
+        self.states = self._after(lambda r: r.name.startswith(ELSEWHERE) and event in r.emits[:1])
+        if not self.states and event == PARKED:
+            self.states = before
+            self.states = dict.fromkeys(self._after(lambda r: r.boundary == "park" and event in r.emits[:1]), sure)
+        self._expect(f"sees {event} of another step", before)
 
     def person(self, happened: bool) -> None:
         """A person answered about this step."""
@@ -250,30 +280,12 @@ class Follower:
         while todo:
             state = todo.pop()
             for delta, index in self.engine.steps(state):
-                if self._decides(self.machine.rules[index]):
+                if unseen(self.machine.rules[index], self):
                     after, sure = state ^ delta, self.states[state] | self.model.bit(state, index)
                     known = self.states.get(after, sure)
                     if after not in self.states or known & sure != known:
                         self.states[after] = known & sure
                         todo.append(after)
-
-    def _decides(self, rule: Rule) -> bool:
-        """Whether the worker can have decided so, unseen, for a step like this one."""
-        match rule.name:
-            case "elsewhere: in doubt":  # a cancel waits for other steps, and for what undoes this one
-                return self.among_others or bool(self.undoes)
-            case "compensation was requested":
-                return self.asked
-            case "compensation was requested, harmless":
-                return self.asked and self.undoes == "harmless"
-            case "a partial effect, compensatable":
-                return bool(self.undoes)
-            case "a partial effect, for good":
-                return not self.undoes
-            case _ if rule.name == UNVERIFIED:
-                return not self.verified and not self.asked
-            case _:
-                return decides(rule)
 
     def _expect(self, what: str, before: Mapping[int, int]) -> None:
         if not self.states:
@@ -305,6 +317,25 @@ def merged(runs: Iterable[tuple[int, int]]) -> dict[int, int]:
 def named(name: str) -> Callable[[Rule], bool]:
     """A test for a rule's name, or for what stands before the comma in it."""
     return lambda rule: rule.name == name or rule.name.startswith(f"{name}, ")
+
+
+def unseen(rule: Rule, known: Known) -> bool:
+    """Whether the worker can have taken a rule without anybody seeing it, by what is known of the step."""
+    match rule.name:
+        case "elsewhere: in doubt":  # a cancel waits for other steps, and for what undoes this one
+            return known.among_others or bool(known.undoes)
+        case "compensation was requested":
+            return known.asked
+        case "compensation was requested, harmless":
+            return known.asked and known.undoes == "harmless"
+        case "a partial effect, compensatable":
+            return bool(known.undoes)
+        case "a partial effect, for good":
+            return not known.undoes
+        case _ if rule.name == UNVERIFIED:
+            return not known.verified and not known.asked
+        case _:
+            return decides(rule)
 
 
 def decides(rule: Rule) -> bool:

@@ -9,7 +9,7 @@ from ..runtime.registry import Registry
 from ..runtime.store import Store
 from ..runtime.verifier import Mode
 from .abstraction import StoredJob, durable_state
-from .conform_world import QUIET, SIGNAL, TTL, Job, Services
+from .conform_world import QUIET, SIGNAL, TTL, Job, Services, step_name
 
 UNSETTLED: Final = ("open", "parked", "waiting")
 CANCELLED: Final = {
@@ -85,11 +85,19 @@ class People:
             case "confirmation":
                 self._confirm(parked)
             case "compensation failed" if not history.step(step).in_doubt:
-                return self._undo(parked, step)
+                return self._alone_under_way(parked, step) and self._undo(parked, step)
             case "compensation outcome":
                 self._tell_undone(parked, serve_late)
             case _:
                 self._tell(parked, serve_late)
+        return True
+
+    def tell(self, serve_late: bool) -> bool:
+        """The same of the step of which nobody knows, whatever else the job is parked for."""
+        parked = self._first("parked")
+        if parked is None:
+            return False
+        self._tell(parked, serve_late)
         return True
 
     def _tell(self, parked: str, serve_late: bool) -> None:
@@ -164,17 +172,26 @@ class People:
         self._observe(job_id)
         return True
 
-    def undo(self) -> bool:
-        """A client asks that a step of the oldest job be undone: the first that can be; False when there is none."""
+    def undo(self, number: int = 0) -> bool:
+        """A client asks that a step of the oldest job be undone: by number, or the first that can be; False if none is.
+
+        The first that can be is none while another step is under way: what that one's model has to say of it is another matter
+        (decision 030). By a number, whoever wrote the program knows that the models can follow.
+        """
         job_id = self._first(*UNSETTLED)
-        return job_id is not None and any(self._undo(job_id, step) for step in self.jobs[job_id].followers)
+        if job_id is None:
+            return False
+        steps = [step for step in self.jobs[job_id].followers if step == step_name(number) or not number]
+        return any((number or self._alone_under_way(job_id, step)) and self._undo(job_id, step) for step in steps)
+
+    def _alone_under_way(self, job_id: str, step: str) -> bool:
+        """Whether no other step of a job has begun and is not over."""
+        followed, history = self.jobs[job_id].followers, self._history(job_id)
+        beside = [past for name, past in history.steps.items() if name != step and name in followed]
+        return not any(past.attempts and not past.checkpointed for past in beside)
 
     def _undo(self, job_id: str, step: str) -> bool:
-        """Not while another step is under way: what its model would have to say of it is another matter (decision 030)."""
-        history, status = self._history(job_id), self.status[job_id]
-        beside = [past for name, past in history.steps.items() if name != step and name in self.jobs[job_id].followers]
-        if any(past.attempts and not past.checkpointed for past in beside):
-            return False
+        status = self.status[job_id]
         try:
             self._client().compensate(self.registry.tools, job_id, step, "not wanted")
         except ClientError:

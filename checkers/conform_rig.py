@@ -37,6 +37,7 @@ from .conform_world import (
     World,
     beyond,
     declared,
+    step_name,
 )
 
 Strike = Literal["crash before", "crash after", "error", "lost", "conflict", "stale", "cancel", "signal", "time"]
@@ -118,7 +119,7 @@ class Rig(People):
     def submit(self, plan: Sequence[StepPlan | Gate]) -> str:
         """A new job, a chain of steps and gates."""
         job_id = f"job-{len(self.jobs) + 1}"
-        names = [f"step-{number}" for number in range(1, len(plan) + 1)]
+        names = [step_name(number) for number in range(1, len(plan) + 1)]
         nodes = [
             {"id": name, **node_of(each), "depends_on": names[:number][-1:]}
             for number, (name, each) in enumerate(zip(names, plan, strict=True))
@@ -132,7 +133,7 @@ class Rig(People):
         self.mode = next((step.looks.mode for step in steps.values() if step.looks), self.mode)
         tools = (node for node in valid["nodes"] if "tool" in node)
         self.jobs[job_id] = Job(
-            {name: self._follower(f"{job_id} {name}", step, len(plan) > 1) for name, step in steps.items()},
+            {name: self._follower(f"{job_id} {name}", step, len(steps) > 1) for name, step in steps.items()},
             {name: world_of(step) for name, step in steps.items()},
             {execution_key(job_id, node["id"], node["tool"], node["args"]): node["id"] for node in tools},
         )

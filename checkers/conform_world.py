@@ -107,6 +107,11 @@ class Gate:
     signal: str = SIGNAL
 
 
+def step_name(number: int) -> str:
+    """What a rig calls the node of a plan that has this number, from 1 on."""
+    return f"step-{number}"
+
+
 @dataclass
 class World:
     """The place that a step's tool changes. undone: whether what undoes it has had its effect."""

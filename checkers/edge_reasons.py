@@ -1,6 +1,7 @@
 """Why no test path can be seen to take an edge of the step machine, as far as that is worked out: no list of excuses.
 
 An edge is a class (`conform_follow.EdgeClass`). Reasons follow from the graph alone: a crash where no command lies, and twins.
+A third one, that some other run looks the same to its end, takes longer to work out (`edge_untold`).
 """
 
 from collections.abc import Collection

@@ -15,7 +15,7 @@ from ..model.machine import Actor, Rule
 from ..runtime.commands import Command, Execute, Ports, Verify
 from .conform_follow import ELSEWHERE, LOST, PLACE, Follower, Model, decides
 from .conform_rig import Strike
-from .conform_world import Behaviour, Directed, Seen, StepPlan
+from .conform_world import Behaviour, Directed, Seen, StepPlan, step_name
 from .walk_memory import MemoryRig
 from .walk_programs import written
 
@@ -40,7 +40,7 @@ class Director(MemoryRig):
     def begin(self, step: StepPlan, other: StepPlan | None = None, before: bool = False) -> Follower:
         """A job of one step, or of another one beside it, before or behind it: what follows the first."""
         self.steps = [step] if other is None else [other, step] if before else [step, other]
-        self.name = f"step-{self.steps.index(step) + 1}"
+        self.name = step_name(self.steps.index(step) + 1)
         return self.jobs[self.submit(self.steps)].followers[self.name]
 
     def program(self) -> tuple[str, ...]:

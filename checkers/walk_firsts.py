@@ -45,6 +45,19 @@ FINISHED: Final = work(at9="crash before")
 """The step's result is on record, its node is not over."""
 OVER: Final = work(at13="crash before")
 """The step is over, the next one has not begun."""
+UNDOABLE: Final = StepPlan(PARKS, 0, None, "o", undoes="works")
+OUTLIVED: Final = (
+    work("ok", "dies on the wire"),
+    work(),
+    ("wait", False),
+    ("undo", 2),
+    ("undo", 1),
+    work("no effect"),
+    ("tell", False),
+    ("undo", 1),
+)
+"""Of two steps the second is in doubt, and is to be undone; that the first is to be undone as well, and can't be, comes before
+it. A person says that the second did not happen, and it is executed with the request on record."""
 FIRSTS: Final = (
     # A cancel is known, and the step is executed again.
     *(program([StepPlan(AGAIN, 9, None, "r")], DIES, *CANCELLED, work(part)) for part in PARTS),
@@ -74,6 +87,16 @@ FIRSTS: Final = (
     program([HARMLESS], DIES, work(), ("wait", False), ("undo",), work("no effect"), ("answer", False),
             work("partial", "no effect")),
     program([HARMLESS], DIES, work(), ("wait", True), ("undo",), work("lost answer"), ("answer", False), work()),
+    *(program([UNDONE], work("partial", "ok", **strikes), work("ok")) for strikes in (
+        {"at19": "crash before"}, {"at19": "lost", "at20": "crash before"})),
+    program([UNDONE], work("partial", at8="crash before"), work("ok", at15="lost")),
+    *(program([HARMLESS], DIES, work(), ("wait", False), ("undo",), *told, work("ok", at11="lost", **strikes))
+      for told in ((), CANCELLED) for strikes in ({}, {"at12": "crash before"})),
+    *(program([UNDOABLE, HARMLESS], *OUTLIVED, work("ok", "ok", undoing, **strikes)) for undoing, strikes in (
+        ("ok", {}), ("ok", {"at30": "lost"}), ("ok", {"at30": "crash before"}), ("ok", {"at30": "lost", "at31": "crash before"}),
+        ("no effect", {}), ("no effect", {"at28": "crash before"}), ("no effect", {"at28": "lost", "at29": "crash before"}),
+        ("no effect", {"at24": "cancel", "at30": "crash before"}),
+        ("no effect", {"at24": "cancel", "at30": "lost", "at31": "crash before"}))),
     # Another step, which fails, is requeued or parks, before this one or behind it.
     *(program(nodes, work(*[last, "ok"][:: 1 if nodes[0] is not STEP else -1]), work(), *CANCELLED, work())
       for other in (OTHER, FAILING) for nodes in ([STEP, other], [other, STEP]) for last in ("no effect", "lost answer")),
@@ -96,6 +119,9 @@ FIRSTS: Final = (
     program([StepPlan(PARKS, 9, None, "r"), Gate()], work("no effect", "ok"), *CANCELLED),
     program([STEP, Gate()], FINISHED, *CANCELLED, work()),
     program([looked_at("strict", "undetermined"), Gate()], FINISHED, work(), *CANCELLED, work()),
+    # A signal overtakes a worker that knows of a cancel: it reads again.
+    program([StepPlan((False, "query", "fence"), 1, None, "r"), Gate()], DIES, *CANCELLED, work(at6="signal")),
+    program([looked_at("human_in_loop", "mismatch"), Gate()], work(at8="crash before"), *CANCELLED, work(at5="signal")),
     # Looks, by another configuration the second time, and several at once; time while somebody is about to look.
     *(program([looked_at("warn", "mismatch", "mismatch", changes=changes)], FINISHED, work(**{at: "crash before"}),
               ("configure", mode), work())

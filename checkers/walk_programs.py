@@ -32,7 +32,7 @@ from .workers_rig import WorkersRig, in_file
 PREFIX: Final = "walk"
 Kind = Literal["step", "contract", "workers"]
 MOVES: Final[Mapping[Kind, tuple[str, ...]]] = {
-    "step": ("submit", "work", "answer", "cancel", "signal", "undo", "configure", "wait", "late"),
+    "step": ("submit", "work", "answer", "tell", "cancel", "signal", "undo", "configure", "wait", "late"),
     "contract": ("open", "advance", "respond", "resume", "cancel", "supersede", "reopen", "resolve", "wait", "late"),
     "workers": ("submit", "begin", "go", "kill", "cancel", "answer", "late", "lapse"),
 }

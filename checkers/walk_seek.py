@@ -12,7 +12,7 @@ from .conform_follow import Disagreement, EdgeClass, Model
 from .walk_graph import START, Quotient
 from .walk_memory import MemoryRig
 from .walk_programs import Program, parsed
-from .walk_vary import swept, varied
+from .walk_vary import swept, variable, varied
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,10 @@ def tried(program: Program, model: Model) -> Walked:
 
 
 class Seeker:
-    """What was found so far: the shortest program for each class. left: what nobody took yet, and is wanted."""
+    """What was found so far: the shortest program for each class that may be varied.
+
+    left: what nobody took yet, and is wanted.
+    """
 
     def __init__(self, model: Model, quotient: Quotient, wanted: set[EdgeClass], walked: Sequence[Walked]) -> None:
         self.model, self.quotient, self.left = model, quotient, set(wanted)
@@ -58,14 +61,14 @@ class Seeker:
         if walked.taken & self.left:
             self.found.append(walked)
             self.left -= walked.taken
-        for edge in walked.taken:
+        for edge in walked.taken if variable(walked.program) else ():
             known = self.shortest.get(edge)
             if known is None or walked.length < known.length:
                 self.shortest[edge] = walked
 
     def sweep(self, walked: Walked) -> None:
-        """A program with a strike at every boundary of its last turns. Raises Disagreement."""
-        for each in swept(walked.program, walked.lengths):
+        """A program with a strike at every boundary of its last turns, if it may be varied. Raises Disagreement."""
+        for each in swept(walked.program, walked.lengths) if variable(walked.program) else ():
             if not self.left:
                 return
             self.note(tried(each, self.model))
@@ -88,7 +91,9 @@ class Seeker:
 
 
 def shortened(walked: Walked, needed: frozenset[EdgeClass], model: Model) -> Walked:
-    """The same program without the moves that what is needed of it does not need."""
+    """The same program without the moves that what is needed of it does not need, if it may be varied."""
+    if not variable(walked.program):
+        return walked
     for place in range(len(walked.program.lines) - 1, 0, -1):
         lines = walked.program.lines[:place] + walked.program.lines[place + 1 :]
         shorter = tried(replace(walked.program, lines=lines), model)

@@ -37,6 +37,15 @@ CHANGES: Final = 3
 """Of one variation, at most."""
 
 
+def variable(program: Program) -> bool:
+    """Whether the models of single steps can follow what it is varied to.
+
+    They cannot where a step is undone, or told of, beside another that is under way: such a program is kept as it is.
+    """
+    moves = [parsed(line, "step") for line in program.lines]
+    return not any(name == "tell" or (name == "undo" and arguments) for name, arguments in moves)
+
+
 def varied(program: Program, choice: random.Random) -> Program:
     """A variation."""
     moves = [parsed(line, "step") for line in program.lines]

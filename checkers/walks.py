@@ -14,7 +14,9 @@ from ..model.machine import Rule
 from ..model.policy import HARDENED
 from ..model.step import build
 from ..scenarios.paths import paths
+from . import edge_reasons
 from .conform_follow import EdgeClass, Model
+from .edge_untold import untold
 from .explore import explore
 from .walk_firsts import FIRSTS
 from .walk_gaps import LEFT, reasons
@@ -102,7 +104,8 @@ def cover(
     taken = model.classes_taken & every
     open_ = every - taken
     by_nobody = open_.difference(*(beside or {}).values())
-    why, quotient = reasons(space, every), Quotient(space)
+    against = edge_reasons.reasons(space, taken)
+    why, quotient = reasons(space, open_), Quotient(space)
     rules = space.machine.rules
     return Coverage(
         states=len(space),
@@ -114,7 +117,7 @@ def cover(
         taken=len(taken),
         gaps=counted(rules, why, by_nobody),
         elsewhere=counted(rules, why, open_ - by_nobody),
-        against=counted(rules, why, {edge for edge in taken if why[edge] != LEFT}),
+        against=counted(rules, against, against),
         behind=sum(not quotient.next_to(taken, edge) for edge in open_),
         beside={name: len(open_.intersection(found)) for name, found in (beside or {}).items()},
         quotient=(quotient.nodes, quotient.edges),
@@ -137,7 +140,7 @@ def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
     """
     space = explore(build(HARDENED))
     every, model = classes(space), Model(space.machine)
-    wanted = {edge for edge, why in reasons(space, every).items() if why == LEFT}
+    wanted = every - set(edge_reasons.reasons(space, every))
     seeker = Seeker(model, Quotient(space), wanted, [tried(program, model) for program in kept()])
     for setting in settings():
         blocked: set[EdgeClass] = set()
@@ -148,6 +151,8 @@ def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
         tell(f"sweep {number} of {len(FIRSTS)}, {len(seeker.left)} classes left")
         seeker.note(begun := tried(first, model))
         seeker.sweep(begun)
+    tell(f"{len(seeker.left)} classes left: of which can nobody tell?")
+    seeker.left -= untold(space, seeker.left)
     seeker.seek(VARIATIONS, SEED, tell)
     return few(seeker.found, model)
 

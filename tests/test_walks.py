@@ -32,7 +32,7 @@ from crashwindow.tests.spaces import narrowed, space_of
 from .sampled import sampled
 
 FEW = 6
-PATHS, TAKEN = 230, 595
+PATHS, TAKEN = 239, 612
 SETTING = Setting((False, "park", "none"), "strict", 0, 0)
 MODEL = Model(build())
 RULES = [rule.name for rule in MODEL.machine.rules]

@@ -1,0 +1,103 @@
+"""Which edges of the step machine nobody can tell: those that are shown to be are taken by no path for certain."""
+
+from functools import cache
+
+import pytest
+
+from crashwindow.checkers import edge_untold, walks
+from crashwindow.checkers.conform_follow import EdgeClass, Model
+from crashwindow.checkers.edge_untold import Simulation, Watched, untold
+from crashwindow.checkers.explore import Space, explore
+from crashwindow.checkers.walk_firsts import DIES, UNDONE, program, work
+from crashwindow.checkers.walk_plan import classes
+from crashwindow.checkers.walk_seek import tried
+from crashwindow.model.step import build
+from crashwindow.tests.spaces import narrowed, space_of
+
+EVERY = 40
+"""Of the classes that the kept paths take, every how many is asked about."""
+
+
+@cache
+def small() -> Space:
+    """Of the machine for tools with one contract: a tenth of the whole one's."""
+    return explore(narrowed(build(), idempotent="no", on_unknown="park", look="none"))
+
+
+def of_rule(space: Space, name: str, **seen: str) -> list[EdgeClass]:
+    """The classes of a rule, from states with some fields."""
+    rules, packing = space.machine.rules, space.packing
+    codes = {field: packing.codes[field][value] for field, value in seen.items()}
+    found = [edge for edge in sorted(classes(space)) if rules[edge.rule].name == name]
+    return [edge for edge in found if all(packing.code(edge.seen, f) == code for f, code in codes.items())]
+
+
+@pytest.mark.parametrize(
+    ("rule", "seen"),
+    [
+        ("elsewhere: requeues, owed, undone", {"told": "no"}),
+        ("elsewhere: fails, owed, undone", {"told": "no"}),
+        ("nothing to settle: cancelled", {"ledger": "none"}),
+        ("crash", {"at": "append_retryable", "told": "no", "landed": "no"}),
+    ],
+)
+def test_an_edge_that_another_run_can_do_without_is_untold(rule: str, seen: dict[str, str]) -> None:
+    """Two ways to one event, a cancel that is heard a decision later, a crash before one of two writes of the same name."""
+    edges = of_rule(small(), rule, **seen)
+    assert edges
+    assert untold(small(), edges) == set(edges)
+
+
+@pytest.mark.parametrize(
+    ("rule", "seen"),
+    [
+        ("5: open attempt", {"open": "1", "closed": "0", "ledger": "unknown"}),
+        ("claim", {}),
+        ("commit", {}),
+        ("compensation was requested", {"fresh": "yes", "told": "no"}),
+        ("hears what clients said, park", {"cancel": "yes", "told": "yes"}),
+    ],
+)
+def test_an_edge_that_somebody_can_tell_is_not_untold(rule: str, seen: dict[str, str]) -> None:
+    """Without this one the machine cannot do what was seen; of a decision that is what it leads to."""
+    edges = of_rule(small(), rule, **seen)
+    assert edges
+    assert not untold(small(), edges)
+
+
+def test_what_a_path_takes_for_certain_is_not_untold() -> None:
+    """Follower and simulation speak of the same observer: what the one is certain of the other does not explain away."""
+    model = Model(small().machine)
+    runs = [
+        program([UNDONE], DIES, work(), ("wait", False), ("answer", False), work()),
+        program([UNDONE], work("partial", "ok")),
+    ]
+    taken = sorted(frozenset[EdgeClass]().union(*(tried(each, model).taken for each in runs)))
+    assert len(taken) > 30
+    assert not untold(small(), taken[::4])
+
+
+def test_an_observer_who_sees_more_can_tell_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no decision is hidden, nothing of one is untold: the check depends on what is seen, and can fail."""
+    edges = of_rule(small(), "elsewhere: requeues, owed, undone", told="no")
+    monkeypatch.setattr(edge_untold, "unseen", lambda rule, known: False)
+    monkeypatch.setattr(edge_untold, "label", lambda rule: (rule.name,))
+    assert not untold(small(), edges)
+
+
+def test_a_search_that_is_given_up_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that was not come to is none."""
+    edges = of_rule(small(), "elsewhere: requeues, owed, undone", told="no")
+    monkeypatch.setattr(edge_untold, "MOST", 10)
+    assert not untold(small(), edges)
+    watched = Watched(small(), edges)
+    assert not Simulation(watched, edges[0], next(iter(watched.decisions)), 0).found()
+
+
+@pytest.mark.deep
+def test_what_the_kept_paths_take_is_not_untold() -> None:
+    """On the whole machine, for a part of all classes that are taken for certain."""
+    model = Model(space_of().machine)
+    taken = sorted(frozenset[EdgeClass]().union(*(tried(each, model).taken for each in walks.kept())))
+    assert len(taken[::EVERY]) > 10
+    assert not untold(space_of(), taken[::EVERY])

@@ -1,16 +1,16 @@
-"""The same graph of the code over the SQLite store: its own class, on a real file in WAL mode, one snapshot for each content.
+"""The same graph of the code over the SQLite store: its own class, on a real file in WAL mode, put back to each state's rows.
 
-Over the memory store a command is performed on the one part that it touches. Here nothing is taken apart: before a command the
-whole file is what it was in that state (SQLite's backup puts its pages back), and after it all
-that the file holds is read, if a row was written. So the two graphs are found in two ways, and compared step by step: the same
-words, the same records. The turns are shared: what a driver does with its answers depends on nothing else.
+Over the memory store a command is performed on the one part that it touches. Here nothing is taken apart: before a command every
+table holds the rows of that state, committed over another connection, and after it every table is read, if a row was written.
+So the two graphs are found in two ways, and compared step by step: the same words, the same records. The turns are shared: what a
+driver does with its answers depends on nothing else.
 """
 
 import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..runtime.commands import Ports
 from ..runtime.records import Lease
@@ -27,9 +27,23 @@ from .interleave_store import NAMES, Content, Effects, Ledger, Name, Numbers, Sh
 from .interleave_turn import Turn
 from .interleave_world import World
 
+PARTS: Final[dict[Name, tuple[str, ...]]] = {
+    "stream": ("jobs", "events"), "ledger": ("ledger_fences", "ledger"), "effects": ("effect_fences", "effects"),
+    "lease": ("leases",),
+}  # fmt: skip
+"""In which tables the four stores lie. In all others no command may leave a row."""
+Rows = tuple[tuple[Any, ...], ...]
+"""All rows of a table, with all columns."""
+Part = tuple[Rows, ...]
+"""The rows of each table of one of the four stores."""
+
 
 class SqliteShelf(Shelf):
-    """A SQLite store in a new file, and a snapshot of it for every content that was met."""
+    """A SQLite store in a new file, and the rows of every content that was met.
+
+    Two files that hold the same but for times that nobody reads are one content: who goes on from it goes on from the rows that
+    were met first, part by part, so that the graph is the same in whatever order it is gone through.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.time = BEGINNING
@@ -38,38 +52,34 @@ class SqliteShelf(Shelf):
         self.store.fence_ledger(JOB, 0)
         self.store.fence_effects(JOB, 0)
         self._restoring = sqlite3.connect(directory / "enumerated.db", isolation_level=None)
-        (self._schema,) = self._restoring.execute("PRAGMA schema_version").fetchone()
+        self._strays = " UNION ALL ".join(f"SELECT '{name}' FROM {name}" for name in others(self._restoring))
         self._numbers: dict[Any, int] = {}
         self.contents: dict[Name, list[Content]] = {name: [] for name in NAMES}
+        self._rows: dict[Name, list[Part]] = {name: [] for name in NAMES}
+        self._seen: dict[tuple[Name, Part], int] = {}
+        self._held = self._read()
         self.first = self._there()
-        self._snapshots = {self.first: self._snapshot()}
-        self._now: Numbers | None = self.first
 
     def within(
         self, names: tuple[Name, ...], numbers: Numbers, now: float, act: Callable[[], Any]
     ) -> tuple[Any, Numbers]:
         """Do something with the whole store; its answer, and what it holds then. AssertionError when it touches another part."""
         self.time = now
-        if self._now != numbers:
-            self._snapshots[numbers].backup(self._restoring)
-            # What the store's connection knows of the schema stays true: otherwise it would read it again after each restore.
-            self._restoring.execute(f"PRAGMA schema_version = {self._schema}")
+        self._put_back(numbers)
         before = self._changes()
         answer = act()
-        written = self._changes() != before
-        after = self._there() if written else numbers
+        after = numbers
+        if self._changes() != before:
+            self._held = self._read()
+            after = self._there()
         if strayed := [name for name, a, b in zip(NAMES, numbers, after, strict=True) if a != b and name not in names]:
             raise AssertionError(f"a command on {', '.join(names)} has written to {', '.join(strayed)}")
-        # A content that was met before may have other times in the file now: whoever goes on from it goes on from the first.
-        self._now = None if written and after in self._snapshots else after
-        if after not in self._snapshots:
-            self._snapshots[after] = self._snapshot()
         return answer, after
 
     def close(self) -> None:
-        """Close the file and its snapshots."""
-        for each in (*self._snapshots.values(), self._restoring, self.store):
-            each.close()
+        """Close the file."""
+        self._restoring.close()
+        self.store.close()
 
     def _changes(self) -> int:
         """How many rows were ever written, by SQLite's own count: where there are no more than before, the file is as it was."""
@@ -77,15 +87,42 @@ class SqliteShelf(Shelf):
             changes: int = raw.total_changes
         return changes
 
-    def _there(self) -> Numbers:
-        stream, ledger, effects, lease = (self.number(name) for name in NAMES)
-        return stream, ledger, effects, lease
+    def _put_back(self, numbers: Numbers) -> None:
+        """Let the file hold the rows of these contents, and no others."""
+        wanted = [self._rows[name][number] for name, number in zip(NAMES, numbers, strict=True)]
+        if wanted == self._held:
+            return
+        run = self._restoring.execute
+        run("BEGIN IMMEDIATE")
+        for name, part, held in zip(NAMES, wanted, self._held, strict=True):
+            for table, rows, there in zip(PARTS[name], part, held, strict=True):
+                if rows != there:
+                    run(f"DELETE FROM {table}")
+                    for row in rows:
+                        run(f"INSERT INTO {table} VALUES({','.join('?' * len(row))})", row)
+        run("COMMIT")
+        self._held = wanted
 
-    def _snapshot(self) -> sqlite3.Connection:
-        kept = sqlite3.connect(":memory:")
+    def _read(self) -> list[Part]:
+        """Every row of the file. AssertionError for one that is none of the four stores'."""
         with self.store.session as raw:
-            raw.backup(kept)
-        return kept
+            if stray := raw.execute(self._strays).fetchone():
+                raise AssertionError(f"a command has written to {stray[0]}, which is none of the stores'")
+            return [
+                tuple(tuple(raw.execute(f"SELECT * FROM {table}").fetchall()) for table in PARTS[name])
+                for name in NAMES
+            ]
+
+    def _there(self) -> Numbers:
+        """The numbers of what the file holds. Rows that were read before are not made a content again."""
+        numbers = []
+        for name, part in zip(NAMES, self._held, strict=True):
+            if (name, part) not in self._seen:
+                number = self._seen[name, part] = self.number(name)
+                if number == len(self._rows[name]):
+                    self._rows[name].append(part)
+            numbers.append(self._seen[name, part])
+        return numbers[0], numbers[1], numbers[2], numbers[3]
 
     def _content(self, name: Name) -> Content:
         match name:
@@ -105,6 +142,16 @@ class SqliteShelf(Shelf):
     def _row(self, query: str) -> Any:
         with self.store.session as raw:
             return raw.execute(query, (JOB,)).fetchone()
+
+
+def others(connection: sqlite3.Connection) -> list[str]:
+    """The tables that are no store's of a job."""
+    stored = {table for tables in PARTS.values() for table in tables}
+    return [
+        name
+        for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type='table'")
+        if name not in stored
+    ]
 
 
 class SqliteActs(Acts):
@@ -166,7 +213,7 @@ class SqliteFloor(Floor):
         self.first = self.first._replace(stores=self.shelf.first, world=self.acts.world(World()))
 
     def close(self) -> None:
-        """Close the file and its snapshots."""
+        """Close the file."""
         self._file.close()
 
 

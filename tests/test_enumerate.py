@@ -1,8 +1,11 @@
 """The shipped core beside the model: every step is the model's; planted bugs, altered models are seen; schedules are followed."""
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,6 +168,56 @@ def test_a_store_that_writes_otherwise_is_another_graph(tmp_path: Path, monkeypa
         assert alike(Floor(case), floor).different
     finally:
         floor.close()
+
+
+def test_the_graph_over_sqlite_has_no_order(tmp_path: Path) -> None:
+    """Whichever state is gone on from first, there are as many states and steps: no content is another for when it was met."""
+    floor = SqliteFloor(every()["fail-2"], tmp_path)
+    seen, layer, transitions = {floor.first}, [floor.first], 0
+    while layer:
+        following = []
+        for state in sorted(layer):
+            for move in floor.moves(state):
+                transitions += 1
+                if move.state not in seen:
+                    seen.add(move.state)
+                    following.append(move.state)
+        layer = following
+    floor.close()
+    assert (len(seen), transitions) == COUNTS["fail-2"][:2]
+
+
+def test_a_file_is_put_back_whole(tmp_path: Path) -> None:
+    """Whatever the file held before, it is the same one for the same contents, as SQLite's own dump reads it; and is another one
+    for others.
+    """
+    floor = SqliteFloor(every()["fail-2"], tmp_path)
+    states = [floor.first]
+    for state in states:
+        states += [move.state for move in floor.moves(state)] if len(states) < 400 else []
+    met = sorted({state.stores for state in states})
+    dumps = dict[object, str]()
+    with closing(sqlite3.connect(tmp_path / "enumerated.db")) as reader:
+        for stores in [*met, *met[::-1]]:
+            floor.shelf.within((), stores, 0.0, lambda: None)
+            dump = "\n".join(reader.iterdump())
+            assert dumps.setdefault(stores, dump) == dump
+    floor.close()
+    assert len(set(dumps.values())) == len(met) > 5
+
+
+def test_a_row_elsewhere_in_the_file_is_seen(tmp_path: Path) -> None:
+    """A command that leaves a row in a table of no store of a job is caught, though no reader of a job asks for it."""
+    floor = SqliteFloor(every()["fail-2"], tmp_path)
+    store: Any = floor.shelf.store
+
+    def stray() -> None:
+        with store.session as connection:
+            connection.execute("INSERT INTO contract_writes VALUES ('id', 'boundary', 'session', 'content', 0.0)")
+
+    with pytest.raises(AssertionError, match="contract_writes"):
+        floor.shelf.within((), floor.first.stores, 0.0, stray)
+    floor.close()
 
 
 def test_every_case_is_pinned() -> None:

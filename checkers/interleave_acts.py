@@ -28,7 +28,7 @@ from ..runtime.resolve import Resolve, ResolveError, question
 from ..runtime.store import StaleEpoch, VersionConflict
 from .interleave_case import JOB, QUIET, Case
 from .interleave_mutants import Mutant, Phase, refused_writes
-from .interleave_store import NAMES, Name, Numbers, Shelf, Stream
+from .interleave_store import NAMES, Name, Numbers, Shelf, Stream, replaced
 from .interleave_turn import Answer, Turn, answered, refused
 from .interleave_world import Site, World, result
 
@@ -39,6 +39,9 @@ STORES: Final[dict[type, tuple[Name, ...]]] = {
 FENCED: Final[dict[str, tuple[Name, ...]]] = {
     "fence_events": ("stream",), "fence_ledger": ("ledger",), "fence_effects": ("effects",)
 }  # fmt: skip
+
+PLACES: Final = {names: tuple(map(NAMES.index, names)) for names in (*STORES.values(), *FENCED.values())}
+"""The places of such stores among all."""
 
 
 def stores_of(command: Command) -> tuple[Name, ...]:
@@ -91,15 +94,14 @@ class Acts:
         command = turn.command
         assert command is not None
         names = stores_of(command)
-        places = [NAMES.index(name) for name in names]
+        places = PLACES[names]
         key = (turn.asks, phase, at, *[stores[place] for place in places], None if names else world)
-        if key not in self._done:
-            self._done[key] = self._perform_once(command, names, phase, stores, world, at)
-        done = self._done[key]
+        done = self._done.get(key)
+        if done is None:
+            done = self._done[key] = self._perform_once(command, names, phase, stores, world, at)
         if not names:
             return done._replace(stores=stores)
-        a, b, c, d = (done.stores[n] if n in places else stores[n] for n in range(len(NAMES)))
-        return Done(done.answer, (a, b, c, d), world, done.problems)
+        return Done(done.answer, replaced(stores, places, done.stores), world, done.problems)
 
     def _perform_once(
         self, command: Command, names: tuple[Name, ...], phase: Phase, stores: Numbers, world: int, at: float

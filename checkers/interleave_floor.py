@@ -25,7 +25,7 @@ from ..runtime.commands import Execute
 from .interleave_acts import Acts, until_of
 from .interleave_case import BEGINNING, QUIET, Case
 from .interleave_mutants import SHIPPED, Mutant
-from .interleave_steps import NO_ONE, Actor, Step, Steps
+from .interleave_steps import NO_ONE, Actor, Steps, spliced
 from .interleave_store import Numbers
 from .interleave_turn import Answer
 from .interleave_world import World
@@ -57,12 +57,19 @@ class Move(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """A step of one worker, and the worker then: at its command, or between two turns. resting: which worker between two turns
-    is told from others behind it, negative; 0: none.
+    """A step of one worker, with all that the stores hold then.
+
+    rested: the worker then: at its command, or between two turns. resting: which worker between two turns is told from others
+    behind it, negative; 0: none.
     """
 
-    step: Step
+    word: str
     actor: Actor
+    stores: Numbers
+    world: int
+    problems: tuple[str, ...]
+    faults: int
+    rested: Actor
     resting: int
 
 
@@ -129,7 +136,7 @@ class Floor:
         """The states once one worker has moved on, and these others have not."""
         before, earth, at, _, expiries, left, cancels = state
         found = []
-        for (word, now, stores, world, problems, faults), then, resting in self._ahead(actor, before, earth, at):
+        for word, now, stores, world, problems, faults, then, resting in self._ahead(actor, before, earth, at):
             if faults <= left:
                 kept = ordered((*others, then), resting)
                 after = State(stores, world, at, kept, expiries, left - faults, cancels)
@@ -140,12 +147,15 @@ class Floor:
     def _ahead(self, actor: Actor, stores: Numbers, world: int, at: float) -> list[Ahead]:
         """What a worker can do next, whoever else is at work: once for all that it depends on."""
         key = (actor, stores, world, at)
-        if key not in self._aheads:
-            steps = self.steps.of(actor, stores, world, at)
-            self._aheads[key] = [
-                Ahead(step, self.steps.rested(step, at), self._resting(step.stores, at)) for step in steps
-            ]
-        return self._aheads[key]
+        found = self._aheads.get(key)
+        if found is None:
+            steps, parts = self.steps.of(actor, stores, world, at)
+            found = self._aheads[key] = []
+            for word, now, then, there, problems, faults in steps:
+                after, earth = spliced(stores, world, then, there, parts)
+                rested, resting = self.steps.rested(now, after, at), self._resting(after, at)
+                found.append(Ahead(word, now, after, earth, problems, faults, rested, resting))
+        return found
 
     # The world, the clock, people.
 
@@ -198,11 +208,13 @@ class Floor:
 
     def _lease(self, stores: Numbers) -> Held:
         """Whose the newest lease is."""
-        if stores[3] not in self._held:
+        held = self._held.get(stores[3])
+        if held is None:
             lease = self.acts.lease(stores)
             owner = int(lease.owner.removeprefix("worker-")) if lease is not None else 0
-            self._held[stores[3]] = Held(lease.epoch, owner, lease.expires_at) if lease is not None else Held()
-        return self._held[stores[3]]
+            held = Held(lease.epoch, owner, lease.expires_at) if lease is not None else Held()
+            self._held[stores[3]] = held
+        return held
 
     def _resting(self, stores: Numbers, at: float) -> int:
         """Between two turns only the holder of a lease that lasts is told from others: it, negative; 0: nobody."""

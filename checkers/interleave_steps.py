@@ -1,14 +1,14 @@
 """What one worker can do next, whatever the others are about: its command, what a store may do to it, and what follows."""
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from ..runtime.commands import Claim, Execute, Pause
 from ..runtime.records import TERMINAL
 from ..runtime.store import StaleEpoch
 from .interleave_acts import Acts, stores_of
 from .interleave_mutants import Phase, allowed
-from .interleave_store import NAMES, Numbers
+from .interleave_store import NAMES, Numbers, replaced
 from .interleave_turn import DOWN, LOST, Answer, Turns, refused
 
 Actor = tuple[int, Phase]
@@ -43,8 +43,10 @@ class Steps:
         self._alone: dict[int, tuple[int, ...]] = {}
         self._kept: dict[Any, list[Step]] = {}
 
-    def of(self, actor: Actor, stores: Numbers, world: int, at: float) -> list[Step]:
-        """Everything that a worker can do next. Each is found out once for the stores, or the world, that it depends on."""
+    def of(self, actor: Actor, stores: Numbers, world: int, at: float) -> tuple[list[Step], tuple[int, ...]]:
+        """Everything that a worker can do next, found out once for the stores, or the world, on which it depends; and the places
+        of these. In all others a step's contents are those of whoever was there first: `spliced` gives it this state's.
+        """
         number = actor[0]
         if number < 0:
             return self.claim(-number, stores, world, at)
@@ -54,23 +56,18 @@ class Steps:
         key = (actor, at, *[ground[part] for part in parts])
         if key not in self._kept:
             self._kept[key] = list(self._next(actor, stores, world, at))
-        if len(parts) == len(ground):
-            return self._kept[key]
-        return [
-            Step(word, told, *spliced(stores, world, after, there, parts), problems, faults)
-            for word, told, after, there, problems, faults in self._kept[key]
-        ]
+        return self._kept[key], parts
 
-    def rested(self, step: Step, at: float) -> Actor:
+    def rested(self, actor: Actor, stores: Numbers, at: float) -> Actor:
         """A worker whose turn has ended is between two turns; unless it holds a lease that its shift has to release."""
-        number = step.actor[0]
+        number = actor[0]
         if number < 0 or (turn := self.turns[number]).command is not None:
-            return step.actor
+            return actor
         # The lease of a job that has ended decides nothing any more.
-        lease = None if self.acts.stream(step.stores).status in TERMINAL else turn.lease
-        if lease is None or self.acts.release(lease, step.stores, at) == step.stores:
+        lease = None if self.acts.stream(stores).status in TERMINAL else turn.lease
+        if lease is None or self.acts.release(lease, stores, at) == stores:
             return (-turn.owner, "")
-        return step.actor
+        return actor
 
     def _parts_of(self, number: int) -> tuple[int, ...]:
         """The stores, by their places, and the world, behind them, on which all depends that this turn can do next."""
@@ -84,7 +81,7 @@ class Steps:
         asks_world = isinstance(command, Execute) or not stores_of(command)
         return (WORLD,) if asks_world else tuple(NAMES.index(name) for name in stores_of(command))
 
-    def claim(self, owner: int, stores: Numbers, world: int, at: float) -> list[Step]:
+    def claim(self, owner: int, stores: Numbers, world: int, at: float) -> tuple[list[Step], tuple[int, ...]]:
         """A turn begins, with its claim."""
         begun = self.turns.begin(owner, at, self.acts.onward(stores, world, at))
         return self.of((begun, ""), stores, world, at)
@@ -178,7 +175,6 @@ def spliced(stores: Numbers, world: int, after: Numbers, there: int, parts: tupl
     """Some contents and a world, with these parts as they are after a step."""
     if not parts or parts == (WORLD,):
         return stores, there if parts else world
-    if len(parts) == 1:
-        place = parts[0]
-        return cast("Numbers", (*stores[:place], after[place], *stores[place + 1 :])), world
-    return cast("Numbers", tuple(after[n] if n in parts else stores[n] for n in range(len(NAMES)))), world
+    if parts == ALL:
+        return after, there
+    return replaced(stores, parts, after), world

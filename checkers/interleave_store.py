@@ -42,6 +42,14 @@ Numbers = tuple[int, int, int, int]
 """The contents of stream, ledger, effects and lease."""
 
 
+def replaced(stores: Numbers, places: tuple[int, ...], by: Numbers) -> Numbers:
+    """The contents at these places are those of another state."""
+    after = list(stores)
+    for place in places:
+        after[place] = by[place]
+    return after[0], after[1], after[2], after[3]
+
+
 def timeless(event: ChainedEvent) -> tuple[object, ...]:
     """An event without its time, and so without its link, unless the time is read: when a step was parked, or a pause began."""
     read = event.type == "job_parked" or (event.type == "retry_scheduled" and "backoff_seconds" in event.data)

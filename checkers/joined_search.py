@@ -12,12 +12,11 @@ states of the step's machine then holds of all states of the joined one.
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Final, NamedTuple
 
 from ..model.boundaries import BY_NAME
 from ..model.machine import Actor, Machine, Rule, Scope
-from .explore import Space
+from .explore import Engine, Space
 
 STORES: Final = ("events", "ledger", "effects")
 """What one transaction may span, where one database holds them."""
@@ -68,46 +67,66 @@ def is_outside(machine: Machine, rule: Rule) -> bool:
 
 
 def search(space: Space, careless: Callable[[Rule], bool] = lambda rule: False) -> Joined:
-    """Every state of a worker that joins its writes. careless: before which of its contacts it commits nothing."""
-    machine, engine = space.machine, space.engine
-    rules = machine.rules
-    writes = [is_write(rule) for rule in rules]
-    stays = [is_thought(machine, rule) or careless(rule) or is_outside(machine, rule) for rule in rules]
-    crash = [rule.actor is Actor.CRASH for rule in rules]
-    durable = space.packing.mask(f.name for f in machine.fields if f.scope is Scope.DURABLE)
-    ghost = space.packing.mask(f.name for f in machine.fields if f.scope is Scope.GHOST)
+    """Every state of a worker that joins its writes. careless: before which of its contacts it commits nothing.
+
+    Where no transaction is open they are the states of the step's machine: each step of it is taken there, a write with a commit
+    behind it. So every one of them is gone on from; and what a crash leaves is followed where it is one of them.
+    """
+    machine, engine, rules = space.machine, space.engine, space.machine.rules
+    begun = _Begun(space)
+    writes = {index for index, rule in enumerate(rules) if is_write(rule)}
+    stays = {
+        i for i, rule in enumerate(rules) if is_thought(machine, rule) or careless(rule) or is_outside(machine, rule)
+    }
     known = set(space.states)
-    astray: list[tuple[str, int]] = []
-    crashes = 0
-
-    @cache
-    def begun(state: int) -> Base:
-        """What is durable where a transaction is begun, and what the history says of a crash there."""
-        said = {(state ^ delta) & ghost for delta, index in engine.steps(state) if crash[index]}
-        return state & durable, tuple(sorted(said))
-
-    def steps(state: int, base: Base | None) -> Iterator[tuple[int, Base | None]]:
-        nonlocal crashes
-        for delta, index in engine.steps(state):
-            after = state ^ delta
-            if base is None:
-                yield after, begun(state) if writes[index] else None
-            elif crash[index]:
+    within: dict[Base, set[int]] = {}
+    """The states in which a transaction is open, by what is durable meanwhile."""
+    opening = engine.only(writes)
+    for state in known:
+        for _, deltas in opening.every([state]):
+            within.setdefault(begun.base(state), set()).update([state ^ delta for delta, _ in deltas])
+    crashes, astray, inside = 0, set[tuple[str, int]](), engine.only((writes | stays) - begun.crash)
+    for base, seen in within.items():
+        _close(inside, seen)
+        for state in seen:
+            for index, left in begun.crashes(state):
                 crashes += 1
-                left = after & ~(durable | ghost) | base[0]
-                there = [left | history for history in base[1] if left | history in known]
-                yield from ((each, None) for each in there)
-                if not there:
-                    astray.append((rules[index].name, left))
-            elif writes[index] or stays[index]:
-                yield after, base
-        if base is not None:
-            yield state, None
+                there = left & begun.kept | base[0]
+                if not any(there | history in known for history in base[1]):
+                    astray.add((rules[index].name, there))
+    opened = sum(map(len, within.values()))
+    return Joined(len(known) + opened, opened, crashes, sorted(astray))
 
-    frontier: list[tuple[int, Base | None]] = [(space.packing.pack(state), None) for state in machine.initial_states()]
-    seen = set(frontier)
+
+def _close(engine: Engine, seen: set[int]) -> None:
+    """Add every state that is reached from these."""
+    frontier = list(seen)
     while frontier:
-        found = {after for state, base in frontier for after in steps(state, base)} - seen
-        seen |= found
-        frontier = list(found)
-    return Joined(len(seen), sum(base is not None for _, base in seen), crashes, sorted(set(astray)))
+        state = frontier.pop()
+        for _, deltas in engine.every([state]):
+            for delta, _ in deltas:
+                if (after := state ^ delta) not in seen:
+                    seen.add(after)
+                    frontier.append(after)
+
+
+class _Begun:
+    """What is durable where a transaction is begun; and the crashes of a space. kept: what is neither durable nor history."""
+
+    def __init__(self, space: Space) -> None:
+        machine, packing = space.machine, space.packing
+        self._durable = packing.mask(f.name for f in machine.fields if f.scope is Scope.DURABLE)
+        self._ghost = packing.mask(f.name for f in machine.fields if f.scope is Scope.GHOST)
+        self.kept = ~(self._durable | self._ghost)
+        self.crash = {index for index, rule in enumerate(machine.rules) if rule.actor is Actor.CRASH}
+        self._crashing = space.engine.only(self.crash)
+
+    def base(self, state: int) -> Base:
+        """What is durable in a state, and what the history says of a crash there."""
+        said = {left & self._ghost for _, left in self.crashes(state)}
+        return state & self._durable, tuple(sorted(said))
+
+    def crashes(self, state: int) -> Iterator[tuple[int, int]]:
+        """Every crash in a state: the rule, and the state behind it."""
+        for delta, index in self._crashing.steps(state):
+            yield index, state ^ delta

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from ..model.contract import InvalidTransitionError
 from .abstraction import NotAJobError
+from .collector import uncollected
 from .contract_abstraction import NotAContractError, consent_of
 from .contract_follow import SHARED
 from .enumerate import Enumerated, Parted
@@ -66,8 +67,9 @@ class ContractProduct:
         clock = time.perf_counter()
         found = ContractEnumeration(self.case)
         layer = [self.first]
-        while layer and len(found.parted) < MOST:
-            layer = [after for node in layer for after in self._next(node, found)]
+        with uncollected():
+            while layer and len(found.parted) < MOST:
+                layer = [after for node in layer for after in self._next(node, found)]
         found.states, found.pairs = len(self._states), len(self._parents)
         found.transitions = sum(map(len, self._states.values()))
         found.seconds = time.perf_counter() - clock

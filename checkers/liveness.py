@@ -15,6 +15,7 @@ from typing import Final
 
 from ..model.liveness import FAIR, actors, forever
 from ..model.machine import Guard
+from .collector import uncollected
 from .explore import Engine, Group, Packing
 
 Move = tuple[int, str, int]
@@ -85,6 +86,11 @@ def resting(packing: Packing, rests: Sequence[Guard]) -> Callable[[int], bool]:
 
 def look(states: Iterable[int], moves: Moves, rests: Callable[[int], bool]) -> Looked:
     """Every component outside rest, among some states, in which a fair run may stay."""
+    with uncollected():
+        return _looked(states, moves, rests)
+
+
+def _looked(states: Iterable[int], moves: Moves, rests: Callable[[int], bool]) -> Looked:
     after: dict[int, list[int]] = {}
     stuck, count = [], 0
     for state in states:

@@ -156,8 +156,23 @@ class LiveReader:
         self._connection.close()
 
 
+class JobRows(NamedTuple):
+    """A job's rows as they lie in its tables, JSON as text: the same rows are the same job."""
+
+    job_id: str
+    line: tuple[Any, ...]
+    events: tuple[tuple[Any, ...], ...]
+    ledger: tuple[tuple[Any, ...], ...]
+    effects: tuple[tuple[Any, ...], ...]
+
+
 def select_job(connection: sqlite3.Connection, job_id: str | None = None) -> StoredJob:
     """A job by one's own connection to a store's file. Raises LookupError when there is no such job, or a choice."""
+    return job_of(select_rows(connection, job_id))
+
+
+def select_rows(connection: sqlite3.Connection, job_id: str | None = None) -> JobRows:
+    """The same, its rows alone."""
     if job_id is None:
         ids = [row[0] for row in connection.execute("SELECT job_id FROM jobs")]
         if len(ids) != 1:
@@ -173,6 +188,12 @@ def select_job(connection: sqlite3.Connection, job_id: str | None = None) -> Sto
     effects = connection.execute(
         "SELECT step_id,output,metadata,idempotency_key FROM effects WHERE job_id=?", (job_id,)
     )
+    return JobRows(job_id, line, tuple(events), tuple(ledger), tuple(effects))
+
+
+def job_of(rows: JobRows) -> StoredJob:
+    """What a job's rows say."""
+    job_id, line, events, ledger, effects = rows
     return StoredJob(
         job_id,
         tuple(StoredEvent(n, i, kind, step, epoch, json.loads(data)) for n, i, kind, step, epoch, data in events),

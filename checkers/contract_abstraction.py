@@ -9,12 +9,13 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import rfc8785
 
-from .abstraction import NotAJobError, durable_state, select_job
+from .abstraction import JobRows, NotAJobError, durable_state, job_of, select_rows
 from .refine import seen
 
 Json = Any
@@ -175,16 +176,22 @@ def _contract(row: tuple[Any, ...]) -> StoredContract:
     )
 
 
-def _step(connection: sqlite3.Connection, contract: StoredContract) -> dict[str, str]:
+def _step(connection: sqlite3.Connection, contract: StoredContract) -> Mapping[str, str]:
     """The durable fields of a contract's step; nothing while there is no job."""
     try:
-        job = select_job(connection, f"{JOB_PREFIX}{contract.execution_id}")
+        rows = select_rows(connection, f"{JOB_PREFIX}{contract.execution_id}")
     except LookupError:
         return {}
     try:
-        return durable_state(job, STEP_ID)
+        return _said(rows)
     except NotAJobError as error:
         raise NotAContractError(f"contract {contract.execution_id!r}: its step: {error}") from error
+
+
+@lru_cache(4096)
+def _said(rows: JobRows) -> Mapping[str, str]:
+    """What a step's rows say: of a session's contracts all are read after each write, which most did not touch."""
+    return durable_state(job_of(rows), STEP_ID)
 
 
 # The fields.

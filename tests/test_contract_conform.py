@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -328,6 +328,27 @@ def test_a_write_behind_the_models_back_is_named(rig: ContractRig) -> None:
     stored = rig.reader.read()
     with pytest.raises(NotAContractError, match=f"{name}.* is running at version 0, its transitions end in pending"):
         contract_state(stored, name, {})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE ledger SET status = 'UNKNOWN'",
+        "DELETE FROM effects",
+        "UPDATE effects SET output = '2'",
+        "UPDATE events SET data = '{}' WHERE type = 'node_finished'",
+        "DELETE FROM events WHERE version = (SELECT max(version) FROM events)",
+        "UPDATE jobs SET status = 'open'",
+    ],
+)
+def test_what_a_step_said_is_not_taken_for_what_it_says(change: str, rig: ContractRig) -> None:
+    """What is remembered of a step's rows is that of these rows: one that is altered, or gone, is seen at the next look."""
+    worked(rig)
+    (before,) = rig.reader.read().steps.values()
+    with rig.store.session as connection:
+        connection.execute(change)
+    with suppress(NotAContractError, KeyError):
+        assert list(rig.reader.read().steps.values()) != [before]
 
 
 def test_a_changed_action_is_seen(rig: ContractRig) -> None:

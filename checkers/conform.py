@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Set
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -67,6 +68,8 @@ STORE_FAULTS: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
 )
 
 
+# What can be drawn is found out at the first draw: a tenth of a walk, where a strategy is made anew for each.
+@cache
 def steps(policy: Policy) -> st.SearchStrategy[list[StepPlan]]:
     """One or two steps with any contract that the policy considers, any arguments, any result."""
     contracts = [contract for contract in CONTRACTS if contract[0] or not policy.tools_idempotent]
@@ -74,6 +77,7 @@ def steps(policy: Policy) -> st.SearchStrategy[list[StepPlan]]:
     return st.lists(step, min_size=1, max_size=2)
 
 
+@cache
 def plans(policy: Policy) -> st.SearchStrategy[list[StepPlan | Gate]]:
     """The same; where the policy's machine holds it some wait for a signal, can be undone, are requeued, or, alone, verified."""
     plain: st.SearchStrategy[list[StepPlan | Gate]] = steps(policy).map(list)

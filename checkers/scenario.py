@@ -21,7 +21,7 @@ from .observed import window_of
 from .search import check, complete, shortest
 from .traces import trace_to
 from .walk_programs import Program
-from .windows import MisfitError, derive
+from .windows import Derived, MisfitError, derive
 
 SEMANTICS: Final = "semantics-"
 """How the names of those cases begin."""
@@ -29,14 +29,16 @@ SEMANTICS: Final = "semantics-"
 
 @dataclass
 class Known:
-    """What scenarios share: complete searches by policy, and the derived table."""
+    """What scenarios share: complete searches by policy, and the derived table, which may have been derived before."""
 
     spaces: dict[str, Space] = field(default_factory=dict)
+    table: list[Derived] = field(default_factory=list)
 
     @cached_property
     def windows(self) -> dict[str, bool]:
         """Whether each window's row agrees with its derivation."""
-        return {row.window.id: row.agrees for row in derive(complete(HARDENED.name, self.spaces))}
+        rows = self.table or derive(complete(HARDENED.name, self.spaces))
+        return {row.window.id: row.agrees for row in rows}
 
 
 def run(scenario: Scenario, known: Known, tell: Callable[[str], None] = lambda line: None) -> ScenarioResult:

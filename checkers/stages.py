@@ -107,7 +107,7 @@ def table(context: Context) -> Found:
     space = complete(HARDENED.name, context.spaces)
     proofs = prove_rows(proved(HARDENED, context), WINDOWS, context.directory / "smt2" / ROWS)
     found = Found()
-    rows = derive(space)
+    context.table[:] = rows = derive(space)
     for row in rows:
         window = row.window
         found.windows.append(
@@ -258,7 +258,7 @@ def scenarios(context: Context) -> Found:
     from ..scenarios.schema import shipped
     from .scenario import Known, run
 
-    found, known = Found(), Known(context.spaces)
+    found, known = Found(), Known(context.spaces, context.table)
     replayed = {claim.id for claim in CLAIMS if "replay" in claim.methods}
     for scenario in (each for each in shipped() if not of_contracts(each)):
         context.tell(f"scenario: {scenario.name}")

@@ -53,6 +53,7 @@ from .verify_elsewhere import Elsewhere
 
 if TYPE_CHECKING:
     from .prove import Proof
+    from .windows import Derived
 
 Profile = Literal["quick", "deep"]
 PACKAGES = ("apsw", "cvc5", "hypothesis", "httpx", "networkx", "pydantic", "rfc8785", "rich", "z3-solver")
@@ -121,7 +122,7 @@ Timed = tuple[Found, float | None]
 
 @dataclass
 class Context:
-    """What a stage is given: the run's bounds, a place for files, somebody to tell, searches and proofs made so far."""
+    """What a stage is given: bounds, a place for files, somebody to tell; searches, proofs and the table made so far."""
 
     profile: Profile
     seed: int
@@ -129,6 +130,7 @@ class Context:
     tell: Callable[[str], None]
     spaces: dict[str, Space] = field(default_factory=dict)
     proofs: dict[str, "Proof"] = field(default_factory=dict)
+    table: list["Derived"] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

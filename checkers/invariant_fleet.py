@@ -22,7 +22,7 @@ from .proof_cache import BUDGET
 from .prove_fleet import FleetProof, prove_asked
 from .prove_fleet_encode import NAMED
 from .prove_fleet_obligations import Obligations
-from .prove_fleet_solve import solve_fleet
+from .prove_fleet_solve import shown_fleet
 
 STANDS: Final = tuple(stands(store) for store in STORES)
 
@@ -58,7 +58,7 @@ def find_fleet_invariant(
         rounds += 1
         asked = Obligations(fleet, properties, (), tuple(clauses.values()))
         questions = [o for o in asked.all() if o.expected == "unsat"]
-        results = list(solve_fleet(asked.state, asked.known(), questions, budget, None))
+        results = list(shown_fleet(asked.state, asked.known(), questions, budget))
         failing = [r for r in results if not r.met]
         for r in failing:
             shown += 1

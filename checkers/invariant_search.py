@@ -19,7 +19,7 @@ from .proof_cache import BUDGET
 from .prove import Proof, prove
 from .prove_encode import saturated
 from .prove_obligations import obligations, strengthen
-from .prove_solve import solve
+from .prove_solve import shown
 
 ROUNDS: Final = 400
 """After so many rounds the search gives up: no machine needs a tenth of them."""
@@ -54,12 +54,12 @@ def find_invariant(
     # Ghosts and the world are rather done without than what the tool declares and what is stored.
     order = [f.name for f in reversed(machine.fields)]
     clauses: dict[str, Clause] = {}
-    shown = rounds = 0
+    seen = rounds = 0
     stuck = ""
     while not stuck and rounds < ROUNDS:
         rounds += 1
         states, stuck = _failing(machine, properties, tuple(clauses.values()), budget)
-        shown += len(states)
+        seen += len(states)
         for name, state in states:
             never = reached.excluding(saturated(machine, state), order)
             if never is None:
@@ -69,7 +69,7 @@ def find_invariant(
         if not states:
             break
     found = tuple(clauses.values())
-    return Search(found, space, rounds, shown, prove(machine, properties, found, budget=budget), stuck)
+    return Search(found, space, rounds, seen, prove(machine, properties, found, budget=budget), stuck)
 
 
 def _failing(
@@ -82,6 +82,6 @@ def _failing(
         for o in obligations(machine, properties, invariant)
         if o.expected == "unsat" and not o.free and o.kind != "property"
     ]
-    results = list(solve(machine, invariant, asked, budget))
+    results = list(shown(machine, invariant, asked, budget))
     unanswered = [f"{r.obligation.name}: no answer" for r in results if r.answer == "unknown"]
     return [(r.obligation.name, r.state) for r in results if r.answer == "sat"], "".join(unanswered[:1])

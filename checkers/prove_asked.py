@@ -21,7 +21,7 @@ from .prove_fleet_encode import LOGIC as FLEET_LOGIC
 from .prove_fleet_encode import NAMED
 from .prove_fleet_obligations import Obligations
 from .prove_obligations import obligations, strengthen
-from .prove_solve import Obligation, checked, limited, spending
+from .prove_solve import Asked, Obligation, one_by_one, together
 
 _TOKEN: Final = re.compile(r"\|[^|]*\||[A-Za-z_]\w*")
 _DECLARED: Final = re.compile(r"\(declare-(?:fun|const|sort) (\|[^|]*\||\S+)")
@@ -125,35 +125,12 @@ def shuffled(asked: Questions, seed: int) -> Questions:
 
 def answers(asked: Questions, seed: int = 0, budget: int = BUDGET, cores: bool = False) -> Iterator[Answer]:
     """Z3's answers, with this seed for what it decides at random; cores: whether it has to say what it used."""
-    context = z3.Context()
-    goals = [f"(assert {o.goal})" for o in asked.obligations]
-    lines = [*asked.declared, *asked.domains, *(assertion for _, assertion in asked.known), *goals]
-    terms = list(z3.parse_smt2_string("\n".join(lines), ctx=context))
-    domains, rest = terms[: len(asked.domains)], terms[len(asked.domains) :]
-    known, posed = rest[: len(asked.known)], rest[len(asked.known) :]
-    free, bound = (_solver(context, asked.logic, domains, seed, budget) for _ in range(2))
-    if cores:
-        for n, term in enumerate(known):
-            bound.assert_and_track(term, z3.Bool(f"known {n}", context))
-    else:
-        bound.add(*known)
-    spent = 0
-    for obligation, goal in zip(asked.obligations, posed, strict=True):
-        solver = free if obligation.free else bound
-        solver.push()
-        solver.add(goal)
-        answer = checked(solver)
+    declared, known = (*asked.declared, *asked.domains), [assertion for _, assertion in asked.known]
+    text = Asked(asked.logic, declared, known, asked.obligations, budget, seed)
+    # What an answer rests on is asked of it alone: with what others have taught, fewer clauses would do.
+    for obligation, answer, rlimit, _, solver in one_by_one(text, cores) if cores else together(text):
         used = _used(asked.known, solver) if cores and answer == "unsat" else frozenset[str]()
-        total = spending(solver)
-        yield Answer(obligation, answer, max(0, total - spent), used)
-        spent = max(spent, total)
-        solver.pop()
-
-
-def _solver(context: z3.Context, logic: str, terms: Sequence[z3.BoolRef], seed: int, budget: int) -> z3.Solver:
-    solver = limited(logic, context, terms, budget)
-    solver.set("random_seed", seed)  # of both of its searches: by cases, and of clauses
-    return solver
+        yield Answer(obligation, answer, rlimit, used)
 
 
 def _used(known: Sequence[tuple[str, str]], solver: z3.Solver) -> frozenset[str]:

@@ -1,6 +1,5 @@
 """Z3's answers to the questions about a fleet: each within its budget, the same question once, a state where one fails."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -9,7 +8,7 @@ import z3
 from .proof_cache import BUDGET
 from .prove_fleet_encode import LOGIC, NAMED, State
 from .prove_fleet_obligations import Obligations
-from .prove_solve import Answer, Obligation, Progress, Result, checked, limited
+from .prove_solve import Asked, Obligation, Progress, Result, one_by_one, state_of, together
 
 Answered = dict[tuple[str, bool, str], Result]
 """Answers by what is assumed, whether that is the domains alone, and what is asked."""
@@ -44,38 +43,26 @@ def ask(
 def solve_fleet(
     state: State, known: Sequence[str], obligations: Sequence[Obligation], budget: int, progress: Progress | None
 ) -> Iterator[Result]:
-    """Answer each obligation, in order; everything is read in one go, into a context of its own."""
-    for done, (obligation, answer, seconds, model) in enumerate(models(state, known, obligations, budget), 1):
-        found = _model(model, state, model.ctx) if model is not None and obligation.expected != "sat" else {}
-        yield Result(obligation, answer, 0, seconds, found)
+    """Answer each obligation, in order."""
+    asked = Asked(LOGIC, state.declarations(), known, obligations, budget)
+    for done, (obligation, answer, rlimit, seconds, _) in enumerate(together(asked), 1):
+        model = state_of(asked, obligation) if answer == "sat" != obligation.expected else None
+        yield Result(obligation, answer, rlimit, seconds, _model(model, state) if model is not None else {})
         if progress is not None:
             progress(done, len(obligations))
 
 
-def models(
-    state: State, known: Sequence[str], obligations: Sequence[Obligation], budget: int
-) -> Iterator[tuple[Obligation, Answer, float, z3.ModelRef | None]]:
-    """Each obligation with its answer, in order, the seconds that it took, and what the solver shows where it is `sat`."""
-    context = z3.Context()
-    lines = [*state.declarations(), *known]
-    goals = [f"(assert {o.goal})" for o in obligations]
-    terms = list(z3.parse_smt2_string("\n".join([*lines, *goals]), ctx=context))
-    split = len(terms) - len(goals)
-    domains = split - len(known)
-    free, bound = (limited(LOGIC, context, terms[:end], budget) for end in (domains, split))
-    for obligation, goal in zip(obligations, terms[split:], strict=True):
-        clock = time.perf_counter()
-        solver = free if obligation.free else bound
-        solver.push()
-        solver.add(goal)
-        answer = checked(solver)
-        yield obligation, answer, time.perf_counter() - clock, solver.model() if answer == "sat" else None
-        solver.pop()
+def shown_fleet(state: State, known: Sequence[str], obligations: Sequence[Obligation], budget: int) -> Iterator[Result]:
+    """As `solve_fleet`, one by one: for who goes on from the states in which questions fail."""
+    for posed in one_by_one(Asked(LOGIC, state.declarations(), known, obligations, budget)):
+        obligation, answer, rlimit, seconds, solver = posed
+        found = _model(solver.model(), state) if answer == "sat" != obligation.expected else {}
+        yield Result(obligation, answer, rlimit, seconds, found)
 
 
-def _model(model: z3.ModelRef, state: State, context: z3.Context) -> dict[str, str]:
+def _model(model: z3.ModelRef, state: State) -> dict[str, str]:
     """The state in which an obligation fails: shared fields, fences, and the fields of each named worker."""
-    values = {d.name(): d for d in model.decls()}
+    context = model.ctx
     sort = z3.DeclareSort("Worker", context)
     found = {}
 
@@ -95,4 +82,4 @@ def _model(model: z3.ModelRef, state: State, context: z3.Context) -> dict[str, s
         for f in state.fleet.own:
             number = value(z3.Function(f"its {f.name}", sort, z3.IntSort(context))(worker))
             found[f"{x}.{f.name}"] = str(number) if f.count else f.values[number]
-    return found if values else {}
+    return found

@@ -12,10 +12,9 @@ import z3
 
 from ..model.machine import Field
 from .proof_cache import BUDGET
-from .prove_fleet_encode import NAMED, After, State
+from .prove_fleet_encode import LOGIC, NAMED, After, State
 from .prove_fleet_obligations import Obligations
-from .prove_fleet_solve import models
-from .prove_solve import Answer, Obligation
+from .prove_solve import Answer, Asked, Obligation, one_by_one
 
 View = dict[str, str]
 
@@ -34,12 +33,14 @@ def failing(asked: Obligations, fields: Sequence[Field], budget: int = BUDGET) -
     """The questions of an induction that fail, each with a state; fields: those of the machine for one worker."""
     rules = {rule.name: rule for rule in asked.fleet.rules}
     questions = [o for o in asked.all() if o.expected == "unsat"]
-    for obligation, answer, _, model in models(asked.state, asked.known(), questions, budget):
+    text = Asked(LOGIC, asked.state.declarations(), asked.known(), questions, budget)
+    for obligation, answer, _, _, solver in one_by_one(text):
         if answer == "unsat":
             continue
         before: View = {}
         after = None
-        if model is not None:
+        if answer == "sat":
+            model = solver.model()
             before = seen(model, asked.state, fields)
             if obligation.kind == "rule" and obligation.rule:
                 after = seen(model, After(asked.state, rules[obligation.rule]), fields)

@@ -1,9 +1,16 @@
-"""Z3, asked: obligations in, answers out. Budgets are resource units, never seconds; no answer is an answer of its own."""
+"""Z3, asked: obligations in, answers out. Budgets are resource units, never seconds; no answer is an answer of its own.
+
+There are two ways to ask. `together`: all questions are told to one solver, each behind a name of its own, `(=> name goal)`. To
+ask one is to assume its name; the other names are free, so whatever can hold with this goal alone can hold beside them. A term
+that many questions share is taken in once, and what the solver has learned from one, which follows from what it was told, serves
+the next. `one_by_one`: each goal is told, asked and taken back. That takes three times as long, and is for who wants more than an
+answer: the state that is shown, or the assumptions that were used, has then nothing to do with the other questions.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
 
 import z3
 
@@ -19,6 +26,8 @@ Solve = Callable[[Machine, Sequence[Clause], Sequence["Obligation"], int, Progre
 """What answers the obligations of a machine, in order: `solve`, or a cache before it."""
 
 SOLVER = f"z3 {z3.get_version_string()}"
+ARITHMETIC: Final = 2
+"""Which of Z3's procedures for arithmetic: the older simplex. What is asked of numbers is little more than their order."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,30 @@ class Result:
         return self.answer == self.obligation.expected
 
 
+class Asked(NamedTuple):
+    """Questions as text. declared: declarations, and the domains of what is declared; known: what is assumed beside them, an
+    assertion each; seed: for what Z3 decides at random.
+    """
+
+    logic: str
+    declared: Sequence[str]
+    known: Sequence[str]
+    obligations: Sequence[Obligation]
+    budget: int
+    seed: int = 0
+
+
+class Posed(NamedTuple):
+    """A question and its answer, what it cost (resource units and seconds), and the solver, which tells more of it until the
+    next one is posed."""
+
+    obligation: Obligation
+    answer: Answer
+    rlimit: int
+    seconds: float
+    solver: z3.Solver
+
+
 def solve(
     machine: Machine,
     invariant: Sequence[Clause],
@@ -65,63 +98,106 @@ def solve(
     budget: int = BUDGET,
     progress: Progress | None = None,
 ) -> Iterator[Result]:
-    """Answer each obligation, in order, at a cost of at most `budget` each.
-
-    Everything is read in one go, into a context of its own: what was asked before changes neither answers nor costs.
-    """
+    """Answer each obligation, in order, at a cost of at most `budget` each."""
     code = Encoding(machine)
-    context = z3.Context()
-    parts = code.declarations(), assumed(code, invariant), [f"(assert {o.goal})" for o in obligations]
-    terms = list(z3.parse_smt2_string("\n".join(line for part in parts for line in part), ctx=context))
-    goals = terms[len(terms) - len(obligations) :]
-    domains = terms[: len(machine.fields)]
-    free, bound = (
-        limited(LOGIC, context, domains, budget),
-        limited(LOGIC, context, terms[: len(terms) - len(obligations)], budget),
-    )
-    before = 0
-    for done, (obligation, goal) in enumerate(zip(obligations, goals, strict=True), 1):
-        result = _ask(free if obligation.free else bound, code, obligation, goal)
-        before, spent = max(before, result.rlimit), result.rlimit - before  # the context counts on from goal to goal
-        yield replace(result, rlimit=max(0, spent))
+    asked = Asked(LOGIC, code.declarations(), assumed(code, invariant), obligations, budget)
+    for done, (obligation, answer, rlimit, seconds, _) in enumerate(together(asked), 1):
+        model = state_of(asked, obligation) if answer == "sat" != obligation.expected else None
+        yield Result(obligation, answer, rlimit, seconds, _state(model, code) if model is not None else {})
         if progress is not None:
             progress(done, len(obligations))
 
 
-def limited(logic: str, context: z3.Context, terms: Sequence[z3.BoolRef], budget: int) -> z3.Solver:
-    """A solver that knows these terms, and answers each question at a cost of at most `budget` resource units."""
-    solver = z3.SolverFor(logic, ctx=context)
-    solver.set("rlimit", budget)
+def shown(
+    machine: Machine, invariant: Sequence[Clause], obligations: Sequence[Obligation], budget: int
+) -> Iterator[Result]:
+    """As `solve`, one by one: for who goes on from the states in which questions fail."""
+    code = Encoding(machine)
+    for posed in one_by_one(Asked(LOGIC, code.declarations(), assumed(code, invariant), obligations, budget)):
+        obligation, answer, rlimit, seconds, solver = posed
+        state = _state(solver.model(), code) if answer == "sat" != obligation.expected else {}
+        yield Result(obligation, answer, rlimit, seconds, state)
+
+
+def together(asked: Asked) -> Iterator[Posed]:
+    """Every question, in order. To refute and to find a state are two searches: each kind of question has a solver."""
+    names = [f"|asked {number}|" for number in range(len(asked.obligations))]
+    goals = [f"(=> {name} {o.goal})" for name, o in zip(names, asked.obligations, strict=True)]
+    domains, known, posed = _read(asked, [f"(declare-fun {name} () Bool)" for name in names], goals)
+    solvers: dict[tuple[bool, bool], z3.Solver] = {}
+    kinds = [(o.free, o.expected == "sat") for o in asked.obligations]
+    before = 0
+    for obligation, question, kind in zip(asked.obligations, posed, kinds, strict=True):
+        clock = time.perf_counter()
+        if kind not in solvers:
+            mine = [q for q, k in zip(posed, kinds, strict=True) if k == kind]
+            solvers[kind] = limited(asked, [*domains, *([] if obligation.free else known), *mine])
+            solvers[kind].set("arith.solver", ARITHMETIC)
+        solver = solvers[kind]
+        answer = checked(solver, question.arg(0))
+        spent = spending(solver)
+        yield Posed(obligation, answer, max(0, spent - before), time.perf_counter() - clock, solver)
+        before = max(before, spent)  # the context counts on from question to question
+
+
+def one_by_one(asked: Asked, cores: bool = False) -> Iterator[Posed]:
+    """Every question, in order, each taken back before the next; cores: the solver says which of what is known it has used."""
+    domains, known, posed = _read(asked, (), [o.goal for o in asked.obligations])
+    free, bound = limited(asked, domains), limited(asked, domains if cores else [*domains, *known])
+    for number, term in enumerate(known if cores else ()):
+        bound.assert_and_track(term, z3.Bool(f"known {number}", term.ctx))
+    before = 0
+    for obligation, goal in zip(asked.obligations, posed, strict=True):
+        clock, solver = time.perf_counter(), free if obligation.free else bound
+        solver.push()
+        solver.add(goal)
+        answer = checked(solver)
+        spent = spending(solver)
+        yield Posed(obligation, answer, max(0, spent - before), time.perf_counter() - clock, solver)
+        before = max(before, spent)
+        solver.pop()
+
+
+def state_of(asked: Asked, obligation: Obligation) -> z3.ModelRef | None:
+    """A state in which the goal of one of these questions holds, which does not depend on the others; None without an answer."""
+    posed = next(one_by_one(asked._replace(obligations=[obligation])))
+    return posed.solver.model() if posed.answer == "sat" else None
+
+
+Terms = list[z3.BoolRef]
+
+
+def _read(asked: Asked, more: Sequence[str], goals: Sequence[str]) -> tuple[Terms, Terms, Terms]:
+    """Everything read in one go, into a context of its own: what was asked before changes nothing."""
+    lines = [*asked.declared, *asked.known, *more, *(f"(assert {goal})" for goal in goals)]
+    read = list(z3.parse_smt2_string("\n".join(lines), ctx=z3.Context()))
+    split = len(read) - len(goals)
+    return read[: split - len(asked.known)], read[split - len(asked.known) : split], read[split:]
+
+
+def limited(asked: Asked, terms: Sequence[z3.BoolRef]) -> z3.Solver:
+    """A solver that knows these terms, and answers each question at a cost of at most the budget."""
+    solver = z3.SolverFor(asked.logic, ctx=terms[0].ctx)
+    solver.set("rlimit", asked.budget)
+    solver.set("random_seed", asked.seed)  # of both of its searches: by cases, and of clauses
     solver.add(*terms)
     return solver
 
 
-def checked(solver: z3.Solver) -> Answer:
+def checked(solver: z3.Solver, *assumed: z3.BoolRef) -> Answer:
     """Whether what a solver was told can hold. Z3 takes Ctrl-C for itself, and says only that it has no answer: raised here."""
-    outcome = solver.check()
+    outcome = solver.check(*assumed)
     answer: Answer = "sat" if outcome == z3.sat else "unsat" if outcome == z3.unsat else "unknown"
     if answer == "unknown" and solver.reason_unknown().startswith("interrupted"):
         raise KeyboardInterrupt
     return answer
 
 
-def _ask(solver: z3.Solver, code: Encoding, obligation: Obligation, goal: z3.BoolRef) -> Result:
-    started = time.perf_counter()
-    solver.push()
-    solver.add(goal)
-    answer = checked(solver)
-    state = _state(solver.model(), code) if answer == "sat" != obligation.expected else {}
-    spent = spending(solver)
-    solver.pop()
-    return Result(obligation, answer, spent, time.perf_counter() - started, state)
-
-
 def spending(solver: z3.Solver) -> int:
-    """The resource units of the solver's context so far; Z3 tells them only when there were some."""
-    try:
-        return int(solver.statistics().get_key_value("rlimit count"))
-    except z3.Z3Exception:
-        return 0
+    """The resource units of the solver's context so far; Z3 tells them only when there were some, and last of all."""
+    told = solver.statistics()
+    figures = (told[n] for n in reversed(range(len(told))))
+    return next((int(figure) for name, figure in figures if name == "rlimit count"), 0)
 
 
 def _state(model: z3.ModelRef, code: Encoding) -> dict[str, str]:

@@ -100,7 +100,7 @@ def _same(base: Obligations, mutant: FleetMutant) -> Obligation:
 
 def _apart(state: State, one: FleetRule, other: FleetRule) -> str:
     """The states after two rows differ, in what is shared, in some worker, in epochs, or in who leads."""
-    first, second, any_worker = After(state, one), After(state, other), SOME[0]
+    first, second, any_worker = After(state, one.does), After(state, other.does), SOME[0]
     pairs = [(first.shared(f.name), second.shared(f.name)) for f in state.fleet.shared]
     pairs += [(first.own(f.name, any_worker), second.own(f.name, any_worker)) for f in state.fleet.own]
     pairs += [(first.epoch(any_worker), second.epoch(any_worker)), (first.top(), second.top())]

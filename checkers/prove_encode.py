@@ -18,9 +18,14 @@ LOGIC = "QF_LIA"
 
 
 def conj(terms: Iterable[str]) -> str:
-    """All of the terms hold."""
-    kept = [t for t in dict.fromkeys(terms) if t != "true"]
-    return "false" if "false" in kept else _nary("and", kept, "true")
+    """All of the terms hold. What comes after one that never does is not written."""
+    kept: dict[str, None] = {}
+    for term in terms:
+        if term == "false":
+            return term
+        if term != "true":
+            kept[term] = None
+    return _nary("and", list(kept), "true")
 
 
 def disj(terms: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 
-from ..model.fleet import LED, OWN, Fleet, FleetRule, stands
+from ..model.fleet import LED, OWN, Does, Fleet, FleetRule, stands
 from ..model.fleet_properties import Agree, Lifted, Never, leading, sending
 from ..model.fleet_shape import STORES
 from ..model.machine import Field, Guard
@@ -50,6 +50,7 @@ class State:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self._literals: dict[tuple[str, frozenset[str], str], str] = {}
+        self._decided: dict[tuple[str, str, frozenset[str]], str] = {}
         self._roles: dict[tuple[str, str], str] = {}
 
     def leader(self) -> str:
@@ -91,11 +92,18 @@ class State:
 
     def _literal(self, rest: str, values: frozenset[str], worker: str) -> str:
         if not worker:
-            return _decided(self.fields[rest], self.shared(rest), values)
+            return self._of(self.fields[rest], self.shared(rest), values)
         if rest.startswith("stands_"):
             term = self.stands(rest.removeprefix("stands_"), worker)
             return "true" if len(values) > 1 else term if "yes" in values else neg(term)
-        return _decided(self.own_fields[rest], self.own(rest, worker), values)
+        return self._of(self.own_fields[rest], self.own(rest, worker), values)
+
+    def _of(self, field: Field, term: str, values: frozenset[str]) -> str:
+        """A literal of what a field is; what was said once is remembered, of the state before and after each row."""
+        key = field.name, term, values
+        if key not in self._decided:
+            self._decided[key] = _decided(field, term, values)
+        return self._decided[key]
 
     def guard(self, literals: Guard, worker: str = ACTOR) -> str:
         """A guard, of a worker where it speaks of one."""
@@ -225,9 +233,11 @@ class _Written:
 class After(State):
     """The state that a rule leads to, written out over the state before; `case`: of some workers, whether it is they who act."""
 
-    def __init__(self, before: State, rule: FleetRule, case: Mapping[str, bool] | None = None) -> None:
+    def __init__(self, before: State, does: Does, case: Mapping[str, bool] | None = None) -> None:
         super().__init__(before.fleet)
-        self.before, self.rule, self.case = before, rule, case or {}
+        self.before, self.does, self.case = before, does, case or {}
+        self.writes = dict(does.writes)
+        self._decided = before._decided
         self._owned: dict[tuple[str, str], str] = {}
 
     def others(self, asked: Mapping[Mention, str]) -> dict[Mention, str]:
@@ -241,16 +251,16 @@ class After(State):
 
     def cases(self, worker: str) -> list[tuple[str, "After"]]:
         """The state after, where the worker is the one that acts, and where it is another; with what says so."""
-        if not self.rule.acts or worker == ACTOR:
+        if not self.does.acts or worker == ACTOR:
             return [("true", self)]
         acts = self.acts(worker)
-        return [(says, After(self.before, self.rule, {worker: it})) for says, it in ((acts, True), (neg(acts), False))]
+        return [(says, After(self.before, self.does, {worker: it})) for says, it in ((acts, True), (neg(acts), False))]
 
     def leader(self) -> str:
-        return ACTOR if self.rule.raises == "effects" else LEADER
+        return ACTOR if self.does.raises == "effects" else LEADER
 
     def shared(self, name: str) -> str:
-        write = self.rule.writes.get(name)
+        write = self.writes.get(name)
         old = self.before.shared(name)
         return old if write is None else _Written(self.before, self.fields[name], old, write).term
 
@@ -262,14 +272,14 @@ class After(State):
     def _own(self, name: str, worker: str) -> str:
         old = self.before.own(name, worker)
         others = old
-        if name == "current" and self.rule.appends:
+        if name == "current" and self.does.appends:
             others = str(self.own_fields[name].values.index("no"))
-        if name == "barred" and self.rule.bars:
+        if name == "barred" and self.does.bars:
             older = f"(< {self.before.epoch(worker)} {self.before.epoch(ACTOR)})"
             others = ite(older, str(self.own_fields[name].values.index("yes")), old)
-        if not self.rule.acts:
+        if not self.does.acts:
             return others
-        write = self.rule.writes.get(f"{OWN}{name}")
+        write = self.writes.get(f"{OWN}{name}")
         mine = (
             old
             if write is None
@@ -279,15 +289,15 @@ class After(State):
 
     def epoch(self, worker: str) -> str:
         old = self.before.epoch(worker)
-        return ite(self.acts(worker), "(+ top 1)", old) if self.rule.claims else old
+        return ite(self.acts(worker), "(+ top 1)", old) if self.does.claims else old
 
     def top(self) -> str:
-        return "(+ top 1)" if self.rule.claims else "top"
+        return "(+ top 1)" if self.does.claims else "top"
 
     def fence(self, store: str) -> str:
         old = self.before.fence(store)
         raised = self.before.epoch(ACTOR)
-        return ite(f"(>= {raised} {old})", raised, old) if self.rule.raises == store else old
+        return ite(f"(>= {raised} {old})", raised, old) if self.does.raises == store else old
 
 
 def enabled(state: State, rule: FleetRule) -> str:

@@ -7,11 +7,11 @@ whoever acts; a worker changes a store only where it stands (P5); and no row tak
 proof's health, as for one worker.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from ..model.fleet import OWN, Fleet, FleetRule, stands
+from ..model.fleet import OWN, Does, Fleet, FleetRule, stands
 from ..model.fleet_properties import Agree, Lifted, Never, coupling, durable, lift
 from ..model.fleet_shape import STORES
 from ..model.invariant import Clause
@@ -35,18 +35,31 @@ class Part:
     def __init__(self, says: Says, fleet: Fleet) -> None:
         noting = Noting(fleet)
         self.says, self.before, self.asked = says, says(noting), noting.asked
-        self._after: dict[tuple[tuple[Mention, str], ...], list[str]] = {}
+        self._after: dict[frozenset[tuple[Mention, str]], list[str]] = {}
 
     def changed(self, after: After, others: Mapping[Mention, str]) -> list[str]:
         """What they say after a row, where it is not what they say before; of `others`, which say all that is told otherwise,
         it depends alone: many rows do the same to a clause, which is written out once.
         """
-        key = tuple((mention, others[mention]) for mention in self.asked if mention in others)
-        if not key:
-            return []
+        key = frozenset((mention, others[mention]) for mention in others.keys() & self.asked.keys())
         if key not in self._after:
             self._after[key] = [now for now, then in zip(self.says(after), self.before, strict=True) if now != then]
         return self._after[key]
+
+
+class Parts:
+    """What all clauses say of the same named workers, and what is asked for it."""
+
+    def __init__(self, every: Iterable[Says], fleet: Fleet) -> None:
+        self.every = [Part(says, fleet) for says in every]
+        self.asked = {mention: told for part in self.every for mention, told in part.asked.items()}
+        self._asking = {m: [n for n, part in enumerate(self.every) if m in part.asked] for m in self.asked}
+
+    def changed(self, after: After) -> Iterator[str]:
+        """What they say after a row, where it is not what they say before: of those that ask what is told otherwise."""
+        others = after.others(self.asked)
+        for number in sorted({n for mention in others for n in self._asking[mention]}):
+            yield from self.every[number].changed(after, others)
 
 
 def _lifted(clause: Lifted, state: State) -> list[str]:
@@ -78,12 +91,12 @@ class Obligations:
         self.coupling = tuple(coupling(fleet) if coupled is None else coupled)
         one, other = SOME
         self.parts: Final = (
-            [Part(partial(_lifted, c), fleet) for c in self.lifted],
-            [Part(partial(_broken, c, one), fleet) for c in self.coupling],
-            [Part(partial(_epochs, one, other), fleet)],
+            Parts((partial(_lifted, c) for c in self.lifted), fleet),
+            Parts((partial(_broken, c, one) for c in self.coupling), fleet),
+            Parts([partial(_epochs, one, other)], fleet),
         )
         """How each clause may not hold: of the leader, of one worker, of two."""
-        self.asked = {mention: told for parts in self.parts for part in parts for mention, told in part.asked.items()}
+        self._breaks: dict[Does, str] = {}
 
     def known(self) -> list[str]:
         """The invariant, a line per clause, for the named workers."""
@@ -103,7 +116,7 @@ class Obligations:
             "a start satisfies the invariant",
             "initial",
             "unsat",
-            conj([self.initial(), disj(t for parts in self.parts for part in parts for t in part.before)]),
+            conj([self.initial(), disj(t for parts in self.parts for part in parts.every for t in part.before)]),
             free=True,
         )
         yield from map(self.keeps, self.fleet.rules)
@@ -115,7 +128,7 @@ class Obligations:
 
     def keeps(self, rule: FleetRule) -> Obligation:
         """A row keeps the invariant."""
-        goal = conj([enabled(self.state, rule), self.breaks(After(self.state, rule))])
+        goal = conj([enabled(self.state, rule), self.breaks(rule.does)])
         return Obligation(f"{rule.name} keeps the invariant", "rule", "unsat", goal, rule=rule.name)
 
     def initial(self) -> str:
@@ -127,7 +140,13 @@ class Obligations:
         terms += [f"(= {state.epoch(x)} 0)" for x in NAMED]
         return conj([*terms, "(= top 0)", *(f"(= {state.fence(s)} 0)" for s in ("events", "ledger", "effects"))])
 
-    def breaks(self, after: After) -> str:
+    def breaks(self, does: Does) -> str:
+        """Some clause does not hold any more where this has been done."""
+        if does not in self._breaks:
+            self._breaks[does] = self.broken_after(After(self.state, does))
+        return self._breaks[does]
+
+    def broken_after(self, after: After) -> str:
         """Some clause does not hold any more; one that says the same as before is among what is assumed (`known`).
 
         It is written out twice: for where the worker that the clause speaks of is the one that acts, and for another. A clause
@@ -136,8 +155,7 @@ class Obligations:
         terms = []
         for parts, worker in zip(self.parts, (after.leader(), *SOME), strict=True):
             for says, each in after.cases(worker):
-                others = each.others(self.asked)
-                terms.append(conj([says, disj(t for part in parts for t in part.changed(each, others))]))
+                terms.append(conj([says, disj(parts.changed(each))]))
         return disj(terms)
 
     def fenced(self) -> Iterator[Obligation]:
@@ -156,27 +174,27 @@ class Obligations:
 
     def grows(self, p: Property) -> Iterator[Obligation]:
         """What only grows, and what absorbs."""
-        fields = {f.name: f for f in self.fleet.shared}
         for rule in self.fleet.rules:
-            after = After(self.state, rule)
-            terms = []
-            for name in p.grows:
-                before, then, f = self.state.shared(name), after.shared(name), fields[name]
-                if before != then:
-                    terms.append(
-                        f"(< {then} {before})"
-                        if f.count
-                        else conj([in_domain(f, before, f.values[1:]), neg(f"(= {then} {before})")])
-                    )
-            changed = [
-                neg(f"(= {self.state.shared(n)} {after.shared(n)})")
-                for n in durable(self.fleet)
-                if after.shared(n) != self.state.shared(n)
-            ]
-            terms += [conj([self.state.guard(g), disj(changed)]) for g in p.absorbing]
-            goal = conj([enabled(self.state, rule), disj(terms)])
-            if goal != "false":
+            taken_back = disj(self._taken_back(p, After(self.state, rule.does)))
+            if taken_back != "false" and (goal := conj([enabled(self.state, rule), taken_back])) != "false":
                 yield Obligation(f"{rule.name} keeps {p.id}", "grows", "unsat", goal, rule=rule.name, property=p.id)
+
+    def _taken_back(self, p: Property, after: After) -> Iterator[str]:
+        """The ways in which what only grows is taken back, or something durable changes where a guard absorbs."""
+        for name in p.grows:
+            before, then, f = self.state.shared(name), after.shared(name), self.state.fields[name]
+            if before == then:
+                continue
+            yield (
+                f"(< {then} {before})"
+                if f.count
+                else conj([in_domain(f, before, f.values[1:]), neg(f"(= {then} {before})")])
+            )
+        for g in p.absorbing:
+            both = ((self.state.shared(n), after.shared(n)) for n in durable(self.fleet))
+            yield conj(
+                [self.state.guard(g), disj(neg(f"(= {before} {then})") for before, then in both if then != before)]
+            )
 
     def blocked(self) -> str:
         """Somebody leads, and no row of F3 says what it means to overtake it."""

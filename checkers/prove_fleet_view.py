@@ -43,7 +43,7 @@ def failing(asked: Obligations, fields: Sequence[Field], budget: int = BUDGET) -
             model = solver.model()
             before = seen(model, asked.state, fields)
             if obligation.kind == "rule" and obligation.rule:
-                after = seen(model, After(asked.state, rules[obligation.rule]), fields)
+                after = seen(model, After(asked.state, rules[obligation.rule].does), fields)
         yield Failing(obligation, answer, before, after)
 
 

@@ -114,8 +114,8 @@ def test_what_is_not_asked_again_is_the_same() -> None:
         "claim",
     ):
         rule = row(fleet, name)
-        after = After(asked.state, rule)
-        terms = " ".join(term for parts in asked.parts for part in parts for term in part.says(after))
+        after = After(asked.state, rule.does)
+        terms = " ".join(term for parts in asked.parts for part in parts.every for term in part.says(after))
         whole.append(replace(asked.keeps(rule), goal=f"(and {enabled(asked.state, rule)} (or {terms}))"))
     assert {r.answer for r in answers(asked, whole)} == {"unsat"}
     assert (LEADER, one, other) == ("leader", "u", "v")
@@ -131,6 +131,7 @@ def test_what_is_written_once_is_what_each_row_would_have(monkeypatch: pytest.Mo
         once = [asked.keeps(rule) for rule in fleet.rules]
         with monkeypatch.context() as patched:
             patched.setattr(Part, "changed", written_out)
+            patched.setattr(Obligations, "breaks", lambda self, does: self.broken_after(After(self.state, does)))
             assert once == [asked.keeps(rule) for rule in fleet.rules]
 
 

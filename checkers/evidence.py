@@ -5,8 +5,6 @@ no verdict has a default, and the weakest item of a claim is kept beside the bes
 item, never a pass.
 """
 
-from collections.abc import Sequence
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -14,38 +12,10 @@ from pydantic import AfterValidator, Field
 from .evidence_base import Base, Ending, Seed
 from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
+from .evidence_verdict import BROKEN, strongest, weakest
+from .evidence_verdict import Verdict as Verdict  # noqa: PLC0414  # whoever reads evidence has it from here
 
 SCHEMA_VERSION = 4
-
-
-class Verdict(StrEnum):
-    """What a piece of evidence says about a claim."""
-
-    PROVED = "PROVED"  # inductive, without bounds
-    EXHAUSTED = "EXHAUSTED"  # every state, or every schedule within the stated bounds
-    TESTED = "TESTED"  # some runs
-    ASSUMED = "ASSUMED"  # somebody else must keep it
-    NOT_CHECKED = "NOT CHECKED"
-    REFUTED = "REFUTED"  # a counterexample
-    ERROR = "ERROR"  # the checker itself failed, or gave no answer
-
-
-BROKEN = (Verdict.REFUTED, Verdict.ERROR)
-"""Verdicts that nothing outshines."""
-
-STRENGTH = list(Verdict)
-"""Verdicts from the strongest to the worst."""
-
-
-def weakest(verdicts: Sequence[Verdict]) -> Verdict:
-    """The worst of some verdicts; NOT CHECKED when there is none."""
-    return max(verdicts, key=STRENGTH.index, default=Verdict.NOT_CHECKED)
-
-
-def strongest(verdicts: Sequence[Verdict]) -> Verdict:
-    """The best of some verdicts; a refutation or an error is never outshone."""
-    broken = [v for v in verdicts if v in BROKEN]
-    return weakest(broken) if broken else min(verdicts, key=STRENGTH.index, default=Verdict.NOT_CHECKED)
 
 
 class Frame(Base):

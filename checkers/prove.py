@@ -14,17 +14,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..model.invariant import Clause
 from ..model.machine import Guard, Machine, guard, holds, show
 from ..model.properties import Property
 from ..model.windows import Window
-from .evidence import Item, Verdict, weakest
+from .evidence_verdict import Verdict, weakest
 from .proof_cache import BUDGET
 from .prove_encode import Encoding, assumed, conj, disj, document, saturated
 from .prove_obligations import obligations, strengthen
 from .prove_solve import SOLVER, Obligation, Progress, Result, Solve, solve
+
+if TYPE_CHECKING:
+    from .evidence import Item
 
 COMMAND = "crashwindow verify"
 SLUG: Final = 88
@@ -217,12 +220,14 @@ def _write(proof: Proof, results: Sequence[Result], folder: Path) -> None:
         (folder / f"{number:03}-{slug[:SLUG].strip('-')}.smt2").write_text(text, encoding="utf-8")
 
 
-def to_items(proof: Proof, files: Sequence[str] = ()) -> list[tuple[str, Item]]:
+def to_items(proof: Proof, files: Sequence[str] = ()) -> "list[tuple[str, Item]]":
     """The proof as evidence: an item for each property. files: where `export` has written it, below the run's directory."""
     return [(p.id, _item(proof, p, files)) for p in proof.properties]
 
 
-def _item(proof: Proof, p: Property, files: Sequence[str]) -> Item:
+def _item(proof: Proof, p: Property, files: Sequence[str]) -> "Item":
+    from .evidence import Item  # its library takes longer to load than most proofs
+
     results, verdict = proof.rests_on(p.id), proof.verdict(p.id)
     figures: dict[str, int | float | str] = {
         "obligations": len(results),

@@ -4,17 +4,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..model.fleet import Fleet
 from ..model.invariant import Clause
 from ..model.properties import Property
-from .evidence import Item, Verdict
+from .evidence_verdict import Verdict
 from .proof_cache import BUDGET
 from .prove import COMMAND, judge
 from .prove_fleet_encode import LOGIC, State
 from .prove_fleet_obligations import P5, Obligations
 from .prove_fleet_solve import Answered, FleetSolve, ask, solve_fleet
 from .prove_solve import SOLVER, Progress, Result
+
+if TYPE_CHECKING:
+    from .evidence import Item
 
 
 @dataclass(frozen=True)
@@ -110,12 +114,14 @@ def export_fleet(proof: FleetProof, file: Path) -> None:
     file.write_text(proof.text, encoding="utf-8")
 
 
-def to_items(proof: FleetProof, files: Sequence[str] = ()) -> dict[str, Item]:
+def to_items(proof: FleetProof, files: Sequence[str] = ()) -> "dict[str, Item]":
     """The proof as evidence, by property. files: where `export_fleet` has written it, below the run's directory."""
     return {name: _item(proof, name, files) for name in (P5, *(p.id for p in proof.properties))}
 
 
-def _item(proof: FleetProof, name: str, files: Sequence[str]) -> Item:
+def _item(proof: FleetProof, name: str, files: Sequence[str]) -> "Item":
+    from .evidence import Item
+
     results, verdict = proof.rests_on(name), proof.verdict(name)
     figures: dict[str, int | float | str] = {
         "obligations": len(results),

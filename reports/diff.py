@@ -13,8 +13,9 @@ from typing import Final, Literal
 from pydantic import BaseModel
 from rich.text import Text
 
-from ..checkers.evidence import STRENGTH, RunEvidence, Verdict
+from ..checkers.evidence import RunEvidence, Verdict
 from ..checkers.evidence_outcome import SEVERITY
+from ..checkers.evidence_verdict import STRENGTH
 from .view import REGISTER, TIMING, Entry, Register, View, figures, judge, kills_name
 from .words import number, plain
 

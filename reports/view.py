@@ -19,9 +19,8 @@ from ..checkers.evidence import (
     Schedules,
     Verdict,
     WindowResult,
-    strongest,
-    weakest,
 )
+from ..checkers.evidence_verdict import strongest, weakest
 from ..model.claims import ASSUMPTIONS, CLAIMS, Assumption, Claim
 from ..model.compensation import COMPENSATION_RULES, HARDENED_COMPENSATION
 from ..model.contract import RULES

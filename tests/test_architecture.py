@@ -35,7 +35,9 @@ class Library(NamedTuple):
     why: str
 
 
-EVIDENCE = tuple(f"checkers.evidence{part}" for part in ("", "_base", "_graph", "_job", "_matrix", "_outcome"))
+EVIDENCE = tuple(
+    f"checkers.evidence{part}" for part in ("", "_base", "_graph", "_job", "_matrix", "_outcome", "_verdict")
+)
 """What checkers hand on, and nothing of how they came to it."""
 # In file patterns '*' spans folders: 'runtime/tools*' is runtime/tools.py and all of runtime/tools/.
 # The first row that matches a file holds.

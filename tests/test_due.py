@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from crashwindow.checkers.evidence import Item, RunEvidence, Trace, Verdict, strongest
+from crashwindow.checkers.evidence import Item, RunEvidence, Trace, Verdict
+from crashwindow.checkers.evidence_verdict import strongest
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.verify import Context, Found, Stage, verify
 from crashwindow.model.claims import CLAIM_BY_ID, CLAIMS

@@ -12,8 +12,9 @@ import pytest
 
 from crashwindow.checkers import fleet_stages
 from crashwindow.checkers import verify as verify_module
-from crashwindow.checkers.evidence import Item, RunEvidence, Verdict, strongest, weakest
+from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
 from crashwindow.checkers.evidence_code import code_sha256
+from crashwindow.checkers.evidence_verdict import strongest, weakest
 from crashwindow.checkers.observed import durable_fields
 from crashwindow.checkers.prove_fleet import prove_fleet
 from crashwindow.checkers.stages import STAGES

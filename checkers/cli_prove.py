@@ -5,6 +5,7 @@ What a warm run loads is most of its time: rich comes when there is progress to 
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -81,7 +82,10 @@ def _line(told: Told) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Tell]:
-    """What is being done, in a line that changes, from the first word on."""
+    """What is being done, in a line that changes, from the first word on; nowhere but on a terminal."""
+    if not sys.stdout.isatty():
+        yield lambda words: None
+        return
     with ExitStack() as stack:
         update: Tell | None = None
 

@@ -54,13 +54,16 @@ DEEP: Final = (
 
 def fleet_proof(context: Context) -> Found:
     """The properties for any number of workers, and again without conditional appends; each question in a file."""
-    from .prove_fleet import export_fleet, prove_fleet, to_items
+    from .prove_fleet import export_fleet, prove_asked, to_items
+    from .prove_fleet_obligations import Obligations
 
     found = Found()
+    written: list[Obligations] = []
     told: dict[str, dict[str, Item]] = {}
     answers: Answered = {}
     for fleet, properties, clauses in fleet_subjects():
-        proof = prove_fleet(fleet, properties, clauses, known_answers=answers)
+        written.append(Obligations(fleet, properties, clauses, like=written))
+        proof = prove_asked(written[-1], known_answers=answers)
         file = f"smt2/{fleet.name}.smt2"
         export_fleet(proof, context.directory / file)
         told[fleet.name] = to_items(proof, [file])

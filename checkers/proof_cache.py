@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,8 +71,15 @@ def asking_code(root: Path = ROOT) -> str:
 
 def question_key(assumed: str, goal: str, expected: str, budget: int) -> str:
     """The key of one answer: all that the solver is told, what is expected (it decides what is kept), by whom, solver, budget."""
-    parts = (solver_version(), asking_code(), str(budget), expected, goal, assumed)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    digest = _before_the_goal(solver_version(), asking_code(), budget, assumed).copy()
+    digest.update(f"{expected}\0{goal}".encode())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=2)
+def _before_the_goal(solver: str, code: str, budget: int, assumed: str) -> "hashlib._Hash":
+    """The part of a key that all questions of a proof have in common: what is assumed is long."""
+    return hashlib.sha256("\0".join((solver, code, str(budget), assumed, "")).encode())
 
 
 def default_folder(environment: Mapping[str, str]) -> Path:

@@ -9,9 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .proof_cache import BUDGET, Book, solver_version, sources_key
+
+if TYPE_CHECKING:
+    from .prove_fleet_obligations import Obligations
+    from .prove_solve import Result
 
 FLEETS: Final = ("fleet", "fleet-gate", "fleet-compensation", "fleet-recorded", "fleet-without-conditional")
 NAMES: Final = (
@@ -20,6 +24,8 @@ NAMES: Final = (
     "compensation-as-written-idempotent", *FLEETS,
 )  # fmt: skip
 """Every proof, by the name of its policy: here as words, so that they can be told without loading a model."""
+ALIKE: Final = ("fleet", "fleet-without-conditional")
+"""Proofs that ask many of the same questions: one process makes both, and asks each once."""
 Tell = Callable[[str], None]
 
 
@@ -90,35 +96,53 @@ class Made(NamedTuple):
 
 def _making(names: Sequence[str], folder: Path | None, tell: Tell) -> Iterator[tuple[str, Made]]:
     """Each of these proofs, as it is made: as many at a time as there are processors, those that take longest first."""
-    jobs = min(len(names), os.cpu_count() or 1)
+    alike = [name for name in names if name in ALIKE]
+    tasks = [tuple(alike)] * bool(alike) + [(name,) for name in sorted(names, key=_takes) if name not in ALIKE]
+    jobs = min(len(tasks), os.cpu_count() or 1)
     if jobs < 2:
-        for name in names:
-            tell(name)
-            yield name, _made(name, folder)
+        for task in tasks:
+            tell(", ".join(task))
+            yield from _made(task, folder)
         return
+    from . import proof_subjects, prove_cached, prove_fleet  # noqa: F401  # loaded once, for all processes
     from .side_by_side import side_by_side
 
+    begun = side_by_side(partial(_made, folder=folder), tasks, jobs, start="fork")
     tell(f"{len(names)} proofs, {jobs} at a time")
-    longest_first = sorted(names, key=lambda name: name not in FLEETS)
-    for done, (name, made) in enumerate(side_by_side(partial(_made, folder=folder), longest_first, jobs), 1):
-        tell(f"{name}: {done} of {len(names)} proofs")
-        yield name, made
+    done = 0
+    for task, made in begun:
+        done += len(task)
+        tell(f"{', '.join(task)}: {done} of {len(names)} proofs")
+        yield from made
 
 
-def _made(name: str, folder: Path | None) -> Made:
+def _takes(name: str) -> int:
+    """By which those that take longest come first."""
+    return 0 if name in FLEETS else 1
+
+
+def _made(names: Sequence[str], folder: Path | None) -> list[tuple[str, Made]]:
+    """Make proofs, one after the other: what was written out or answered for one is not, again, for the next."""
+    told: dict[str, Result] = {}
+    written: list[Obligations] = []
+    return [(name, _make(name, folder, told, written)) for name in names]
+
+
+def _make(name: str, folder: Path | None, told: "dict[str, Result]", written: "list[Obligations]") -> Made:
     """Make a proof; what it asks of the solver, and learns, is put into its book of answers, if there is a folder."""
     from .proof_subjects import fleet_subjects, subject
     from .prove import prove
     from .prove_cached import CachedSolver
-    from .prove_fleet import prove_fleet
-    from .prove_fleet_obligations import P5
+    from .prove_fleet import prove_asked
+    from .prove_fleet_obligations import P5, Obligations
 
     answers = Book.open(folder / "answers" / f"{name}.jsonl") if folder else Book(Path())
-    clock, solver = time.perf_counter(), CachedSolver(answers)
+    clock, solver = time.perf_counter(), CachedSolver(answers, told)
     proof: Any
     if name in FLEETS:
         chosen = next(each for each in fleet_subjects() if each.fleet.name == name)
-        proof, properties = prove_fleet(*chosen, budget=BUDGET, solver=solver.solve_fleet), [P5]
+        written.append(Obligations(*chosen, like=written))
+        proof, properties = prove_asked(written[-1], budget=BUDGET, solver=solver.solve_fleet), [P5]
     else:
         proof, properties = prove(*subject(name), budget=BUDGET, solver=solver.solve), []
     properties += [p.id for p in proof.properties]

@@ -14,11 +14,13 @@ from .prove_solve import Obligation, Progress, Result, solve
 class CachedSolver:
     """`prove_solve.solve` and `prove_fleet_solve.solve_fleet`, over a book of answers.
 
-    asked, reused: how many questions went to Z3, and how many did not; oldest: when the oldest reused answer was given.
+    told: answers that this process has had of Z3, for other proofs as well. asked, reused: how many questions are answered by
+    these, and how many by the book; oldest: when the oldest reused answer was given.
     """
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, told: dict[str, Result] | None = None) -> None:
         self.book = book
+        self.told = {} if told is None else told
         self.asked, self.reused, self.oldest = 0, 0, ""
 
     def solve(
@@ -53,7 +55,8 @@ class CachedSolver:
         return self._answered(keys, obligations, new, solve_fleet(state, known, list(new.values()), budget, progress))
 
     def _new(self, keys: Sequence[str], obligations: Sequence[Obligation]) -> dict[str, Obligation]:
-        return {key: o for key, o in zip(keys, obligations, strict=True) if key not in self.book.entries}
+        known = self.book.entries.keys() | self.told.keys()
+        return {key: o for key, o in zip(keys, obligations, strict=True) if key not in known}
 
     def _answered(
         self,
@@ -64,22 +67,24 @@ class CachedSolver:
     ) -> Iterator[Result]:
         """Every answer, in order: those of the book, and those of the solver, which are put into it unless they are none."""
         fresh = iter(answers) if new else iter(())
-        told: dict[str, Result] = {}
+        kept = set[str]()
         for key, obligation in zip(keys, obligations, strict=True):
-            entry = self.book.find(key) if key not in new else None
+            entry = self.book.find(key) if key not in kept else None
             if entry is not None:
                 self.reused += 1
                 self.oldest = min(self.oldest or entry["date"], entry["date"])
                 yield Result(obligation, entry["answer"], entry["rlimit"], entry["seconds"], entry["state"])
                 continue
-            if key not in told:
-                told[key] = next(fresh)
-                self._keep(key, told[key])
-            result = told[key]
+            if key not in self.told:
+                self.told[key] = next(fresh)
+            result = self.told[key]
+            if key not in kept:
+                kept.add(key)
+                self._keep(key, obligation, result)
             yield Result(obligation, result.answer, result.rlimit, result.seconds, result.state)
 
-    def _keep(self, key: str, result: Result) -> None:
+    def _keep(self, key: str, obligation: Obligation, result: Result) -> None:
         self.asked += 1
         if result.answer != "unknown":
-            said = {"question": result.obligation.name, "answer": result.answer, "state": result.state}
+            said = {"question": obligation.name, "answer": result.answer, "state": result.state}
             self.book.add(key, {**said, "rlimit": result.rlimit, "seconds": round(result.seconds, 6)})

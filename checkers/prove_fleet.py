@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FleetProof:
-    """Everything that was asked and answered about one fleet; `text`: all of it, as one SMT-LIB 2 file."""
+    """Everything that was asked and answered about one fleet; asked: the author of the questions."""
 
     fleet: Fleet
     properties: tuple[Property, ...]
     results: tuple[Result, ...]
-    text: str
+    asked: Obligations
     seconds: float
+
+    @cached_property
+    def text(self) -> str:
+        """All of it, as one SMT-LIB 2 file."""
+        return _document(self.asked.state, self.asked.known(), self.results)
 
     def rests_on(self, identifier: str) -> list[Result]:
         """The answers that the proof of one property rests on: the whole induction, and its own obligations."""
@@ -85,8 +91,7 @@ def prove_asked(
     obligations = list(asked.all())
     answers = {} if known_answers is None else known_answers
     results = tuple(ask(asked.state, known, obligations, budget, progress, answers, solver or solve_fleet))
-    text = _document(asked.state, known, results)
-    return FleetProof(asked.fleet, tuple(asked.properties), results, text, time.perf_counter() - started)
+    return FleetProof(asked.fleet, tuple(asked.properties), results, asked, time.perf_counter() - started)
 
 
 def _document(state: State, known: Sequence[str], results: Sequence[Result]) -> str:

@@ -76,7 +76,7 @@ def _epochs(one: str, other: str, state: State) -> list[str]:
 
 class Obligations:
     """The questions about one fleet, over one invariant: one worker's clauses, and the coupling (that of the fleet, or
-    another)."""
+    another). like: questions about other fleets: what is written out of the same invariant is taken over."""
 
     def __init__(
         self,
@@ -84,19 +84,29 @@ class Obligations:
         properties: Sequence[Property],
         clauses: Sequence[Clause],
         coupled: Sequence[Never | Agree] | None = None,
+        like: "Iterable[Obligations]" = (),
     ) -> None:
         self.fleet, self.properties = fleet, properties
         self.state = State(fleet)
         self.lifted = [each for c in strengthen(properties, clauses) for each in lift(fleet, c.name, c.never)]
         self.coupling = tuple(coupling(fleet) if coupled is None else coupled)
-        one, other = SOME
-        self.parts: Final = (
+        self.parts: tuple[Parts, ...]
+        self._breaks: dict[Does, str] = {}
+        for other in like:
+            if self._says() == other._says():
+                self.parts, self._breaks = other.parts, other._breaks
+                return
+        self.parts = (
             Parts((partial(_lifted, c) for c in self.lifted), fleet),
-            Parts((partial(_broken, c, one) for c in self.coupling), fleet),
-            Parts([partial(_epochs, one, other)], fleet),
+            Parts((partial(_broken, c, SOME[0]) for c in self.coupling), fleet),
+            Parts([partial(_epochs, *SOME)], fleet),
         )
         """How each clause may not hold: of the leader, of one worker, of two."""
-        self._breaks: dict[Does, str] = {}
+
+    def _says(self) -> tuple[object, ...]:
+        """All that the clauses, written out, depend on, beside what a row does."""
+        fleet = self.fleet
+        return self.lifted, self.coupling, fleet.shared, fleet.own, fleet.shape, fleet.ends
 
     def known(self) -> list[str]:
         """The invariant, a line per clause, for the named workers."""

@@ -121,33 +121,46 @@ def shown(
 
 def together(asked: Asked) -> Iterator[Posed]:
     """Every question, in order. To refute and to find a state are two searches: each kind of question has a solver."""
-    names = [f"|asked {number}|" for number in range(len(asked.obligations))]
-    goals = [f"(=> {name} {o.goal})" for name, o in zip(names, asked.obligations, strict=True)]
-    domains, known, posed = _read(asked, [f"(declare-fun {name} () Bool)" for name in names], goals)
-    solvers: dict[tuple[bool, bool], z3.Solver] = {}
+    context = z3.Context()
     kinds = [(o.free, o.expected == "sat") for o in asked.obligations]
+    solvers: dict[tuple[bool, bool], z3.Solver] = {}
     before = 0
-    for obligation, question, kind in zip(asked.obligations, posed, kinds, strict=True):
+    for number, (obligation, kind) in enumerate(zip(asked.obligations, kinds, strict=True)):
         clock = time.perf_counter()
         if kind not in solvers:
-            mine = [q for q, k in zip(posed, kinds, strict=True) if k == kind]
-            solvers[kind] = limited(asked, [*domains, *([] if obligation.free else known), *mine])
-            solvers[kind].set("arith.solver", ARITHMETIC)
+            solvers[kind] = _told(asked, context, obligation.free, [n for n, k in enumerate(kinds) if k == kind])
         solver = solvers[kind]
-        answer = checked(solver, question.arg(0))
+        answer = checked(solver, z3.Bool(f"asked {number}", context))
         spent = spending(solver)
         yield Posed(obligation, answer, max(0, spent - before), time.perf_counter() - clock, solver)
         before = max(before, spent)  # the context counts on from question to question
 
 
+def _told(asked: Asked, context: z3.Context, free: bool, numbers: Sequence[int]) -> z3.Solver:
+    """A solver that was told these questions, each behind its name."""
+    lines = [*asked.declared, *([] if free else asked.known)]
+    for n in numbers:
+        lines += [f"(declare-fun |asked {n}| () Bool)", f"(assert (=> |asked {n}| {asked.obligations[n].goal}))"]
+    solver = limited(asked, context)
+    solver.set("arith.solver", ARITHMETIC)
+    solver.from_string("\n".join(lines))
+    return solver
+
+
 def one_by_one(asked: Asked, cores: bool = False) -> Iterator[Posed]:
     """Every question, in order, each taken back before the next; cores: the solver says which of what is known it has used."""
-    domains, known, posed = _read(asked, (), [o.goal for o in asked.obligations])
-    free, bound = limited(asked, domains), limited(asked, domains if cores else [*domains, *known])
+    context = z3.Context()
+    lines = [*asked.declared, *asked.known, *(f"(assert {o.goal})" for o in asked.obligations)]
+    read = list(z3.parse_smt2_string("\n".join(lines), ctx=context))
+    split = len(read) - len(asked.obligations)
+    domains, known = read[: split - len(asked.known)], read[split - len(asked.known) : split]
+    free, bound = limited(asked, context), limited(asked, context)
+    free.add(*domains)
+    bound.add(*domains, *([] if cores else known))
     for number, term in enumerate(known if cores else ()):
-        bound.assert_and_track(term, z3.Bool(f"known {number}", term.ctx))
+        bound.assert_and_track(term, z3.Bool(f"known {number}", context))
     before = 0
-    for obligation, goal in zip(asked.obligations, posed, strict=True):
+    for obligation, goal in zip(asked.obligations, read[split:], strict=True):
         clock, solver = time.perf_counter(), free if obligation.free else bound
         solver.push()
         solver.add(goal)
@@ -164,23 +177,11 @@ def state_of(asked: Asked, obligation: Obligation) -> z3.ModelRef | None:
     return posed.solver.model() if posed.answer == "sat" else None
 
 
-Terms = list[z3.BoolRef]
-
-
-def _read(asked: Asked, more: Sequence[str], goals: Sequence[str]) -> tuple[Terms, Terms, Terms]:
-    """Everything read in one go, into a context of its own: what was asked before changes nothing."""
-    lines = [*asked.declared, *asked.known, *more, *(f"(assert {goal})" for goal in goals)]
-    read = list(z3.parse_smt2_string("\n".join(lines), ctx=z3.Context()))
-    split = len(read) - len(goals)
-    return read[: split - len(asked.known)], read[split - len(asked.known) : split], read[split:]
-
-
-def limited(asked: Asked, terms: Sequence[z3.BoolRef]) -> z3.Solver:
-    """A solver that knows these terms, and answers each question at a cost of at most the budget."""
-    solver = z3.SolverFor(asked.logic, ctx=terms[0].ctx)
+def limited(asked: Asked, context: z3.Context) -> z3.Solver:
+    """A solver that answers each question at a cost of at most the budget."""
+    solver = z3.SolverFor(asked.logic, ctx=context)
     solver.set("rlimit", asked.budget)
     solver.set("random_seed", asked.seed)  # of both of its searches: by cases, and of clauses
-    solver.add(*terms)
     return solver
 
 

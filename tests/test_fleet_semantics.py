@@ -135,6 +135,25 @@ def test_what_is_written_once_is_what_each_row_would_have(monkeypatch: pytest.Mo
             assert once == [asked.keeps(rule) for rule in fleet.rules]
 
 
+def test_what_is_written_of_one_fleet_is_taken_over_where_it_is_the_same() -> None:
+    """Other rows over the same invariant: taken over, and no question differs from those written anew. Over another invariant, or
+    of other places of a job's end, nothing is taken over.
+    """
+    fleet = compensation_fleet()
+    first = Obligations(fleet, COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT)
+    assert list(first.all())
+    fewer = replace(fleet, rules=fleet.rules[:-3])
+    after, anew = (
+        Obligations(fewer, COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT, like=like) for like in ([first], [])
+    )
+    assert after.parts is first.parts
+    assert list(after.all()) == list(anew.all())
+    weaker = Obligations(fleet, COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT[1:], like=[first])
+    longer = replace(fleet, ends=fleet.ends | {"idle"})
+    assert first.parts is not weaker.parts
+    assert first.parts is not Obligations(longer, COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT, like=[first]).parts
+
+
 def written_out(part: Part, after: After, others: object) -> list[str]:
     """What a clause says after a row, where it is not what it says before."""
     return [now for now, then in zip(part.says(after), part.before, strict=True) if now != then]

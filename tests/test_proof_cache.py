@@ -83,6 +83,21 @@ def test_a_fleets_answers_are_kept_as_well(tmp_path: Path) -> None:
     assert [r.answer for r in proofs[0].results] == [r.answer for r in proofs[1].results]
 
 
+def test_what_another_proof_was_told_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two proofs of one process that ask alike: the second has the first one's answers, and its own book holds them all."""
+    told: dict[str, Result] = {}
+    books = [Book(tmp_path / "one.jsonl"), Book(tmp_path / "two.jsonl")]
+    subject = build_recorded(), RECORDED_PROPERTIES, RECORDED_INVARIANT
+    one = CachedSolver(books[0], told)
+    first = prove(*subject, solver=one.solve)
+    monkeypatch.setattr(prove_cached, "solve", interrupted)
+    two = CachedSolver(books[1], told)
+    second = prove(*subject, solver=two.solve)
+    assert (two.asked, two.reused) == (one.asked, 0)
+    assert [(r.obligation, r.answer) for r in second.results] == [(r.obligation, r.answer) for r in first.results]
+    assert books[1].entries.keys() == books[0].entries.keys()
+
+
 def test_one_changed_literal_asks_its_obligations_alone(folder: Path) -> None:
     """A rule that sees one value more: the questions that read differently are asked, no other, and the answers are right."""
     machine = build_recorded()

@@ -11,10 +11,12 @@ import z3
 
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
+from crashwindow.checkers.proof_cache import BUDGET
 from crashwindow.checkers.prove import Proof, export, implies, judge, prove, prove_rows, stops_at, to_items
 from crashwindow.checkers.prove_encode import Encoding, conj, saturated
 from crashwindow.checkers.prove_needed import unneeded
-from crashwindow.checkers.prove_solve import Obligation, solve
+from crashwindow.checkers.prove_obligations import obligations
+from crashwindow.checkers.prove_solve import Obligation, shown, solve
 from crashwindow.checkers.search import check, shortest
 from crashwindow.model.invariant import INVARIANT, Clause, invariant
 from crashwindow.model.machine import Actor, Field, Machine, ModelError, Rule, Scope, State, enabled, guard, holds, show
@@ -493,3 +495,28 @@ def test_each_clause_says_why() -> None:
     """Each clause has a reason, and prints as a few lines at most."""
     assert all(clause.why for clause in INVARIANT)
     assert max(len(show(clause.never)) for clause in INVARIANT) < 700
+
+
+def test_a_question_is_answered_as_if_it_were_the_only_one() -> None:
+    """Together with questions that contradict it, or that cannot be met, each is answered as alone; a failing one shows the
+    state that it shows alone, and one without an answer leaves the others theirs.
+    """
+    machine = leading("5: open attempt", "acquire")(build())
+    invariant_of = prove(machine, PROPERTIES, INVARIANT).invariant
+    code = Encoding(machine)
+    here, not_here = code.guard(guard(at="idle")), code.guard(guard(at="execute"))
+    planted = [
+        Obligation("idle", "occurs", "sat", here),
+        Obligation("at B3", "occurs", "sat", not_here),
+        Obligation("both", "occurs", "sat", conj([here, not_here])),
+        Obligation("idle is not", "implies", "unsat", here),
+        Obligation("nothing", "implies", "unsat", "false"),
+        Obligation("anything", "implies", "unsat", "true", free=True),
+    ]
+    asked = [*planted, *list(obligations(machine, PROPERTIES, invariant_of))[:120]]
+    alone = [next(solve(machine, invariant_of, [each])) for each in asked]
+    together = list(solve(machine, invariant_of, asked))
+    assert [r.answer for r in together[: len(planted)]] == ["sat", "sat", "unsat", "sat", "unsat", "sat"]
+    assert [(r.answer, r.state) for r in together] == [(r.answer, r.state) for r in alone]
+    assert any(r.state for r in together[len(planted) :])
+    assert [r.answer for r in shown(machine, invariant_of, asked, BUDGET)] == [r.answer for r in alone]

@@ -44,6 +44,6 @@ def _not_implied(
     """The clauses that can be broken where the known ones hold, and those of which nothing was said."""
     code = Encoding(machine)
     asked = [Obligation(c.name, "implies", "unsat", code.guard(c.never)) for c in clauses]
-    told = list(solve(machine, strengthen(properties, known), asked, budget))
+    told = list(solve(machine, strengthen(properties, known), asked, budget, states=False))
     by_answer = {answer: tuple(r.obligation.name for r in told if r.answer == answer) for answer in ("sat", "unknown")}
     return by_answer["sat"], by_answer["unknown"]

@@ -44,7 +44,7 @@ def ask(
             (m, o) for m in batch for rule in m.changed.values() if rule for o in _of(code, properties, invariant, rule)
         ]
         answers: dict[str, Asked] = {m.name: Asked("", "unsat", 0.0) for m in batch}
-        solved = solve(machine, invariant, [o for _, o in asked])
+        solved = solve(machine, invariant, [o for _, o in asked], states=False)
         for (mutant, obligation), result in zip(asked, solved, strict=True):
             known = answers[mutant.name]
             spent = known.seconds + result.seconds

@@ -17,8 +17,8 @@ FleetSolve = Callable[[State, Sequence[str], Sequence[Obligation], int, Progress
 
 
 def answers(asked: Obligations, obligations: Sequence[Obligation], budget: int = BUDGET) -> tuple[Result, ...]:
-    """The answers to some of the questions, of which `asked` is the author."""
-    return tuple(solve_fleet(asked.state, asked.known(), list(obligations), budget, None))
+    """The answers to some of the questions, of which `asked` is the author; without states."""
+    return tuple(solve_fleet(asked.state, asked.known(), list(obligations), budget, states=False))
 
 
 def ask(
@@ -41,12 +41,17 @@ def ask(
 
 
 def solve_fleet(
-    state: State, known: Sequence[str], obligations: Sequence[Obligation], budget: int, progress: Progress | None
+    state: State,
+    known: Sequence[str],
+    obligations: Sequence[Obligation],
+    budget: int,
+    progress: Progress | None = None,
+    states: bool = True,
 ) -> Iterator[Result]:
-    """Answer each obligation, in order."""
+    """Answer each obligation, in order; states: whether a failing one is asked for a state."""
     asked = Asked(LOGIC, state.declarations(), known, obligations, budget)
     for done, (obligation, answer, rlimit, seconds, _) in enumerate(together(asked), 1):
-        model = state_of(asked, obligation) if answer == "sat" != obligation.expected else None
+        model = state_of(asked, obligation) if states and answer == "sat" != obligation.expected else None
         yield Result(obligation, answer, rlimit, seconds, _model(model, state) if model is not None else {})
         if progress is not None:
             progress(done, len(obligations))

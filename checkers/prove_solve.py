@@ -97,12 +97,13 @@ def solve(
     obligations: Sequence[Obligation],
     budget: int = BUDGET,
     progress: Progress | None = None,
+    states: bool = True,
 ) -> Iterator[Result]:
-    """Answer each obligation, in order, at a cost of at most `budget` each."""
+    """Answer each obligation, in order, at a cost of at most `budget` each; states: whether a failing one has to show one."""
     code = Encoding(machine)
     asked = Asked(LOGIC, code.declarations(), assumed(code, invariant), obligations, budget)
     for done, (obligation, answer, rlimit, seconds, _) in enumerate(together(asked), 1):
-        model = state_of(asked, obligation) if answer == "sat" != obligation.expected else None
+        model = state_of(asked, obligation) if states and answer == "sat" != obligation.expected else None
         yield Result(obligation, answer, rlimit, seconds, _state(model, code) if model is not None else {})
         if progress is not None:
             progress(done, len(obligations))

@@ -13,8 +13,10 @@ _UNSAFE: Final = re.compile(
 
 def plain(text: object) -> str:
     """A text on one line in which nothing is invisible: control and direction characters are written out."""
-    spaced = re.sub(r"[\t\r\n]+", " ", str(text))
-    return _UNSAFE.sub(_written_out, spaced)
+    said = str(text)
+    if said.isascii() and said.isprintable():  # nearly all are
+        return said
+    return _UNSAFE.sub(_written_out, re.sub(r"[\t\r\n]+", " ", said))
 
 
 def _written_out(match: re.Match[str]) -> str:

@@ -33,7 +33,7 @@ ASKING: Final = (
 """Those of them that put a question to the solver, and read and keep what it answers."""
 
 BUDGET: Final = 2_000_000
-"""The most that one obligation may cost, in Z3's resource units: two hundred times what the dearest one needs."""
+"""The most that one obligation may cost, in Z3's resource units: a dozen times what the dearest one needs."""
 Entry = dict[str, Any]
 
 

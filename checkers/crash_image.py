@@ -5,6 +5,7 @@ shared-memory file is not part of it: it is an index of the log, rebuilt by whoe
 """
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from functools import cached_property
@@ -15,7 +16,7 @@ from ..runtime import drive
 from ..runtime.sqlite_store import SqliteStore
 from .crash_faults import connection_of
 from .crash_judge import open_beside
-from .crash_run import STORE
+from .crash_run import EPOCH, STORE
 from .crash_subject import Clock, Durable, Setting, Subject
 from .crash_witness import FILES, Witnessed, World
 
@@ -86,6 +87,24 @@ class Incarnation:
         if "beside" in vars(self):
             self.beside.close()
         os.rmdir(self.directory)
+
+
+def template(subject: Subject, directory: str) -> Files:
+    """What the first incarnation finds: the tables in the store's file, what `begin` wrote in the log, as a process leaves it
+    that has not closed the file.
+
+    A log draws a random salt when its first frame is written. All first incarnations go on with one log, so that those which
+    write the same leave the same bytes, and these are explored once (decision 008).
+    """
+    os.mkdir(directory)
+    path = f"{directory}/{STORE}"
+    SqliteStore(path, now=lambda: EPOCH).close()
+    store = SqliteStore(path, now=lambda: EPOCH)
+    subject.begin(store)
+    files = files_in(directory)
+    shutil.rmtree(directory)
+    store.close()
+    return files
 
 
 def files_in(directory: str) -> Files:

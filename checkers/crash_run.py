@@ -4,13 +4,11 @@ import hashlib
 import os
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from ..runtime.records import Json
-from ..runtime.sqlite_store import SqliteStore
 from .crash_faults import Key
-from .crash_subject import Court, Durable, Subject
+from .crash_subject import Court, Durable
 from .crash_witness import Given, Witnessed
 
 STORE: Final = "store.db"
@@ -86,14 +84,6 @@ def memory_directory(parent: str | None = None) -> str:
     return tempfile.mkdtemp(prefix="crashwindow-", dir=parent or memory)
 
 
-def make_template(subject: Subject, directory: str) -> None:
-    """The store's file as it is before the first incarnation."""
-    Path(directory).mkdir(parents=True)
-    store = SqliteStore(f"{directory}/{STORE}", now=lambda: EPOCH)
-    subject.begin(store)
-    store.close()
-
-
 class Judgement:
     """Takes the states of one schedule as they come, and says in the end what was wrong with it.
 
@@ -136,7 +126,13 @@ class Judgement:
         """What was found, each once."""
         return tuple(dict.fromkeys(self.found))
 
+    def so_far(self, durable: Durable) -> tuple[list[str], bool]:
+        """All on which the judgement of a crash that leaves this state, and of what follows, depends but for the state itself."""
+        return self.found + self._changed(durable), self.ambiguous
+
     def _follows(self, durable: Durable) -> None:
-        if self.last is not None:
-            self.found += self.court.changed(self.last, durable)
+        self.found += self._changed(durable)
         self.last = durable
+
+    def _changed(self, durable: Durable) -> list[str]:
+        return [] if self.last is None else self.court.changed(self.last, durable)

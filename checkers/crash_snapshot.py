@@ -16,8 +16,8 @@ from ..runtime import drive
 from ..runtime.commands import Command, Ports
 from ..runtime.drive import StoppedError
 from .crash_faults import ANSWERS, LIMIT, Fault, Key, NoRestError, NotStruckError, Schedule, Striker, faults_of, inside
-from .crash_image import Files, Image, Incarnation, files_in
-from .crash_run import EPOCH, By, Judgement, Record, Traces, keep, make_template, memory_directory
+from .crash_image import Files, Image, Incarnation, template
+from .crash_run import EPOCH, By, Judgement, Record, Traces, keep, memory_directory
 from .crash_subject import Subject
 
 
@@ -54,8 +54,20 @@ SINGLE: Final = Breadth(depth=1)
 PAIRS: Final = Breadth(depth=2)
 
 
-Known = list[tuple[Files, list[str], list[Record]]]
-"""What was explored already, what was wrong before, and the records."""
+class Explored(NamedTuple):
+    """An image that was explored: its files, what the judge knew before it (`Judgement.so_far`), how far, and the records."""
+
+    files: Files
+    so_far: tuple[Any, ...]
+    deeper: bool
+    records: list[Record]
+
+    def serves(self, fault: Fault, deeper: bool, files: Files, so_far: tuple[Any, ...]) -> bool:
+        """Whether it need not be explored again after a fault. What a crash leaves is struck where an equal image was."""
+        return (self.files, self.so_far) == (files, so_far) and (fault.kills or self.deeper == deeper)
+
+
+Known = list[Explored]
 
 
 class Point(NamedTuple):
@@ -130,9 +142,8 @@ class Sweep:
 
     def records(self) -> Iterator[Record]:
         """A record for each schedule; the first is that of the run without a fault."""
-        template = f"{self.root}/template"
-        make_template(self.subject, template)
-        yield from self.explore((), files_in(template), Judgement(self.subject.court, None), EPOCH)
+        files = template(self.subject, f"{self.root}/template")
+        yield from self.explore((), files, Judgement(self.subject.court, None), EPOCH)
 
     def explore(self, schedule: Schedule, files: Files, earlier: Judgement, begin: float) -> Iterator[Record]:
         """What a schedule has left: run it to rest without a further fault, and then with each further one."""
@@ -156,13 +167,15 @@ class Sweep:
         An image that is equal, byte by byte, to one already explored from here is not explored again: the records are the same
         but for the fault that led to it.
         """
-        records = next((done for files, found, done in known if files == image.files and found == earlier.found), None)
+        deeper, so_far = self.breadth.deeper(schedule), earlier.so_far(image.durable)
+        found = (each.records for each in known if each.serves(schedule[-1], deeper, image.files, so_far))
+        records = next(found, None)
         if records is None:
             judgement = Judgement(self.subject.court, self.fault_free, earlier)
             judgement.crashed(image.durable, image.witnessed)
             begin = image.durable.moment + self.subject.later
             records = list(self.explore(schedule, image.files, judgement, begin))
-            known.append((image.files, earlier.found, records))
+            known.append(Explored(image.files, so_far, deeper, records))
             yield from records
             return
         at = len(schedule) - 1

@@ -72,11 +72,11 @@ _ONE: Final = f"""
 import shutil, sys
 from {PACKAGE}.checkers.crash_faults import parse_key
 from {PACKAGE}.checkers.crash_run import memory_directory
-from {PACKAGE}.checkers.crash_zygote import Request, answer
+from {PACKAGE}.checkers.crash_zygote import Kills, Request
 from {PACKAGE}.model.policy import HARDENED
 directory = memory_directory()
 try:
-    (record,) = answer(Request(HARDENED, keys=(parse_key(sys.argv[1]),)), directory, {{}}, {{}}, {{}})
+    (record,) = Kills(directory).answer(Request(HARDENED, keys=(parse_key(sys.argv[1]),))).records
 finally:
     shutil.rmtree(directory)
 sys.exit(bool(record.error or record.violations))

@@ -48,12 +48,9 @@ def sweep_contracts(
     names = list(CONTRACT_CASES) if cases is None else list(cases)
     directory = memory_directory(workdir)
     try:
-        with closing(Pool(f"{directory}/snapshots")) as pool:
+        with closing(Pool(directory)) as pool:
             sweeps = [Request(HARDENED, name, breadth_of(name, profile)) for name in names]
             copied = pool.run("contracts, snapshot", sweeps, progress)
-        traces = pool.traces
-        # New parents: a small process forks fast.
-        with closing(Pool(f"{directory}/kills")) as pool:
             sampled = sample(copied.records, profile)
             kept = set(sampled)
             among = [record for record in copied.records if record.key in kept]
@@ -62,7 +59,7 @@ def sweep_contracts(
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
-    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()), pool.images)
+    return Campaign(summed_up(copied, killed), records, list(pool.traces.values()), pool.images)
 
 
 def breadth_of(case: str, profile: Profile) -> Breadth:

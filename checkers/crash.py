@@ -136,11 +136,8 @@ def sweep(
         sweeps = [Request(policy, name, breadth_of(CASES[name], profile)) for name in own]
         # The long ones first, so that no parent is idle in the end.
         sweeps.sort(key=lambda request: request.breadth == PAIRS, reverse=True)
-        with closing(Pool(f"{directory}/snapshots")) as pool:
-            copied = pool.run("snapshot", sweeps, progress)
-        traces = pool.traces
-        # New parents: a small process forks fast.
-        pool = stack.enter_context(closing(Pool(f"{directory}/kills")))
+        pool = stack.enter_context(closing(Pool(directory)))
+        copied = pool.run("snapshot", sweeps, progress)
         sampled = sample(copied.records, profile)
         chosen = representatives(copied.records, sampled, windows_of)
         killed = pool.run("SIGKILL", kill_requests(sampled, policy, chosen), progress)
@@ -148,7 +145,7 @@ def sweep(
     return Campaign(
         summed_up(policy, copied, killed, singles),
         [*copied.records, *killed.records, *singles.records],
-        list({**pool.traces, **traces}.values()),
+        list(pool.traces.values()),
         pool.images,
     )
 

@@ -16,9 +16,9 @@ from typing import Final
 from ..model.policy import Policy
 from .crash_cases import WORKING_DIRECTORY
 from .crash_faults import Fault, Key, Schedule
-from .crash_image import Files, files_in, lay_out
+from .crash_image import Files, lay_out, template
 from .crash_lives import FOUND, LET_GO, PARKED, RESTED, Birth, Life, Tell, live
-from .crash_run import STORE, Judgement, Record, Traces, keep, make_template
+from .crash_run import STORE, Judgement, Record, Traces, keep
 from .crash_subject import Durable, Subject
 from .crash_witness import FILES, Witnessed, World
 
@@ -33,9 +33,8 @@ class Killer:
 
     def __init__(self, subject: Subject, policy: Policy, root: str, traces: Traces) -> None:
         self.subject, self.policy, self.root, self.traces = subject, policy, root, traces
-        template = f"{root}/template"
-        make_template(subject, template)
-        self.files = files_in(template)
+        os.makedirs(root)
+        self.files = template(subject, f"{root}/template")
         self.wanted: frozenset[Key] = frozenset()
         self.images: dict[Key, Files] = {}
         self._number = 0
@@ -43,24 +42,11 @@ class Killer:
 
     def run(self, schedule: Schedule, tell: Tell = lambda line: None) -> Record:
         """One schedule, to rest, in processes of its own. `tell` hears what was performed and what was left."""
-        return self.run_all([schedule], tell)[0]
+        return run_together([(self, schedule)], tell)[0]
 
-    def run_all(self, schedules: Sequence[Schedule], tell: Tell = lambda line: None) -> list[Record]:
-        """Schedules side by side: the first incarnations of all in one process, then the second ones, and so on."""
-        courses = [Course(self, schedule, tell) for schedule in schedules]
-        if self.fault_free is None:
-            # The one that all others are measured by comes along first.
-            courses.insert(0, Course(self, (), lambda line: None))
-        try:
-            while going := [course for course in courses if course.goes_on]:
-                lives = live(self.subject, self.policy, [course.birth() for course in going])
-                for course, life in zip(going, lives, strict=True):
-                    course.lived(life)
-            records = [course.record() for course in courses]
-            return records[-len(schedules) :]
-        finally:
-            for course in courses:
-                shutil.rmtree(course.directory, ignore_errors=True)
+    def run_all(self, schedules: Sequence[Schedule]) -> list[Record]:
+        """Several of them side by side."""
+        return run_together([(self, schedule) for schedule in schedules])
 
     def new_directory(self) -> str:
         """A directory that holds what the first incarnation finds."""
@@ -70,6 +56,26 @@ class Killer:
         os.mkdir(f"{directory}/{WORKING_DIRECTORY}")
         self.subject.prepare(World(directory))
         return directory
+
+
+def run_together(asked: Sequence[tuple[Killer, Schedule]], tell: Tell = lambda line: None) -> list[Record]:
+    """Schedules side by side, of whatever subjects: the first lives of all in one process, then the second ones, and so on.
+
+    `tell` hears what was performed and what was left.
+    """
+    # Where the one without a fault, by which all others are measured, was not run, it comes along first.
+    first = [killer for killer in dict.fromkeys(killer for killer, _ in asked) if killer.fault_free is None]
+    courses = [Course(killer, (), lambda line: None) for killer in first]
+    courses += [Course(killer, schedule, tell) for killer, schedule in asked]
+    try:
+        while going := [course for course in courses if course.goes_on]:
+            lives = live([course.birth() for course in going])
+            for course, life in zip(going, lives, strict=True):
+                course.lived(life)
+        return [course.record() for course in courses][len(first) :]
+    finally:
+        for course in courses:
+            shutil.rmtree(course.directory, ignore_errors=True)
 
 
 class Course:
@@ -96,7 +102,7 @@ class Course:
 
     def birth(self) -> Birth:
         """The next life."""
-        return Birth(self.number, self.fault, self.directory)
+        return Birth(self.killer.subject, self.killer.policy, self.number, self.fault, self.directory)
 
     def lived(self, life: Life) -> None:
         """It was lived: take what it told."""

@@ -46,6 +46,8 @@ State = tuple[Durable, Witnessed]
 class Birth(NamedTuple):
     """A life to be lived. number: which incarnation of its schedule, from 0. fault: what strikes it, if anything does."""
 
+    subject: Subject
+    policy: Policy
     number: int
     fault: Fault | None
     directory: str
@@ -91,13 +93,13 @@ class Life:
         return f"was in a process that exited with status {os.waitstatus_to_exitcode(self.status)}"
 
 
-def live(subject: Subject, policy: Policy, births: Sequence[Birth]) -> list[Life]:
+def live(births: Sequence[Birth]) -> list[Life]:
     """Fork a process that lives all these lives, and wait until it has ended."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(ours)
-        _be_the_process(subject, policy, births, theirs)
+        _be_the_process(births, theirs)
     os.close(theirs)
     told: list[list[str]] = [[] for _ in births]
     with os.fdopen(ours, "rb") as pipe:
@@ -113,12 +115,12 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _be_the_process(subject: Subject, policy: Policy, births: Sequence[Birth], pipe: int) -> NoReturn:
+def _be_the_process(births: Sequence[Birth], pipe: int) -> NoReturn:
     """The forked process: it does not return, and runs nothing of what its parent would do on the way out."""
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(SECONDS)
-        lives = [_OneLife(subject, policy, birth, f"{number} ", pipe) for number, birth in enumerate(births)]
+        lives = [_OneLife(birth, f"{number} ", pipe) for number, birth in enumerate(births)]
         for life in lives:
             life.begin()
         if any(life.struck for life in lives):
@@ -130,8 +132,8 @@ def _be_the_process(subject: Subject, policy: Policy, births: Sequence[Birth], p
 class _OneLife:
     """A life in its thread."""
 
-    def __init__(self, subject: Subject, policy: Policy, birth: Birth, prefix: str, pipe: int) -> None:
-        self.subject, self.policy, self.birth, self.prefix, self.pipe = subject, policy, birth, prefix, pipe
+    def __init__(self, birth: Birth, prefix: str, pipe: int) -> None:
+        self.birth, self.prefix, self.pipe = birth, prefix, pipe
         self.world = World(birth.directory)
         self.struck = False
         self.still = threading.Event()
@@ -169,14 +171,14 @@ class _OneLife:
         clock = Clock(EPOCH)
         store = SqliteStore(f"{birth.directory}/{STORE}", now=clock.now)
         if birth.number:
-            clock.time = self.tell_state(FOUND, store).moment + self.subject.later
+            clock.time = self.tell_state(FOUND, store).moment + birth.subject.later
         perform = Striker(birth.fault, world.call, self.strike, self.tell)
 
         def on_park() -> None:
             self.tell_state(PARKED, store)
 
         try:
-            self.subject.serve(Setting(world, store, clock, birth.number, perform, self.policy, on_park))
+            birth.subject.serve(Setting(world, store, clock, birth.number, perform, birth.policy, on_park))
         except StoppedError as stopped:
             self.tell(str(stopped))
             return LET_GO
@@ -187,6 +189,7 @@ class _OneLife:
         connection = connection_of(store)
         if connection.in_transaction:
             raise RuntimeError("the store has left a transaction open")
-        durable = self.subject.court.read(connection)
-        self.tell(f"{name} {pickle.dumps((durable, self.subject.witnessed(self.world))).hex()}")
+        subject = self.birth.subject
+        durable = subject.court.read(connection)
+        self.tell(f"{name} {pickle.dumps((durable, subject.witnessed(self.world))).hex()}")
         return durable

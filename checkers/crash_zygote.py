@@ -1,4 +1,4 @@
-"""The small warm parent: a process that has imported the runtime and no solver, and forks the processes that die.
+"""The small warm parent: a process that has imported the runtime and no solver, and forks those that sweep and those that die.
 
 It runs `main` and speaks pickles, with its own program only: a `Request` is answered by a `Reply`. It ends when its standard
 input does. `Zygote` is the other end.
@@ -11,17 +11,16 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from itertools import groupby
-from operator import attrgetter
-from typing import Final, NamedTuple
+from functools import partial
+from typing import BinaryIO, Final, NamedTuple
 
 from ..model.policy import Policy
 from .crash_cases import CASES
-from .crash_faults import Key
+from .crash_faults import Key, Schedule
 from .crash_image import Files
-from .crash_kill import Killer
+from .crash_kill import Killer, run_together
 from .crash_run import Record, Traces
 from .crash_server import stop_servers
 from .crash_shipped import SHIPPED
@@ -106,6 +105,9 @@ class Zygote:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+        if self.process.stdout and not self.process.stdout.closed:
+            # Each that it forked holds an end of the pipe for as long as it runs.
+            self.process.stdout.read()
 
 
 def subject_of(name: str) -> Subject:
@@ -126,24 +128,79 @@ def subject_of(name: str) -> Subject:
     return known[name]
 
 
-Killers = dict[tuple[str, Policy], Killer]
+class Kills:
+    """What a parent runs by SIGKILL: each case under each policy has its killer, and no trace is told twice."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.killers: dict[tuple[str, Policy], Killer] = {}
+        self.traces: Traces = {}
+        self.told: set[str] = set()
+
+    def answer(self, request: Request) -> Reply:
+        """Run the schedules of a request side by side."""
+        images: dict[Key, Files] = {}
+        asked: list[tuple[Killer, Schedule]] = []
+        for key in request.keys:
+            killer = self.killer(key.case, request.policy)
+            killer.wanted, killer.images = frozenset(request.keys if request.images else ()), images
+            asked.append((killer, key.schedule))
+        records = run_together(asked)
+        new = {name: trace for name, trace in self.traces.items() if name not in self.told}
+        # They are told, and would only make the process that is forked larger.
+        self.told.update(new)
+        self.traces.clear()
+        return Reply(records, new, images)
+
+    def killer(self, case: str, policy: Policy) -> Killer:
+        """The one of a case."""
+        if (case, policy) not in self.killers:
+            directory = f"{self.directory}/{len(self.killers)}"
+            self.killers[case, policy] = Killer(subject_of(case), policy, directory, self.traces)
+        return self.killers[case, policy]
 
 
-def answer(
-    request: Request, directory: str, killers: Killers, traces: Traces, images: dict[Key, Files]
-) -> list[Record]:
-    """The records that answer a request; what its runs left is added to `traces`, and to `images` where they are asked for."""
-    policy = request.policy
-    if request.breadth:
-        return list(sweep_case(subject_of(request.case), request.breadth, policy, directory, traces))
-    records: list[Record] = []
-    for case, keys in groupby(request.keys, attrgetter("case")):
-        if (case, policy) not in killers:
-            killers[case, policy] = Killer(subject_of(case), policy, f"{directory}/{len(killers)}", traces)
-        killer = killers[case, policy]
-        killer.wanted, killer.images = frozenset(request.keys if request.images else ()), images
-        records += killer.run_all([key.schedule for key in keys])
-    return records
+def swept(request: Request, directory: str) -> Reply:
+    """Sweep the case of a request."""
+    assert request.breadth
+    traces: Traces = {}
+    records = list(sweep_case(subject_of(request.case), request.breadth, request.policy, directory, traces))
+    return Reply(records, traces, {})
+
+
+def send(answer: Callable[[], Reply], replies: BinaryIO) -> None:
+    """Send what answers a request, or why there is no answer."""
+    try:
+        reply = answer()
+    except Exception:
+        reply = Reply([], {}, {}, traceback.format_exc())
+    pickle.dump(reply, replies)
+    replies.flush()
+
+
+def apart(work: Callable[[], None]) -> int:
+    """Work in a forked process, and wait until it has ended; with which status."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def sweep(request: Request, directory: str, replies: BinaryIO) -> None:
+    """Answer a request for a sweep. What that leaves in memory stays apart: a small process forks fast."""
+    with suppress(ValueError):  # there is no such case, as the forked process will tell
+        subject_of(request.case)  # what it needs is loaded here, and once
+    status = apart(partial(send, partial(swept, request, directory), replies))
+
+    def lost() -> Reply:
+        raise RuntimeError(f"the process that swept {request.case} ended with status {status}")
+
+    if status:
+        send(lost, replies)
 
 
 def main(directory: str) -> None:
@@ -155,26 +212,17 @@ def main(directory: str) -> None:
     # Replies have a channel of their own: whatever a tool, a library or a forked process prints must not get between them.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    killers: Killers = {}
-    traces: Traces = {}
-    told: set[str] = set()
+    kills = Kills(directory)
     try:
         while True:
             try:
                 request = pickle.load(sys.stdin.buffer)
             except EOFError:
                 return
-            try:
-                images: dict[Key, Files] = {}
-                records = answer(request, directory, killers, traces, images)
-                reply = Reply(records, {name: trace for name, trace in traces.items() if name not in told}, images)
-            except Exception:
-                reply = Reply([], {}, {}, traceback.format_exc())
-            pickle.dump(reply, replies)
-            replies.flush()
+            if request.breadth:
+                sweep(request, directory, replies)
+            else:
+                send(partial(kills.answer, request), replies)
             gc.collect()
-            # They are told, and would only make the process that is forked larger.
-            told.update(traces)
-            traces.clear()
     finally:
         stop_servers()

@@ -66,20 +66,17 @@ def sweep_semantics(
     names = list(SEMANTICS_CASES) if cases is None else list(cases)
     directory = memory_directory(workdir)
     try:
-        with closing(Pool(f"{directory}/snapshots")) as pool:
+        with closing(Pool(directory)) as pool:
             copied = pool.run(
                 "semantics, snapshot", [Request(HARDENED, name, breadth_of(name, profile)) for name in names], progress
             )
-        traces = pool.traces
-        # New parents: a small process forks fast.
-        with closing(Pool(f"{directory}/kills")) as pool:
             sampled = sample(copied.records, profile)
             requests = kill_requests(sampled, HARDENED, representatives(copied.records, sampled, shows))
             killed = pool.run("semantics, SIGKILL", requests, progress)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
-    return Campaign(summed_up(copied, killed), records, list({**pool.traces, **traces}.values()), pool.images)
+    return Campaign(summed_up(copied, killed), records, list(pool.traces.values()), pool.images)
 
 
 def shows(record: Record) -> list[str]:

@@ -2,20 +2,25 @@
 
 import json
 import os
+import pickle
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cache
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crashwindow.checkers import crash, crash_lives
+from crashwindow.checkers import crash, crash_lives, crash_snapshot, crash_zygote
 from crashwindow.checkers.bugs_step import effect_not_stored, execute_before_started, unchecked_started
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_faults import Fault, crashes_of, parse_fault, parse_key
@@ -27,7 +32,7 @@ from crashwindow.checkers.crash_shipped import SHIPPED
 from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
 from crashwindow.checkers.crash_turns import submission
 from crashwindow.checkers.crash_witness import Line, Witnessed
-from crashwindow.checkers.crash_zygote import SUBJECTS, Zygote
+from crashwindow.checkers.crash_zygote import SUBJECTS, Request, Zygote
 from crashwindow.model.policy import HARDENED, Policy
 from crashwindow.runtime.records import NewEvent
 from crashwindow.runtime.sqlite_store import SqliteStore
@@ -150,6 +155,29 @@ def test_what_a_parked_state_breaks_is_found_in_both_ways(killer: Callable[..., 
         killed = killer("ok-park", policy).run(copied.key.schedule)
         assert "P3" in {words.split(":")[0] for words in killed.violations}
         assert not crash.differ(killed, copied)
+
+
+def test_what_a_refused_worker_leaves_is_recovered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that refuses leaves, byte by byte, what a crash before leaves: one recovery stands for both, told under each key.
+
+    It is struck as far as each schedule asks: what stands for a crash is not struck further for a refusal.
+    """
+    run: list[str] = []
+    to_rest = crash_snapshot.Sweep.to_rest
+
+    def noted(self: crash_snapshot.Sweep, schedule: Any, *rest: Any) -> Any:
+        run.append(";".join(map(str, schedule)))
+        return to_rest(self, schedule, *rest)
+
+    monkeypatch.setattr(crash_snapshot.Sweep, "to_rest", noted)
+    found = {";".join(map(str, record.key.schedule)): record for record in swept("ok-fail")}
+    pairs = [
+        r.key.schedule for r in swept("ok-fail", Breadth(1, beyond=("append_committed:after",))) if r.key.schedule[1:]
+    ]
+    before, refused = found["append_finished:before"], found["append_finished:stale"]
+    assert "append_finished:stale" in found.keys() - run
+    assert replace(before, key=refused.key, by="store fault") == refused
+    assert {str(first) for first, _ in pairs} == {"append_committed:after", "commit:before"}
 
 
 def test_each_run_says_which_trace_it_left() -> None:
@@ -480,9 +508,20 @@ def test_an_interrupt_leaves_no_process_behind(tmp_path: Path, monkeypatch: pyte
         crash.sweep(cases=["ok-fail", "ok-park-lock", "silent-query-fence"], workdir=str(tmp_path), progress=interrupt)
     for zygote in pools[0].zygotes:
         assert zygote.process.poll() is not None
-        with pytest.raises(ProcessLookupError):
-            os.killpg(zygote.process.pid, 0)
+        with suppress(ProcessLookupError):
+            while True:  # until whoever takes the dead over has noted that they are dead
+                os.killpg(zygote.process.pid, 0)
+                time.sleep(0.01)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sweep_whose_process_dies_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for its records is told so, and does not wait for ever."""
+    monkeypatch.setattr(crash_zygote, "sweep_case", lambda *given: os.kill(os.getpid(), signal.SIGKILL))
+    replies = BytesIO()
+    crash_zygote.sweep(Request(HARDENED, "ok-park", SINGLE), str(tmp_path), replies)
+    replies.seek(0)
+    assert "the process that swept ok-park ended with status -9" in str(pickle.load(replies).error)
 
 
 def test_a_parent_that_was_stopped_can_be_closed(tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from ..runtime import drive
 from ..runtime.commands import Command, Ports
-from ..runtime.contracts import operations
+from ..runtime.contracts import graph, operations
 from ..runtime.contracts.commands import ContractPorts
-from ..runtime.contracts.graph import GRAPH
 from ..runtime.contracts.reasoner import ScriptedReasoner
 from ..runtime.contracts.records import ExecutionContract, ExecutionStep
 from ..runtime.contracts.runner import GraphRunner
@@ -239,8 +238,8 @@ def _action(found: Rehearsed) -> Problems:
 
 
 def _graph(found: Rehearsed) -> Problems:
-    if set(GRAPH.edges) != EDGES:
-        yield f"the graph differs in {set(GRAPH.edges) ^ EDGES}"
+    if graph.EDGES != EDGES:
+        yield f"the graph differs in {graph.EDGES ^ EDGES}"
 
 
 def _store(found: Rehearsed) -> Problems:

@@ -13,7 +13,7 @@ from crashwindow.runtime import drive
 from crashwindow.runtime.commands import Command, Execute, Ports
 from crashwindow.runtime.contracts import nodes, operations
 from crashwindow.runtime.contracts.commands import ContractPorts
-from crashwindow.runtime.contracts.graph import GRAPH
+from crashwindow.runtime.contracts.graph import EDGES
 from crashwindow.runtime.contracts.reasoner import OBSERVED, Decision, ScriptedReasoner, observation
 from crashwindow.runtime.contracts.records import GraphState, replaced
 from crashwindow.runtime.contracts.release import release
@@ -880,7 +880,7 @@ def test_the_limit_of_a_contract_bounds_the_tools(house: House) -> None:
 
 def test_the_graph_is_that_of_s3() -> None:
     """Seven edges, and the loop from tools to reasoning."""
-    assert set(GRAPH.edges) == {
+    assert {
         ("intent", "emotion"),
         ("emotion", "memory"),
         ("memory", "reasoning"),
@@ -888,7 +888,7 @@ def test_the_graph_is_that_of_s3() -> None:
         ("reasoning", "ecs"),
         ("reasoning", "end"),
         ("tools", "reasoning"),
-    }
+    } == EDGES
     assert Decision(reply="").reply == ""
 
 

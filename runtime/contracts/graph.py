@@ -9,12 +9,10 @@ routes before it asks the reasoner: whatever is pending comes first.
 from collections.abc import Sequence
 from typing import Final
 
-import networkx as nx
-
 from .records import ExecutionContract, NodeName
 
-GRAPH: "Final[nx.DiGraph[NodeName]]" = nx.DiGraph(
-    [
+EDGES: Final[frozenset[tuple[NodeName, NodeName]]] = frozenset(
+    {
         ("intent", "emotion"),
         ("emotion", "memory"),
         ("memory", "reasoning"),
@@ -22,9 +20,9 @@ GRAPH: "Final[nx.DiGraph[NodeName]]" = nx.DiGraph(
         ("reasoning", "ecs"),
         ("reasoning", "end"),
         ("tools", "reasoning"),
-    ]
+    }
 )
-"""The nodes and edges of S3."""
+"""The graph of S3."""
 
 FIRST: Final[NodeName] = "intent"
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -23,10 +22,11 @@ def encode(value: Json) -> str:
 
 def decode(text: str) -> Json:
     """The value of a stored JSON text. JSONDecodeError, a ValueError, for what is none."""
-    if not _LONG.search(text):
-        # What of NaN, half of a surrogate pair, or no JSON at all is to be made, the standard library says.
-        with suppress(ValueError, RecursionError):
+    if not _LONG.search(text) and text[:1] not in _NUMBER:
+        try:
             return _quick(text)
+        except (ValueError, RecursionError):
+            pass  # what of NaN, half of a surrogate pair, or no JSON at all is to be made, the standard library says
     return _DECODER.decode(text)
 
 
@@ -37,8 +37,10 @@ def _integer(digits: str) -> int | float:
 
 
 _DECODER: Final = json.JSONDecoder(parse_int=_integer)
-_LONG: Final = re.compile("[0-9]{16}")
-"""What an integer from `_LARGEST` on has. A text without it, which most are, a decoder written in C reads to the same value."""
+_LONG: Final = re.compile(r"[-:,\[ \t\n\r][0-9]{16}")
+_NUMBER: Final = frozenset("0123456789")
+"""How an integer from `_LARGEST` on stands in a text, or begins one. A text without it, which most are, a decoder written in C
+reads to the same value. That it is looked for where a number may begin is for the many digits of hashes."""
 _quick: Final = msgspec.json.Decoder().decode
 
 

@@ -143,6 +143,16 @@ def test_the_fast_way_reads_what_the_library_reads(text: str) -> None:
     assert said(decode) == said(store_rules._DECODER.decode)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["9", "-9", " 9", "[9]", "[-9]", "[1,9]", "[1,-9]", "[1, 9]", "[\t9]", "[\n9]", "[\r9]", '{"a":9}', '{"a":-9}'],
+)
+def test_a_large_integer_is_found_wherever_it_stands(text: str) -> None:
+    """What looks for one before the fast decoder may read misses none."""
+    large = text.replace("9", "9" * 17)
+    assert repr(decode(large)) == repr(store_rules._DECODER.decode(large))
+
+
 @pytest.mark.parametrize("number", [1e20, -1e20, 2.0**53, 1e21, -0.0, 1.0])
 def test_large_integers_of_a_text_are_doubles(number: float) -> None:
     """RFC 8785 writes 1e20 with all its digits; read back, it is the same double, and no integer without a form."""

@@ -117,8 +117,8 @@ class World:
     def content(self, name: str) -> bytes:
         """One file so far."""
         try:
-            with open(f"{self.directory}/{name}", "rb") as file:
-                return file.read()
+            with open(f"{self.directory}/{name}", "rb", buffering=0) as file:
+                return file.readall()
         except FileNotFoundError:
             return b""
 

@@ -92,6 +92,7 @@ class SemanticsLife:
     def __init__(self, case: Living, setting: Setting) -> None:
         self.case, self.setting, self.store = case, setting, setting.store
         self.epoch = 0
+        self.known: History | None = None
         self.about_to = ""
         self.left = list(case.acts)
         self.contracts = SqliteContractStore(setting.store)
@@ -120,8 +121,11 @@ class SemanticsLife:
 
     @property
     def history(self) -> History:
-        """The job, as it is."""
-        return History(self.store.events(JOB))
+        """The job, as it is: read again whenever something was appended to it."""
+        (job,) = self.store.jobs(JOB)
+        if self.known is None or self.known.version != job.version:
+            self.known = History(self.store.events(JOB))
+        return self.known
 
     def perform(self, command: Command, ports: Ports) -> Any:
         """What the worker does; clients look first."""

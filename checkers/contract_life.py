@@ -132,17 +132,18 @@ class ContractLife:
 
     def turn(self) -> bool:
         """Do the next thing; False when there is none."""
+        contracts = self.store.contracts()
         for status, act in ((Status.WAITING, self.attend), (Status.UNKNOWN, self.settle)):
-            found = self.store.contracts(None, status)
-            if found:
+            found = next((each for each in contracts if each.status is status), None)
+            if found is not None:
                 self.setting.on_park()
-                act(found[0])
+                act(found)
                 return True
         said = self.next_request()
         if said is not None:
             self.take_in(said)
             return True
-        left = [each.execution_id for each in self.store.contracts() if not each.terminal]
+        left = [each.execution_id for each in contracts if not each.terminal]
         if left:
             raise NoRestError(f"{', '.join(left)} did not end, and nobody has anything to do")
         return False

@@ -1,5 +1,6 @@
 """How records become the columns of a contract store's tables, and rows records: the same for every database."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ...model.contract import Status
@@ -33,15 +34,16 @@ def moved_row(contract: ExecutionContract, link: str) -> tuple[Any, ...]:
     return (*marks, *ended, contract.updated_at, link, contract.execution_id)
 
 
-def contract_of(row: Any) -> ExecutionContract:
-    """A contract from its row, its transitions still in their own table."""
+def contract_of(row: Any, newest: Sequence[Transition] = ()) -> ExecutionContract:
+    """A contract from its row, whose first column is its id. newest: its transitions that are at hand; the others are spilled."""
     fields = dict(zip((*FIELDS, "pruned"), row, strict=True))
     for name in _JSON:
         fields[name] = decode(fields[name])
     for name in _FLAGS:
         fields[name] = bool(fields[name])
     fields["status"] = Status(fields["status"])
-    return ExecutionContract.model_validate({**fields, "spilled": fields["version"]})
+    fields["transitions"], fields["spilled"] = tuple(newest), fields["version"] - len(newest)
+    return ExecutionContract.model_validate(fields)
 
 
 def transition_row(contract: ExecutionContract, transition: Transition, link: str) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ A database differs in its statements (a module of them), and in what makes reads
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, Final, Protocol
@@ -14,7 +14,7 @@ from ..store_rules import encode
 from . import columns
 from .again import last_execution
 from .chain import check_chain
-from .records import Approval, ExecutionContract, ExecutionStep, GraphState, Transition, replaced
+from .records import Approval, ExecutionContract, ExecutionStep, GraphState, Transition
 from .store import Batch, GivenAnswer, NoContract
 
 SHOWN: Final = 50
@@ -140,8 +140,9 @@ class SqlContracts(ABC):
 
     def contract(self, execution_id: str) -> ExecutionContract:
         """One contract: see ContractStore.contract."""
-        with self._snapshot() as connection:
-            found = self._with_transitions(connection, [self._there(connection, execution_id)])
+        found = self._several(self.rows.sql.CONTRACT, (execution_id,))
+        if not found:
+            raise _no_contract(execution_id)
         return found[0]
 
     def contracts(self, session_id: str | None = None, status: Status | None = None) -> list[ExecutionContract]:
@@ -206,26 +207,21 @@ class SqlContracts(ABC):
         """A contract that there must be."""
         contract = self.rows(connection).contract(execution_id)
         if contract is None:
-            raise NoContract(f"there is no contract {execution_id!r}")
+            raise _no_contract(execution_id)
         return contract
 
     def _several(self, query: str, values: Any) -> list[ExecutionContract]:
         """The contracts that a query finds, with their newest transitions."""
         with self._snapshot() as connection:
             rows = connection.execute(query, values).fetchall()
-            return self._with_transitions(connection, [columns.contract_of(row) for row in rows])
-
-    def _with_transitions(
-        self, connection: Connection, contracts: Sequence[ExecutionContract]
-    ) -> list[ExecutionContract]:
-        """The contracts with their newest transitions."""
-        newest = self._newest(connection, [contract.execution_id for contract in contracts])
-        return [
-            replaced(contract, transitions=moves, spilled=contract.version - len(moves))
-            for contract in contracts
-            for moves in [tuple(newest.get(contract.execution_id, ()))]
-        ]
+            newest = self._newest(connection, [row[0] for row in rows])
+            return [columns.contract_of(row, newest.get(row[0], ())) for row in rows]
 
     @abstractmethod
     def _newest(self, connection: Connection, execution_ids: Iterable[str]) -> dict[str, list[Transition]]:
         """The last `SHOWN` transitions of each contract that has any, in their order."""
+
+
+def _no_contract(execution_id: str) -> NoContract:
+    """What is said of an id that no contract has."""
+    return NoContract(f"there is no contract {execution_id!r}")

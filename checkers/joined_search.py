@@ -6,6 +6,9 @@ it is; a contact, and whatever else the worker does, comes after its commit; peo
 not. A commit may also come earlier, at any moment. A crash leaves the stores as they were when the transaction was begun, and the
 history of the writes that are lost is that of a crash then.
 
+The driver keeps the writes in memory until their commit (decision 044). A commit that succeeds had nobody in between, as if they
+had waited; one that is refused leaves nothing, and plain writes follow.
+
 So each state of such a worker is one that the step's machine reaches, if each state that a crash leaves is one: those are the
 only steps that the machine does not have. That is what is searched here, for every crash in every state. What holds of all
 states of the step's machine then holds of all states of the joined one.

@@ -113,14 +113,13 @@ class _Recorder:
         """Perform the command once."""
         self.recording.begin(command.boundary)
         reply = drive.perform(command, ports)
-        self.returned(ports.store)
+        if ports.joined is None or not ports.joined.is_open:  # what waits for its commit is not acknowledged
+            self.returned(ports.store)
         return reply
 
     def returned(self, store: Any) -> None:
-        """A call of the store has returned; what is part of an open transaction is not acknowledged by that."""
+        """A call of the store has returned: what is there is acknowledged."""
         connection = connection_of(store)
-        if connection.in_transaction:
-            return
         self.recording.acknowledge(contents(connection))
         there = connection.execute("SELECT 1 FROM jobs").fetchone()
         self.durables.append(self.subject.court.read(connection) if there else None)

@@ -22,6 +22,7 @@ from .verifier import Answer, Confirmation, VerifyContext
 
 if TYPE_CHECKING:
     from .contracts.store import ContractStore
+    from .joined import Transaction
 
 
 def _undriven(command: "Append") -> int:
@@ -34,7 +35,8 @@ class Ports:
     """What a driver performs commands on. contracts: where approval nodes ask; None where there is no such store.
 
     sleep: how to wait before a write is repeated. rest: how to wait for a backoff, which a stop may cut short; None: as `sleep`.
-    record: how an input is made durable while a tool runs; the driver's own.
+    record: how an input is made durable while a tool runs; the driver's own. joined: what writes are part of, where a turn joins
+    them (`runtime.joined`).
     """
 
     store: Store
@@ -42,6 +44,12 @@ class Ports:
     contracts: "ContractStore | None" = None
     rest: Callable[[float], None] | None = field(default=None, kw_only=True)
     record: "Callable[[Append], int]" = field(default=_undriven, kw_only=True)
+    joined: "Transaction | None" = field(default=None, kw_only=True)
+
+    @property
+    def writes(self) -> "Store | Transaction":
+        """Who takes the writes of a turn in stream, ledger and effect store."""
+        return self.store if self.joined is None else self.joined
 
 
 class Command(Protocol):
@@ -108,7 +116,7 @@ class Append:
 
     def perform(self, ports: Ports) -> int:
         """The stream's new version."""
-        return ports.store.append(self.job_id, self.expected, self.events, self.epoch)
+        return ports.writes.append(self.job_id, self.expected, self.events, self.epoch)
 
 
 @dataclass(frozen=True)
@@ -120,7 +128,7 @@ class Acquire:
 
     def perform(self, ports: Ports) -> Invocation:
         """The record that the ledger holds now: ours, INFLIGHT, or an older COMMITTED one."""
-        return ports.store.acquire(self.record)
+        return ports.writes.acquire(self.record)
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,7 @@ class Settle:
 
     def perform(self, ports: Ports) -> Invocation:
         """The record that the ledger holds now."""
-        return ports.store.settle(self.job_id, self.key, self.epoch, self.status, self.result, self.external_id)
+        return ports.writes.settle(self.job_id, self.key, self.epoch, self.status, self.result, self.external_id)
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,7 @@ class PutEffect:
 
     def perform(self, ports: Ports) -> None:
         """Nothing to say: the record is there."""
-        ports.store.put_effect(self.record, self.epoch)
+        ports.writes.put_effect(self.record, self.epoch)
 
 
 NOTHING = Stored(None)

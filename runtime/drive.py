@@ -8,7 +8,7 @@ from typing import Any, Final
 from .commands import Acquire, Append, CallModel, Command, Execute, Fence, Pause, Ports, Query, Renew, Verify
 from .hold import Hold
 from .job import Protocol, resume, work
-from .joined import Apart, Together
+from .joined import Apart, Together, transaction_of
 from .records import NEUTRAL, Event, Lease
 from .store import StaleEpoch, StoreError, VersionConflict
 from .turn import End, Worker
@@ -97,7 +97,9 @@ def run(
 
     writes: Apart | Together = Apart(by_itself)
     if worker.joined:
-        writes = Together(ports.store, lambda command: perform(command, ports), by_itself)
+        transaction = transaction_of(ports.store)
+        joining = replace(ports, joined=transaction)
+        writes = Together(transaction, lambda command: perform(command, joining), by_itself)
     try:
         return _turn(worker, ports, job_id, perform, hold, writes)
     except StoppedError:

@@ -25,7 +25,7 @@ class LastLink(threading.local):
     """The link that each thread has appended last: a guess at the link that its next batch follows, which saves reading it.
 
     Whoever appends asks, in the statement that writes, whether the guess is the last event's link: what is remembered of a
-    transaction that was taken back is refused there (decision 040).
+    file that was put back is refused there (decision 040).
     """
 
     event: tuple[str, int, str] | None = None

@@ -1,19 +1,22 @@
-"""Writes that are one transaction: what a turn writes between two contacts with anything else (decision 039).
+"""Writes that are one commit: what a turn writes between two contacts with anything else (decisions 039, 044).
 
 Where one database holds stream, ledger and effects, the writes of a turn need not be durable one by one. What has to be durable
 is what stands before a contact with the world, a wait, a lease or the end of the turn. So each of these makes durable, in one
 commit, all that was written since the last; a crash in between leaves what a crash before the first of these writes leaves.
 
-Each write is performed in the open transaction, and its answer is the database's own. Where the transaction cannot be had, a
-write in it is refused, or its commit has no definite answer, it is taken back, and the same writes are made one by one (T-WRITE).
+Until then the writes are kept in memory, each answered as the database will if nobody else has written by the time of the
+commit. That asks all that each write by itself asks, and is made whole or not at all. Where it is refused, or has no definite
+answer, the same writes are made one by one (T-WRITE).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
-from .commands import Acquire, Append, Command, Ports, PutEffect, Settle
-from .store import Store
+from .commands import Acquire, Append, Command, Fence, Ports, PutEffect, Settle
+from .records import EffectRecord, Invocation, Json, LedgerStatus, NewEvent
+from .store import Store, StoreError, VersionConflict
+from .store_rules import check_inflight, check_settled, may_acquire, no_record, refused_acquire
 from .turn import End
 
 Write = Callable[[Command], Any]
@@ -23,29 +26,114 @@ JOINED: Final = (Acquire, Append, PutEffect, Settle)
 what it is repeated to read must not hold what was written after it."""
 
 
-class Transaction(Protocol):
-    """Several writes of the thread that begins it, and of no other, in one database."""
+@dataclass
+class Joint:
+    """Writes into one job under one epoch, to be made whole or not at all.
 
-    def begin(self) -> None:
-        """From here on the thread's writes are part of it. Raises StoreError."""
-        ...
+    expected: the stream's version before `events`. ledger: the records in the order of their writes, each as it will be: an
+    INFLIGHT one is acquired, another one settled.
+    """
 
-    def make_durable(self) -> None:
-        """All of them are durable when it returns. Raises StoreError: not known, and it is over."""
-        ...
+    job_id: str
+    epoch: int
+    expected: int = 0
+    events: list[NewEvent] = field(default_factory=list)
+    effects: list[EffectRecord] = field(default_factory=list)
+    ledger: list[Invocation] = field(default_factory=list)
 
-    def take_back(self) -> None:
-        """None of them happened, if it is not over already."""
-        ...
+    def refused(self, store: str) -> StoreError:
+        """What a store says of one that it has not made: the writes themselves, one by one, say why."""
+        return StoreError(f"{store}: job {self.job_id!r}: joined writes were refused, and none of them happened")
 
 
 @runtime_checkable
 class Joining(Protocol):
     """A store whose four parts lie in one database."""
 
-    def transaction(self) -> Transaction:
-        """One for the turns of a thread, to be begun any number of times."""
+    def write_joined(self, joint: Joint) -> None:
+        """Make all of these writes in one commit; each asks what it asks by itself, of fence, version and record (T-FENCE).
+
+        They are durable when it returns. Raises StoreError: refused, and none of them happened, or not known.
+        """
         ...
+
+
+class Transaction:
+    """The writes of a turn since its last commit, answered as the database will; none of them is in the database yet."""
+
+    def __init__(self, store: Joining) -> None:
+        self._store = store
+        self._joint: Joint | None = None
+        self.ledger: dict[str, Invocation] = {}
+        """The job's records as the turn has read them, and with what it has written since."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is anything to be made durable."""
+        return self._joint is not None
+
+    def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int) -> int:
+        """See Store.append."""
+        joint = self._of(job_id, epoch)
+        if not joint.events:
+            joint.expected = expected
+        version = joint.expected + len(joint.events)
+        if expected != version:
+            raise VersionConflict(f"job {job_id!r} will be at version {version}, expected was {expected}", ())
+        joint.events += events
+        return version + len(events)
+
+    def acquire(self, record: Invocation) -> Invocation:
+        """See Store.acquire."""
+        check_inflight(record)
+        held = self.ledger.get(record.idempotency_key)
+        if held is not None and not may_acquire(held, record):
+            return refused_acquire(held, record)
+        self._of(record.job_id, record.epoch).ledger.append(record)
+        self.ledger[record.idempotency_key] = record
+        return record
+
+    def settle(
+        self,
+        job_id: str,
+        key: str,
+        epoch: int,
+        status: LedgerStatus,
+        result: Json = None,
+        external_id: str | None = None,
+    ) -> Invocation:
+        """See Store.settle."""
+        check_settled(status)
+        held = self.ledger.get(key)
+        if held is None:
+            raise no_record(job_id, key)
+        if held.committed:
+            return held
+        settled = replace(held, status=status, result=result, external_id=external_id)
+        self._of(job_id, epoch).ledger.append(settled)
+        self.ledger[key] = settled
+        return settled
+
+    def put_effect(self, record: EffectRecord, epoch: int) -> None:
+        """See Store.put_effect."""
+        self._of(record.job_id, epoch).effects.append(record)
+
+    def make_durable(self) -> None:
+        """Commit these writes. Raises StoreError: refused or not known, and it is over."""
+        joint, self._joint = self._joint, None
+        if joint is not None:
+            self._store.write_joined(joint)
+
+    def take_back(self) -> None:
+        """None of them happened."""
+        self._joint = None
+
+    def _of(self, job_id: str, epoch: int) -> Joint:
+        if self._joint is None:
+            self._joint = Joint(job_id, epoch)
+        if (job_id, epoch) != (self._joint.job_id, self._joint.epoch):
+            raise ValueError("joined writes are of one job, under one lease")
+        return self._joint
 
 
 @dataclass(frozen=True)
@@ -77,15 +165,14 @@ class Apart:
 
 
 class Together:
-    """The writes of a turn, in transactions. write: performs a command by itself, until its answer is definite."""
+    """The writes of a turn, in commits.
 
-    def __init__(self, store: Store, perform: Callable[[Command], Any], write: Write) -> None:
-        if not isinstance(store, Joining):
-            raise ValueError(
-                f"{type(store).__name__} cannot join writes: no transaction spans its parts. Remedy: a worker that does not"
-                " join (Worker.joined), or a store in one database"
-            )
-        self._transaction = store.transaction()
+    perform: performs a command once, a write as part of the transaction. write: performs it by itself, until its answer is
+    definite.
+    """
+
+    def __init__(self, transaction: Transaction, perform: Callable[[Command], Any], write: Write) -> None:
+        self._transaction = transaction
         self._perform, self._write = perform, write
         self._made: list[tuple[Command, Any]] = []
         self._behind = 0  # by how many events, of clients, the stream is longer than the turn knows
@@ -98,16 +185,17 @@ class Together:
     def write(self, command: Command) -> Any:
         """Perform a command: a write as part of the transaction, a contact by itself."""
         if not isinstance(command, JOINED):
-            return self._write(command)
+            reply = self._write(command)
+            if isinstance(command, Fence) and command.boundary == "fence_ledger":
+                self._transaction.ledger = dict(reply)
+            return reply
         command = self._caught_up(command)
         try:
-            if not self._made:
-                self._transaction.begin()
             reply = self._perform(command)
         except Exception:
             # Whatever was wrong, a write by itself says it, and what is to be done then is known.
             self._one_by_one()
-            return self._write(self._caught_up(command))
+            return self._by_itself(command)
         self._made.append((command, reply))
         return reply
 
@@ -127,13 +215,28 @@ class Together:
         self._behind = 0
 
     def _one_by_one(self) -> None:
-        """The same writes, each by itself: those that were durable all the same are found, and answer as they did."""
+        """The same writes, each by itself: those that were durable all the same are found, and answer as they did.
+
+        Raises VersionConflict where the turn has to read again: the ledger does not answer as the turn was told, or a client has
+        spoken, who is to be heard before anything else is begun.
+        """
         self._transaction.take_back()
         made, self._made = self._made, []
         for command, reply in made:
-            answer = self._write(self._caught_up(command))
+            if self._behind and isinstance(command, Acquire):
+                raise VersionConflict("a client has spoken before this step is begun", ())
+            answer = self._by_itself(command)
             if isinstance(command, Append):
                 self._behind += answer - reply
+            elif isinstance(reply, Invocation) and answer.status != reply.status:
+                raise VersionConflict(f"the ledger has {answer.status}, not {reply.status}", ())
+
+    def _by_itself(self, command: Command) -> Any:
+        """A write by itself; what the ledger answers is what the turn knows of it from here on."""
+        answer = self._write(self._caught_up(command))
+        if isinstance(answer, Invocation):
+            self._transaction.ledger[answer.idempotency_key] = answer
+        return answer
 
     def _caught_up(self, command: Command) -> Command:
         """A write as it is to be made now: clients may have spoken before what the turn believes to have written by then.
@@ -144,3 +247,13 @@ class Together:
             return command
         behind, self._behind = self._behind, 0
         return replace(command, expected=command.expected + behind)
+
+
+def transaction_of(store: Store) -> Transaction:
+    """What a turn's writes are joined in. Raises ValueError for a store that cannot join them."""
+    if not isinstance(store, Joining):
+        raise ValueError(
+            f"{type(store).__name__} cannot join writes: no transaction spans its parts. Remedy: a worker that does not"
+            " join (Worker.joined), or a store in one database"
+        )
+    return Transaction(store)

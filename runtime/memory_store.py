@@ -33,6 +33,7 @@ from .store_rules import (
     decode,
     encode,
     id_taken,
+    may_acquire,
     no_job,
     no_record,
     refused_acquire,
@@ -178,7 +179,7 @@ class MemoryStore:
             ledger = self._ledgers.setdefault(record.job_id, _Ledger())
             _check_fence(ledger, record.job_id, "the ledger", record.epoch)
             held = ledger.records.get(record.idempotency_key)
-            if held is not None and not _may_acquire(held, record):
+            if held is not None and not may_acquire(held, record):
                 return _copied_record(refused_acquire(held, record))
             if held is not None:
                 record = replace(record, invocation_id=held.invocation_id, step_id=held.step_id)
@@ -311,13 +312,6 @@ def _raise_fence(store: _Stream | _Ledger | _Effects, job_id: str, name: str, ep
     """Raise the job's fence in one store; StaleEpoch when it is higher already (F1 to F3)."""
     _check_fence(store, job_id, name, epoch)
     store.fence = epoch
-
-
-def _may_acquire(held: Invocation, record: Invocation) -> bool:
-    """Whether B1 may write over the record that is held: one of an older epoch, or of this owner at this epoch."""
-    same_call = (held.tool_name, held.args_hash) == (record.tool_name, record.args_hash)
-    mine = held.epoch < record.epoch or (held.epoch, held.owner) == (record.epoch, record.owner)
-    return same_call and mine and not held.committed
 
 
 def _extend(stream: _Stream, batch: Sequence[ChainedEvent], status: JobStatus | None) -> None:

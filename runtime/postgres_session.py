@@ -9,9 +9,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from json import JSONDecodeError
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -78,8 +78,6 @@ class Session:
         self._free = threading.BoundedSemaphore(connections)
         self._lock = threading.Lock()
         self._closed = False
-        # Of a thread whose writes are one transaction: its connection, and what gives it back.
-        self._own = threading.local()
         self._looked = -math.inf
         # When the server last passed; not when it last told the time, as each claim has it do.
         self._checked = -math.inf
@@ -88,13 +86,6 @@ class Session:
     def connection(self) -> Iterator[Connection]:
         """A connection, for one statement or several that need not be atomic together; errors in the protocol's words."""
         self._check_usable()
-        joined: Connection | None = getattr(self._own, "connection", None)
-        if joined is not None:
-            try:
-                yield joined
-            except (psycopg.Error, JSONDecodeError) as error:
-                raise translated(error, self.name) from error
-            return
         if not self._free.acquire(timeout=WAIT_SECONDS):
             raise StoreError(f"{self.name}: every connection was in use for {WAIT_SECONDS:g} s")
         try:
@@ -115,32 +106,6 @@ class Session:
         """A connection in one READ COMMITTED transaction, which is committed at the end and taken back after an error."""
         with self.connection() as connection, connection.transaction():
             yield connection
-
-    def begin(self) -> None:
-        """From here on what this thread writes is one transaction, on a connection of its own (`runtime.joined`)."""
-        with ExitStack() as taken:
-            connection = taken.enter_context(self.connection())
-            connection.execute("BEGIN")
-            self._own.taken = taken.pop_all()
-        self._own.connection = connection
-
-    def make_durable(self) -> None:
-        """Commit that transaction."""
-        self._end("COMMIT")
-
-    def take_back(self) -> None:
-        """Take that transaction back, if it is not over; what the server does not hear it takes back by itself."""
-        if getattr(self._own, "connection", None) is not None:
-            with suppress(StoreError):
-                self._end("ROLLBACK")
-
-    def _end(self, how: Literal["COMMIT", "ROLLBACK"]) -> None:
-        connection, taken = self._own.connection, self._own.taken
-        self._own.connection = self._own.taken = None
-        with taken:
-            status = connection.execute(how).statusmessage
-            if status != how:
-                raise StoreError(f"{self.name}: the transaction was taken back: one of its statements had failed")
 
     def close(self) -> None:
         """Close the connections, one that is in use when it comes back. Every later call raises StoreUnusableError."""

@@ -5,6 +5,7 @@ that the write itself locks: the job's row in the event store, the fence's row i
 raised is waited for, and one that comes later waits for the write, and its reader sees it.
 """
 
+import re
 from functools import cache
 from typing import Final
 
@@ -148,3 +149,42 @@ PUT_EFFECT: Final = (
     " ON CONFLICT (job_id, idempotency_key) DO NOTHING"
 )
 EFFECTS: Final = f"SELECT {_EFFECT} FROM effects WHERE job_id = %s ORDER BY idempotency_key"
+
+# Writes that are joined (`runtime.joined`): what a turn writes into event store, ledger and effect store of one database, in one
+# statement. Its parts are the statements above, but for the fences: the turn has raised them, so their rows are there, and are
+# locked as they are. Where a part does not write its row, what is counted is 0, and dividing by it takes everything back.
+
+_HELD_FENCE: Final = (
+    "{store}_fence AS MATERIALIZED (SELECT epoch AS raised FROM {store}_fences WHERE job_id = %(job)s FOR SHARE)"
+)
+_OWN: Final = re.compile(r"%\((?!job\)|epoch\))(\w+)\)s")
+
+
+def _part(statement: str, locked: str, store: str, name: str) -> str:
+    """A statement as a part, below a fence that is held; its own values have the part's name before theirs."""
+    write = statement.removeprefix(locked).replace(" FROM fence", f" FROM {store}_fence AS fence")
+    write = _OWN.sub(rf"%({name}_\1)s", write.removesuffix(f" RETURNING {_RECORD}"))
+    return f"{name} AS ({write} RETURNING 1)"
+
+
+@cache
+def joined(events: int, effects: int, acquired: tuple[bool, ...], wakes: bool) -> str:
+    """The statement for so many events and effect records, and as many records of the ledger, each acquired or settled."""
+    parts, counted = [], []
+    if events:
+        parts.append(of_batch(APPEND, events).removeprefix("WITH ").removesuffix(" SELECT 1 FROM advanced"))
+        counted.append("advanced")
+    for store, many in (("effect", effects), ("ledger", len(acquired))):
+        parts += [_HELD_FENCE.format(store=store)] if many else []
+    for n in range(effects):
+        parts.append(_part(PUT_EFFECT, LOCKED_EFFECT_FENCE, "effect", f"effect{n}"))
+        counted.append(f"effect{n}")
+    for n, begins in enumerate(acquired):
+        parts.append(_part(ACQUIRE if begins else SETTLE, LOCKED_LEDGER_FENCE, "ledger", f"record{n}"))
+        counted.append(f"record{n}")
+    product = " * ".join(f"(SELECT count(*) FROM {part})" for part in counted)
+    return f"WITH {', '.join(parts)} SELECT 1 / ({product}){f', {_WAKE}' if wakes else ''}"
+
+
+JOINED: Final = joined(6, 1, (False, True), True)
+"""What stands between two effects, and a wake-up."""

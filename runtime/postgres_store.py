@@ -7,12 +7,12 @@ was refused is looked up afterwards: fences only grow, committed records and eve
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from psycopg.errors import UniqueViolation
+from psycopg.errors import DivisionByZero, UniqueViolation
 
 from . import postgres_reads as reads
 from . import postgres_statements as sql
 from .event_chain import LastLink, chained
-from .joined import Transaction
+from .joined import Joint
 from .postgres_clock import LEAD, counter
 from .postgres_notify import PostgresWakes
 from .postgres_schema import prepare
@@ -23,6 +23,7 @@ from .records import (
     Event,
     Invocation,
     JobRow,
+    JobStatus,
     Json,
     Lease,
     LedgerStatus,
@@ -94,10 +95,6 @@ class PostgresStore:
         """Raise StoreUnusableError unless acknowledged writes outlive a power loss, as the server is configured now."""
         with self._session.connection() as connection:
             self._session.check_server(connection)
-
-    def transaction(self) -> Transaction:
-        """What makes several writes of a thread one (`runtime.joined`)."""
-        return self._session
 
     def submit(self, job_id: str, events: Sequence[NewEvent]) -> bool:
         """J1: see Store.submit."""
@@ -171,25 +168,15 @@ class PostgresStore:
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
         """One batch: see Store.append. KeyError when there is no such job."""
         status = status_after(events)
-        version = expected + len(events)
         fence = _NO_EPOCH if epoch is None else epoch
-        wakes = status == "open" or any(event.type == "cancel_requested" for event in events)
-        statement = sql.of_batch(sql.APPEND_AND_WAKE if wakes else sql.APPEND, len(events))
+        statement = sql.of_batch(sql.APPEND_AND_WAKE if _wakes(status, events) else sql.APPEND, len(events))
         with self._session.connection() as connection:
             for previous in self._last.guesses(job_id, expected, lambda: reads.link(connection, job_id, expected)):
                 batch = chained(job_id, expected, previous, events, epoch, self.now())
-                values = {
-                    "job": job_id,
-                    "expected": expected,
-                    "version": version,
-                    "status": status,
-                    "fence": fence,
-                    "previous": previous,
-                }
                 try:
-                    if connection.execute(statement, {**values, **_rows(batch)}).rowcount:
-                        self._last.note(job_id, version, batch[-1].link)
-                        return version
+                    if connection.execute(statement, _batch_values(job_id, batch, previous, status, fence)).rowcount:
+                        self._note(job_id, batch)
+                        return batch[-1].version
                 except UniqueViolation:
                     own = reads.own_version(connection, job_id, events)
                     if own is None:
@@ -200,18 +187,8 @@ class PostgresStore:
     def acquire(self, record: Invocation) -> Invocation:
         """B1: see Store.acquire."""
         check_inflight(record)
-        values = {
-            "job": record.job_id,
-            "key": record.idempotency_key,
-            "invocation": record.invocation_id,
-            "step": record.step_id,
-            "tool": record.tool_name,
-            "args": record.args_hash,
-            "owner": record.owner,
-            "epoch": record.epoch,
-        }
         with self._session.connection() as connection:
-            row = connection.execute(sql.ACQUIRE, values).fetchone()
+            row = connection.execute(sql.ACQUIRE, _acquire_values(record)).fetchone()
             if row is not None:
                 return invocation_of_row(row)
             reads.check_ledger_fence(connection, record.job_id, record.epoch)
@@ -228,14 +205,7 @@ class PostgresStore:
     ) -> Invocation:
         """B7, B7': see Store.settle."""
         check_settled(status)
-        values = {
-            "job": job_id,
-            "key": key,
-            "epoch": epoch,
-            "status": status,
-            "result": encode(result),
-            "external": external_id,
-        }
+        values = _settle_values(job_id, key, epoch, status, result, external_id)
         with self._session.connection() as connection:
             row = connection.execute(sql.SETTLE, values).fetchone()
             if row is not None:
@@ -248,22 +218,35 @@ class PostgresStore:
 
     def put_effect(self, record: EffectRecord, epoch: int) -> None:
         """B4: see Store.put_effect."""
-        values = {
-            "epoch": epoch,
-            "job": record.job_id,
-            "key": record.idempotency_key,
-            "step": record.step_id,
-            "kind": record.kind,
-            "input": encode(record.input),
-            "output": encode(record.output),
-            "input_hash": record.input_hash,
-            "output_hash": record.output_hash,
-            "changes": encode(record.state_changes),
-            "metadata": encode(record.metadata),
-        }
         with self._session.connection() as connection:
-            if not connection.execute(sql.PUT_EFFECT, values).rowcount:
+            if not connection.execute(sql.PUT_EFFECT, _effect_values(record, epoch)).rowcount:
                 reads.check_effect_fence(connection, record.job_id, epoch)
+
+    def write_joined(self, joint: Joint) -> None:
+        """Several writes as one statement: see Joining.write_joined. It writes a record once: more than that is refused."""
+        job_id, epoch, expected, events = joint.job_id, joint.epoch, joint.expected, joint.events
+        if len({record.idempotency_key for record in joint.ledger}) < len(joint.ledger):
+            raise joint.refused(self.name)
+        values: dict[str, Any] = {"job": job_id, "epoch": epoch}
+        for n, effect in enumerate(joint.effects):
+            values |= _named(f"effect{n}", _effect_values(effect, epoch))
+        for n, record in enumerate(joint.ledger):
+            values |= _named(f"record{n}", _record_values(record, epoch))
+        status = status_after(events) if events else None
+        acquired = tuple(record.status == "INFLIGHT" for record in joint.ledger)
+        statement = sql.joined(len(events), len(joint.effects), acquired, _wakes(status, events))
+        batch: list[ChainedEvent] = []
+        with self._session.connection() as connection:
+            if events:
+                previous = next(self._last.guesses(job_id, expected, lambda: reads.link(connection, job_id, expected)))
+                batch = chained(job_id, expected, previous, events, epoch, self.now())
+                values |= _batch_values(job_id, batch, previous, status, epoch)
+            try:
+                connection.execute(statement, values)
+            except (DivisionByZero, UniqueViolation):
+                raise joint.refused(self.name) from None
+        if batch:
+            self._note(job_id, batch)
 
     def events(self, job_id: str) -> list[Event]:
         """The job's stream: see Store.events."""
@@ -315,6 +298,10 @@ class PostgresStore:
         """Close the connections; every later call raises StoreUnusableError."""
         self._session.close()
 
+    def _note(self, job_id: str, batch: Sequence[ChainedEvent]) -> None:
+        """Remember the last link of what this thread has written."""
+        self._last.note(job_id, batch[-1].version, batch[-1].link)
+
     def _hand_set(self) -> float | None:
         """The time that a test has set; None: the server's own."""
         return None if self._given_now is None else self._given_now()
@@ -326,8 +313,81 @@ class PostgresStore:
         return lease._replace(previous_expiry=lease.previous_expiry + LEAD)
 
 
+def _wakes(status: JobStatus | None, events: Sequence[NewEvent]) -> bool:
+    """Whether a batch makes its job claimable, or asks for its end."""
+    return status == "open" or any(event.type == "cancel_requested" for event in events)
+
+
 def _rows(batch: Sequence[ChainedEvent]) -> dict[str, Any]:
     """The values of a statement for a batch (`postgres_statements.of_batch`)."""
     return {
         f"{name}_{n}": value for n, event in enumerate(batch) for name, value in zip(event._fields, event, strict=True)
     }
+
+
+def _batch_values(
+    job_id: str, batch: Sequence[ChainedEvent], previous: str | None, status: JobStatus | None, fence: int
+) -> dict[str, Any]:
+    """The values of `APPEND`."""
+    first, last = batch[0].version, batch[-1].version
+    stream = {
+        "job": job_id,
+        "expected": first - 1,
+        "version": last,
+        "status": status,
+        "fence": fence,
+        "previous": previous,
+    }
+    return stream | _rows(batch)
+
+
+def _acquire_values(record: Invocation) -> dict[str, Any]:
+    """The values of `ACQUIRE`."""
+    return {
+        "job": record.job_id,
+        "key": record.idempotency_key,
+        "invocation": record.invocation_id,
+        "step": record.step_id,
+        "tool": record.tool_name,
+        "args": record.args_hash,
+        "owner": record.owner,
+        "epoch": record.epoch,
+    }
+
+
+def _settle_values(
+    job_id: str, key: str, epoch: int, status: LedgerStatus, result: Json, external_id: str | None
+) -> dict[str, Any]:
+    """The values of `SETTLE`."""
+    settled = {"status": status, "result": encode(result), "external": external_id}
+    return {"job": job_id, "key": key, "epoch": epoch, **settled}
+
+
+def _record_values(record: Invocation, epoch: int) -> dict[str, Any]:
+    """The values of what brings the ledger to a record: an INFLIGHT one is acquired, another one settled."""
+    if record.status == "INFLIGHT":
+        return _acquire_values(record)
+    key = record.job_id, record.idempotency_key
+    return _settle_values(*key, epoch, record.status, record.result, record.external_id)
+
+
+def _effect_values(record: EffectRecord, epoch: int) -> dict[str, Any]:
+    """The values of `PUT_EFFECT`."""
+    return {
+        "epoch": epoch,
+        "job": record.job_id,
+        "key": record.idempotency_key,
+        "step": record.step_id,
+        "kind": record.kind,
+        "input": encode(record.input),
+        "output": encode(record.output),
+        "input_hash": record.input_hash,
+        "output_hash": record.output_hash,
+        "changes": encode(record.state_changes),
+        "metadata": encode(record.metadata),
+    }
+
+
+def _named(part: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Values as they are called in a part of `postgres_statements.joined`."""
+    return {f"{part}_{name}": value for name, value in values.items()}

@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import threading
-from contextlib import ExitStack
 from json import JSONDecodeError
 from types import TracebackType
 from typing import Final
@@ -16,8 +15,7 @@ from .store import StoreUnusableError
 class Session:
     """The connection, for one thread at a time, in the process that opened it.
 
-    Leaving it takes back a transaction that was not committed, and says an SQLite error in the protocol's words. Between
-    `begin` and its end a thread enters and leaves without that: its writes are one transaction (`runtime.joined`).
+    Leaving it takes back a transaction that was not committed, and says an SQLite error in the protocol's words.
     """
 
     def __init__(self, connection: sqlite3.Connection, file: str) -> None:
@@ -26,7 +24,6 @@ class Session:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._closed = False
-        self._holder: int | None = None  # the thread whose writes are one transaction
         self.identity = _identity(file)
         _SESSIONS.add(self)
 
@@ -37,8 +34,6 @@ class Session:
                 f"{self._file}: opened by process {self._pid}; SQLite connections do not survive a fork: open the store"
                 f" again in process {os.getpid()}"
             )
-        if self._holder == threading.get_ident():
-            return self._connection
         self._lock.acquire()
         if self._closed:
             self._lock.release()
@@ -48,49 +43,13 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._holder is None:
-            try:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-            finally:
-                self._lock.release()
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        finally:
+            self._lock.release()
         if isinstance(error, _TRANSLATED):
             raise translated(error, self._file) from error
-
-    def begin_write(self) -> None:
-        """Take the write lock, for a write of several statements; as part of a transaction of this thread it is taken already."""
-        if self._holder is None:
-            self._connection.execute("BEGIN IMMEDIATE")
-
-    def end_write(self) -> None:
-        """Commit such a write; as part of a transaction it waits for the others."""
-        if self._holder is None:
-            self._connection.execute("COMMIT")
-
-    @property
-    def joined(self) -> bool:
-        """Whether what the thread that has entered writes is part of a transaction of several writes."""
-        return self._holder is not None
-
-    def begin(self) -> None:
-        """From here on what this thread writes is one transaction, and other threads wait for its end."""
-        with ExitStack() as entered:
-            entered.enter_context(self).execute("BEGIN IMMEDIATE")
-            entered.pop_all()
-        self._holder = threading.get_ident()
-
-    def make_durable(self) -> None:
-        """Commit that transaction."""
-        with ExitStack() as entered:
-            self._holder = None
-            entered.push(self)
-            self._connection.execute("COMMIT")
-
-    def take_back(self) -> None:
-        """Take that transaction back, if it is not over."""
-        if self._holder == threading.get_ident():
-            self._holder = None
-            self.__exit__(None, None, None)
 
     def close(self) -> bool:
         """Close the connection; False when it is closed, or belongs to the process that this one was forked from."""

@@ -66,7 +66,7 @@ OPEN_JOBS: Final = (
 )
 WAITING_JOBS: Final = "SELECT seq, job_id FROM jobs WHERE status = 'waiting' AND seq > ? ORDER BY seq LIMIT ?"
 
-# Ledger.
+# Ledger. ACQUIRED and SETTLED are the writes alone: what is returned costs SQLite a table to keep it in.
 
 _FENCE: Final = (
     "INSERT INTO {store}_fences (job_id, epoch) VALUES (?, ?)"
@@ -78,21 +78,21 @@ _RECORD: Final = (
     "job_id, idempotency_key, invocation_id, step_id, tool_name, args_hash, status, owner, epoch, result, external_id,"
     " confirmed_at"
 )
-ACQUIRE: Final = (
+ACQUIRED: Final = (
     f"INSERT INTO ledger ({_RECORD}) SELECT ?1, ?2, ?3, ?4, ?5, ?6, 'INFLIGHT', ?7, ?8, 'null', NULL, NULL"
     " WHERE NOT EXISTS (SELECT 1 FROM ledger_fences WHERE job_id = ?1 AND epoch > ?8)"
     " ON CONFLICT (job_id, idempotency_key) DO UPDATE SET"
     " status = 'INFLIGHT', owner = excluded.owner, epoch = excluded.epoch, result = 'null', external_id = NULL"
     " WHERE status <> 'COMMITTED' AND tool_name = excluded.tool_name AND args_hash = excluded.args_hash"
     " AND (epoch < excluded.epoch OR epoch = excluded.epoch AND owner = excluded.owner)"
-    f" RETURNING {_RECORD}"
 )
-SETTLE: Final = (
+ACQUIRE: Final = f"{ACQUIRED} RETURNING {_RECORD}"
+SETTLED: Final = (
     "UPDATE ledger SET status = ?4, result = ?5, external_id = ?6"
     " WHERE job_id = ?1 AND idempotency_key = ?2 AND status <> 'COMMITTED'"
     " AND NOT EXISTS (SELECT 1 FROM ledger_fences WHERE job_id = ?1 AND epoch > ?3)"
-    f" RETURNING {_RECORD}"
 )
+SETTLE: Final = f"{SETTLED} RETURNING {_RECORD}"
 RECORD: Final = f"SELECT {_RECORD} FROM ledger WHERE job_id = ? AND idempotency_key = ?"
 LEDGER: Final = f"SELECT {_RECORD} FROM ledger WHERE job_id = ? ORDER BY idempotency_key"
 

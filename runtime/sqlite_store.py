@@ -8,12 +8,12 @@ fences only grow, committed records and events never change, so the reason is th
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import sqlite_statements as sql
 from .event_chain import LastLink, chained
-from .joined import Transaction
+from .joined import Joint
 from .records import (
     TERMINAL,
     ChainedEvent,
@@ -28,6 +28,7 @@ from .records import (
     OpenJob,
     WaitingJob,
 )
+from .sqlite_group import GroupCommit, Statement, Values
 from .sqlite_schema import open_file
 from .sqlite_session import Session, refuse_inherited
 from .store import StaleEpoch, StoreUnusableError
@@ -75,6 +76,7 @@ class SqliteStore:
         self._last = LastLink()
         refuse_inherited(self.path)
         self._session = Session(open_file(self.path, busy_seconds), self.path)
+        self._group = GroupCommit(self._session, self.path)
         try:
             self.check_durability()
         except BaseException:
@@ -84,10 +86,6 @@ class SqliteStore:
     @property
     def session(self) -> Session:
         """The file's connection, for what else lies in the file."""
-        return self._session
-
-    def transaction(self) -> Transaction:
-        """What makes several writes of a thread one (`runtime.joined`)."""
         return self._session
 
     def check_durability(self) -> None:
@@ -120,11 +118,11 @@ class SqliteStore:
         at = self._now()
         rows = [(job_id, *row) for row in chained(job_id, 0, None, events, None, at)]
         with self._session as connection:
-            self._session.begin_write()
+            connection.execute("BEGIN IMMEDIATE")
             new = connection.execute(sql.SUBMIT, (job_id, status, len(events), at)).rowcount > 0
             if new:
                 connection.executemany(sql.ADD_EVENT, rows)
-                self._session.end_write()
+                connection.execute("COMMIT")
             else:
                 there = [row[0] for row in connection.execute(sql.FIRST_IDS, (job_id, len(events)))]
                 check_same_job(job_id, there, events)
@@ -184,7 +182,7 @@ class SqliteStore:
         version = expected + len(events)
         fence = _NO_EPOCH if epoch is None else epoch
         with self._session as connection:
-            self._session.begin_write()
+            connection.execute("BEGIN IMMEDIATE")
             for previous in self._last.guesses(job_id, expected, lambda: _link(connection, job_id, expected)):
                 if connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence, previous)).rowcount:
                     break
@@ -195,7 +193,7 @@ class SqliteStore:
             try:
                 connection.executemany(sql.ADD_EVENT, rows)
             except sqlite3.IntegrityError as error:
-                if self._session.joined or error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+                if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
                     raise
                 # Rolled back before the look: the batch's own first event must not be found.
                 connection.execute("ROLLBACK")
@@ -203,16 +201,15 @@ class SqliteStore:
                 if own is None:
                     raise id_taken(job_id, events) from None
                 return own
-            self._session.end_write()
+            connection.execute("COMMIT")
             self._last.note(job_id, version, batch[-1].link)
             return version
 
     def acquire(self, record: Invocation) -> Invocation:
         """B1: see Store.acquire."""
         check_inflight(record)
-        values = (record.invocation_id, record.step_id, record.tool_name, record.args_hash, record.owner, record.epoch)
         with self._session as connection:
-            rows = connection.execute(sql.ACQUIRE, (record.job_id, record.idempotency_key, *values)).fetchall()
+            rows = connection.execute(sql.ACQUIRE, _acquire_values(record)).fetchall()
             if rows:
                 return invocation_of_row(rows[0])
             _check_ledger_fence(connection, record.job_id, record.epoch)
@@ -239,22 +236,35 @@ class SqliteStore:
 
     def put_effect(self, record: EffectRecord, epoch: int) -> None:
         """B4: see Store.put_effect."""
-        values = (
-            epoch,
-            record.job_id,
-            record.idempotency_key,
-            record.step_id,
-            record.kind,
-            encode(record.input),
-            encode(record.output),
-            record.input_hash,
-            record.output_hash,
-            encode(record.state_changes),
-            encode(record.metadata),
-        )
         with self._session as connection:
-            if not connection.execute(sql.PUT_EFFECT, values).rowcount:
+            if not connection.execute(sql.PUT_EFFECT, _effect_values(record, epoch)).rowcount:
                 _check_effect_fence(connection, record.job_id, epoch)
+
+    def write_joined(self, joint: Joint) -> None:
+        """Several writes as one: see Joining.write_joined. One commit may make those of several threads (decision 044)."""
+        statements = [*self._stream(joint)]
+        statements += [Statement(sql.PUT_EFFECT, _effect_values(record, joint.epoch)) for record in joint.effects]
+        statements += [_ledger_statement(record, joint.epoch) for record in joint.ledger]
+        if not self._group.write(statements):
+            raise joint.refused(self.path)
+        if joint.events:
+            self._last.note(joint.job_id, joint.expected + len(joint.events), statements[1].rows[-1][-1])
+
+    def _stream(self, joint: Joint) -> Iterator[Statement]:
+        """What an append of its events is; nothing where there are none."""
+        if not joint.events:
+            return
+        job_id, expected, status = joint.job_id, joint.expected, status_after(joint.events)
+
+        def read() -> str | None:
+            with self._session as connection:
+                return _link(connection, job_id, expected)
+
+        previous = next(self._last.guesses(job_id, expected, read))
+        batch = chained(job_id, expected, previous, joint.events, joint.epoch, self._now())
+        version = expected + len(batch)
+        yield Statement(sql.ADVANCE, (version, status, job_id, expected, joint.epoch, previous))
+        yield Statement(sql.ADD_EVENT, rows=[(job_id, *event) for event in batch])
 
     def events(self, job_id: str) -> list[Event]:
         """The job's stream: see Store.events."""
@@ -307,6 +317,37 @@ class SqliteStore:
         """Close the file and give up the worker lock; every later call raises StoreUnusableError."""
         if self._session.close() and self._worker_lock:
             self._worker_lock.release()
+
+
+def _effect_values(record: EffectRecord, epoch: int) -> Values:
+    """What `PUT_EFFECT` writes."""
+    return (
+        epoch,
+        record.job_id,
+        record.idempotency_key,
+        record.step_id,
+        record.kind,
+        encode(record.input),
+        encode(record.output),
+        record.input_hash,
+        record.output_hash,
+        encode(record.state_changes),
+        encode(record.metadata),
+    )
+
+
+def _acquire_values(record: Invocation) -> Values:
+    """What `ACQUIRE` writes."""
+    key = record.job_id, record.idempotency_key
+    return (*key, record.invocation_id, record.step_id, record.tool_name, record.args_hash, record.owner, record.epoch)
+
+
+def _ledger_statement(record: Invocation, epoch: int) -> Statement:
+    """What brings the ledger to a record: an INFLIGHT one is acquired, another one settled."""
+    if record.status == "INFLIGHT":
+        return Statement(sql.ACQUIRED, _acquire_values(record))
+    key, result = (record.job_id, record.idempotency_key), encode(record.result)
+    return Statement(sql.SETTLED, (*key, epoch, record.status, result, record.external_id))
 
 
 def _lease(job_id: str, owner: str, epoch: int, expires_at: float, previous_expiry: float) -> Lease:

@@ -106,6 +106,13 @@ def check_settled(status: LedgerStatus) -> None:
         raise ValueError("INFLIGHT is written by acquire alone; a record is settled NO_EFFECT, UNKNOWN or COMMITTED")
 
 
+def may_acquire(held: Invocation, record: Invocation) -> bool:
+    """Whether B1 may write over the record that is held: one of an older epoch, or of this owner at this epoch."""
+    same_call = (held.tool_name, held.args_hash) == (record.tool_name, record.args_hash)
+    mine = held.epoch < record.epoch or (held.epoch, held.owner) == (record.epoch, record.owner)
+    return same_call and mine and not held.committed
+
+
 def refused_acquire(held: Invocation, record: Invocation) -> Invocation:
     """What B1 answers when the record that is held was not overwritten.
 

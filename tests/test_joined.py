@@ -17,17 +17,19 @@ from crashwindow.checkers.mutate_bugs import BUGS
 from crashwindow.checkers.observed import observe
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES, SemanticsCase
 from crashwindow.checkers.substitute import planted
+from crashwindow.runtime import joined
 from crashwindow.runtime.clients import Client
-from crashwindow.runtime.commands import Acquire, Append, Command, Ports
+from crashwindow.runtime.commands import Acquire, Append, Command, Fence, Ports
 from crashwindow.runtime.drive import StoppedError, perform, run
 from crashwindow.runtime.hold import Hold
 from crashwindow.runtime.job_records import read
-from crashwindow.runtime.joined import MakeDurable, Together
+from crashwindow.runtime.joined import MakeDurable, Together, Transaction
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.open_store import open_store
 from crashwindow.runtime.plan import submission
+from crashwindow.runtime.records import Invocation, NewEvent
 from crashwindow.runtime.sqlite_store import SqliteStore
-from crashwindow.runtime.store import Store, StoreError
+from crashwindow.runtime.store import Store, StoreError, VersionConflict
 from crashwindow.runtime.tool import NoEffectError, Tool
 from crashwindow.runtime.turn import Worker
 from crashwindow.runtime.verify_job import verify
@@ -224,7 +226,7 @@ def test_what_is_not_durable_is_taken_back_with_its_turn(house: House) -> None:
     house.store.submit("another", submission("another", PLAN))
 
 
-def test_other_threads_wait_for_the_transaction_and_are_not_part_of_it(house: House) -> None:
+def test_other_threads_are_not_part_of_the_transaction(house: House) -> None:
     """What a thread writes beside a turn, through the same store, is durable by itself whatever becomes of the turn's writes."""
     written = threading.Event()
     threads: list[threading.Thread] = []
@@ -249,6 +251,35 @@ def test_other_threads_wait_for_the_transaction_and_are_not_part_of_it(house: Ho
     assert written.is_set()
     assert [row.job_id for row in house.beside.jobs()] == [JOB, "another"]
     assert house.beside.ledger(JOB) == {}
+
+
+def test_unless_a_client_is_heard_first_the_next_step_is_begun(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancel that comes while a tool runs is met by the commit alone. Where the turn does not read again before the next step,
+    that step is executed: the tests with a client's word can fail."""
+    monkeypatch.setattr(joined, "Acquire", Fence)
+    house.tool = house.cancel
+    house.run()
+    assert len(house.seen) == 2
+
+
+def test_a_ledger_that_answers_otherwise_is_read_again(tmp_path: Path) -> None:
+    """What a turn was told of a record has to be so; where it is not, nothing is written that follows from it."""
+    written: list[str] = []
+
+    def write(command: Command) -> Any:
+        written.append(command.boundary)
+        assert isinstance(command, Acquire)
+        return replace(command.record, status="COMMITTED")
+
+    with closing(SqliteStore(tmp_path / "s.db")) as store:
+        transaction = Transaction(store)
+        ports = Ports(store, lambda seconds: None, joined=transaction)
+        together = Together(transaction, lambda command: perform(command, ports), write)
+        together.write(Acquire(Invocation(JOB, "key", "inv", "a", "t", "hash", "INFLIGHT", "w", 1)))
+        together.write(Append("append_started", JOB, 2, (NewEvent("1.3.x", "x", "a", {}),), 1))
+        with pytest.raises(VersionConflict, match="COMMITTED, not INFLIGHT"):
+            together.make_durable()
+    assert written == ["acquire"]
 
 
 def test_a_store_of_several_parts_is_refused() -> None:
@@ -290,7 +321,7 @@ def test_a_turn_that_reads_again_begins_where_the_stream_is(tmp_path: Path) -> N
         return command.expected + 1
 
     with closing(SqliteStore(tmp_path / "s.db")) as store:
-        together = Together(store, refused, write)
+        together = Together(Transaction(store), refused, write)
         first = Append("append_started", JOB, 5, (), 1)
         for after in (together.make_durable, together.take_back):
             together.write(first)

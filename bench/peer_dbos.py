@@ -10,7 +10,7 @@ from dbos import DBOS, DBOSConfig
 
 from ..checkers.campaign.adapters.dbos import sqlite_of_dbos
 from .row import Measure, WrongWorkError
-from .steps import STEPS
+from .steps import AT_ONCE, STEPS
 
 
 @DBOS.step()
@@ -33,8 +33,17 @@ def _measure() -> float:
     return STEPS / (time.perf_counter() - began)
 
 
+def _many() -> float:
+    began = time.perf_counter()
+    workflows = [DBOS.start_workflow(job) for _ in range(AT_ONCE)]
+    done = sum(workflow.get_result() for workflow in workflows)
+    if done != AT_ONCE * STEPS:
+        raise WrongWorkError(f"{done} steps, not {AT_ONCE * STEPS}")
+    return done / (time.perf_counter() - began)
+
+
 @contextmanager
-def _launched(url: str, options: dict[str, Any]) -> Iterator[Measure]:
+def _launched(url: str, options: dict[str, Any], measure: Measure) -> Iterator[Measure]:
     config: DBOSConfig = {
         "name": "crashwindow-bench",
         "application_version": "1",
@@ -45,7 +54,7 @@ def _launched(url: str, options: dict[str, Any]) -> Iterator[Measure]:
     DBOS(config=config)
     DBOS.launch()
     try:
-        yield _measure
+        yield measure
     finally:
         DBOS.destroy()
 
@@ -53,12 +62,12 @@ def _launched(url: str, options: dict[str, Any]) -> Iterator[Measure]:
 @contextmanager
 def on_sqlite(directory: Path) -> Iterator[Measure]:
     """With its default, a SQLite file."""
-    with _launched(f"sqlite:///{directory}/dbos.sqlite", {"module": sqlite_of_dbos()}) as measure:
+    with _launched(f"sqlite:///{directory}/dbos.sqlite", {"module": sqlite_of_dbos()}, _measure) as measure:
         yield measure
 
 
 @contextmanager
-def on_postgres(url: str) -> Iterator[Measure]:
-    """With a database of its own on the same server, which it makes."""
-    with _launched(f"{url.rpartition('/')[0]}/dbos", {}) as measure:
+def on_postgres(url: str, many: bool = False) -> Iterator[Measure]:
+    """With a database of its own on the same server, which it makes. many: workflows at once."""
+    with _launched(f"{url.rpartition('/')[0]}/dbos", {}, _many if many else _measure) as measure:
         yield measure

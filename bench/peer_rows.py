@@ -1,15 +1,19 @@
 """Rows: steps a second beside DBOS and LangGraph: the same trivial step, the same disk, the same store."""
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Final
 
+from ..runtime.open_store import open_store
 from .apart import apart
 from .row import Contestant, Goal, Measure, Row
 from .servers import postgres
-from .steps import STEPS, on_postgres, on_sqlite
+from .steps import AT_ONCE, STEPS, on_postgres, on_sqlite, submit
+from .worker_rows import completed, service
 
 
 @contextmanager
@@ -22,11 +26,30 @@ def dbos_on_sqlite(directory: Path) -> Iterator[Measure]:
 
 
 @contextmanager
-def dbos_on_postgres(url: str) -> Iterator[Measure]:
-    """DBOS on PostgreSQL."""
+def dbos_on_postgres(url: str, many: bool = False) -> Iterator[Measure]:
+    """DBOS on PostgreSQL. many: workflows at once."""
     from . import peer_dbos
 
-    with peer_dbos.on_postgres(url) as measure:
+    with peer_dbos.on_postgres(url, many) as measure:
+        yield measure
+
+
+@contextmanager
+def many_on_postgres(url: str) -> Iterator[Measure]:
+    """Jobs at once, worked by the threads of one process, as `crashwindow worker --joined --concurrency` has them."""
+    rounds = count()
+    with closing(open_store(url)) as store, service(AT_ONCE, url) as worked:
+
+        def measure() -> float:
+            number = next(rounds)
+            names = [f"{number}-{n}" for n in range(AT_ONCE)]
+            began = time.monotonic()
+            for name in names:
+                submit(store, name)
+            done = worked()
+            completed(store, names)
+            return AT_ONCE * STEPS / (done - began)
+
         yield measure
 
 
@@ -73,6 +96,19 @@ PEER_ROWS: Final = (
             Contestant(BY_ITSELF, partial(apart, partial(on_postgres, submitted=True))),
             Contestant(DBOS, partial(apart, dbos_on_postgres), "dbos", "dbos"),
         ),
+        (Goal(3, DBOS),),
+        rounds=7,
+        stage=postgres,
+    ),
+    Row(
+        "peers-many-postgres",
+        f"steps per second of {AT_ONCE} jobs at once beside another runtime, PostgreSQL",
+        f"{AT_ONCE} jobs of {STEPS} steps that do nothing, from the first submission to the last end; a process for each runtime,"
+        " with threads; the server commits together what comes to it together",
+        "steps/s",
+        "more",
+        Contestant(JOINED, partial(apart, many_on_postgres)),
+        (Contestant(DBOS, partial(apart, partial(dbos_on_postgres, many=True)), "dbos", "dbos"),),
         (Goal(3, DBOS),),
         rounds=7,
         stage=postgres,

@@ -18,6 +18,8 @@ from .row import Measure, WrongWorkError
 
 STEPS: Final = 50
 """Steps of a job, in a row."""
+AT_ONCE: Final = 8
+"""Jobs at once, where a row has many of them."""
 WRITES: Final = 8
 """Durable writes of one step: acquire, started, effect, finished, committed, commit, node_finished, checkpoint. Each is a commit;
 joined, all between an effect and the next one are."""

@@ -39,6 +39,8 @@ AT_REST: Final = frozenset({"append_waiting", "park"})
 BEGINNINGS: Final = (Acquire, CallModel, Fence, Pause, Query, Verify)
 """Where a turn that is asked to let go does so: nothing of it is open here, or it only looks. Never between B2 and B3, nor while
 an answer is in memory that is not recorded yet."""
+RENEWED: Final = (Acquire, CallModel)
+"""Before which a lease is renewed that has less than half of its time left."""
 FIRST_PAUSE: Final = 0.01
 """Seconds before the first repetition; each further one waits twice as long."""
 BETWEEN: Final = 2.0
@@ -236,7 +238,7 @@ def tend(lease: Lease, worker: Worker, command: Command, ports: Ports, perform: 
         if left <= 0:
             raise StoppedError("let go before the request was sent: the lease ran out", lease)
         return lease
-    if left <= 0 or (isinstance(command, Acquire | CallModel) and left < worker.ttl / 2):
+    if left <= 0 or (isinstance(command, RENEWED) and left < worker.ttl / 2):
         renewed: Lease = persist(Renew(lease, worker.ttl), ports, perform)
         return renewed
     return lease

@@ -9,14 +9,14 @@ It is no signature, and it has no anchor: who can write the file can compute a n
 Against that helps only a link that was noted elsewhere.
 """
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from .canonical import canonical, shortest
-from .records import ChainedEvent, Event, NewEvent
-from .store_rules import decode, encode
+from .records import ChainedEvent, Event, Json, NewEvent
+from .store_rules import decode
 
 DOMAIN: Final = b"crashwindow event\0"
 
@@ -50,25 +50,28 @@ class Break(NamedTuple):
 
 def next_link(previous: str | None, job_id: str, event: ChainedEvent) -> str:
     """The link of an event, whose own `link` is not looked at; `previous` is None for a job's first event."""
-    return hashlib.sha256(linked_bytes(previous, job_id, event)).hexdigest()
+    return sha256(linked_bytes(previous, job_id, event)).hexdigest()
 
 
 def linked_bytes(previous: str | None, job_id: str, event: ChainedEvent) -> bytes:
     """What the link of an event is the hash of."""
     version, event_id, kind, step, epoch, at, data, _ = event
-    head = canonical([previous, job_id, version, event_id, kind, step, epoch, shortest(at)])
-    return DOMAIN + head + b"\0" + data.encode()
+    return _linked([previous, job_id, version, event_id, kind, step, epoch, shortest(at)], data.encode())
+
+
+def _linked(head: list[Json], data: bytes) -> bytes:
+    return DOMAIN + canonical(head) + b"\0" + data
 
 
 def chained(
     job_id: str, expected: int, previous: str | None, events: Sequence[NewEvent], epoch: int | None, at: float
 ) -> list[ChainedEvent]:
     """A batch as it is stored after version `expected`, whose link is `previous`. ValueError for data that are not JSON."""
-    batch = []
-    for version, event in enumerate(events, expected + 1):
-        stored = version, event.id, event.type, event.step, epoch, at, encode(event.data)
-        previous = next_link(previous, job_id, ChainedEvent(*stored, ""))
-        batch.append(ChainedEvent(*stored, previous))
+    batch, moment = [], shortest(at)
+    for version, (name, kind, step, told) in enumerate(events, expected + 1):
+        data = canonical(told)
+        previous = sha256(_linked([previous, job_id, version, name, kind, step, epoch, moment], data)).hexdigest()
+        batch.append(ChainedEvent(version, name, kind, step, epoch, at, data.decode(), previous))
     return batch
 
 

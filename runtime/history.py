@@ -244,4 +244,7 @@ class History:
 
     def step(self, step_id: str) -> StepHistory:
         """One step's history; empty when nothing was written about it."""
-        return self.steps.setdefault(step_id, StepHistory())
+        known = self.steps.get(step_id)
+        if known is None:
+            known = self.steps[step_id] = StepHistory()
+        return known

@@ -57,8 +57,9 @@ class GroupCommit:
                 if mine.error is not None:
                     raise mine.error
         finally:
-            with suppress(ValueError):  # of a thread that was ended while it waited
-                self._waiting.remove(mine)
+            if not mine.over:  # ended while it waited, or refused the file
+                with suppress(ValueError):
+                    self._waiting.remove(mine)
         return bool(mine.made)
 
     def _commit(self, connection: sqlite3.Connection) -> None:

@@ -7,6 +7,7 @@ was refused is looked up afterwards: fences only grow, committed records and eve
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from psycopg import RawCursor
 from psycopg.errors import DivisionByZero, UniqueViolation
 
 from . import postgres_reads as reads
@@ -235,6 +236,7 @@ class PostgresStore:
         status = status_after(events) if events else None
         acquired = tuple(record.status == "INFLIGHT" for record in joint.ledger)
         statement = sql.joined(len(events), len(joint.effects), acquired, _wakes(status, events))
+        text, names = sql.with_places(statement)
         batch: list[ChainedEvent] = []
         with self._session.connection() as connection:
             if events:
@@ -242,7 +244,7 @@ class PostgresStore:
                 batch = chained(job_id, expected, previous, events, epoch, self.now())
                 values |= _batch_values(job_id, batch, previous, status, epoch)
             try:
-                connection.execute(statement, values)
+                RawCursor(connection).execute(text, [values[name] for name in names])
             except (DivisionByZero, UniqueViolation):
                 raise joint.refused(self.name) from None
         if batch:

@@ -58,11 +58,8 @@ class Incarnation:
         return open_beside(self.store.path)
 
     def state(self) -> tuple[Durable, Witnessed]:
-        """What is durable now, and what the world has seen. Read without the runtime, through the store's own connection;
-        where that has left a transaction open, through another one, which does not see it.
-        """
-        own = connection_of(self.store)
-        return self.subject.court.read(self.beside if own.in_transaction else own), self.subject.witnessed(self.world)
+        """What is durable now, and what the world has seen. Read without the runtime, through the store's own connection."""
+        return self.subject.court.read(connection_of(self.store)), self.subject.witnessed(self.world)
 
     def image(self) -> Image:
         """What a process that died now would leave; the image taken last, if nothing was written since."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import psycopg
 import pytest
 
 from crashwindow.runtime import postgres_statements, sqlite_group
@@ -134,6 +135,57 @@ def test_a_record_that_is_written_twice(store: Store) -> None:
     else:
         write(store, it)
         assert store.ledger(JOB) == {"first": record("first")}
+
+
+# Somebody raises a fence at the same moment, on PostgreSQL. On SQLite one of the two is first.
+
+FENCES: Final = {
+    "events": "UPDATE crashwindow.jobs SET fence = 2",
+    "ledger": "UPDATE crashwindow.ledger_fences SET epoch = 2",
+    "effects": "UPDATE crashwindow.effect_fences SET epoch = 2",
+}
+
+
+def while_a_fence_is_raised(postgres_url: str, fence: str) -> tuple[bool, bool]:
+    """Joined writes that come between the raising of a fence and its commit: whether they have waited, and were refused."""
+    told: list[StoreError | None] = []
+
+    def writing(store: PostgresStore) -> None:
+        try:
+            store.write_joined(joint())
+            told.append(None)
+        except StoreError as error:
+            told.append(error)
+
+    with closing(PostgresStore(postgres_url)) as store, psycopg.connect(postgres_url) as other:
+        begin(store)
+        other.execute(fence.encode())
+        thread = threading.Thread(target=writing, args=(store,))
+        thread.start()
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        with psycopg.connect(postgres_url, autocommit=True) as beside:
+            while not told and beside.execute(waits.encode()).fetchone() == (0,):
+                pass
+        waited = not told
+        other.commit()
+        thread.join(10)
+    return waited, told[0] is not None
+
+
+@pytest.mark.parametrize("fence", FENCES.values(), ids=FENCES)
+def test_a_fence_that_is_being_raised_is_waited_for(postgres_url: str, fence: str) -> None:
+    """They see it as it is then, and nothing of them happens (T-FENCE)."""
+    assert while_a_fence_is_raised(postgres_url, fence) == (True, True)
+
+
+@pytest.mark.parametrize("fence", ["ledger", "effects"])
+def test_a_fence_that_is_not_locked_is_overlooked(
+    postgres_url: str, fence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test above can fail: who only reads the fence reads it as it was."""
+    joined = postgres_statements.joined
+    monkeypatch.setattr(postgres_statements, "joined", lambda *arguments: joined(*arguments).replace(" FOR SHARE", ""))
+    assert while_a_fence_is_raised(postgres_url, FENCES[fence]) == (False, False)
 
 
 # One commit for several threads of a process, on SQLite.

@@ -21,7 +21,8 @@ JOB: Final = {
 }
 """What becomes of the job with an event."""
 COMPENSATING: Final = ("compensation_requested", "compensation_started", "step_compensated", "compensation_failed")
-INPUTS: Final = ("time", "random", "http", "human")
+INPUTS: Final = ("time", "random", "http")
+"""The kinds of an input that a tool asks for as it is called. A person's answer, `human`, is asked for by a gate."""
 REASONS: Final = {"every attempt ended without effect": "no_effect", "invocation in flight or lost": "unknown"}
 LEDGER: Final = ("INFLIGHT", "NO_EFFECT", "UNKNOWN", "COMMITTED")
 STARTED, FINISHED = "tool_invocation_started", "tool_invocation_finished"
@@ -36,8 +37,12 @@ class MeaninglessError(ValueError):
 
 def of_another_protocol(event: Event) -> bool:
     """Whether an event that names a step is not of its execution: its compensation's, or that of an input it was given."""
-    recorded = event.type == "command_committed" and event.data.get("kind") in INPUTS
-    return "compensates" in event.data or event.type in COMPENSATING or recorded
+    return "compensates" in event.data or event.type in COMPENSATING or is_input(event)
+
+
+def is_input(event: Event) -> bool:
+    """Whether an event records what a tool, or its compensation, asked for as it was called."""
+    return event.type == "command_committed" and event.data.get("kind") in INPUTS
 
 
 def naming(stream: Stream, step: str) -> Named:
@@ -60,16 +65,30 @@ def naming(stream: Stream, step: str) -> Named:
     return lambda result: name if rfc8785.dumps(result) == first else "other"
 
 
+def attempt_of(event: Event) -> int:
+    """The number of the attempt that an event speaks of. Raises MeaninglessError for what is no whole number."""
+    number = event.data["attempt"]
+    if type(number) is not int:  # true and 1.0 are equal to 1
+        raise MeaninglessError(f"attempt {number!r} is no number")
+    return number
+
+
 def undoing_key(key: str) -> str:
     """The key of a step's compensation (T-KEY), under which it is acquired before any event bears it."""
     return hashlib.sha256(b"compensate\0" + key.encode()).hexdigest()
 
 
-def rows(stream: Stream, store: str, step: str) -> list[Mapping[str, Any]]:
-    """The records of a step in a store, without those of its compensation, which are under a key that its events would name."""
-    others = {e.data.get("idempotency_key") for e in stream.events if "compensates" in e.data}
-    others |= {undoing_key(row["key"]) for row in stream.records["ledger"]}
-    return [row for row in stream.records[store] if row["step"] == step and row["key"] not in others]
+def keys(stream: Stream, step: str) -> set[str]:
+    """The keys that a step's own events bear: one, if they are right."""
+    mine = [e for e in stream.events if e.step == step and not of_another_protocol(e)]
+    return {e.data["idempotency_key"] for e in mine if "idempotency_key" in e.data}
+
+
+def rows(stream: Stream, store: str, step: str, undoing: bool = False) -> list[Mapping[str, Any]]:
+    """The records of a step in a store, or those of its compensation, which are under the key that follows from its own."""
+    held = {row["key"] for row in stream.records["ledger"] if row["step"] == step}
+    others = {undoing_key(key) for key in keys(stream, step) | held}
+    return [row for row in stream.records[store] if row["step"] == step and (row["key"] in others) == undoing]
 
 
 def by_events(events: Sequence[Event], step: str, named: Named) -> dict[str, str]:
@@ -120,6 +139,8 @@ def by_records(stream: Stream, step: str, named: Named) -> dict[str, str]:
     held, kept = rows(stream, "ledger", step), rows(stream, "effects", step)
     if len(held) > 1 or len(kept) > 1:
         raise MeaninglessError("it has two records in one store: one logical step has one key")
+    if len(keys(stream, step) | {row["key"] for row in (*held, *kept)}) > 1:
+        raise MeaninglessError("its events and records are under several keys: one logical step has one key")
     if any(row["status"] not in LEDGER for row in held):
         raise MeaninglessError(f"its ledger status {held[0]['status']!r} is none of {', '.join(LEDGER)}")
     recorded = [row["result"] for row in held if row["status"] == "COMMITTED" or row["result"] is not None]

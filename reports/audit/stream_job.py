@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .stream_events import COMPENSATION, Event, Stream, digest
-from .stream_fields import COMPENSATING, FINISHED, INPUTS, JOB, STARTED
+from .stream_fields import COMPENSATING, FINISHED, INPUTS, JOB, STARTED, is_input
 
 BEGINNING: Final = ("job_created", "plan_generated")
 OF_JOB: Final = (*BEGINNING, "decision_snapshot", "signal_received", "cancel_requested", *JOB)
@@ -19,6 +19,16 @@ OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 """The types of events (T-EVENT) that name no node, and those that name one, by what the node is."""
+UNDOING: Final = ("compensation_started", "compensation_failed", "step_compensated")
+"""What a compensation alone writes, and says what it undoes; ..."""
+UNDOING_TOO: Final = ("state_changed", "command_committed", "invocation_resolved", "retry_scheduled", "job_parked")
+"""... and what it writes as the step does, but for that it says so."""
+UNDONE_BY: Final = "#compensation"
+"""The command of a compensation is called as its step, and this; an input as the command that asks, with what, and its place."""
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "wait": ("human",), "approve": ("human",), "llm": ("llm",), "tool": ("tool", *INPUTS),
+}  # fmt: skip
+"""Of which kind a record of a node (`command_committed`) can be, by what the node is."""
 PEOPLE: Final = (
     *BEGINNING,
     "decision_snapshot",
@@ -49,7 +59,10 @@ def job(stream: Stream) -> Iterator[str]:
             yield f"line {event.line}: {event.type!r} was written by {who}, who writes no such event"
         if not possible(stream, event):
             yield f"line {event.line}: no node of the plan has an event {event.type!r} of {event.step!r}"
+        elif wrong := misnamed(stream, event):
+            yield f"line {event.line}: {event.type!r} of {event.step!r}: {wrong}"
     yield from end(stream)
+    yield from records(stream)
     yield from world(stream)
 
 
@@ -78,6 +91,36 @@ def possible(stream: Stream, event: Event) -> bool:
     return any(event.type in types for kind, types in OF_KIND.items() if kind in node)
 
 
+def misnamed(stream: Stream, event: Event) -> str | None:
+    """What is wrong with whose an event of a node says that it is: the compensation's; and what a record is, and is called."""
+    undoing = "compensates" in event.data
+    if event.type in UNDOING and not undoing:
+        return "it does not say what it undoes"
+    if undoing and event.type not in (*UNDOING, *UNDOING_TOO):
+        return "a compensation writes no such event"
+    if event.type != "command_committed":
+        return None
+    kind, name = event.data.get("kind"), str(event.data.get("command_id"))
+    due = next(kinds for what, kinds in KINDS.items() if what in stream.nodes[str(event.step)])
+    if kind not in due:
+        return f"it records something of the kind {kind!r}, and due there is {' or '.join(due)}"
+    asked_by = name.rsplit("#", 2)[0] if kind in INPUTS else name
+    if asked_by != f"{event.step}{UNDONE_BY if undoing else ''}":
+        return f"it records something of the kind {kind!r}, and calls it {name!r}"
+    return None
+
+
+def records(stream: Stream) -> Iterator[str]:
+    """What ledger and effect store hold of nothing in the plan: steps alone have ledger records, and they and models effects."""
+    nodes = stream.nodes
+    for row in stream.records["ledger"]:
+        if row["step"] not in stream.steps:
+            yield f"line 1: a ledger record is of {row['step']!r}, which is no step of the plan"
+    for row in stream.records["effects"]:
+        if row["kind"] not in ("tool", "llm") or row["kind"] not in nodes.get(row["step"], {}):
+            yield f"line 1: an effect record of the kind {row['kind']!r} is of {row['step']!r}, which is no such node of the plan"
+
+
 def world(stream: Stream) -> Iterator[str]:
     """What the witness noted of nobody; and what a tool was given that is not what is recorded (P12)."""
     for name in stream.world.effects:
@@ -88,7 +131,7 @@ def world(stream: Stream) -> Iterator[str]:
             yield f"line 0: a model has answered {name!r}, which is no node of the plan that asks one"
     known = {name: digest(result) for name, result in stream.results(len(stream.events)).items()}
     for event in stream.events:
-        if event.type == "command_committed" and event.data.get("kind") in INPUTS:
+        if is_input(event):
             known[event.data["command_id"]] = digest(event.data["result"])
     for given in stream.world.given:
         if known.get(given.name) != digest(given.value):

@@ -14,6 +14,7 @@ from ...model.surroundings import build_around
 from . import stream_beside
 from .contract_records import read_contracts
 from .contract_replay import CONTRACTS, contracts, steps_of, strangers
+from .stream_attempts import in_order
 from .stream_beside import Projection
 from .stream_elsewhere import elsewhere, with_its_step
 from .stream_events import MEANINGLESS, WORLD, Event, Stream, UnreadableError, read_stream, read_world
@@ -27,7 +28,6 @@ from .stream_fields import (
     by_records,
     naming,
     of_another_protocol,
-    open_attempts,
 )
 from .stream_gates import Gate
 from .stream_job import job
@@ -216,9 +216,9 @@ class Step:
             raise MeaninglessError("a node is started once, before anything else")
         if event.type == STARTED and not mine:
             raise MeaninglessError("node_started belongs before it")
-        closes = event.type == FINISHED and event.data["outcome"] != "success"
-        if closes and event.data["attempt"] not in open_attempts(mine):
-            raise MeaninglessError(f"attempt {event.data['attempt']} is not open")
+        if event.type == "state_changed" and self.events[number - 1].data["outcome"] != "success":
+            raise MeaninglessError("nothing was changed: the attempt before it has no result")
+        in_order(mine, event)
 
     def refused(self, states: States, number: int, named: Named) -> str:
         """Why no state allows an event: no rule writes it here, or those that do leave something else behind."""

@@ -7,7 +7,17 @@ from typing import Final
 
 from .stream_beside import queues, right_behind
 from .stream_events import COMPENSATION, Event, Stream
-from .stream_fields import COMPENSATING, FINISHED, STARTED, MeaninglessError, open_attempts, undoing_key
+from .stream_fields import (
+    COMPENSATING,
+    FINISHED,
+    STARTED,
+    MeaninglessError,
+    attempt_of,
+    is_input,
+    open_attempts,
+    rows,
+    undoing_key,
+)
 
 OVER: Final = ("job_completed", "job_failed", "job_cancelled")
 WRITTEN: Final = (
@@ -22,7 +32,8 @@ def concerned(stream: Stream) -> list[str]:
     """The steps of a job in which anything is compensated, or is to be; none of any other."""
     said = any(e.type in COMPENSATING or "compensates" in e.data or fails_undoably(e) for e in stream.events)
     done = any(name.endswith(COMPENSATION) for name in stream.world.effects)
-    return stream.steps if said or done else []
+    kept = any(rows(stream, store, step, undoing=True) for store in ("ledger", "effects") for step in stream.steps)
+    return stream.steps if said or done or kept else []
 
 
 def fails_undoably(event: Event) -> bool:
@@ -43,8 +54,8 @@ class Undoing:
         return {}
 
     def undoes(self, event: Event) -> bool:
-        """Whether an event is of the compensation itself."""
-        return event.step == self.step and "compensates" in event.data
+        """Whether an event is of the compensation itself: what its callback asks for is a recorded value."""
+        return event.step == self.step and "compensates" in event.data and not is_input(event)
 
     def in_place(self, number: int) -> None:
         """What no field of the machine tells: whose effect it undoes, which attempt ended, and what stands in one batch."""
@@ -54,12 +65,14 @@ class Undoing:
         begun = [e for e in self.stream.events[:number] if e.step == self.step and e.type == STARTED]
         if event.data["compensates"] not in {e.data["idempotency_key"] for e in begun}:
             raise MeaninglessError("it compensates what was never begun")
+        if event.data["idempotency_key"] != undoing_key(event.data["compensates"]):
+            raise MeaninglessError("its key is not that of the compensation of what it compensates")
         mine = [e for e in self.stream.events[:number] if self.undoes(e)]
-        started = [e.data["attempt"] for e in mine if e.type == "compensation_started"]
-        if event.type == "compensation_started" and event.data["attempt"] != len(started) + 1:
-            raise MeaninglessError(f"attempt {event.data['attempt']} cannot follow {len(started)} others")
-        if event.type in ("compensation_failed", "step_compensated") and event.data["attempt"] not in started[-1:]:
-            raise MeaninglessError(f"attempt {event.data['attempt']} was not the last to begin")
+        started = sum(e.type == "compensation_started" for e in mine)
+        if event.type == "compensation_started" and attempt_of(event) != started + 1:
+            raise MeaninglessError(f"attempt {attempt_of(event)} cannot follow {started} others")
+        if event.type in ("compensation_failed", "step_compensated") and attempt_of(event) != started:
+            raise MeaninglessError(f"attempt {attempt_of(event)} was not the last to begin")
         if event.type == "state_changed":
             right_behind(self.stream, number, "step_compensated")
         if event.type == "command_committed":
@@ -193,12 +206,7 @@ class Undoing:
 
     def rest(self) -> dict[str, str]:
         """Ledger and effect record of the compensation; and both effects, as the witness has counted them."""
-        steps = {e.data["idempotency_key"] for e in self.stream.events if e.step == self.step and e.type == STARTED}
-        keys = {e.data["idempotency_key"] for e in self.stream.events if self.undoes(e)} | {*map(undoing_key, steps)}
-        held, kept = (
-            [row for row in self.stream.records[store] if row["step"] == self.step and row["key"] in keys]
-            for store in ("ledger", "effects")
-        )
+        held, kept = (rows(self.stream, store, self.step, undoing=True) for store in ("ledger", "effects"))
         if len(held) > 1 or len(kept) > 1:
             raise MeaninglessError("it has two records in one store: one compensation has one key")
         effects = self.stream.world.effects

@@ -1,15 +1,16 @@
 """Recorded values in the words of their machine (`model/recorded.py`): the answer of a language model, and what a tool was told.
 
-It follows E-LLM, E-INPUTS and P12. A model's answer is used by the first tool step behind its node; what a tool asked for in its
-step, by the tool itself: what that was handed is in the world's file. The checkers of a run have a reader of their own.
+It follows E-LLM, E-INPUTS and P12. A model's answer is used by the first tool step behind its node; what a tool, or its
+compensation, asked for as it was called, by the one that asked: what that was handed is in the world's file. The checkers of a
+run have a reader of their own.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from .stream_beside import ended, follows, hashed
-from .stream_events import Event, Stream, digest, filled
-from .stream_fields import INPUTS, STARTED, MeaninglessError, of_another_protocol, open_attempts
+from .stream_events import COMPENSATION, Event, Stream, digest, filled
+from .stream_fields import STARTED, MeaninglessError, attempt_of, is_input, of_another_protocol, open_attempts
 
 ASKING: Final = ("node_started", "retry_scheduled", "job_requeued")
 AGAIN: Final = ("retry_scheduled", "job_requeued")
@@ -28,13 +29,8 @@ BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
 def values(stream: Stream) -> Iterator["Answer | Input"]:
     """Every value of a stream."""
     yield from (Answer(stream, name) for name, node in stream.nodes.items() if "llm" in node)
-    told = dict.fromkeys(event.data["command_id"] for event in stream.events if is_input(event))
-    yield from (Input(stream, name) for name in told)
-
-
-def is_input(event: Event) -> bool:
-    """Whether an event records what a tool asked for in its step."""
-    return event.type == "command_committed" and event.data["kind"] in INPUTS and event.data["kind"] != "human"
+    told = {event.data["command_id"]: event for event in reversed(stream.events) if is_input(event)}
+    yield from (Input(stream, event) for event in reversed(told.values()))
 
 
 class Value:
@@ -55,11 +51,7 @@ class Value:
 
     def records(self, event: Event) -> bool:
         """Whether an event records it."""
-        return (
-            event.type == "command_committed"
-            and event.data["command_id"] == self.name
-            and "compensates" not in event.data
-        )
+        return event.type == "command_committed" and event.data["command_id"] == self.name
 
     def own(self, number: int) -> str | None:
         """Its record, and the end of a job that was done."""
@@ -103,8 +95,8 @@ class Answer(Value):
         follows(self.stream, number, BEFORE)
         recorded = any(self.records(e) for e in self.stream.events[:number])
         granted = [e for e in self.stream.events[:number] if e.step == self.node and e.type in AGAIN]
-        if event.type == "retry_scheduled" and event.data["attempt"] != 2 + len(granted):
-            raise MeaninglessError(f"it grants question {event.data['attempt']}, after {1 + len(granted)}")
+        if event.type == "retry_scheduled" and attempt_of(event) != 2 + len(granted):
+            raise MeaninglessError(f"it grants question {attempt_of(event)}, after {1 + len(granted)}")
         if event.type == "command_committed":
             hashed(event.data)
             if (event.data["kind"], event.data["response_hash"]) != ("llm", event.data["output_hash"]):
@@ -157,26 +149,37 @@ class Answer(Value):
 
 
 class Input(Value):
-    """What a tool asked for in its step."""
+    """What a tool, or its compensation, asked for as it was called. told: the event that first records it."""
 
     kind = "input"
 
-    def __init__(self, stream: Stream, name: str) -> None:
-        step = name.partition("#")[0]
-        super().__init__(stream, name, step, step)
+    def __init__(self, stream: Stream, told: Event) -> None:
+        step = str(told.step)
+        self.undoing = "compensates" in told.data
+        super().__init__(stream, told.data["command_id"], step, step + COMPENSATION if self.undoing else step)
 
     def in_place(self, number: int) -> None:
-        """It is recorded while an attempt of its step is open, in its place among the step's inputs, and the record is whole."""
+        """It is recorded while the call is open that asks, in its place among what that has asked, and the record is whole."""
         event = self.stream.events[number]
         if not self.records(event):
             return
-        before = [e for e in self.stream.events[:number] if e.step == self.step]
-        if event.step != self.step or not open_attempts([e for e in before if not of_another_protocol(e)]):
+        before = [e for e in self.stream.events[:number] if e.step == self.node]
+        mine = [e for e in before if ("compensates" in e.data) == self.undoing]
+        if event.step != self.node or not (self.undone_now(mine, event) if self.undoing else self.open_now(mine)):
             raise MeaninglessError("no attempt of its step is open")
-        place = sum(is_input(e) for e in before) + 1
+        place = sum(map(is_input, mine)) + 1
         if self.name.rpartition("#")[2] != str(place):
             raise MeaninglessError(f"it is input {place} of its step, and called {self.name}")
         hashed(event.data)
+
+    def open_now(self, mine: Sequence[Event]) -> bool:
+        """Whether an attempt of the step is open, after some events."""
+        return bool(open_attempts([e for e in mine if not of_another_protocol(e)]))
+
+    def undone_now(self, mine: Sequence[Event], event: Event) -> bool:
+        """Whether its compensation is being called, after some events, for the step that it says it undoes."""
+        last = next((e for e in reversed(mine) if not is_input(e)), event)
+        return (last.type, last.data["compensates"]) == ("compensation_started", event.data["compensates"])
 
     def rest(self) -> dict[str, str]:
         """What the tool was handed."""

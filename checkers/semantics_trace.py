@@ -20,7 +20,9 @@ from .semantics_records import UNDO, Durable, canonical_digest, nodes_of
 Fields = dict[str, str]
 ENDS: Final = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}
 INPUTS: Final = ("time", "random", "http")
-"""The kinds of an input that a tool asks for in its step."""
+"""The kinds of an input that a tool, or its compensation, asks for as it is called."""
+ASKED_UNDOING: Final = "#compensation#"
+"""Where this stands behind the step in the name of an input, its compensation has asked for it."""
 
 
 class Told(Protocol):
@@ -350,7 +352,7 @@ class CompensationReader:
                 said["attempt"] = "closed" if data["outcome"] == "no_effect" else "lost"
             case "step_compensated":
                 said |= {"told": "compensated", "done": "yes"}
-            case "command_committed":
+            case "command_committed" if data["kind"] not in INPUTS:
                 said["told"] = "committed"
             case "invocation_resolved" if data["answer"] == "happened":
                 said["done"] = "yes"
@@ -404,8 +406,8 @@ class CompensationReader:
 class RecordedReader:
     """A value: what a language model answered (command: None), or what a tool was told in its step (the command of its event).
 
-    It is used by the first tool step behind the model's node, or by the tool that asked. Where no step is behind the node, the
-    rest of the job uses it, once the node is checkpointed.
+    It is used by the first tool step behind the model's node, or by the tool that asked, or its compensation. Where no step is
+    behind the node, the rest of the job uses it, once the node is checkpointed.
     """
 
     policy, counted = "recorded-hardened", "effects"
@@ -415,6 +417,8 @@ class RecordedReader:
         self.about, nodes = command or node, subject.nodes
         behind = list(nodes)[list(nodes).index(node) + 1 :] if command is None else [node]
         self.step = next((name for name in behind if "tool" in nodes[name]), "")
+        if command is not None and command.startswith(node + ASKED_UNDOING):
+            self.step += UNDO
         self.hears: tuple[str, ...] = (node, self.step) if command is None else (command,)
         self.order = NodeOrder(node, ASKING)
         self.first: str | None = None

@@ -12,6 +12,7 @@ from .abstraction import COMPENSATES, StoredEvent
 from .automaton import Divergence
 from .semantics_monitor import ReaderFollower, SemanticsMonitor, queues
 from .semantics_trace import (
+    ASKED_UNDOING,
     INPUTS,
     Beside,
     GateReader,
@@ -81,11 +82,14 @@ class Readers:
         return None
 
     def _kinds(self, event: StoredEvent) -> Sequence[str]:
-        """What a record of a node can be of. KeyError for one that is of none."""
+        """What a record of a node can be of: a compensation's own, or what it asked for. KeyError for one that is of none."""
         kind = kind_of(self.subject.nodes[str(event.step)])
         if kind != "tool":
             return ("human",) if kind == "wait" else (kind,)
-        return (kind,) if COMPENSATES in event.data else (kind, *INPUTS)
+        own = COMPENSATES in event.data and not str(event.data.get("command_id")).startswith(
+            f"{event.step}{ASKED_UNDOING}"
+        )
+        return (kind,) if own else (kind, *INPUTS)
 
     def _hearing(self, event: StoredEvent, told: bool) -> Sequence[ReaderFollower]:
         """Who reads an event of a node: by the node, or by the command that it records."""

@@ -1,6 +1,7 @@
 """Runs that verify-job accepts are runs of the models, for check-trace and for an audit; what is next to them is not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,12 +10,16 @@ from typing import Any, Final
 import pytest
 
 from crashwindow.checkers.abstraction import RAM
+from crashwindow.checkers.crash_witness import GIVEN, Given
 from crashwindow.checkers.semantics_cases import REFUSED, SILENT, gate, wait
 from crashwindow.checkers.semantics_cases import ask as asks
+from crashwindow.checkers.semantics_records import UNDO
 from crashwindow.checkers.semantics_world import Deed, Undo
 from crashwindow.runtime.clients import ClientError
 from crashwindow.runtime.commands import Command
+from crashwindow.runtime.records import Json
 from crashwindow.runtime.resolve import ResolveError
+from crashwindow.runtime.tool import ToolContext
 
 from .random_jobs import RandomJob
 from .real_jobs import JOB, Died, Left, Node, RealJob
@@ -207,7 +212,44 @@ def undone_once_it_has_failed(job: RealJob) -> None:
     assert job.turn() == "failed"
 
 
+def asking(job: RealJob) -> None:
+    """From here on the undoing of a asks for the time, twice in each call, and the witness notes what it is told."""
+    tool = job.tools["witness.a"]
+    assert tool.compensation is not None
+    undo = tool.compensation.call
+
+    def call(args: Json, context: ToolContext) -> Any:
+        for number in (1, 2):
+            told = Given("a" + UNDO, context.attempt, f"a#compensation#now#{number}", context.now())
+            job.world.append(GIVEN, told)
+        return undo(args, context)
+
+    job.tools[tool.name] = replace(tool, compensation=replace(tool.compensation, call=call))
+
+
+def asks_as_it_undoes(job: RealJob) -> None:
+    """The callback asks for the time before it acts; refused, it is called again, and told the same."""
+    asking(job)
+    assert job.turn() == "parked"
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.resolve("b")
+    assert job.turn() == "completed"
+
+
 # Jobs that undo a step of one that has ended.
+
+
+def asks_as_it_undoes_elsewhere(job: RealJob) -> None:
+    """The same of a job that has ended."""
+    assert job.turn() == "completed"
+    asking(job)
+    job.undo_elsewhere("a")
+    assert job.turn() == "parked"
+    job.undo("a")
+    assert job.turn() == "completed"
 
 
 def undone_elsewhere(job: RealJob) -> None:
@@ -273,6 +315,8 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     undone_once_it_has_failed: (Deed("a", looks=("mismatch",), undo=Undo()), Deed("b")),
     failed_in_doubt: (Deed("a", undo=LOST), Deed("b", SILENT, "fail")),
     two_in_flight: (Deed("a", undo=LOST), Deed("b", undo=Undo())),
+    asks_as_it_undoes: (Deed("a", undo=Undo(("no_effect", "ok"))), Deed("b", ("lost_answer",))),
+    asks_as_it_undoes_elsewhere: (Deed("a", undo=Undo(("no_effect", "ok"))), Deed("b")),
     undone_elsewhere: (Deed("a", undo=Undo(("no_effect", "ok"))), Deed("b", uses="a")),
     lost_elsewhere: (Deed("a", undo=LOST),),
     doubtful_elsewhere: (Deed("a", SILENT, "fail", undo=Undo(harmless=True), quiet=0.0),),
@@ -437,6 +481,10 @@ FORGED: Final[dict[str, tuple[Story, Change, str]]] = {
     "is done, and nothing is undone": (lost_elsewhere, lacks("a", "step_compensated", "command_committed"), "a"),
     "is done, and its node is not": (doubtful_elsewhere, lacks("a", "node_finished"), "undone|not done"),
     "is given up, and the undoing is open": (doubtful_and_given_up_elsewhere, cancelled_while_open, "a"),
+    "records what an undoing has asked for as what it came to": (
+        asks_as_it_undoes_elsewhere, says("command_committed", "a", kind="tool"), "a"),
+    "records what an undoing has asked for as what its step has": (
+        asks_as_it_undoes_elsewhere, says("command_committed", "a", command_id="a#now#1"), "a"),
     "runs what it is to undo": (doubtful_elsewhere, runs_the_step, "another job's"),
 }  # fmt: skip
 """What a forger makes of a story, and at what it is found."""
@@ -469,6 +517,31 @@ def test_an_answer_to_nobody_is_found() -> None:
     rows.append({**rows[0], "contract_id": "somebody's"})
     for said in (forged.diverges(), forged.audited()):
         assert any("for which no event asks" in each for each in said), said
+
+
+def asked_before_it_was_called(events: Events) -> None:
+    """The first answer is recorded before the undoing begins."""
+    events.insert(place(events, "compensation_started", "a"), events.pop(place(events, "command_committed", "a")))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (asked_before_it_was_called, "no attempt of its step is open"),
+        (
+            says("command_committed", "a", compensates="0" * 64),
+            "no attempt of its step is open|not the step of the plan",
+        ),
+        (says("command_committed", "a", command_id="a#compensation#now#3"), "it is input 1 of its step"),
+        (says("command_committed", "a", output_hash="0" * 64), "its output_hash is not that of its result"),
+        (says("command_committed", "a", result=7), "was given a#compensation#now#1 as"),
+        (lambda events: events.pop(place(events, "command_committed", "a")), "and it is not recorded so"),
+    ],
+)
+def test_what_an_undoing_has_asked_for_is_replayed(change: Change, words: str) -> None:
+    """An audit holds it to be recorded as the callback is called, in its place, whole, and as it was handed over."""
+    found = left(asks_as_it_undoes_elsewhere).altered(change).audited()
+    assert any(each in said for said in found for each in words.split("|")), found
 
 
 @pytest.mark.deep

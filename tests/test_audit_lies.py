@@ -146,6 +146,11 @@ def undoing_held(step: str) -> Callable[[Lines], None]:
     return change
 
 
+def parked_elsewhere(lines: Lines) -> None:
+    """The job is parked, and not at its step."""
+    next(line for line in lines if line.get("type") == "job_parked")["step"] = None
+
+
 STRICTER: Final[dict[str, tuple[str, Callable[[Lines], None], str]]] = {
     "a start says what it undoes": (
         "ok-park", said("node_started", compensates="k"), "line 4: 'node_started' of 'a': a compensation writes no such event"),
@@ -158,6 +163,9 @@ STRICTER: Final[dict[str, tuple[str, Callable[[Lines], None], str]]] = {
     "a grant to a model is true": ("semantics-model-retried", said("retry_scheduled", attempt=True), "attempt True is no number"),
     "a record of an undoing of which no event speaks": (
         "ok-park", undoing_held("a"), "line 1: compensation of 'a': in the end there is ledger inflight, in the model none"),
+    "the beginning of another job": (
+        "ok-park", said("job_created", job_id="other"), "line 2: it is the beginning of job 'other'"),
+    "a job of one step that somebody else parks": ("silent-park", parked_elsewhere, "'job_parked' is no step of the model here"),
     "an undoing under another key": (
         UNDONE, said("compensation_started", idempotency_key="k"), "its key is not that of the compensation"),
     "a record under another key": (
@@ -169,7 +177,7 @@ STRICTER: Final[dict[str, tuple[str, Callable[[Lines], None], str]]] = {
 
 
 @pytest.mark.parametrize("what", STRICTER)
-def test_a_lie_of_which_no_machine_hears_is_refused(what: str) -> None:
-    """What a compensation writes, how commands are called, and whose a record is."""
+def test_more_than_that_is_refused(what: str) -> None:
+    """What a compensation writes, how commands are called, whose a record is, and who else can have been at work."""
     case, change, words = STRICTER[what]
     assert words in "".join(problems(key_of(case), change))

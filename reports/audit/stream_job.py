@@ -48,6 +48,9 @@ def job(stream: Stream) -> Iterator[str]:
     said = stream.records.get("status"), stream.records.get("version")
     if said != (ended, len(stream.events)):
         yield f"line 1: the job's line says {said}, its events {(ended, len(stream.events))}"
+    begun = stream.events[0]
+    if begun.data.get("job_id") != stream.job_id:
+        yield f"line {begun.line}: it is the beginning of job {begun.data.get('job_id')!r}"
     highest = 0
     for event in stream.events:
         if event.epoch is not None and event.epoch < highest:

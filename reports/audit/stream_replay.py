@@ -10,13 +10,13 @@ from functools import cache
 from typing import Final
 
 from ...model.step import normal
-from ...model.surroundings import build_around
+from ...model.surroundings import build_around, build_by_itself
 from . import stream_beside
 from .contract_records import read_contracts
 from .contract_replay import CONTRACTS, contracts, steps_of, strangers
 from .stream_attempts import in_order
 from .stream_beside import Projection
-from .stream_elsewhere import elsewhere, with_its_step
+from .stream_elsewhere import elsewhere, undoes, with_its_step
 from .stream_events import MEANINGLESS, WORLD, Event, Stream, UnreadableError, read_stream, read_world
 from .stream_fields import (
     FINISHED,
@@ -140,9 +140,9 @@ def projections(stream: Stream) -> dict[str, list[Projection]]:
 
 
 @cache
-def model() -> Model:
-    """The model of a step, and what its interpreter has said so far."""
-    return Model(build_around())
+def model(by_itself: bool) -> Model:
+    """The model of a step, in a job with others or as all of its plan, and what its interpreter has said so far."""
+    return Model(build_by_itself() if by_itself else build_around())
 
 
 class Step:
@@ -151,13 +151,14 @@ class Step:
     def __init__(self, stream: Stream, step: str) -> None:
         self.stream, self.step = stream, step
         self.events = stream.events
+        self.model = model(len(stream.nodes) == 1 and undoes(stream) is None)
 
     def problems(self) -> Iterator[str]:
         """The first thing that is wrong with it."""
         line = 1
         try:
             named = naming(self.stream, self.step)
-            states = model().start(normal(self.stream.declared[self.step]))
+            states = self.model.start(normal(self.stream.declared[self.step]))
             for number, event in enumerate(self.events[2:], 2):
                 line = event.line
                 before, states = states, self.behind(states, number, named)
@@ -177,9 +178,9 @@ class Step:
         if event.step == self.step and event.type in BATCHED:
             return states
         if own is None:
-            return model().at_work(states) if event.epoch is not None else states
+            return self.model.at_work(states) if event.epoch is not None else states
         fields = by_events(self.events[: number + 1], self.step, named)
-        return model().after(states, event.type, own, event.epoch is not None, fields)
+        return self.model.after(states, event.type, own, event.epoch is not None, fields)
 
     def own(self, event: Event, before: Event) -> bool | None:
         """Whether an event is this step's (True), another's that changes the job (False), or one that this step is not shown."""
@@ -226,9 +227,9 @@ class Step:
         own, fields = self.own(event, self.events[number - 1]), by_events(self.events[: number + 1], self.step, named)
         if own is None:
             return f"{event.type!r} of {event.step!r} was written by a worker, and in the model there is none here"
-        nearest = model().nearest(states, event.type, own, event.epoch is not None, fields)
+        nearest = self.model.nearest(states, event.type, own, event.epoch is not None, fields)
         if nearest is None:
-            return f"{event.type!r} is no step of the model here; possible were {', '.join(model().events(states)) or 'none'}"
+            return f"{event.type!r} is no step of the model here; possible were {', '.join(self.model.events(states)) or 'none'}"
         said = ", ".join(f"{name} {fields[name]}, in the model {value}" for name, value in nearest.items())
         return f"{event.type!r} leaves behind: {said}"
 
@@ -236,17 +237,17 @@ class Step:
         """What is wrong after the last event, between the model, the other records and the world."""
         held = {**by_events(self.events, self.step, named), **by_records(self.stream, self.step, named)}
         count = len(self.stream.world.effects.get(self.step, ()))
-        agreeing = frozenset(p for p in states if not p[1] and model().agrees(p[0], held))
+        agreeing = frozenset(p for p in states if not p[1] and self.model.agrees(p[0], held))
         names = ("effect", "ledger", "recorded")
         if not agreeing:
             said = " ".join(f"{name}={held[name]}" for name in names)
-            possible = "; ".join(model().possible(states, names)[:SHOWN])
+            possible = "; ".join(self.model.possible(states, names)[:SHOWN])
             yield self.words(
                 1, f"ledger and effect store say {said}, and in the model there is {possible or 'a batch to end'}"
             )
             return
-        if not any(model().agrees(state, {"effects": str(min(count, 2))}) for state, _ in agreeing):
-            possible = " or ".join(model().possible(agreeing, ("effects",)))
+        if not any(self.model.agrees(state, {"effects": str(min(count, 2))}) for state, _ in agreeing):
+            possible = " or ".join(self.model.possible(agreeing, ("effects",)))
             yield self.words(1, f"the world's file has {count} effects, and in the model there is {possible}")
 
     def words(self, line: int, problem: str) -> str:

@@ -166,6 +166,9 @@ STRICTER: Final[dict[str, tuple[str, Callable[[Lines], None], str]]] = {
     "the beginning of another job": (
         "ok-park", said("job_created", job_id="other"), "line 2: it is the beginning of job 'other'"),
     "a job of one step that somebody else parks": ("silent-park", parked_elsewhere, "'job_parked' is no step of the model here"),
+    "a request of another gate": (
+        "semantics-approved", said("job_waiting", contract_id="approval-of-another"), "names the request 'approval-of-another'"),
+    "a request about nothing": ("semantics-approved", said("job_waiting", digest=None), "None is no digest of an action"),
     "an undoing under another key": (
         UNDONE, said("compensation_started", idempotency_key="k"), "its key is not that of the compensation"),
     "a record under another key": (

@@ -38,6 +38,7 @@ class Gate:
         self.step: str = self.node.get("approve") or stream.behind(name)
         spoken = [e.data["digest"] for e in stream.events if e.step == name and "digest" in e.data]
         self.first: str | None = next(iter(spoken), None)
+        self.contract = f"approval-{digest([stream.job_id, name])[:24]}"
         begins = (STARTED, self.step) if self.step else ("state_checkpointed", name)
         self.start = next((n for n, e in enumerate(stream.events) if (e.type, e.step) == begins), None)
 
@@ -66,6 +67,8 @@ class Gate:
             return
         follows(self.stream, number, BEFORE)
         data = event.data
+        if event.type in ("job_waiting", "wait_completed") and "approve" in self.node:
+            self.requested(data)
         if event.type == "wait_completed" and "wait" in self.node:
             if self.signal is None or self.signal > number:
                 raise MeaninglessError("its signal was not received")
@@ -82,6 +85,15 @@ class Gate:
             passed = self.wait(number) not in ("none", "refused")
             if data["result_type"] != ("success" if passed else "permanent_failure"):
                 raise MeaninglessError(f"it ends as {data['result_type']}, and its answer says otherwise")
+
+    def requested(self, data: Mapping[str, Any]) -> None:
+        """That it is this gate's request that a person is asked, or has answered, about some action. Raises MeaninglessError."""
+        if data["contract_id"] != self.contract:
+            raise MeaninglessError(
+                f"it names the request {data['contract_id']!r}, and this gate's is {self.contract!r}"
+            )
+        if not isinstance(data["digest"], str):
+            raise MeaninglessError(f"{data['digest']!r} is no digest of an action")
 
     def own(self, number: int) -> str | None:
         """Its waits, its signal, its answer; the start of what is behind it; cancels, and the job's end."""
@@ -207,11 +219,10 @@ class Gate:
         """The answer on the contract."""
         if "wait" in self.node:
             return {"asked": "none", "decision": "none"}
-        mine = [e.data["contract_id"] for e in self.stream.events if e.step == self.name and "contract_id" in e.data]
         given = {
             (answer["decision"], answer["digest"])
             for answer in self.stream.records["answers"]
-            if answer["contract_id"] in mine
+            if answer["contract_id"] == self.contract
         }
         if len(given) > 1:
             raise MeaninglessError("two answers are on record, and one was asked for")

@@ -10,13 +10,25 @@ define say
 @printf '\n== %s\n' '$(1)'
 endef
 
-.PHONY: help env verify deep test docs bench format
+# A key pair in a directory, as `openssl genpkey` and `openssl pkey -pubout` write it, which may not be here.
+define KEY_PAIR
+import pathlib, sys
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+place, key = pathlib.Path(sys.argv[1]), Ed25519PrivateKey.generate()
+(place / "private.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+(place / "public.pem").write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+endef
+export KEY_PAIR
+
+.PHONY: help env verify deep test audit docs bench format
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make verify   prove and show every claim (quick profile); report in reports/out/'
 	@echo 'make deep     the same with all pairs of crash points, after the tests that make test leaves out'
-	@echo 'make test     format, lint, types, tests, then verify; stops at the first red one'
+	@echo 'make test     format, lint, types, tests, then verify and audit; stops at the first red one'
+	@echo 'make audit    bundle the newest run with a key that is thrown away, and audit the bundle as docs/audit.md says'
 	@echo 'make docs     the documentation as a site, in build/site; warnings are errors'
 	@echo 'make bench    measure this program beside its rivals: docs/performance.md'
 	@echo 'make format   format the code and mend what the linter can'
@@ -55,6 +67,13 @@ test: $(READY)
 	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --benchmark-disable
 	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify
+	@$(MAKE) --no-print-directory audit
+
+audit: $(READY)
+	$(call say,audit: crashwindow bundle; crashwindow audit --regenerate)
+	@place=$$(mktemp -d) && trap 'rm -r "$$place"' EXIT && $(BIN)/python -c "$$KEY_PAIR" "$$place" && \
+	  $(BIN)/crashwindow bundle --key "$$place/private.pem" --output "$$place/run.tar.gz" && \
+	  $(BIN)/crashwindow audit "$$place/run.tar.gz" --key "$$place/public.pem" --regenerate
 
 # Not with --quiet: that hides warnings from --strict, too.
 docs: $(READY)

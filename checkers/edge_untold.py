@@ -26,7 +26,8 @@ Pair = tuple[int, int]
 """A state of the machine, and one of the machine without an edge."""
 MOST: Final = 1_000_000
 """Pairs that are looked at before a search for a simulation is given up."""
-WAITS: Final = ("compensate", "idle")
+IDLE: Final = "idle"
+WAITS: Final = ("compensate", IDLE)
 """Places at which a follower is told that the worker is there, though nothing moves."""
 HEARD: Final = ("told",)
 """What two states may differ in, where the same place or earlier ones will not do: a worker that decides later can hear later."""
@@ -81,8 +82,9 @@ class Watched:
         self.labels = [label(rule) for rule in self.rules]
         self.masks = [mask for mask, _ in self.engine.single]
         fields = space.machine.fields
+        self.compared = {f.name for f in fields if f.scope is Scope.DURABLE} | {"effects"}
         self.ghosts = self.packing.mask(f.name for f in fields if f.scope is Scope.GHOST)
-        self.initial = {self.packing.pack(state) for state in space.machine.initial_states()}
+        self.idle = self.packing.codes["at"][IDLE]
         self.waits = {self.packing.codes["at"][place] for place in WAITS}
         self.before: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.sources: dict[EdgeClass, set[int]] = {edge: set() for edge in edges}
@@ -98,7 +100,11 @@ class Watched:
     def decisions(self) -> set[frozenset[int]]:
         """Which rules nobody sees: once for all that is known of a step in which it is the same ones."""
         numbered = list(enumerate(self.rules))
-        return {frozenset(index for index, rule in numbered if unseen(rule, known)) for known in KNOWLEDGE}
+        found = {frozenset(index for index, rule in numbered if unseen(rule, known)) for known in KNOWLEDGE}
+        written = {name for each in found for index in each for name in self.rules[index].writes}
+        if seen := written & self.compared:
+            raise AssertionError(f"a decision writes what is compared after each move: {', '.join(sorted(seen))}")
+        return found
 
     @cached_property
     def hidden(self) -> frozenset[int]:
@@ -117,7 +123,11 @@ class Watched:
 
     def waiting(self, state: int) -> bool:
         """Whether a follower may be told that the worker is where it is."""
-        return self.packing.code(state, "at") in self.waits
+        return self.place(state) in self.waits
+
+    def place(self, state: int) -> int:
+        """Where the worker is, by code."""
+        return self.packing.code(state, "at")
 
     def commands(self, state: int) -> frozenset[str]:
         """The boundaries that may be about to be performed: who sees a crash may know before which of them it was."""
@@ -138,7 +148,8 @@ class Simulation:
         self._decided: dict[int, frozenset[int]] = {}
 
     def found(self) -> bool:
-        """Whether there is one that relates each initial state to itself.
+        """Whether there is one that relates each state without a worker to itself: the initial ones are such, and where somebody
+        asks or tells something, so that from there on more or less is known, no worker is at work.
 
         The related pairs are all that do not fail: those are found from the edge on, backwards.
         """
@@ -154,7 +165,7 @@ class Simulation:
                 continue
             self.failed.add(pair)
             state, behind = pair
-            if state == behind and state in watched.initial:
+            if watched.place(state) == watched.place(behind) == watched.idle:
                 return False
             fresh = {each for each in self._leading_to(state, behind) if each not in self.failed} - waiting
             waiting |= fresh
@@ -209,8 +220,8 @@ class Simulation:
 
     def _stays(self, state: int, behind: int) -> bool:
         """Whether the other can be, unmoved, where a follower is told that the worker is."""
-        at, related = self.watched.packing.code(state, "at"), self.behind(state)
-        there = (each for each in self._without(behind) if self.watched.packing.code(each, "at") == at)
+        at, related = self.watched.place(state), self.behind(state)
+        there = (each for each in self._without(behind) if self.watched.place(each) == at)
         return any(each in related and (state, each) not in self.failed for each in there)
 
     def _answers(self, behind: int) -> dict[Label, list[Answer]]:

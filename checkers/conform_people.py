@@ -93,9 +93,10 @@ class People:
         return True
 
     def tell(self, serve_late: bool) -> bool:
-        """The same of the step of which nobody knows, whatever else the job is parked for."""
+        """The same of the step of which nobody knows, whatever else the job is parked for; False when there is none."""
         parked = self._first("parked")
-        if parked is None:
+        waiting = [past for past in self._history(parked).steps.values() if past.asks] if parked else []
+        if parked is None or not waiting or (waiting[0].undo is not None and waiting[0].undo.lost):
             return False
         self._tell(parked, serve_late)
         return True

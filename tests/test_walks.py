@@ -18,7 +18,7 @@ from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context
-from crashwindow.checkers.walk_firsts import FINISHED, STEP, UNDONE, looked_at, program, work
+from crashwindow.checkers.walk_firsts import FINISHED, PARKS, STEP, UNDONE, looked_at, program, work
 from crashwindow.checkers.walk_gaps import CLASSES, LEFT, PINNED, reasons
 from crashwindow.checkers.walk_graph import START, Quotient
 from crashwindow.checkers.walk_plan import Planner, Setting, classes, lead
@@ -33,6 +33,7 @@ from .sampled import sampled
 
 FEW = 6
 PATHS, TAKEN = 239, 612
+CLAIMED = ("claim", "fence_events", "fence_ledger", "fence_effects")
 SETTING = Setting((False, "park", "none"), "strict", 0, 0)
 MODEL = Model(build())
 RULES = [rule.name for rule in MODEL.machine.rules]
@@ -201,6 +202,30 @@ def test_what_nobody_can_tell_is_taken_by_no_path(space: Space) -> None:
     assert len(told) > 50
     assert len(taken) > 40
     assert not told & taken
+
+
+def test_nobody_tells_of_a_step_of_which_everything_is_known() -> None:
+    """A program may ask for it at any time, in a key that somebody has written: it does nothing, and is no error."""
+    for moves in ([], [FINISHED], [FINISHED, work()]):
+        assert not program([looked_at("strict", "undetermined")], *moves, ("tell", False), work()).run()
+
+
+def test_another_steps_park_is_followed_in_doubt_and_does_not_count() -> None:
+    """To a step in doubt it is its own: the model goes on from there, and no rule is taken for certain. Nothing else is."""
+    follower = Follower(MODEL, declared(PARKS), "a step")
+    for boundary in (*CLAIMED, "acquire", "append_started", "execute"):
+        follower.perform(boundary)
+    follower.crash()
+    for boundary in (*CLAIMED, "ledger_unknown"):
+        follower.perform(boundary)
+    states, sure = dict(follower.states), follower.sure
+    follower.elsewhere("job_parked")
+    assert follower.sure == sure
+    assert {follower.value(state, "job") for state in follower.states} == {"parked"}
+    for event in ("job_failed", "job_requeued"):
+        follower.states = dict(states)
+        with pytest.raises(Disagreement, match=event):
+            follower.elsewhere(event)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ not. A commit may also come earlier, at any moment. A crash leaves the stores as
 history of the writes that are lost is that of a crash then.
 
 The driver keeps the writes in memory until their commit (decision 044). A commit that succeeds had nobody in between, as if they
-had waited; one that is refused leaves nothing, and plain writes follow.
+had waited; one that is refused leaves nothing, and plain writes follow, up to where the turn reads again.
 
 So each state of such a worker is one that the step's machine reaches, if each state that a crash leaves is one: those are the
 only steps that the machine does not have. That is what is searched here, for every crash in every state. What holds of all

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
-from .commands import Acquire, Append, Command, Fence, Ports, PutEffect, Settle
+from .commands import Acquire, Append, CallModel, Command, Execute, Fence, Outcome, Ports, PutEffect, Settle
 from .records import EffectRecord, Invocation, Json, LedgerStatus, NewEvent
 from .store import Store, StoreError, VersionConflict
 from .store_rules import check_inflight, check_settled, may_acquire, no_record, refused_acquire
@@ -24,6 +24,14 @@ Write = Callable[[Command], Any]
 JOINED: Final = (Acquire, Append, PutEffect, Settle)
 """The writes that a turn makes in stream, ledger and effect store. Whatever else it does is a contact: a fence as well, since
 what it is repeated to read must not hold what was written after it."""
+
+ON_RECORD: Final = frozenset({
+    "append_finished", "append_no_effect", "append_unknown", "append_committed", "append_node_finished", "checkpoint",
+    "catch_up_finished", "catch_up_committed", "append_resolved", "append_compensated", "append_compensation_failed",
+})  # fmt: skip
+"""Appends that say what the turn knows of the world already: no client's word changes any of it."""
+BEGUN: Final = (Execute, CallModel)
+"""Contacts behind a barrier that is durable: what a client has said meanwhile came too late for them."""
 
 
 @dataclass
@@ -181,14 +189,12 @@ class Together:
         """Make durable what stands before a contact, and before the end (T-ORDER, P14)."""
         if not isinstance(command, JOINED):
             self.make_durable()
+        self._hear(command)
 
     def write(self, command: Command) -> Any:
         """Perform a command: a write as part of the transaction, a contact by itself."""
         if not isinstance(command, JOINED):
-            reply = self._write(command)
-            if isinstance(command, Fence) and command.boundary == "fence_ledger":
-                self._transaction.ledger = dict(reply)
-            return reply
+            return self._contact(command)
         command = self._caught_up(command)
         try:
             reply = self._perform(command)
@@ -198,6 +204,27 @@ class Together:
             return self._by_itself(command)
         self._made.append((command, reply))
         return reply
+
+    def _contact(self, command: Command) -> Any:
+        """Anything but a write. What a tool asks for while it runs is appended to the stream as it is."""
+        if isinstance(command, Execute) and self._behind:
+            version = command.recording.version + self._behind
+            command = replace(command, recording=replace(command.recording, version=version))
+        reply = self._write(command)
+        if isinstance(command, Fence) and command.boundary == "fence_ledger":
+            self._transaction.ledger = dict(reply)
+        if isinstance(reply, Outcome) and reply.recorded.inputs:
+            self._behind = 0  # the turn goes on from the stream's own version
+        return reply
+
+    def _hear(self, command: Command | End) -> None:
+        """Raise VersionConflict where a client has spoken, and the turn, which does not know, would begin or end something.
+
+        It reads again then. What it knows of the world is on record by that time, and an attempt that is begun goes on.
+        """
+        goes_on = isinstance(command, (*BEGUN, PutEffect, Settle, End))
+        if self._behind and not (goes_on or (isinstance(command, Append) and command.boundary in ON_RECORD)):
+            raise VersionConflict("a client has spoken, who is to be heard first", ())
 
     def make_durable(self) -> None:
         """Commit what was written since the last commit. Raises as a write by itself does."""
@@ -218,13 +245,11 @@ class Together:
         """The same writes, each by itself: those that were durable all the same are found, and answer as they did.
 
         Raises VersionConflict where the turn has to read again: the ledger does not answer as the turn was told, or a client has
-        spoken, who is to be heard before anything else is begun.
+        spoken and is to be heard.
         """
         self._transaction.take_back()
         made, self._made = self._made, []
         for command, reply in made:
-            if self._behind and isinstance(command, Acquire):
-                raise VersionConflict("a client has spoken before this step is begun", ())
             answer = self._by_itself(command)
             if isinstance(command, Append):
                 self._behind += answer - reply
@@ -233,6 +258,7 @@ class Together:
 
     def _by_itself(self, command: Command) -> Any:
         """A write by itself; what the ledger answers is what the turn knows of it from here on."""
+        self._hear(command)
         answer = self._write(self._caught_up(command))
         if isinstance(answer, Invocation):
             self._transaction.ledger[answer.idempotency_key] = answer

@@ -56,6 +56,9 @@ class GroupCommit:
                     self._commit(connection)
                 if mine.error is not None:
                     raise mine.error
+        except StoreError:
+            if mine.made is None:  # otherwise another thread's commit has answered, and the file was closed since
+                raise
         finally:
             if not mine.over:  # ended while it waited, or refused the file
                 with suppress(ValueError):
@@ -64,7 +67,10 @@ class GroupCommit:
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         """Make what all have brought that wait."""
-        group = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        group = list[_Writes]()
+        with suppress(IndexError):  # a thread that is ended takes its own away, at any moment
+            while True:
+                group.append(self._waiting.popleft())
         try:
             connection.execute("BEGIN IMMEDIATE")
             made = [_made(connection, each.statements, alone=len(group) == 1) for each in group]

@@ -18,7 +18,7 @@ from crashwindow.runtime.open_store import open_store
 from crashwindow.runtime.postgres_store import PostgresStore
 from crashwindow.runtime.records import EffectRecord, Invocation, NewEvent
 from crashwindow.runtime.sqlite_store import SqliteStore
-from crashwindow.runtime.store import Store, StoreError
+from crashwindow.runtime.store import Store, StoreError, StoreUnusableError
 
 JOB = "job"
 
@@ -279,3 +279,25 @@ def test_who_gave_up_while_waiting_is_not_written_later(file: SqliteStore, monke
 
 def _ended(connection: sqlite3.Connection) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_what_another_thread_has_made_is_told_though_the_file_is_closed_by_then(made: bool) -> None:
+    """The thread that made them was told before; who finds the file closed without an answer is told that."""
+
+    class Closed:
+        def __enter__(self) -> None:
+            (mine,) = group._waiting
+            if made:
+                mine.over = mine.made = True
+            raise StoreUnusableError("closed")
+
+        def __exit__(self, *error: object) -> None:
+            """Never entered."""
+
+    group = sqlite_group.GroupCommit(Closed(), "a file")  # type: ignore[arg-type] # what a closed session does
+    if made:
+        assert group.write([])
+    else:
+        with pytest.raises(StoreUnusableError):
+            group.write([])

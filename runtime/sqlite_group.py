@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .sqlite_session import Session
-from .store import StoreError
+from .store import StoreError, StoreUnusableError
 
 Values = tuple[Any, ...]
 
@@ -56,7 +56,7 @@ class GroupCommit:
                     self._commit(connection)
                 if mine.error is not None:
                     raise mine.error
-        except StoreError:
+        except (StoreError, StoreUnusableError):
             if mine.made is None:  # otherwise another thread's commit has answered, and the file was closed since
                 raise
         finally:

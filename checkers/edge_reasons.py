@@ -1,7 +1,7 @@
 """Why no test path can be seen to take an edge of the step machine, as far as that is worked out: no list of excuses.
 
 An edge is a class (`conform_follow.EdgeClass`). Reasons follow from the graph alone: a crash where no command lies, and twins.
-A third one, that some other run looks the same to its end, takes longer to work out (`edge_untold`).
+They are words: that some other run looks the same to its end is shown of each by a simulation (`edge_untold`).
 """
 
 from collections.abc import Collection
@@ -17,21 +17,18 @@ UNSEEN: Final = (
 TWIN: Final = "another rule of the same actor and boundary does exactly the same from the same states: nobody can tell"
 
 
-HEARS: Final = "hears"
-
-
 def reasons(space: Space, gaps: Collection[EdgeClass]) -> dict[EdgeClass, str]:
-    """Why nobody can see that some edges are taken; those for which no reason is worked out are left out.
+    """Why nobody can see that some edges are taken, in a word that people understand; those without one are left out.
 
-    What is worked out holds in every state of the class.
+    What is worked out holds in every state of the class. That nobody can tell is for a simulation to show (`edge_untold`).
     """
     unseen, twins = _alike(space, gaps)
     return dict.fromkeys(twins, TWIN) | dict.fromkeys(unseen, UNSEEN)
 
 
 def performs(rule: Rule) -> bool:
-    """Whether a rule is the command that the worker is about to perform; it hears what clients said before one."""
-    return rule.actor is Actor.WORKER and rule.boundary is not None and not rule.name.startswith(HEARS)
+    """Whether a rule is a command that the worker may be about to perform: to read again what clients said is one, too."""
+    return rule.actor is Actor.WORKER and rule.boundary is not None
 
 
 def _alike(space: Space, gaps: Collection[EdgeClass]) -> tuple[set[EdgeClass], set[EdgeClass]]:

@@ -122,6 +122,12 @@ FIRSTS: Final = (
     # A signal overtakes a worker that knows of a cancel: it reads again.
     program([StepPlan((False, "query", "fence"), 1, None, "r"), Gate()], DIES, *CANCELLED, work(at6="signal")),
     program([looked_at("human_in_loop", "mismatch"), Gate()], work(at8="crash before"), *CANCELLED, work(at5="signal")),
+    # It is gone before it has done so.
+    *(program([looked_at("human_in_loop", seen), Gate()], work(at8="crash before"), *CANCELLED,
+              work(at2="signal", at9="crash before"))
+      for seen in ("mismatch", "undetermined")),
+    *(program([UNDOABLE, StepPlan(FAILS, 9, None, "r"), Gate()], work("ok", "dies on the wire"), ("undo", 1), *told,
+              work("no effect", "ok", at2="signal", at10="crash before")) for told in ((), CANCELLED)),
     # Looks, by another configuration the second time, and several at once; time while somebody is about to look.
     *(program([looked_at("warn", "mismatch", "mismatch", changes=changes)], FINISHED, work(**{at: "crash before"}),
               ("configure", mode), work())

@@ -1,14 +1,17 @@
 """Which edges of the step machine nobody can tell: those that are shown to be are taken by no path for certain."""
 
+from collections.abc import Callable
 from functools import cache
+from typing import Final
 
 import pytest
 
-from crashwindow.checkers import edge_untold, walks
+from crashwindow.checkers import edge_reasons, edge_untold, walks
 from crashwindow.checkers.conform_follow import EdgeClass, Model
 from crashwindow.checkers.edge_untold import Simulation, Watched, untold
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.walk_firsts import DIES, UNDONE, program, work
+from crashwindow.checkers.walk_gaps import PINNED
 from crashwindow.checkers.walk_plan import classes
 from crashwindow.checkers.walk_seek import tried
 from crashwindow.model.step import build
@@ -85,6 +88,44 @@ def test_an_observer_who_sees_more_can_tell_more(monkeypatch: pytest.MonkeyPatch
     assert not untold(small(), edges)
 
 
+WEAKENED: Final[dict[str, tuple[str, dict[str, str], Callable[[pytest.MonkeyPatch], None]]]] = {
+    "where a crash was": (
+        "crash",
+        {"at": "recover", "told": "no"},
+        lambda patch: patch.setattr(Watched, "commands", lambda self, state: frozenset()),
+    ),
+    "that a worker is at work on undoing": (
+        "crash",
+        {
+            "at": "append_node_failed",
+            "memory": "none",
+            "fresh": "no",
+            "told": "no",
+            "landed": "no",
+            "sent": "no",
+            "cleared": "no",
+        },
+        lambda patch: patch.setattr(Simulation, "_stays", lambda self, state, behind: True),
+    ),
+    "what was answered": (
+        "confirm: not determined",
+        {"waiver": "none", "memory": "first", "fresh": "no"},
+        lambda patch: patch.setattr(edge_untold, "label", lambda rule: (rule.actor, rule.boundary)),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WEAKENED)
+def test_each_thing_that_is_seen_counts(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes that paths take for certain: an observer who did not see this could not tell them."""
+    name, seen, weaken = WEAKENED[what]
+    edges = of_rule(small(), name, **seen)
+    assert edges
+    assert not untold(small(), edges)
+    weaken(monkeypatch)
+    assert untold(small(), edges)
+
+
 def test_a_search_that_is_given_up_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that was not come to is none."""
     edges = of_rule(small(), "elsewhere: requeues, owed, undone", told="no")
@@ -101,3 +142,13 @@ def test_what_the_kept_paths_take_is_not_untold() -> None:
     taken = sorted(frozenset[EdgeClass]().union(*(tried(each, model).taken for each in walks.kept())))
     assert len(taken[::EVERY]) > 10
     assert not untold(space_of(), taken[::EVERY])
+
+
+@pytest.mark.deep
+def test_a_plain_reason_is_shown_by_the_simulation_as_well() -> None:
+    """What nobody can tell since no command lies there, or since a twin does the same: of some, on the whole machine."""
+    model = Model(space_of().machine)
+    taken = frozenset[EdgeClass]().union(*(tried(each, model).taken for each in walks.kept()))
+    plain = sorted(edge_reasons.reasons(space_of(), classes(space_of()) - taken))
+    assert len(plain) == PINNED[edge_reasons.UNSEEN] + PINNED[edge_reasons.TWIN]
+    assert untold(space_of(), plain[::8]) == set(plain[::8])

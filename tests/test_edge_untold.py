@@ -96,15 +96,7 @@ WEAKENED: Final[dict[str, tuple[str, dict[str, str], Callable[[pytest.MonkeyPatc
     ),
     "that a worker is at work on undoing": (
         "crash",
-        {
-            "at": "append_node_failed",
-            "memory": "none",
-            "fresh": "no",
-            "told": "no",
-            "landed": "no",
-            "sent": "no",
-            "cleared": "no",
-        },
+        {"at": "compensate", "memory": "first", "fresh": "yes", "told": "no", "landed": "no"},
         lambda patch: patch.setattr(Simulation, "_stays", lambda self, state, behind: True),
     ),
     "what was answered": (

@@ -11,7 +11,7 @@ What is no such simulation says nothing: a larger one might be. What is one is a
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import product
 from typing import Final, NamedTuple, get_args
@@ -250,15 +250,7 @@ class Simulation:
 
     def _ahead(self, behind: int) -> set[int]:
         """The states to which one is related."""
-        todo = list(self._spread([behind]))
-        seen = set(todo)
-        while todo:
-            state = todo.pop()
-            for delta, index in self.watched.engine.steps(state):
-                if index in self.decisions and state ^ delta not in seen:
-                    seen.add(state ^ delta)
-                    todo.append(state ^ delta)
-        return self._spread(seen)
+        return self._spread(reached(self._spread([behind]), self._decides))
 
     def _spread(self, states: Iterable[int]) -> set[int]:
         if not self.blind:
@@ -267,28 +259,33 @@ class Simulation:
 
     def _back(self, states: Iterable[int]) -> set[int]:
         """Where decisions come from that lead to some states."""
-        seen = set(states)
-        todo = list(seen)
-        while todo:
-            for before, index in self.watched.before[todo.pop()]:
-                if index in self.decisions and before not in seen:
-                    seen.add(before)
-                    todo.append(before)
-        return seen
+        before = self.watched.before
+        return reached(states, lambda state: (each for each, index in before[state] if index in self.decisions))
+
+    def _decides(self, state: int) -> Iterator[int]:
+        """Where one decision leads."""
+        return (state ^ delta for delta, index in self.watched.engine.steps(state) if index in self.decisions)
 
     def _without(self, behind: int) -> frozenset[int]:
         """Where decisions lead without the edge."""
         if behind not in self._decided:
-            seen, todo = {behind}, [behind]
-            while todo:
-                state = todo.pop()
-                for delta, index in self.watched.engine.steps(state):
-                    after = state ^ delta
-                    if index in self.decisions and after not in seen and not self._is_edge(index, state):
-                        seen.add(after)
-                        todo.append(after)
-            self._decided[behind] = frozenset(seen)
+            self._decided[behind] = frozenset(reached([behind], self._decides_without))
         return self._decided[behind]
+
+    def _decides_without(self, state: int) -> Iterator[int]:
+        steps = self.watched.engine.steps(state)
+        return (state ^ d for d, index in steps if index in self.decisions and not self._is_edge(index, state))
+
+
+def reached(starts: Iterable[int], following: Callable[[int], Iterable[int]]) -> set[int]:
+    """Some states, and all that follow them."""
+    seen = set(starts)
+    todo = list(seen)
+    while todo:
+        fresh = set(following(todo.pop())) - seen
+        seen |= fresh
+        todo += fresh
+    return seen
 
 
 def untold(space: Space, edges: Collection[EdgeClass]) -> set[EdgeClass]:

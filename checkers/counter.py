@@ -10,12 +10,12 @@ Symmetry needs no reduction: nobody has a name. Idle workers are always there, i
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final, NamedTuple
 
-from ..model.fleet import OWN, Fleet
+from ..model.fleet import Fleet
 from ..model.fleet_properties import Lifted, lift
 from ..model.machine import holds
 from ..model.properties import Property
@@ -74,36 +74,45 @@ class Counting:
 
     def __init__(self, fleet: Fleet, properties: Sequence[Property]) -> None:
         self.fleet, self.workers = fleet, Workers(fleet)
-        rows = [Row(fleet, self.workers, rule) for rule in fleet.rules]
-        places = next(f.values for f in fleet.own if f.name == "at")
-        at = f"{OWN}at"
-        self.acting = {p: [r for r in rows if r.rule.acts and p in r.rule.guards.get(at, places)] for p in places}
-        self.outside = [row for row in rows if not row.rule.acts]
         self.names = [f.name for f in fleet.shared]
         self.clauses = [c for p in properties for never in p.never for c in lift(fleet, p.id, never)]
+        self.takes({rule.name: Row(fleet, self.workers, rule) for rule in fleet.rules})
         self.may: dict[Key, set[int]] = {}
         self.edges: dict[Key, list[Edge]] = {}
         self.new: dict[Key, set[int]] = {}
         self._results: dict[tuple[Values, int], list[tuple[Row, list[tuple[Values, int]]]]] = {}
 
+    def takes(self, rows: Mapping[str, Row]) -> None:
+        """Steps are those of these rows, by name."""
+        self.rows = rows
+        self.acting = {
+            p: [row for row in rows.values() if row.rule.acts and p in row.places] for p in self.workers.places
+        }
+        self.outside = [row for row in rows.values() if not row.rule.acts]
+
     def run(self, limit: int = LIMIT) -> Counted:
         """Count until nothing is added, or a property fails, or there are `limit` states."""
         started = time.perf_counter()
-        broken, where = "", None
         for key in self._starts():
             self._meet(key, {IDLE})
-        while self.new and not broken and len(self.may) < limit:
+        return self._on(limit, started)
+
+    def _on(self, limit: int, started: float) -> Counted:
+        """Count on from what was met; started: when it began."""
+        while self.new and len(self.may) < limit:
             key = next(iter(self.new))
             for after in self._expanded(key, self.new.pop(key)):
-                broken = self.broken(after)
-                if broken:
-                    where = after
-                    break
+                if self.broken(after):
+                    return self._ended(started, after)
+        return self._ended(started)
+
+    def _ended(self, started: float, where: Key | None = None) -> Counted:
+        """What counting came to; where: a state that breaks a property."""
         return Counted(
             len(self.may),
             sum(map(len, self.may.values())),
             sum(map(len, self.edges.values())),
-            broken,
+            self.broken(where) if where else "",
             self._told(where) if where else {},
             not self.new,
             time.perf_counter() - started,
@@ -155,8 +164,7 @@ class Counting:
         """The steps of a worker, beside others that are counted."""
         found = self._results.get((key.shared, actor))
         if found is None:
-            place = self.workers.states[actor][self.workers.place[f"{OWN}at"]]
-            rows = [row for row in self.acting[place] if row.enabled(key.shared, actor)]
+            rows = [row for row in self.acting[self.workers.at(actor)] if row.enabled(key.shared, actor)]
             found = self._results[key.shared, actor] = [(row, list(row.after(key.shared, actor))) for row in rows]
         for row, results in found:
             yield from self._step(row, key, actor, once, many, results)

@@ -16,6 +16,7 @@ class Row:
         self.rule, self.workers = rule, workers
         self.fields = {f.name: n for n, f in enumerate(fleet.shared)}
         self.own = {f.name: n for n, f in enumerate(fleet.own)}
+        self.places = rule.guards.get(f"{OWN}at", workers.places)
         self.asked = self._both(rule.guards)
         self.unless = [self._both(g) for g in rule.unless]
         self.nobody = [self._both(g) for g in rule.nobody]

@@ -39,6 +39,7 @@ class Workers:
         names = [f"{OWN}{f.name}" for f in fleet.own]
         names += [*map(stands, STORES), *(f"raised {store}" for store in STORES)]
         self.place = {name: n for n, name in enumerate(names)}
+        self.places = next(f.values for f in fleet.own if f.name == "at")
         self.distinct = all(r.claims for r in fleet.rules if r.boundary == "claim")
         self.working = self.asks({f"{OWN}at": fleet.working, stands("effects"): frozenset({ALWAYS})})
         self._sends = [self.asks(g) for g in sending(fleet)]
@@ -58,6 +59,10 @@ class Workers:
     def asks(self, literals: Guard) -> Test:
         """What a guard asks of the worker that it calls `w.`."""
         return tuple((self.place[n], v) for n, v in literals.items() if n.startswith(OWN))
+
+    def at(self, worker: int) -> str:
+        """Where a worker is."""
+        return self.states[worker][self.place[f"{OWN}at"]]
 
     def number(self, worker: Values) -> int:
         """The number of a state, of which is forgotten what nobody will notice.

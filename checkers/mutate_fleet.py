@@ -1,9 +1,10 @@
 """Mutants of a fleet against every way to a verdict on any number of workers, which must agree on each of them (E-TRUST, teeth).
 
-The ways: the proof over the written invariant; the proof over clauses that were found in two workers; workers counted as none,
-one or any number; and the search of two workers, the only one that shows a run. Where any of the others calls a mutant safe and
-the search shows that it is not, one of them is wrong, and the run fails. That a proof fails, or that counting comes to a
-forbidden state, refutes nothing by itself: the mutant is killed, as nobody who reads the verdict takes it for safe.
+The ways: the proof over the written invariant; the proof over clauses that were found, for recorded values in two workers, for
+the others in one and lifted; workers counted as none, one or any number; and the search of two workers, the only one that shows
+a run. Where any of the others calls a mutant safe and the search shows that it is not, one of them is wrong, and the run
+fails. That a proof fails, or that counting comes to a forbidden state, refutes nothing by itself: the mutant is killed, as nobody
+who reads the verdict takes it for safe.
 """
 
 import time
@@ -16,9 +17,9 @@ from ..model.fleet import Fleet
 from ..model.machine import ModelError
 from ..model.properties import Property
 from ..scenarios.fleet_policies import only, searched_fleet
-from .counter import count
 from .evidence import Cell, MutantCells
-from .invariant_ways import STEP_PROPERTIES, found_in_two
+from .invariant_ways import STEP_PROPERTIES, found_in_two, lifted
+from .mutate_count import CountBase
 from .mutate_fleet_prove import Said, ask
 from .mutate_fleet_rows import FleetMutant, generate
 from .mutate_fleet_search import FleetBase, ManyStatesError
@@ -28,28 +29,25 @@ from .prove_fleet_obligations import Obligations
 
 CHECKERS: Final = ("prove", "explore", "count", "found")
 """The ways, in the order in which they are asked."""
-COUNT_LIMIT: Final = 1_000
-"""States after which counting gives up on a mutant; the original has 406."""
 Way = Literal["safe", "refuted", "not safe", "no answer"]
 """What a way says. Not safe: the proof fails, or a state that may be none of a run is forbidden."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a fleet's mutants are searched: the fleet of two workers, what is forbidden there, whether its states are reduced;
-    and by which ways a mutant is judged."""
+    """Where a fleet's mutants are searched and counted: the fleet, what is forbidden there, whether states of two workers are
+    reduced."""
 
     searched: Callable[[Fleet], Fleet]
     properties: Sequence[Property]
     reduced: bool
-    ways: tuple[str, ...] = ("prove", "explore")
 
 
 def _places() -> Mapping[str, Place]:
     subjects = {each.fleet.name: each for each in fleet_subjects()}
     plain = {"harmless": "no", "idempotent": "no"}
     return {
-        "fleet-recorded": Place(lambda fleet: fleet, subjects["fleet-recorded"].properties, False, ways=CHECKERS),
+        "fleet-recorded": Place(lambda fleet: fleet, subjects["fleet-recorded"].properties, False),
         "fleet-gate": Place(lambda f: only(f, {"kind": "approval"}), subjects["fleet-gate"].properties, True),
         "fleet-compensation": Place(lambda f: only(f, plain), subjects["fleet-compensation"].properties, True),
         "fleet": Place(lambda _: searched_fleet(), STEP_PROPERTIES, True),
@@ -68,6 +66,7 @@ class FleetBench:
         self.subject: FleetSubject = next(each for each in fleet_subjects() if each.fleet.name == name)
         self.fleet = self.subject.fleet
         self._bases: dict[bool, FleetBase] = {}
+        self._counted: dict[bool, CountBase] = {}
 
     @cached_property
     def mutants(self) -> tuple[FleetMutant, ...]:
@@ -83,18 +82,24 @@ class FleetBench:
 
     @cached_property
     def found(self) -> Obligations:
-        """The questions over what was found in two workers. Raises AssertionError where that proves nothing of the original."""
-        made = found_in_two()
-        if not made.holds:
-            raise AssertionError(f"{self.fleet.name}: nothing was found that proves the original: {made.stuck}")
-        return Obligations(self.fleet, self.subject.properties, (), made.clauses)
+        """The questions over what was found. Raises AssertionError where that proves nothing of the original."""
+        fleet, properties = self.fleet, self.subject.properties
+        if fleet.name == FLEETS[0]:
+            in_two = found_in_two()
+            holds, stuck, asked = in_two.holds, in_two.stuck, Obligations(fleet, properties, (), in_two.clauses)
+        else:
+            made = lifted(fleet.name)
+            holds, stuck, asked = made.holds, made.stuck, Obligations(fleet, properties, (*made.kept, *made.added))
+        if not holds:
+            raise AssertionError(f"{fleet.name}: nothing was found that proves the original: {stuck}")
+        return asked
 
     def judge(self, mutants: Sequence[FleetMutant], left_out: str = "") -> Iterator[MutantCells]:
         """Every mutant's row of the matrix. left_out: a way that is not asked.
 
         Raises AssertionError where the ways contradict each other.
         """
-        asked = [way for way in self.place.ways if way != left_out]
+        asked = [way for way in CHECKERS if way != left_out]
         found = dict(self._found(mutants)) if "found" in asked else {}
         for mutant, said in ask(self.written, mutants):
             yield self._row(mutant, said, found.get(mutant.name), asked)
@@ -113,27 +118,21 @@ class FleetBench:
                 verdict, words = check(mutant)
                 told[way] = verdict, words, time.perf_counter() - started
         agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()})
-        cells = [_cell(way, *told[way]) if way in told else self._missing(way) for way in CHECKERS]
-        safe = told["explore"][0] != "refuted" if "explore" in told else True
-        equivalent = SAME if said.same else SAFE if said.safe and safe else ""
+        cells = [_cell(way, *told[way]) if way in told else _missing(way) for way in CHECKERS]
+        equivalent = SAME if said.same else SAFE if said.safe else ""
         return MutantCells(
             name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
             command=f"crashwindow mutants --only '{mutant.name}'",
         )  # fmt: skip
 
-    def _missing(self, way: str) -> Cell:
-        outcome: Literal["not run", "not applicable"] = "not run" if way in self.place.ways else "not applicable"
-        return Cell(checker=way, outcome=outcome, words="", seconds=0.0)
-
     def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
         """A forbidden state that two workers come to."""
-        original = self.place.searched(self.fleet)
-        fleet = mutant.of(original)
-        if fleet.rules == original.rules:
-            return "no answer", "its row is none of the fleet that is searched"
-        suspected = self.place.reduced and _unguarded(mutant, self.fleet)
+        made = self._searched(mutant, self.place.reduced)
+        if made is None:
+            return NO_ROW
+        fleet, suspected = made
         try:
-            broken = self.base(suspected).breaks(_suspected(fleet) if suspected else fleet)
+            broken = self.base(suspected).breaks(fleet)
         except ModelError as error:
             return "no answer", f"two workers can have no such row: {error}"
         except ManyStatesError as error:
@@ -143,26 +142,43 @@ class FleetBench:
         name, steps = broken
         return "refuted", f"{name}, after {steps} steps of two workers"
 
+    def _searched(self, mutant: FleetMutant, reduced: bool) -> tuple[Fleet, bool] | None:
+        """The mutant of what is searched, and whether a protection is missing that reductions rest on; None where the row is none
+        of it."""
+        original = self.place.searched(self.fleet)
+        fleet = mutant.of(original)
+        suspected = reduced and _unguarded(mutant, self.fleet)
+        return None if fleet.rules == original.rules else (_suspected(fleet) if suspected else fleet, suspected)
+
     def base(self, suspected: bool) -> FleetBase:
         """The original, searched; suspected: without taking it for granted that every write is fenced."""
         if suspected not in self._bases:
-            fleet = self.place.searched(self.fleet)
-            self._bases[suspected] = FleetBase(
-                _suspected(fleet) if suspected else fleet, self.place.properties, self.place.reduced
-            )
+            self._bases[suspected] = FleetBase(self._original(suspected), self.place.properties, self.place.reduced)
         return self._bases[suspected]
+
+    def count_base(self, suspected: bool) -> CountBase:
+        """The original, counted."""
+        if suspected not in self._counted:
+            self._counted[suspected] = CountBase(self._original(suspected), self.place.properties)
+        return self._counted[suspected]
+
+    def _original(self, suspected: bool) -> Fleet:
+        fleet = self.place.searched(self.fleet)
+        return _suspected(fleet) if suspected else fleet
 
     def counted(self, mutant: FleetMutant) -> tuple[Way, str]:
         """What counting any number of workers comes to."""
-        fleet = mutant.of(self.fleet)
-        made = count(
-            _suspected(fleet) if _unguarded(mutant, self.fleet) else fleet, self.subject.properties, COUNT_LIMIT
-        )
+        searched = self._searched(mutant, True)
+        if searched is None:
+            return NO_ROW
+        fleet, suspected = searched
+        made = self.count_base(suspected).judge(fleet, mutant.kind)
         if made.broken:
-            return "not safe", f"{made.broken}, in one of {made.states} abstract states"
+            return "not safe", f"{made.broken}, after {made.states} abstract states that were counted for it"
         return ("safe", "") if made.safe else ("no answer", f"no answer after {made.states} abstract states")
 
 
+NO_ROW: Final[tuple[Way, str]] = "no answer", "its row is none of the fleet that is searched and counted"
 SAFE: Final = "proved: its changed rows keep the invariant, and so each safety property, all that is asked of a fleet"
 """Liveness is asked of one worker and of two, never of any number: a mutant that is called safe may be stuck."""
 SAME: Final = (
@@ -186,6 +202,10 @@ def _proof(said: Said) -> tuple[Way, str, float]:
         return "safe", "", said.seconds
     verdict: Way = "not safe" if said.answer == "sat" else "no answer"
     return verdict, f"stops at {said.fails}: {said.answer}", said.seconds
+
+
+def _missing(way: str) -> Cell:
+    return Cell(checker=way, outcome="not run", words="", seconds=0.0)
 
 
 def _cell(way: str, verdict: Way, words: str, seconds: float) -> Cell:

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from crashwindow.checkers import mutate_fleet_search
+from crashwindow.checkers import mutate_count, mutate_fleet_search
 from crashwindow.checkers.fleet_search import search
 from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench, Way, agree
 from crashwindow.checkers.mutate_fleet_prove import Said, ask
@@ -116,7 +116,7 @@ def test_without_an_answer_nobody_is_killed(monkeypatch: pytest.MonkeyPatch) -> 
         yield named(RAISED), Said("a question", "unknown")
 
     monkeypatch.setattr(mutate_fleet, "ask", unknown)
-    monkeypatch.setattr(mutate_fleet, "COUNT_LIMIT", 1)
+    monkeypatch.setattr(mutate_count, "LIMIT", 0)
     monkeypatch.setattr(bench(), "searched", lambda mutant: ("no answer", "not searched"))
     (row,) = bench().judge([named(RAISED)], left_out="found")
     assert {cell.outcome for cell in row.cells} == {"not run"}

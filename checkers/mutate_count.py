@@ -1,0 +1,138 @@
+"""Mutants of a fleet by counting, incrementally: only what a change adds to what was counted of the original is counted.
+
+As `mutate_fleet_search` does for two workers. Counting ends in a set of abstract states that no step leaves. Where the steps of
+changed rows do not leave it either, the mutant is as safe as the original. Where they do, it is counted on from there: with the
+original's steps and the mutant's together, which is no less than the mutant comes to. If that comes to a forbidden state,
+the mutant alone is counted, from its starts, unless it has every step of the original.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ..model.fleet import LED, Fleet, FleetRule
+from ..model.properties import Property
+from .counter import IDLE, Counted, Counting, Edge, Key, count
+from .counter_rows import Row
+from .counter_workers import Values, before_writing
+from .fleet_search import asking, unstopped
+
+LIMIT: Final = 2_000
+"""After so many abstract states beside the original's, or from its starts, counting gives up on a mutant."""
+WEAKER: Final = ("guard literal dropped", "earlier guard dropped")
+"""Classes of mutants that take no step away from the original."""
+
+
+class CountBase:
+    """An original, counted. Raises AssertionError where that does not come to "safe"."""
+
+    def __init__(self, fleet: Fleet, properties: Sequence[Property]) -> None:
+        self.fleet, self.properties = fleet, properties
+        self.counting = Counting(fleet, properties)
+        self.counted = self.counting.run()
+        if not self.counted.safe:
+            raise AssertionError(f"{fleet.name}: counting the original comes to {self.counted.broken or 'no end'}")
+        self._meets: dict[str, dict[tuple[Values, int], list[Key]]] = {}
+
+    def judge(self, mutant: Fleet, kind: str) -> Counted:
+        """What counting a mutant of that class comes to."""
+        if _shape(mutant) != _shape(self.fleet):
+            return count(mutant, self.properties, LIMIT)
+        made = _Onward(self, mutant).judge()
+        if not made.broken or kind in WEAKER:
+            return made
+        return count(mutant, self.properties, LIMIT)
+
+    def meets(self, place: str) -> dict[tuple[Values, int], list[Key]]:
+        """The original's states in which a worker at some place may be there, by what is shared and that worker."""
+        if not self._meets:
+            workers = self.counting.workers
+            self._meets = {p: {} for p in workers.places}
+            for key, others in self.counting.may.items():
+                for actor in {*key.once, *key.many, *others}:
+                    self._meets[workers.at(actor)].setdefault((key.shared, actor), []).append(key)
+        return self._meets[place]
+
+
+class _Onward(Counting):
+    """A mutant counted on from where its original has ended. more: the steps of changed rows from the original's states.
+
+    The original's states and steps are not changed: a state that gets other workers is copied first.
+    """
+
+    def __init__(self, base: CountBase, mutant: Fleet) -> None:
+        of = base.counting
+        self.base, self.original = base, of
+        self.fleet, self.workers, self.names, self.clauses = mutant, of.workers, of.names, of.clauses
+        rules = {rule.name: rule for rule in mutant.rules}
+        self.changed = {n for n, row in of.rows.items() if rules.get(n) != row.rule}
+        rows = {n: Row(mutant, of.workers, rule) if n in self.changed else of.rows[n] for n, rule in rules.items()}
+        self.takes(rows)
+        self.may, self.edges, self.new, self._results = {}, {}, {}, {}
+        self.more: dict[Key, list[Edge]] = {}
+
+    def judge(self) -> Counted:
+        """What the original's steps and the mutant's come to together; states: those that are not the original's, or grew."""
+        started = time.perf_counter()
+        for name in self.changed & self.rows.keys():
+            for key, edge in self._added(self.original.rows[name], self.rows[name]):
+                self.more.setdefault(key, []).append(edge)
+        for key, edges in self.more.items():
+            others = self.original.may[key]
+            for edge in edges:
+                if self._meet(edge.after, self._others(edge, others)) and self.broken(edge.after):
+                    return self._ended(started, edge.after)
+        return self._on(self.base.counted.states + LIMIT, started)
+
+    def _added(self, before: Row, row: Row) -> Iterator[tuple[Key, Edge]]:
+        """The steps of a changed row that the row had not."""
+        alike = _effects(before.rule) == _effects(row.rule)
+        if not row.rule.acts:
+            for key in self.original.may:
+                if row.enabled(key.shared, IDLE):
+                    results = [(shared, IDLE) for shared, _ in row.after(key.shared, IDLE)]
+                    new = [r for r in results if not alike or r not in _results(before, key.shared, IDLE)]
+                    yield from ((key, edge) for edge in self._step(row, key, IDLE, key.once, key.many, new))
+            return
+        for place in row.places:
+            for (shared, actor), keys in self.base.meets(place).items():
+                if row.enabled(shared, actor):
+                    old = _results(before, shared, actor) if alike else []
+                    new = [result for result in row.after(shared, actor) if result not in old]
+                    for key in keys if new else ():
+                        yield from ((key, edge) for edge in self._of(row, key, actor, new))
+
+    def _of(self, row: Row, key: Key, actor: int, results: list[tuple[Values, int]]) -> Iterator[Edge]:
+        if actor in key.once:
+            once = tuple(x for x in key.once if x != actor)
+        elif all(self.workers.together(actor, x) for x in key.once):
+            once = key.once
+        else:
+            return
+        yield from self._step(row, key, actor, once, key.many, results)
+
+    def _meet(self, key: Key, others: set[int]) -> bool:
+        known = self.original.may.get(key)
+        if known is None or key in self.may:
+            return super()._meet(key, others)
+        if not others <= known:
+            self.may[key] = known | others
+            self.edges[key] = [*self.original.edges[key], *self.more.get(key, ())]
+            self.new[key] = others - known
+        return False
+
+
+def _results(row: Row, shared: Values, actor: int) -> list[tuple[Values, int]]:
+    return list(row.after(shared, actor)) if row.enabled(shared, actor) else []
+
+
+def _effects(rule: FleetRule) -> tuple[object, ...]:
+    """What a row does to other workers and asks of them."""
+    led = {name: values for name, values in rule.guards.items() if name.startswith(LED)}
+    return led, rule.nobody, rule.alone, rule.raises, rule.bars, rule.appends, rule.acts
+
+
+def _shape(fleet: Fleet) -> tuple[object, ...]:
+    """What decides, beside the rows themselves, of which workers anything is kept (`counter_workers.py`)."""
+    distinct = all(r.claims for r in fleet.rules if r.boundary == "claim")
+    return distinct, asking(fleet), unstopped(fleet), before_writing(fleet)

@@ -1,0 +1,105 @@
+"""Mutants counted on from their original: the same verdicts as from the start, and a counting that leaves steps out is found."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import pytest
+
+from crashwindow.checkers import mutate_count
+from crashwindow.checkers.counter import Counted, count
+from crashwindow.checkers.mutate_count import CountBase
+from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench
+from crashwindow.checkers.mutate_fleet_prove import ask
+from crashwindow.checkers.mutate_fleet_rows import FleetMutant
+
+RAISED = "fence effects, nobody leads: does not raise the fence"
+
+
+@cache
+def bench() -> FleetBench:
+    """The smallest fleet's ways, made once."""
+    return FleetBench(FLEETS[0])
+
+
+def told(made: Counted) -> str:
+    """A verdict in a word."""
+    return "safe" if made.safe else "not safe" if made.broken else "no answer"
+
+
+def alike(mutants: Sequence[FleetMutant]) -> set[str]:
+    """The verdicts on some mutants, which are those of counting each from its starts."""
+    base = bench().count_base(suspected=False)
+    found = set()
+    for mutant in mutants:
+        fleet = mutant.of(base.fleet)
+        verdict = told(base.judge(fleet, mutant.kind))
+        assert verdict == told(count(fleet, base.properties, mutate_count.LIMIT)), mutant.name
+        found.add(verdict)
+    return found
+
+
+def fenced() -> list[FleetMutant]:
+    """The mutants in which no protection against who was overtaken is missing."""
+    return [
+        mutant
+        for mutant in bench().mutants
+        if not mutant.kind.startswith("protection") and "stands_" not in mutant.what
+    ]
+
+
+def test_what_is_counted_on_is_what_is_counted() -> None:
+    """Counted on from its original a mutant comes to the verdict of its own count: here one in fifty."""
+    assert alike(fenced()[::50]) >= {"safe", "not safe"}
+
+
+@pytest.mark.deep
+def test_what_is_counted_on_is_what_is_counted_of_each() -> None:
+    """The same of one in three."""
+    assert alike(fenced()[::3]) >= {"safe", "not safe"}
+
+
+def test_an_original_is_not_changed_by_its_mutants() -> None:
+    """Counting on copies what grows: states and steps of the original are as before, and so is the next verdict."""
+    base = bench().count_base(suspected=False)
+    before = (
+        {key: set(others) for key, others in base.counting.may.items()},
+        {k: len(e) for k, e in base.counting.edges.items()},
+    )
+    for mutant in fenced()[::40]:
+        base.judge(mutant.of(base.fleet), mutant.kind)
+    assert (base.counting.may, {k: len(e) for k, e in base.counting.edges.items()}) == before
+
+
+def test_counting_on_that_leaves_steps_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the steps that a changed row adds a mutant that two workers refute would be safe: the ways contradict, an error."""
+
+    def nothing(self: object, before: object, row: object) -> Iterator[object]:
+        return iter(())
+
+    monkeypatch.setattr(mutate_count._Onward, "_added", nothing)
+    refuted = next(m for m in fenced() if bench().searched(m)[0] == "refuted")
+    with pytest.raises(AssertionError, match="safe, says count, and a run of two workers"):
+        list(bench().judge([refuted], left_out="found"))
+
+
+def test_an_original_that_is_not_safe_is_none() -> None:
+    """Nothing is counted on from an original that itself comes to a forbidden state."""
+    (raised,) = (mutant for mutant in bench().mutants if mutant.what == RAISED)
+    with pytest.raises(AssertionError, match="counting the original comes to"):
+        CountBase(raised.of(bench().fleet), bench().subject.properties)
+
+
+def test_lifted_clauses_are_asked_of_mutants() -> None:
+    """Clauses found for one worker of a gate and lifted say of some mutants that they keep them, of others that they do not."""
+    gate = FleetBench("fleet-gate")
+    answers = {said.answer for _, said in ask(gate.found, gate.mutants[::20], equal=False)}
+    assert answers == {"unsat", "sat"}
+
+
+@pytest.mark.deep
+def test_every_way_is_asked_of_each_fleet() -> None:
+    """A write to the registry without its guard: all four ways say so of a compensation, or give their answer."""
+    fleet = FleetBench("fleet-compensation")
+    (row,) = fleet.judge(fleet.mutants[:1])
+    assert [cell.checker for cell in row.cells] == ["prove", "explore", "count", "found"]
+    assert all(cell.outcome in ("killed", "survived") for cell in row.cells)

@@ -10,7 +10,7 @@ Symmetry needs no reduction: nobody has a name. Idle workers are always there, i
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ from ..model.fleet_properties import Lifted, lift
 from ..model.machine import holds
 from ..model.properties import Property
 from .counter_rows import Row
-from .counter_workers import Test, Values, Workers, like
+from .counter_workers import Test, Values, Workers, bits, like
 
 IDLE: Final = 0
 LIMIT: Final = 200_000
@@ -28,22 +28,27 @@ LIMIT: Final = 200_000
 
 
 class Key(NamedTuple):
-    """What is shared; the workers that are there exactly once; and of those that are counted, of whom there is any number."""
+    """What is shared, by number; the workers that are there exactly once; and of those that are counted, of whom there is any
+    number."""
 
-    shared: Values
+    shared: int
     once: tuple[int, ...]
     many: tuple[int, ...]
 
 
 class Edge(NamedTuple):
-    """A step: row, who acts (idle, where nobody does), the state after, of whom else any number is there then, who may not be
-    there."""
+    """A step: row, who acts (idle, where nobody does), the state after; of whom else any number is there then, a bit each; who
+    may not be there before."""
 
     row: Row
     actor: int
     after: Key
-    more: frozenset[int]
+    more: int
     barring: list[Test]
+
+
+Results = list[tuple[int, int]]
+"""What a row makes of what is shared, and of the worker that acts."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +75,19 @@ class Counted:
 
 
 class Counting:
-    """The search of one fleet. may: for each state who else may be there; edges: the steps that were found so far."""
+    """The search of one fleet. may: for each state who else may be there, a bit each; edges: the steps that were found so far."""
 
     def __init__(self, fleet: Fleet, properties: Sequence[Property]) -> None:
         self.fleet, self.workers = fleet, Workers(fleet)
         self.names = [f.name for f in fleet.shared]
         self.clauses = [c for p in properties for never in p.never for c in lift(fleet, p.id, never)]
+        self.common: list[Values] = []
+        self.numbers: dict[Values, int] = {}
         self.takes({rule.name: Row(fleet, self.workers, rule) for rule in fleet.rules})
-        self.may: dict[Key, set[int]] = {}
+        self.may: dict[Key, int] = {}
         self.edges: dict[Key, list[Edge]] = {}
-        self.new: dict[Key, set[int]] = {}
-        self._results: dict[tuple[Values, int], list[tuple[Row, list[tuple[Values, int]]]]] = {}
+        self.new: dict[Key, int] = {}
+        self._results: dict[tuple[int, int], list[tuple[Row, Results]]] = {}
 
     def takes(self, rows: Mapping[str, Row]) -> None:
         """Steps are those of these rows, by name."""
@@ -90,11 +97,19 @@ class Counting:
         }
         self.outside = [row for row in rows.values() if not row.rule.acts]
 
+    def number(self, shared: Values) -> int:
+        """What is shared, as a number."""
+        found = self.numbers.get(shared)
+        if found is None:
+            found = self.numbers[shared] = len(self.common)
+            self.common.append(shared)
+        return found
+
     def run(self, limit: int = LIMIT) -> Counted:
         """Count until nothing is added, or a property fails, or there are `limit` states."""
         started = time.perf_counter()
         for key in self._starts():
-            self._meet(key, {IDLE})
+            self._meet(key, 1 << IDLE)
         return self._on(limit, started)
 
     def _on(self, limit: int, started: float) -> Counted:
@@ -110,7 +125,7 @@ class Counting:
         """What counting came to; where: a state that breaks a property."""
         return Counted(
             len(self.may),
-            sum(map(len, self.may.values())),
+            sum(map(int.bit_count, self.may.values())),
             sum(map(len, self.edges.values())),
             self.broken(where) if where else "",
             self._told(where) if where else {},
@@ -122,64 +137,79 @@ class Counting:
         for values in product(*(f.starts for f in self.fleet.shared)):
             view = dict(zip(self.names, values, strict=True))
             if not any(holds(view, g) for g in self.fleet.machine.impossible):
-                yield Key(values, (), ())
+                yield Key(self.number(values), (), ())
 
-    def _meet(self, key: Key, others: set[int]) -> bool:
+    def _meet(self, key: Key, others: int) -> bool:
         """Others may be there; whether the state is new."""
         known = self.may.get(key)
         if known is None:
-            self.may[key], self.edges[key], self.new[key] = set(others), [], set(others)
+            self.may[key], self.edges[key], self.new[key] = others, [], others
             return True
-        if not others <= known:
-            self.new.setdefault(key, set()).update(others - known)
-            known |= others
+        if fresh := others & ~known:
+            self.new[key] = self.new.get(key, 0) | fresh
+            self.may[key] = known | fresh
         return False
 
-    def _expanded(self, key: Key, new: set[int]) -> Iterator[Key]:
+    def _expanded(self, key: Key, new: int) -> Iterator[Key]:
         """Take account of others that may be there; yields each state that is met for the first time."""
         old = list(self.edges[key])
         fresh = [] if old or self.may[key] != new else list(self._given(key))
-        for actor in sorted(new):
-            if all(self.workers.together(actor, x) for x in key.once):
-                fresh += self._acted(key, actor, key.once, key.many)
+        for actor in bits(new & self._beside(key.once)):
+            fresh += self._acted(key, actor, key.once)
         self.edges[key] += fresh
         for edges, others in ((old, new), (fresh, self.may[key])):
             for edge in edges:
                 if self._meet(edge.after, self._others(edge, others)):
                     yield edge.after
 
+    def _beside(self, workers: Iterable[int]) -> int:
+        """Who can be there at the same time as all of these."""
+        mask = -1
+        for x in workers:
+            mask &= self.workers.beside(x)
+        return mask
+
     def _given(self, key: Key) -> Iterator[Edge]:
         """The steps of those that are counted, and of nobody."""
         for n, actor in enumerate(key.once):
-            yield from self._acted(key, actor, key.once[:n] + key.once[n + 1 :], key.many)
+            yield from self._acted(key, actor, key.once[:n] + key.once[n + 1 :])
+        beside = self._beside(key.once)
         for actor in key.many:
-            if all(self.workers.together(actor, x) for x in key.once):
-                yield from self._acted(key, actor, key.once, key.many)
-        for row in self.outside:
-            if row.enabled(key.shared, IDLE):
-                results = [(shared, IDLE) for shared, _ in row.after(key.shared, IDLE)]
-                yield from self._step(row, key, IDLE, key.once, key.many, results)
+            if beside >> actor & 1:
+                yield from self._acted(key, actor, key.once)
+        for row, results in self._from(key.shared, IDLE, self.outside, -1):
+            yield from self._step(row, key, IDLE, key.once, results)
 
-    def _acted(self, key: Key, actor: int, once: tuple[int, ...], many: tuple[int, ...]) -> Iterator[Edge]:
-        """The steps of a worker, beside others that are counted."""
-        found = self._results.get((key.shared, actor))
+    def _acted(self, key: Key, actor: int, once: tuple[int, ...]) -> Iterator[Edge]:
+        """The steps of a worker, beside others of whom there is one each."""
+        for row, results in self._from(key.shared, actor, self.acting[self.workers.at(actor)], actor):
+            yield from self._step(row, key, actor, once, results)
+
+    def _from(self, shared: int, actor: int, rows: Sequence[Row], who: int) -> list[tuple[Row, Results]]:
+        """The rows that may fire, with what each makes of what is shared and of who acts (`who`: -1 where nobody does)."""
+        found = self._results.get((shared, who))
         if found is None:
-            rows = [row for row in self.acting[self.workers.at(actor)] if row.enabled(key.shared, actor)]
-            found = self._results[key.shared, actor] = [(row, list(row.after(key.shared, actor))) for row in rows]
-        for row, results in found:
-            yield from self._step(row, key, actor, once, many, results)
+            values = self.common[shared]
+            found = [(row, self.results(row, shared, actor)) for row in rows if row.enabled(values, actor)]
+            self._results[shared, who] = found
+        return found
 
-    def _step(
-        self, row: Row, key: Key, actor: int, once: tuple[int, ...], many: tuple[int, ...],
-        results: list[tuple[Values, int]],
-    ) -> Iterator[Edge]:  # fmt: skip
-        if any(self._is(actor, t) for t in row.barring(key.shared)):
-            return
-        barring = row.barring(key.shared) + row.beside
-        if any(self._is(x, t) for t in barring for x in once):
-            return
-        many = tuple(x for x in many if not any(self._is(x, t) for t in barring))
-        if row.rule.overtakes and not any(map(row.overtaken, (*once, *many))):
+    def results(self, row: Row, shared: int, actor: int) -> Results:
+        """What a row that may fire makes of what is shared and of who acts."""
+        return [(self.number(values), acted) for values, acted in row.after(self.common[shared], actor)]
+
+    def _step(self, row: Row, key: Key, actor: int, once: tuple[int, ...], results: Results) -> Iterator[Edge]:
+        many, barring = key.many, row.beside
+        if row.nobody:
+            barred = row.barring(self.common[key.shared])
+            if any(self._is(actor, t) for t in barred):
+                return
+            barring = barred + barring
+        if barring:
+            if any(self._is(x, t) for t in barring for x in once):
+                return
+            many = tuple(x for x in many if not any(self._is(x, t) for t in barring))
+        if row.overtakes and not any(map(row.overtaken, (*once, *many))):
             return
         images = [row.befallen(actor, x) for x in once]
         floating = {y for x in many for y in row.befallen(actor, x)}
@@ -189,35 +219,34 @@ class Counting:
                 if placed is not None:
                     yield Edge(row, actor, *placed, barring)
 
-    def _placed(self, shared: Values, named: Sequence[int], floating: set[int]) -> tuple[Key, frozenset[int]] | None:
-        """The state with these workers, of each one, and of each that floats any number; None where two cannot be there
-        together."""
-        counted = [x for x in named if self.workers.counted(x) and not self.workers.gone[x]]
+    def _placed(self, shared: int, named: Sequence[int], floating: set[int]) -> tuple[Key, int] | None:
+        """The state with these workers, of each one, and of each that floats any number, and of whom else any number is there;
+        None where two cannot be there together."""
+        workers = self.workers
+        counted = [x for x in named if workers.counted(x) and not workers.gone[x]]
         once = {x for x in counted if counted.count(x) == 1}
-        if not all(self.workers.together(x, y) for x, y in combinations(once, 2)):
+        if len(once) > 1 and not all(workers.together(x, y) for x, y in combinations(once, 2)):
             return None
-        several = {x for x in (*counted, *floating) if self.workers.counted(x)} - once | (floating & once)
-        several = {x for x in several if all(self.workers.together(x, y) for y in once)}
-        more = {x for x in (*named, *floating) if not (self.workers.gone[x] or self.workers.counted(x))}
-        return Key(shared, tuple(sorted(once)), tuple(sorted(several))), frozenset(more)
+        several = {x for x in (*counted, *floating) if workers.counted(x)} - once | (floating & once)
+        several = {x for x in several if all(workers.together(x, y) for y in once)}
+        more = 0
+        for x in (*named, *floating):
+            if not (workers.gone[x] or workers.counted(x)):
+                more |= 1 << x
+        return Key(shared, tuple(sorted(once)), tuple(sorted(several))), more
 
-    def _others(self, edge: Edge, others: set[int]) -> set[int]:
+    def _others(self, edge: Edge, others: int) -> int:
         """Who else may be there after a step, of some who may be there before it."""
-        gone, together, once = self.workers.gone, self.workers.together, edge.after.once
-        found = set(edge.more)
-        for x in others:
-            if not any(self._is(x, t) for t in edge.barring):
-                for y in edge.row.befallen(edge.actor, x):
-                    if not gone[y] and all(together(y, z) for z in once):
-                        found.add(y)
-        return found
+        for wanted in edge.barring:
+            others &= ~self.workers.those(wanted)
+        return edge.more | edge.row.befall(edge.actor, others) & self._beside(edge.after.once) & ~self.workers.away
 
     def _is(self, worker: int, wanted: Test) -> bool:
         return like(self.workers.states[worker], wanted)
 
     def broken(self, key: Key) -> str:
         """The first property that a state breaks, if it does."""
-        view = dict(zip(self.names, key.shared, strict=True))
+        view = dict(zip(self.names, self.common[key.shared], strict=True))
         senders = sum(map(self.workers.sends.__getitem__, (*key.once, *key.many, *key.many)))
         return next((c.name for c in self.clauses if self._breaks(c, view, key, senders)), "")
 
@@ -231,7 +260,7 @@ class Counting:
 
     def _told(self, key: Key) -> dict[str, str]:
         """A state in words, for whoever looks for its cause."""
-        told = dict(zip(self.names, key.shared, strict=True))
+        told = dict(zip(self.names, self.common[key.shared], strict=True))
         for n, worker in enumerate((*key.once, *key.many), 1):
             told |= {
                 f"worker {n}.{f.name}": v for f, v in zip(self.fleet.own, self.workers.states[worker], strict=False)

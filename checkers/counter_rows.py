@@ -6,7 +6,12 @@ from itertools import product
 from ..model.fleet import LED, OWN, Fleet, FleetRule, known
 from ..model.fleet_shape import STORES
 from ..model.machine import Guard, outcomes
-from .counter_workers import ALWAYS, Test, Values, Workers, like
+from .counter_workers import ALWAYS, Test, Values, Workers, bits, like
+
+Place = tuple[int, int]
+"""Whether a field is the worker's own (1) or shared (0), and where it stands."""
+Both = tuple[Values, Values]
+"""What is shared, and a worker's state."""
 
 
 class Row:
@@ -14,16 +19,23 @@ class Row:
 
     def __init__(self, fleet: Fleet, workers: Workers, rule: FleetRule) -> None:
         self.rule, self.workers = rule, workers
+        self.overtakes = rule.overtakes
         self.fields = {f.name: n for n, f in enumerate(fleet.shared)}
-        self.own = {f.name: n for n, f in enumerate(fleet.own)}
+        self.own = {f"{OWN}{f.name}": n for n, f in enumerate(fleet.own)}
         self.places = rule.guards.get(f"{OWN}at", workers.places)
         self.asked = self._both(rule.guards)
         self.unless = [self._both(g) for g in rule.unless]
         self.nobody = [self._both(g) for g in rule.nobody]
         self._led = workers.asks({OWN + n.removeprefix(LED): v for n, v in rule.guards.items() if n.startswith(LED)})
-        self.paired = [n for n, v in rule.writes.items() if v == "-1" and rule.writes.get(f"{OWN}{known(n)}") == "-1"]
+        self._writes = [(*self._place(name), write) for name, write in rule.writes.items()]
+        self._copied = {write: self._place(write[1:]) for write in rule.writes.values() if write.startswith("=")}
+        both = [n for n, v in rule.writes.items() if v == "-1" and rule.writes.get(f"{OWN}{known(n)}") == "-1"]
+        self._paired = [(self._place(n), self._place(f"{OWN}{known(n)}")) for n in both]
         self.beside = [workers.working] if rule.alone else []
+        self._told = rule.appends or rule.bars or bool(rule.raises)
         self._images: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._moved: dict[tuple[int, int], int] = {}
+        self._kept: dict[int, int] = {}
 
     def _both(self, literals: Guard) -> tuple[Test, Test]:
         """What a guard asks of what is shared, and of the worker that it calls `w.`."""
@@ -44,24 +56,28 @@ class Row:
         """Whether the worker is one that the row overtakes."""
         return like(self.workers.states[worker], self._led)
 
+    def _place(self, name: str) -> Place:
+        """Whether a field is the worker's own, and where it stands."""
+        return (1, self.own[name]) if name in self.own else (0, self.fields[name])
+
     def after(self, shared: Values, worker: int) -> Iterator[tuple[Values, int]]:
         """What is shared, and the worker that acts, become."""
-        state = self.workers.states[worker]
-        view = {name: shared[n] for name, n in self.fields.items()}
-        view |= {f"{OWN}{name}": state[n] for name, n in self.own.items()}
-        options = {name: outcomes(view[name], write, view) for name, write in self.rule.writes.items()}
-        for values in product(*options.values()):
-            written = dict(zip(options, values, strict=True))
-            copies = ((n, f"{OWN}{known(n)}") for n in self.paired)
-            if any(view[n] == view[copy] and written[n] != written[copy] for n, copy in copies):
-                continue  # one less of what was equal is equal
-            common, own = list(shared), list(state)
-            for name, value in written.items():
-                if name.startswith(OWN):
-                    own[self.own[name.removeprefix(OWN)]] = value
-                else:
-                    common[self.fields[name]] = value
-            yield tuple(common), self.workers.number(self._epoch(own))
+        before = shared, self.workers.states[worker]
+        options = []
+        for whose, n, write in self._writes:
+            copied = self._copied.get(write)
+            options.append((before[copied[0]][copied[1]],) if copied else outcomes(before[whose][n], write, {}))
+        for values in product(*options):
+            after = list(shared), list(before[1])
+            for (whose, n, _), value in zip(self._writes, values, strict=True):
+                after[whose][n] = value
+            if not any(self._parted(before, after, *pair) for pair in self._paired):
+                yield tuple(after[0]), self.workers.number(self._epoch(after[1]))
+
+    def _parted(self, before: Both, after: tuple[list[str], list[str]], one: Place, copy: Place) -> bool:
+        """Whether what was equal is not, after one less of both: below two nobody counts."""
+        equal = before[one[0]][one[1]] == before[copy[0]][copy[1]]
+        return equal and after[one[0]][one[1]] != after[copy[0]][copy[1]]
 
     def _epoch(self, own: list[str]) -> Values:
         """The worker with what a claim, or its raising a fence, says of its epoch."""
@@ -74,10 +90,32 @@ class Row:
 
     def befallen(self, actor: int, other: int) -> tuple[int, ...]:
         """What another worker may become: more than one where it is not known who is older; nothing where it cannot be there."""
-        key = actor, other
+        key = self._kind(actor), other
         if key not in self._images:
-            self._images[key] = self._befallen(*key)
+            self._images[key] = self._befallen(actor, other)
         return self._images[key]
+
+    def befall(self, actor: int, others: int) -> int:
+        """What others may become, a bit each."""
+        if not self._told:
+            return others & self.workers.beside(actor) if self.rule.acts else others
+        kind = self._kind(actor)
+        kept = self._kept.get(kind, 0)
+        found = others & kept
+        for x in bits(others & ~kept):
+            image = self._moved.get((kind, x))
+            if image is None:
+                image = sum(1 << y for y in self.befallen(actor, x))
+                if image == 1 << x:
+                    self._kept[kind] = self._kept.get(kind, 0) | image
+                else:
+                    self._moved[kind, x] = image
+            found |= image
+        return found
+
+    def _kind(self, actor: int) -> int:
+        """All of the one who acts that others depend on."""
+        return self.workers.era[actor] if actor else -1
 
     def _befallen(self, actor: int, other: int) -> tuple[int, ...]:
         rule, workers = self.rule, self.workers

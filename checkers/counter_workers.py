@@ -10,6 +10,7 @@ Of a worker that was overtaken and can do nothing more but write to the registry
 that writes reads; it stands before that row at once, if not yet. Where it is in truth it can do no more, and later.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from ..model.fleet import OWN, Fleet, stands
@@ -27,6 +28,14 @@ ALWAYS: Final = "yes"
 def like(values: Values, wanted: Test) -> bool:
     """Whether a tuple is like that."""
     return all(values[n] in allowed for n, allowed in wanted)
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The numbers of a mask, the lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
 
 
 class Workers:
@@ -51,8 +60,15 @@ class Workers:
         self.sends: list[bool] = []
         self.leads: list[bool] = []
         self.gone: list[bool] = []
+        self.era: list[int] = []
+        self.away = 0
+        """Those that are gone, a bit each."""
         self._numbers: dict[Values, int] = {}
-        self._together: dict[tuple[int, int], bool] = {}
+        self._eras: dict[Values, int] = {}
+        self._like: dict[Test, tuple[int, int]] = {}
+        self._of_era: list[int] = []
+        self._beside: list[int] = []
+        self._matches: list[list[int]] = []
         idle = (*(f.values[0] for f in fleet.own), *(ALWAYS for _ in STORES), *("no" for _ in STORES))
         self.number(idle)
 
@@ -86,7 +102,10 @@ class Workers:
             away = worker[self.place[f"{OWN}at"]] == "idle"
             overtaken = worker[self.place[stands("effects")]] == "no"
             inert = overtaken and not any(like(worker, way) for way in self._noticed)
-            self.gone.append(found > 0 and self.distinct and (away or inert))
+            gone = found > 0 and self.distinct and (away or inert)
+            self.gone.append(gone)
+            self.away |= gone << found
+            self._dated(found, worker[len(self.fleet.own) :])
         self._numbers[whole] = found
         return found
 
@@ -108,27 +127,61 @@ class Workers:
         still send."""
         return self.busy[worker] or self.sends[worker]
 
+    def _dated(self, worker: int, era: Values) -> None:
+        """What is known of a worker's epoch, which is all by which it is decided who can be there beside it."""
+        number = self._eras.get(era)
+        if number is None:
+            number = self._eras[era] = len(self._of_era)
+            self._of_era.append(0)
+            eras = list(self._eras)
+            matching = [n for n, each in enumerate(eras) if not (self._older(era, each) and self._older(each, era))]
+            for n in matching:
+                if n != number:
+                    self._matches[n].append(number)
+            self._matches.append(matching)
+            self._beside.append(0)
+            for n in matching:
+                self._beside[number] |= self._of_era[n]
+        self.era.append(number)
+        self._of_era[number] |= 1 << worker
+        for n in self._matches[number]:
+            self._beside[n] |= 1 << worker
+
+    def _older(self, mine: Values, others: Values) -> bool:
+        stores = len(STORES)
+        return any(
+            others[n] == ALWAYS and (mine[n] == "no" or (self.distinct and mine[n + stores] == ALWAYS))
+            for n in range(stores)
+        )
+
     def older(self, one: int, other: int) -> bool:
         """Whether it is certain that the first has the older epoch.
 
         A fence is above its epoch and not above the other's; or it is not below the one and not above the other, and the two
         differ.
         """
-        mine, others, stores = self.states[one], self.states[other], len(STORES)
         first = len(self.fleet.own)
-        return any(
-            others[n] == ALWAYS and (mine[n] == "no" or (self.distinct and mine[n + stores] == ALWAYS))
-            for n in range(first, first + stores)
-        )
+        return self._older(self.states[one][first:], self.states[other][first:])
+
+    def beside(self, worker: int) -> int:
+        """Who can be there at the same time as such a worker, a bit each."""
+        # Idle workers have epochs of every age, of which nothing is kept.
+        if not self.distinct:
+            return self._beside[self.era[worker]]
+        return self._beside[self.era[worker]] | 1 if worker else -1
 
     def together(self, one: int, other: int) -> bool:
         """Whether two such workers can be there at the same time."""
-        known = self._together.get((one, other))
-        if known is None:
-            # Idle workers have epochs of every age, of which nothing is kept.
-            known = (self.distinct and not (one and other)) or not (self.older(one, other) and self.older(other, one))
-            self._together[one, other] = self._together[other, one] = known
-        return known
+        return bool(self.beside(one) >> other & 1)
+
+    def those(self, wanted: Test) -> int:
+        """The workers that are like that, a bit each, of all that were met so far."""
+        known, mask = self._like.get(wanted, (0, 0))
+        if known < len(self.states):
+            for n in range(known, len(self.states)):
+                mask |= like(self.states[n], wanted) << n
+            self._like[wanted] = len(self.states), mask
+        return mask
 
     def changed(self, worker: int, **values: str) -> int:
         """The worker with other values: `current`, `barred`, `stands_events`."""

@@ -14,11 +14,13 @@ from ..model.fleet import LED, Fleet, FleetRule
 from ..model.properties import Property
 from .counter import IDLE, Counted, Counting, Edge, Key, count
 from .counter_rows import Row
-from .counter_workers import Values, before_writing
+from .counter_workers import before_writing, bits
 from .fleet_search import asking, unstopped
 
 LIMIT: Final = 2_000
 """After so many abstract states beside the original's, or from its starts, counting gives up on a mutant."""
+GROWN: Final = 3
+"""An original is counted anew once its mutants have shown so many times as many states of a worker: masks have a bit for each."""
 WEAKER: Final = ("guard literal dropped", "earlier guard dropped")
 """Classes of mutants that take no step away from the original."""
 
@@ -28,28 +30,34 @@ class CountBase:
 
     def __init__(self, fleet: Fleet, properties: Sequence[Property]) -> None:
         self.fleet, self.properties = fleet, properties
-        self.counting = Counting(fleet, properties)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.counting = Counting(self.fleet, self.properties)
         self.counted = self.counting.run()
         if not self.counted.safe:
-            raise AssertionError(f"{fleet.name}: counting the original comes to {self.counted.broken or 'no end'}")
-        self._meets: dict[str, dict[tuple[Values, int], list[Key]]] = {}
+            raise AssertionError(f"{self.fleet.name}: counting the original comes to {self.counted.broken or 'no end'}")
+        self._workers = len(self.counting.workers.states)
+        self._meets: dict[str, dict[tuple[int, int], list[Key]]] = {}
 
     def judge(self, mutant: Fleet, kind: str) -> Counted:
         """What counting a mutant of that class comes to."""
         if _shape(mutant) != _shape(self.fleet):
             return count(mutant, self.properties, LIMIT)
+        if len(self.counting.workers.states) > GROWN * self._workers:
+            self._begin()
         made = _Onward(self, mutant).judge()
         if not made.broken or kind in WEAKER:
             return made
         return count(mutant, self.properties, LIMIT)
 
-    def meets(self, place: str) -> dict[tuple[Values, int], list[Key]]:
+    def meets(self, place: str) -> dict[tuple[int, int], list[Key]]:
         """The original's states in which a worker at some place may be there, by what is shared and that worker."""
         if not self._meets:
             workers = self.counting.workers
             self._meets = {p: {} for p in workers.places}
             for key, others in self.counting.may.items():
-                for actor in {*key.once, *key.many, *others}:
+                for actor in (*key.once, *key.many, *bits(others)):
                     self._meets[workers.at(actor)].setdefault((key.shared, actor), []).append(key)
         return self._meets[place]
 
@@ -64,10 +72,10 @@ class _Onward(Counting):
         of = base.counting
         self.base, self.original = base, of
         self.fleet, self.workers, self.names, self.clauses = mutant, of.workers, of.names, of.clauses
+        self.common, self.numbers = of.common, of.numbers
         rules = {rule.name: rule for rule in mutant.rules}
         self.changed = {n for n, row in of.rows.items() if rules.get(n) != row.rule}
-        rows = {n: Row(mutant, of.workers, rule) if n in self.changed else of.rows[n] for n, rule in rules.items()}
-        self.takes(rows)
+        self.takes({n: Row(mutant, of.workers, rule) if n in self.changed else of.rows[n] for n, rule in rules.items()})
         self.may, self.edges, self.new, self._results = {}, {}, {}, {}
         self.more: dict[Key, list[Edge]] = {}
 
@@ -87,43 +95,32 @@ class _Onward(Counting):
     def _added(self, before: Row, row: Row) -> Iterator[tuple[Key, Edge]]:
         """The steps of a changed row that the row had not."""
         alike = _effects(before.rule) == _effects(row.rule)
+        for shared, actor, keys in self._where(row):
+            if row.enabled(self.common[shared], actor):
+                had = alike and before.enabled(self.common[shared], actor)
+                old = self.results(before, shared, actor) if had else []
+                new = [result for result in self.results(row, shared, actor) if result not in old]
+                for key in keys if new else ():
+                    if not row.rule.acts or actor in key.once or self._beside(key.once) >> actor & 1:
+                        once = tuple(x for x in key.once if x != actor)
+                        yield from ((key, edge) for edge in self._step(row, key, actor, once, new))
+
+    def _where(self, row: Row) -> Iterator[tuple[int, int, Sequence[Key]]]:
+        """The original's states in which a row may find somebody to act; what is shared there, and who acts."""
         if not row.rule.acts:
-            for key in self.original.may:
-                if row.enabled(key.shared, IDLE):
-                    results = [(shared, IDLE) for shared, _ in row.after(key.shared, IDLE)]
-                    new = [r for r in results if not alike or r not in _results(before, key.shared, IDLE)]
-                    yield from ((key, edge) for edge in self._step(row, key, IDLE, key.once, key.many, new))
+            yield from ((key.shared, IDLE, [key]) for key in self.original.may)
             return
         for place in row.places:
-            for (shared, actor), keys in self.base.meets(place).items():
-                if row.enabled(shared, actor):
-                    old = _results(before, shared, actor) if alike else []
-                    new = [result for result in row.after(shared, actor) if result not in old]
-                    for key in keys if new else ():
-                        yield from ((key, edge) for edge in self._of(row, key, actor, new))
+            yield from ((shared, actor, keys) for (shared, actor), keys in self.base.meets(place).items())
 
-    def _of(self, row: Row, key: Key, actor: int, results: list[tuple[Values, int]]) -> Iterator[Edge]:
-        if actor in key.once:
-            once = tuple(x for x in key.once if x != actor)
-        elif all(self.workers.together(actor, x) for x in key.once):
-            once = key.once
-        else:
-            return
-        yield from self._step(row, key, actor, once, key.many, results)
-
-    def _meet(self, key: Key, others: set[int]) -> bool:
+    def _meet(self, key: Key, others: int) -> bool:
         known = self.original.may.get(key)
         if known is None or key in self.may:
             return super()._meet(key, others)
-        if not others <= known:
-            self.may[key] = known | others
+        if fresh := others & ~known:
+            self.may[key], self.new[key] = known | fresh, fresh
             self.edges[key] = [*self.original.edges[key], *self.more.get(key, ())]
-            self.new[key] = others - known
         return False
-
-
-def _results(row: Row, shared: Values, actor: int) -> list[tuple[Values, int]]:
-    return list(row.after(shared, actor)) if row.enabled(shared, actor) else []
 
 
 def _effects(rule: FleetRule) -> tuple[object, ...]:

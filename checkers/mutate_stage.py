@@ -7,7 +7,7 @@ let through is safe by proof and not asked further; of such a mutant it is open 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -140,7 +140,7 @@ def _bench(policy: str) -> Bench:
     return Bench(policy)
 
 
-@cache
+@lru_cache(maxsize=1)  # tasks come fleet by fleet, and what is counted of one takes most of a gigabyte
 def _fleet(name: str) -> FleetBench:
     return FleetBench(name)
 

@@ -193,8 +193,9 @@ def test_counting_leaves_nothing_out() -> None:
     counting = Counting(recorded(), RECORDED_PROPERTIES)
     counting.run()
     workers = counting.workers
-    here = {(key.shared, workers.states[x][: len(recorded().own)]) for key in counting.may for x in key.once}
-    here |= {(key.shared, ()) for key in counting.may}
+    shown = {key: counting.common[key.shared] for key in counting.may}
+    here = {(shown[key], workers.states[x][: len(recorded().own)]) for key in counting.may for x in key.once}
+    here |= {(common, ()) for common in shown.values()}
     space = search(recorded())
     places = {f.name: n for n, f in enumerate(space.machine.fields)}
     shared = [places[name] for name in counting.names]

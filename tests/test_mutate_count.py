@@ -61,13 +61,21 @@ def test_what_is_counted_on_is_what_is_counted_of_each() -> None:
 def test_an_original_is_not_changed_by_its_mutants() -> None:
     """Counting on copies what grows: states and steps of the original are as before, and so is the next verdict."""
     base = bench().count_base(suspected=False)
-    before = (
-        {key: set(others) for key, others in base.counting.may.items()},
-        {k: len(e) for k, e in base.counting.edges.items()},
-    )
+    before = dict(base.counting.may), {key: len(edges) for key, edges in base.counting.edges.items()}
     for mutant in fenced()[::40]:
         base.judge(mutant.of(base.fleet), mutant.kind)
-    assert (base.counting.may, {k: len(e) for k, e in base.counting.edges.items()}) == before
+    assert (base.counting.may, {key: len(edges) for key, edges in base.counting.edges.items()}) == before
+
+
+def test_an_original_whose_mutants_have_shown_much_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdicts after that are the ones before, and what the mutants have shown is forgotten."""
+    base = CountBase(bench().fleet, bench().subject.properties)
+    verdicts = [told(base.judge(mutant.of(base.fleet), mutant.kind)) for mutant in fenced()[::60]]
+    grown, counting = len(base.counting.workers.states), base.counting
+    monkeypatch.setattr(mutate_count, "GROWN", 0)
+    assert [told(base.judge(mutant.of(base.fleet), mutant.kind)) for mutant in fenced()[::60]] == verdicts
+    assert base.counting is not counting
+    assert len(base.counting.workers.states) <= grown
 
 
 def test_counting_on_that_leaves_steps_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

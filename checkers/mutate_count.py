@@ -51,6 +51,10 @@ class CountBase:
             return made
         return count(mutant, self.properties, LIMIT)
 
+    def alters(self, mutant: Fleet) -> bool:
+        """Whether a changed row does something that it did not, in a state that was counted of the original."""
+        return any(True for _ in _Onward(self, mutant).added())
+
     def meets(self, place: str) -> dict[tuple[int, int], list[Key]]:
         """The original's states in which a worker at some place may be there, by what is shared and that worker."""
         if not self._meets:
@@ -82,15 +86,19 @@ class _Onward(Counting):
     def judge(self) -> Counted:
         """What the original's steps and the mutant's come to together; states: those that are not the original's, or grew."""
         started = time.perf_counter()
-        for name in self.changed & self.rows.keys():
-            for key, edge in self._added(self.original.rows[name], self.rows[name]):
-                self.more.setdefault(key, []).append(edge)
+        for key, edge in self.added():
+            self.more.setdefault(key, []).append(edge)
         for key, edges in self.more.items():
             others = self.original.may[key]
             for edge in edges:
                 if self._meet(edge.after, self._others(edge, others)) and self.broken(edge.after):
                     return self._ended(started, edge.after)
         return self._on(self.base.counted.states + LIMIT, started)
+
+    def added(self) -> Iterator[tuple[Key, Edge]]:
+        """The steps of changed rows that these had not, from states of the original."""
+        for name in self.changed & self.rows.keys():
+            yield from self._added(self.original.rows[name], self.rows[name])
 
     def _added(self, before: Row, row: Row) -> Iterator[tuple[Key, Edge]]:
         """The steps of a changed row that the row had not."""

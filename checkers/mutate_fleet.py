@@ -21,8 +21,9 @@ from .evidence import Cell, MutantCells
 from .invariant_ways import STEP_PROPERTIES, found_in_two, lifted
 from .mutate_count import CountBase
 from .mutate_fleet_prove import Said, ask
+from .mutate_fleet_rest import rest
 from .mutate_fleet_rows import FleetMutant, generate
-from .mutate_fleet_search import FleetBase, ManyStatesError
+from .mutate_fleet_search import FleetBase, ManyStatesError, unreduced
 from .proof_subjects import FleetSubject, fleet_subjects
 from .prove_fleet import prove_fleet
 from .prove_fleet_obligations import Obligations
@@ -132,7 +133,11 @@ class FleetBench:
             return NO_ROW
         fleet, suspected = made
         try:
-            broken = self.base(suspected).breaks(fleet)
+            base, kind = self.base(suspected), rest(mutant, self.fleet)
+            whole = self.place.reduced and (
+                kind == "goes otherwise" or (kind == "comes otherwise" and base.alters(fleet))
+            )
+            broken = unreduced(fleet, self.place.properties) if whole else base.breaks(fleet)
         except ModelError as error:
             return "no answer", f"two workers can have no such row: {error}"
         except ManyStatesError as error:
@@ -172,7 +177,10 @@ class FleetBench:
         if searched is None:
             return NO_ROW
         fleet, suspected = searched
-        made = self.count_base(suspected).judge(fleet, mutant.kind)
+        base, kind = self.count_base(suspected), rest(mutant, self.fleet)
+        if kind == "goes otherwise" or (kind == "comes otherwise" and base.alters(fleet)):
+            return "no answer", "it is counted as if a worker at rest held nothing, which may not be so"
+        made = base.judge(fleet, mutant.kind)
         if made.broken:
             return "not safe", f"{made.broken}, after {made.states} abstract states that were counted for it"
         return ("safe", "") if made.safe else ("no answer", f"no answer after {made.states} abstract states")

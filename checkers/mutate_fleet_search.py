@@ -70,10 +70,7 @@ class FleetBase:
 
         Raises ModelError where two workers can have no such rows, and ManyStatesError where there is no answer.
         """
-        machine = fleet_machine(mutant)
-        rules = {rule.name: rule for rule in machine.rules}
-        changed = {name: rules.get(name) for name, rule in self.rules.items() if rules.get(name) != rule}
-        engine = FleetVariant(self.engine, changed, [rule for name, rule in rules.items() if name not in self.rules])
+        engine = self._variant(mutant)
         if self._guards(mutant) == self.guards and (not self.reduced or unfinished(mutant) == unfinished(self.fleet)):
             grown = self._added(engine)
             last = _grow(engine, self.reduce, self.forbidden, self.space.parents, grown, LIMIT)
@@ -82,6 +79,23 @@ class FleetBase:
             if (steps := self._run(engine, grown, last)) is not None:
                 return self.forbidden(last), steps
         return self._whole(mutant, engine)
+
+    def alters(self, mutant: Fleet) -> bool:
+        """Whether a changed rule does anything else in a state of the original, before states are reduced. Raises ModelError."""
+        engine = self._variant(mutant)
+        for n in engine.left:
+            known = n < len(self.rules)
+            mask = engine.single[n][0] | (self.engine.single[n][0] if known else 0)
+            for states in self.alike(mask).values():
+                before = {delta for delta, _ in Engine.deltas(self.engine, (n,), states[0])} if known else set()
+                if before != {delta for delta, _ in Engine.deltas(engine, (n,), states[0])}:
+                    return True
+        return False
+
+    def _variant(self, mutant: Fleet) -> FleetVariant:
+        rules = {rule.name: rule for rule in fleet_machine(mutant).rules}
+        changed = {name: rules.get(name) for name, rule in self.rules.items() if rules.get(name) != rule}
+        return FleetVariant(self.engine, changed, [rule for name, rule in rules.items() if name not in self.rules])
 
     def _whole(self, mutant: Fleet, engine: FleetVariant) -> tuple[str, int] | None:
         """A mutant searched from its starts."""
@@ -142,6 +156,17 @@ class FleetBase:
                 if state not in (map(self.reduce, led) if self.reduce else led):
                     return None
             state, steps = before, steps + 1
+
+
+def unreduced(mutant: Fleet, properties: Sequence[Property]) -> tuple[str, int] | None:
+    """The property that two workers break, after how many steps, every state being searched as it is; None where they break none.
+
+    Raises ModelError where two workers can have no such rows.
+    """
+    guards = [(p.id, g) for p in properties for g in forbidden(mutant, p)]
+    space = search(mutant, stop=[g for _, g in guards])
+    found = ((name, state) for name, g in guards if (state := space.find(g)) is not None)
+    return next(((name, len(space.path(state)) - 1) for name, state in found), None)
 
 
 def _grow(

@@ -129,7 +129,7 @@ def judged(task: Task, benches: Mapping[str, Bench] | None = None) -> list[Mutan
     if task.subject in FLEETS:
         fleet = _fleet(task.subject)
         chosen = [mutant for mutant in fleet.mutants if mutant.name in task.names]
-        return list(fleet.judge(chosen, left_out="found" if task.quick else ""))
+        return list(fleet.judge(chosen, left_out="found" if task.quick else "")) if chosen else []
     bench = (benches or {}).get(task.subject) or _bench(task.subject)
     mutants = [mutant for mutant in bench.generated.mutants if mutant.name in task.names]
     return list(bench.judge(mutants, "proof" if task.quick else "all"))

@@ -163,6 +163,12 @@ def unstopped(fleet: Fleet) -> list[Guard]:
     return [{at: found}] if found else []
 
 
+def unfenced(fleet: Fleet) -> Fleet:
+    """The same rows, of which the reduction does not take it for granted that every write is fenced (`unstopped`): for a fleet
+    whose rows are not those of its policy."""
+    return replace(fleet, policy=replace(fleet.policy, on=fleet.policy.on - {"conditional"}))
+
+
 def _stands(rule: FleetRule) -> bool:
     """Whether a row asks that its worker stands in a store."""
     return any("no" not in rule.guards.get(stands(store), {"no"}) for store in STORES)

@@ -9,7 +9,7 @@ who reads the verdict takes it for safe.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
@@ -18,6 +18,7 @@ from ..model.machine import ModelError
 from ..model.properties import Property
 from ..scenarios.fleet_policies import only, searched_fleet
 from .evidence import Cell, MutantCells
+from .fleet_search import unfenced
 from .invariant_ways import STEP_PROPERTIES, found_in_two, lifted
 from .mutate_count import CountBase
 from .mutate_fleet_prove import Said, ask
@@ -153,7 +154,7 @@ class FleetBench:
         original = self.place.searched(self.fleet)
         fleet = mutant.of(original)
         suspected = reduced and _unguarded(mutant, self.fleet)
-        return None if fleet.rules == original.rules else (_suspected(fleet) if suspected else fleet, suspected)
+        return None if fleet.rules == original.rules else (unfenced(fleet) if suspected else fleet, suspected)
 
     def base(self, suspected: bool) -> FleetBase:
         """The original, searched; suspected: without taking it for granted that every write is fenced."""
@@ -169,7 +170,7 @@ class FleetBench:
 
     def _original(self, suspected: bool) -> Fleet:
         fleet = self.place.searched(self.fleet)
-        return _suspected(fleet) if suspected else fleet
+        return unfenced(fleet) if suspected else fleet
 
     def counted(self, mutant: FleetMutant) -> tuple[Way, str]:
         """What counting any number of workers comes to."""
@@ -228,8 +229,3 @@ def _unguarded(mutant: FleetMutant, fleet: Fleet) -> bool:
     before = {rule.name: rule for rule in fleet.rules}
     lost = {n for name, rule in mutant.changed.items() if rule for n in before[name].guards.keys() - rule.guards.keys()}
     return mutant.kind == "protection dropped" or any("stands_" in n for n in lost)
-
-
-def _suspected(fleet: Fleet) -> Fleet:
-    """The same rows, of which reductions do not take it for granted that every write is fenced (`fleet_search.unstopped`)."""
-    return replace(fleet, policy=replace(fleet.policy, on=fleet.policy.on - {"conditional"}))

@@ -26,7 +26,7 @@ from ..scenarios.without import fleet_without, named
 from .evidence import Need
 from .explore import Packing, Space
 from .fleet_search import CLAIMS as CLAIMS_FIELD
-from .fleet_search import FleetEngine, bounded, reduction, search
+from .fleet_search import FleetEngine, bounded, reduction, search, unfenced
 from .necessity import Break, cell, first, keyed
 
 Breaks = Callable[[int, int, int], str]
@@ -66,7 +66,7 @@ def original(kind: str, claims: int) -> FleetEngine:
 
 def step(mechanism: str, claims: int) -> list[Need]:
     """What the properties of the step, and P5, say of a mechanism."""
-    fleet = fleet_without(named(STEP, [mechanism]), STEP, missing([mechanism]))
+    fleet = unfenced(fleet_without(named(STEP, [mechanism]), STEP, missing([mechanism])))
     space = search(fleet, reduced=True, claims=claims, like=original(STEP, claims))
     whole = fleet_machine(fleet)
     where = f"{len(space):,} states, two workers, {claims} claims, one kind of tool"
@@ -83,7 +83,7 @@ def step(mechanism: str, claims: int) -> list[Need]:
 
 def others(worked: Worked, mechanism: str, claims: int) -> Iterator[Need]:
     """What the properties of gates, compensations and recorded values say of a mechanism."""
-    fleet = fleet_without(named(worked.kind, [mechanism]), worked.kind, missing([mechanism]))
+    fleet = unfenced(fleet_without(named(worked.kind, [mechanism]), worked.kind, missing([mechanism])))
     space = search(fleet, reduced=True, claims=claims, like=original(worked.kind, claims))
     whole = fleet_machine(fleet)
     where = f"{len(space):,} states, two workers, {claims} claims"

@@ -9,9 +9,10 @@ from crashwindow.checkers import necessity_sets
 from crashwindow.checkers.ambiguity import fenced_look, observations, theorem
 from crashwindow.checkers.evidence import Need, Verdict
 from crashwindow.checkers.explore import Space, explore
-from crashwindow.checkers.necessity import ASKED, broken, column, narrowed
+from crashwindow.checkers.fleet_search import search, unfenced
+from crashwindow.checkers.necessity import ASKED, broken, column, first, narrowed
 from crashwindow.checkers.necessity_choices import ordered, planted
-from crashwindow.checkers.necessity_fleet import step
+from crashwindow.checkers.necessity_fleet import below, step, stepwise, taken_back
 from crashwindow.checkers.necessity_sets import (
     GROUP,
     Machines,
@@ -26,8 +27,9 @@ from crashwindow.checkers.necessity_stage import COLUMNS, alone, canaries, diffe
 from crashwindow.checkers.prove_ambiguity import unrecoverable
 from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
+from crashwindow.model.fleet_broken import forbidden
 from crashwindow.model.fleet_claims import FLEET
-from crashwindow.model.mechanisms import BY_ID, MECHANISMS, NEEDED, ONE, ORDERS, PLANTS, missing, step_without
+from crashwindow.model.mechanisms import BY_ID, MECHANISMS, NEEDED, ONE, ORDERS, PLANTS, TWO, missing, step_without
 from crashwindow.model.missing import changed
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.properties import BY_ID as PROPERTY
@@ -35,6 +37,7 @@ from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
 from crashwindow.scenarios.fleet_policies import searched_fleet
 from crashwindow.scenarios.policies import POLICIES
+from crashwindow.scenarios.without import fleet_without, named
 
 
 @pytest.fixture(scope="module")
@@ -107,18 +110,40 @@ def test_the_matrix_agrees_with_the_claims() -> None:
 
 
 def test_a_column_of_two_workers() -> None:
-    """Without atomic acquire P5 and P6 fail with two workers, by runs without reductions that replay; nothing else does."""
+    """Without atomic acquire P3, P5, P6, P7 fail with two workers, by runs without reductions that replay; nothing else does."""
     cells = step("atomic-acquire", 2)
-    assert {c.property: c.steps for c in cells if c.answer == "needed"} == {"P5": 9, "P6": 11}
+    assert {c.property: c.steps for c in cells if c.answer == "needed"} == {"P3": 23, "P5": 9, "P6": 11, "P7": 11}
     assert differences(cells, "quick") == []
-    assert [len(replay(c.key).frames) - 1 for c in cells if c.key] == [9, 11]
+    assert {c.property: len(replay(c.key).frames) - 1 for c in cells if c.key} == {
+        "P3": 23,
+        "P5": 9,
+        "P6": 11,
+        "P7": 11,
+    }
+
+
+@pytest.mark.parametrize("mechanism", TWO)
+def test_the_reduction_hides_nothing_of_two_workers_without_a_mechanism(mechanism: str) -> None:
+    """Searched as they are, two workers without a mechanism break what they break in the reduced space, and nothing else.
+
+    Who wrote as a worker that was overtaken was taken for idle: P3 and P7 held without atomic acquire, by mistake.
+    """
+    fleet = fleet_without(named("two", [mechanism]), "two", missing([mechanism]))
+    spaces = search(unfenced(fleet), reduced=True, claims=2), search(fleet, claims=2)
+    refuted = [{p.id for p in PROPERTIES if (never := forbidden(fleet, p)) and first(space, never)} for space in spaces]
+    steps = [
+        stepwise(s, {"P5": below(fleet, s.machine)(s.packing), "P7": taken_back(s.machine)(s.packing)}) for s in spaces
+    ]
+    assert refuted[0] == refuted[1]
+    assert steps[0].keys() == steps[1].keys()
+    assert refuted[0] | steps[0].keys() == {name for name in NEEDED[mechanism] if name not in ("P9", "P10", "P12")}
 
 
 def test_what_needs_a_mechanism_for_more_than_the_step_is_stated() -> None:
     """An undoing between two workers is a cell of the deep profile alone: of one column, soon searched, it is as stated."""
     cells = matrix("deep", lambda words: None, ["atomic-acquire"])
     assert differences(cells, "deep") == []
-    assert {c.property for c in cells if c.answer == "needed"} == {"P5", "P6", "P10"}
+    assert {c.property for c in cells if c.answer == "needed"} == {"P3", "P5", "P6", "P7", "P10"}
 
 
 @pytest.mark.deep

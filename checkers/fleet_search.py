@@ -153,7 +153,7 @@ def unstopped(fleet: Fleet) -> list[Guard]:
     if fleet.policy.on == FENCED.on:
         return []
     at, shape = f"{OWN}at", fleet.shape
-    rows = [r for r in fleet.rules if r.actor is Actor.WORKER and at in r.guards and not _stands(r)]
+    rows = [r for r in fleet.rules if r.actor is Actor.WORKER and at in r.guards and not standing(r)]
     changes = [
         r for r in rows if shape.stores.keys() & r.writes.keys() or r.writes.get(f"{OWN}{shape.request}") in shape.sent
     ]
@@ -169,7 +169,7 @@ def unfenced(fleet: Fleet) -> Fleet:
     return replace(fleet, policy=replace(fleet.policy, on=fleet.policy.on - {"conditional"}))
 
 
-def _stands(rule: FleetRule) -> bool:
+def standing(rule: FleetRule) -> bool:
     """Whether a row asks that its worker stands in a store."""
     return any("no" not in rule.guards.get(stands(store), {"no"}) for store in STORES)
 

@@ -180,7 +180,10 @@ class FleetBench:
         fleet, suspected = searched
         base, kind = self.count_base(suspected), rest(mutant, self.fleet)
         if kind == "goes otherwise" or (kind == "comes otherwise" and base.alters(fleet)):
-            return "no answer", "it is counted as if a worker at rest held nothing, which may not be so"
+            return (
+                "no answer",
+                "it is counted as if who is at rest, or was overtaken, held nothing, which may not be so",
+            )
         made = base.judge(fleet, mutant.kind)
         if made.broken:
             return "not safe", f"{made.broken}, after {made.states} abstract states that were counted for it"

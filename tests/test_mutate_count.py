@@ -10,6 +10,7 @@ from crashwindow.checkers.counter import Counted, count
 from crashwindow.checkers.mutate_count import CountBase
 from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench
 from crashwindow.checkers.mutate_fleet_prove import ask
+from crashwindow.checkers.mutate_fleet_rest import rest
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 
 RAISED = "fence effects, nobody leads: does not raise the fence"
@@ -85,7 +86,8 @@ def test_counting_on_that_leaves_steps_out_is_found(monkeypatch: pytest.MonkeyPa
         return iter(())
 
     monkeypatch.setattr(mutate_count._Onward, "_added", nothing)
-    refuted = next(m for m in fenced() if bench().searched(m)[0] == "refuted")
+    counted = (m for m in fenced() if rest(m, bench().fleet) == "as ever")
+    refuted = next(m for m in counted if bench().searched(m)[0] == "refuted")
     with pytest.raises(AssertionError, match="safe, says count, and a run of two workers"):
         list(bench().judge([refuted], left_out="found"))
 

@@ -10,6 +10,16 @@ from crashwindow.checkers.mutate_fleet_rest import rest
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 from crashwindow.checkers.mutate_fleet_search import unreduced
 
+OVERTAKEN = {
+    "refused by events: does not write w.fresh": ("P8", 26),
+    "refused by events: does not write w.landed": ("P6", 20),
+    "refused by ledger: does not write w.fresh": ("P8", 28),
+    "refused by ledger: does not write w.landed": ("P6", 22),
+    "refused by effects: does not write w.fresh": ("P8", 26),
+    "no reply, still on the wire (overtaken): does not look at w.request": ("P1", 15),
+    "crash, request on the wire (overtaken): does not look at w.request": ("P1", 15),
+}
+"""The same of workers that were overtaken."""
 HELD = {
     "crash, request on the wire: does not write w.request": ("P1", 11),
     "crash, B2 written: does not write w.landed": ("P6", 16),
@@ -40,8 +50,17 @@ def test_what_is_held_at_rest_breaks_a_property(what: str) -> None:
     """A worker lets go and keeps its request, or what it knows: searched as they are, two workers come to the violation."""
     step = bench("fleet")
     mutant = named("fleet", what)
-    assert rest(mutant, step.fleet) == "comes otherwise"
+    assert rest(mutant, step.fleet) != "as ever"
     assert unreduced(mutant.of(step.place.searched(step.fleet)), step.place.properties) == HELD[what]
+
+
+@pytest.mark.parametrize("what", OVERTAKEN)
+def test_what_an_overtaken_worker_holds_breaks_a_property(what: str) -> None:
+    """One that was overtaken lets go and keeps what it holds, or acts where it could not: found where states are as they are."""
+    step = bench("fleet")
+    mutant = named("fleet", what)
+    assert rest(mutant, step.fleet) == "goes otherwise"
+    assert unreduced(mutant.of(step.place.searched(step.fleet)), step.place.properties) == OVERTAKEN[what]
 
 
 @pytest.mark.parametrize(

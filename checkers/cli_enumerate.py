@@ -81,7 +81,7 @@ def conform_steps(args: argparse.Namespace) -> int:
             _show(console, run)
     # One case takes few of the edges: only all of them together have to take each.
     left = _left(args.workers, kept[args.workers]) if args.workers in CONVERSE else {}
-    wrong = bool(left) or any(run.parted or _strayed(run) for run in runs)
+    wrong = bool(left) or any(run.parted or run.remembered or _strayed(run) for run in runs)
     if args.json:
         told = {"cases": [_told(run) for run in runs], "not taken": left}
         print(json.dumps(told, indent=2, ensure_ascii=False))
@@ -140,6 +140,8 @@ def _told(run: Enumeration) -> dict[str, object]:
         "states": run.states,
         "transitions": run.transitions,
         "pairs": run.pairs,
+        "turns run again": run.repeated,
+        "remembered": run.remembered,
         "as pinned": not _strayed(run),
         "parted": parted,
     }
@@ -150,6 +152,8 @@ def _show(console: Console, run: Enumeration) -> None:
     counted = f"{run.states} states, {run.transitions} steps, {run.pairs} pairs with the model"
     said = f"{run.case.name}: {counted}, {run.seconds:.1f} s{pinned}"
     console.print(said, highlight=False, soft_wrap=True)
+    if run.remembered:
+        console.print(run.remembered, markup=False, highlight=False, soft_wrap=True, style="red")
     for each in run.parted:
         console.print(
             f"{each}\n  {';'.join(each.schedule)}", markup=False, highlight=False, soft_wrap=True, style="red"

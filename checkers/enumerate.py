@@ -55,7 +55,8 @@ C = TypeVar("C")
 class Enumerated(Generic[C]):
     """What was enumerated of a case. states, transitions: the code's; pairs: of a state and a set of model states; seconds.
 
-    parted: where code and model part.
+    parted: where code and model part. repeated, remembered: how many turns were run again with answers that come only the second
+    time, and how the first went another way; "" if none did.
     """
 
     case: C
@@ -64,6 +65,8 @@ class Enumerated(Generic[C]):
     pairs: int = 0
     seconds: float = 0.0
     parted: list[Parted] = field(default_factory=list)
+    repeated: int = 0
+    remembered: str = ""
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -82,6 +85,8 @@ def agreement(runs: Sequence[Enumerated[Any]], model: str, strayed: Sequence[str
     """
     if parted := [run.case.name for run in runs if run.parted]:
         return f"code and {model} part, in {', '.join(parted)}"
+    if remembered := [run.case.name for run in runs if run.remembered]:
+        return f"it is not shown that code and {model} agree: a worker remembers what it was not told, in {', '.join(remembered)}"
     if strayed or not runs:
         counted = f"the counts of {', '.join(strayed)} are not those pinned" if strayed else "nothing was enumerated"
         return f"it is not shown that code and {model} agree: {counted}"

@@ -96,9 +96,14 @@ ALONE: Final = {
         WideCase("fail-1", FAULT, "fail"),
         WideCase("query-quiet-1", CRASH, "query", "quiet"),
         WideCase("reexecute-1", CRASH, "reexecute", idempotent=True),
+        WideCase("cancel-1", Bounds(workers=1, claims=1, expiries=0, cancels=1), "fail"),
+        WideCase("lease-soon-1", CRASH, "fail", fine="lease"),
+        WideCase("park-soon-1", CRASH, "park", fine="quiet"),
+        WideCase("query-soon-1", CRASH, "query", "quiet", retries=0, fine="quiet"),
     )
 }
-"""One worker at a time, each contract of a tool, to their end."""
+"""One worker at a time, to their end: each contract of a tool; a client who speaks; and by a clock that also stands where a
+lease, or a quiet time, is not over yet."""
 BRIEF: Final = Bounds(workers=1, claims=2, expiries=1, cancels=1)
 """Two lives, in which a client may cancel."""
 GATED: Final = Bounds(workers=1, claims=3, expiries=1, cancels=1)

@@ -12,6 +12,7 @@ from .enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from .enumerate_fleet_stage import TWO, fleet_converse, fleet_edges
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
+from .enumerate_repeat import remembered
 from .enumerate_sets import Sets
 from .enumerate_sqlite import compared
 from .evidence import Item, MutantResult, Verdict
@@ -29,12 +30,16 @@ SEVERAL: Final = {
     **dict.fromkeys(("fail-2-cancel", "fail-2-faults", "park-2-faults", *TWO), 2), "fail-3": 3,
 }  # fmt: skip
 """The cases of several workers, with how many."""
-QUICK: Final = ("park-1", "warned", "fail-2")
+QUICK: Final = ("park-1", "cancel-1", "warned", "fail-2")
 COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "park-1": (6322, 9766, 7002),
     "fail-1": (13175, 25263, 15658),
     "query-quiet-1": (24758, 37514, 28416),
     "reexecute-1": (10074, 17460, 11553),
+    "cancel-1": (372, 498, 397),
+    "lease-soon-1": (33336, 76835, 44079),
+    "park-soon-1": (9901, 15409, 11227),
+    "query-soon-1": (28773, 45437, 34177),
     "warned": (2235, 7849, 2418),
     "modes": (8498, 48428, 10307),
     "whole": (8510, 51374, 10414),
@@ -145,23 +150,28 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED) -> Pr
     return Product(Floor(case, mutant), fleet_sets(letters) if sets is None else sets, letters)
 
 
-def enumerated(names: Iterable[str], kept: dict[int, Sets]) -> Iterator[Enumeration]:
-    """Cases, one after the other; kept: the sets of so many workers, which grow."""
+def enumerated(names: Iterable[str], kept: dict[int, Sets], singly: bool = False) -> Iterator[Enumeration]:
+    """Cases, one after the other; kept: the sets of so many workers, which grow; singly: see `remembered`, but of samples."""
     for name in names:
-        if name in GATES or name in AROUND:
-            yield product(name).run()
-            continue
         workers = SEVERAL.get(name, 1)
-        if workers not in kept:
-            kept[workers] = fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
-        yield product(name, kept[workers]).run()
+        if name in GATES or name in AROUND:
+            made = product(name)
+        else:
+            if workers not in kept:
+                kept[workers] = fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
+            made = product(name, kept[workers])
+        run = made.run()
+        if not run.parted:
+            run.repeated, run.remembered = remembered(made.floor.turns, singly and name not in SAMPLED)
+        yield run
 
 
 def enumeration(context: Context) -> Found:
     """Every case of the profile; the edges that were taken; planted bugs."""
     found, kept = Found(), dict[int, Sets]()
     runs = []
-    for run in enumerated(QUICK if context.profile == "quick" else every(), kept):
+    deep = context.profile == "deep"
+    for run in enumerated(every() if deep else QUICK, kept, singly=deep):
         runs.append(run)
         context.tell(f"enumeration: {run.case.name}, {run.states} states")
     items = [refined(runs), *(over_sqlite(name, context) for name in ON_SQLITE[context.profile])]
@@ -181,6 +191,7 @@ def refined(runs: list[Enumeration]) -> Item:
         "transitions": sum(run.transitions for run in runs),
         "pairs": sum(run.pairs for run in runs),
         "cases": len(runs),
+        "turns with every answer repeated": sum(run.repeated for run in runs),
         "seconds": round(sum(run.seconds for run in runs), 1),
     }
     wrong = [(run.case.name, parted) for run in runs for parted in run.parted]
@@ -188,6 +199,9 @@ def refined(runs: list[Enumeration]) -> Item:
         name, parted = min(wrong, key=lambda each: len(each[1].schedule))
         command = f"{COMMAND} --case {name} --schedule '{';'.join(parted.schedule)}'"
         return _item(Verdict.REFUTED, f"code and model part: {parted}", figures, command)
+    if unlike := next((run for run in runs if run.remembered), None):
+        said = f"a worker whose answer comes only when it asks again goes another way: {unlike.remembered}"
+        return _item(Verdict.REFUTED, said, figures, f"{COMMAND} --case {unlike.case.name}")
     strayed = [run.case.name for run in runs if COUNTS[run.case.name] != run.counts]
     if strayed or not runs:
         said = f"what was enumerated is not what is pinned: the counts of {', '.join(strayed) or 'nothing'} differ"

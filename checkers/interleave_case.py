@@ -1,7 +1,7 @@
 """What is interleaved: a job of one tool step, the contract that its tool declares, and the bounds of the schedules."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from ..runtime.canonical import digest
 from ..runtime.records import Json, NewEvent
@@ -16,6 +16,8 @@ TTL: Final = 30.0
 """Seconds of a lease."""
 QUIET: Final = 10.0
 """D, in seconds: shorter than a lease, so that it can pass while the next lease is held, and can fail to."""
+INSTANT: Final = 2.0**-10
+"""Seconds between a moment and the one before it, where a case's clock is fine."""
 PLAN: Final[dict[str, Json]] = {
     "version": 1,
     "nodes": [{"id": STEP, "tool": TOOL, "args": {"step": STEP}, "depends_on": []}],
@@ -50,6 +52,9 @@ class Bounds:
 class Case:
     """The contract that a tool declares, under some bounds. retries: executions beyond the first; lead: the schedule behind which
     a search beside the model begins.
+
+    fine: where the clock stands as well: an instant before a lease is over, when it is not free yet, and behind its half, when it
+    is to be renewed; or an instant before a quiet time is over, when nothing is final yet.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Case:
     idempotent: bool = False
     retries: int = 1
     lead: str = ""
+    fine: Literal["", "lease", "quiet"] = ""
 
 
 def submission() -> list[NewEvent]:

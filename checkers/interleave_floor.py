@@ -11,6 +11,7 @@
 | worker-N:release, :crash       | the shift drops the lease of a turn that has ended; the process is gone             |
 | world:serve:E.A                | the request of lease epoch E, attempt A, has its effect, be its sender dead or alive |
 | clock:expire, clock:quiet      | time passes, until the newest lease is over, or a quiet time is                     |
+| clock:quiet                    | (a fine clock) until an instant before one of these, or behind the half of a lease  |
 | person:resolve, person:cancel  | a person says truthfully what became of a parked step; asks for the job's end       |
 
 A worker that is never moved again is one that crashed there, or is paused for ever; `crash` frees its place for another.
@@ -23,7 +24,7 @@ from typing import NamedTuple
 
 from ..runtime.commands import Execute
 from .interleave_acts import Acts, until_of
-from .interleave_case import BEGINNING, QUIET, Case
+from .interleave_case import BEGINNING, INSTANT, QUIET, TTL, Case
 from .interleave_mutants import SHIPPED, Mutant
 from .interleave_steps import NO_ONE, Actor, Steps, spliced
 from .interleave_store import Numbers
@@ -202,6 +203,10 @@ class Floor:
         moments = [lease.expires_at, self._quiet_until(state)]
         if self.case.look == "quiet":
             moments += [end + QUIET for end in (lease.previous_expiry, lease.expires_at) if end]
+        if self.case.fine == "lease":
+            moments += [lease.expires_at - INSTANT, lease.expires_at - TTL / 2 + INSTANT]
+        if self.case.fine == "quiet":
+            moments += [moment - INSTANT for moment in moments[1:]]
         return min((moment for moment in moments if moment > state.at), default=None)
 
     # What states are made of.

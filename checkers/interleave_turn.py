@@ -6,7 +6,7 @@ in two ways is one turn, and each is run up to once. A driver that was brought s
 answers that come next if nobody interferes, and the turns on this way are kept for whoever gets there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 from ..runtime import drive
@@ -59,6 +59,10 @@ class InconstantError(BaseException):
     """A driver that was given the same answers again performs another command: it is no function of them, and nothing that is
     remembered of its turns holds. Not an Exception, so that no driver or tool takes it for an error of its own.
     """
+
+    def __init__(self, once: Command | None, now: Command) -> None:
+        super().__init__(f"given the same answers, the driver performed {once} once, and {now} now")
+        self.once, self.now = once, now
 
 
 class Given(NamedTuple):
@@ -122,7 +126,7 @@ class _Given:
         else:
             known, answer, time = self._given[self._next]
             if command != known:
-                raise InconstantError(f"given the same answers, the driver performed {known} once, and {command} now")
+                raise InconstantError(known, command)
             self._time = time if self._looks else self._time
             self._next += 1
         if isinstance(answer.value, Lease):
@@ -169,7 +173,7 @@ class Turns:
         """The turn after one more answer, where the driver looks at the clock at this time.
 
         A command that got no answer is repeated, and a driver that has its answer then goes on as if it had come at once: so it
-        is taken for one that had it at once (T-WRITE). A test goes both ways.
+        is taken for one that had it at once (T-WRITE). `enumerate_repeat` asks of every turn whether that is so.
         """
         while self._turns[turn].answer is LOST and answer not in (LOST, DOWN):
             turn = self._turns[turn].before
@@ -186,6 +190,29 @@ class Turns:
         """Run the driver of a turn once more, as far as the turn."""
         turn = self._turns[number]
         self._run(turn.owner, turn.before, turn.answer, turn.at)
+
+    def definite(self) -> list[int]:
+        """The turns whose last answer is a definite one, and that no other such turn goes on from."""
+        found = [number for number, turn in enumerate(self._turns) if turn.answer not in (None, LOST, DOWN)]
+        return sorted(set(found) - {self._turns[number].before for number in found})
+
+    def given(self, number: int) -> list[Given]:
+        """A turn's commands that were answered, with their answers."""
+        turn = self._turns[number]
+        return [] if turn.answer is None else self._past(turn.before, turn.answer, turn.at)[1]
+
+    def repeated(self, number: int, places: Collection[int]) -> str:
+        """What a turn comes to if the answers in these places had come only when its commands were repeated; "" if the same."""
+        turn, given = self._turns[number], list[Given]()
+        started, past = self._past(turn.before, turn.answer, turn.at)
+        for place, each in enumerate(past):
+            given += [each._replace(answer=LOST), each] if place in places else [each]
+        try:
+            (anew,) = self._drive(turn.owner, started, given)
+        except InconstantError as error:
+            return _otherwise(error.now, error.once)
+        same = (anew.asks, anew.stopped) == (turn.asks, turn.stopped)
+        return "" if same else _otherwise(anew.command, turn.command)
 
     def _reach(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward) -> int:
         key = (owner, before, answer.name if answer else "", self._seen(before, answer, at))
@@ -212,19 +239,32 @@ class Turns:
         lease = given if isinstance(given, Lease) else self._turns[before].lease if before >= 0 else None
         return (lease is not None and lease.expires_at <= at, lease is not None and lease.expires_at - at < TTL / 2)
 
-    def _run(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward = unknown) -> list[Turn]:
-        """Run a driver up to this turn, and on from it by guessed answers: the turn, and those that followed."""
-        given, first, started, told, looked = list[Given](), before, at, answer, at
-        while first >= 0 and (turn := self._turns[first]):
+    def _past(self, before: int, answer: Answer | None, at: float) -> tuple[float, list[Given]]:
+        """When a turn began, and all that it was given, with one more answer."""
+        given, started, told, looked = list[Given](), at, answer, at
+        while before >= 0 and (turn := self._turns[before]):
             assert told is not None
             given.append(Given(turn.command, told, looked))
-            first, started, told, looked = turn.before, turn.at, turn.answer, turn.at
+            before, started, told, looked = turn.before, turn.at, turn.answer, turn.at
+        return started, given[::-1]
+
+    def _run(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward = unknown) -> list[Turn]:
+        """Run a driver up to this turn, and on from it by guessed answers: the turn, and those that followed."""
+        started, given = self._past(before, answer, at)
+        reached = self._drive(owner, started, given, onward)
+        return [
+            turn._replace(before=before, answer=answer if turn.answer is None else turn.answer, at=at)
+            for turn in reached
+        ]
+
+    def _drive(self, owner: int, started: float, given: list[Given], onward: Onward = unknown) -> list[Turn]:
+        """Run a driver that is given these answers, and then guessed ones: the turns that it comes to, each after an answer."""
         reached: list[Turn] = []
-        last, leases = answer, list[Lease]()
+        last, leases = None, list[Lease]()
 
         def come_to(command: Command | None, stopped: bool = False) -> None:
             asks = self._commands.setdefault(f"{command!r}" if command else "", len(self._commands))
-            reached.append(Turn(owner, before, last, at, command, asks, leases[-1] if leases else None, stopped))
+            reached.append(Turn(owner, -1, last, 0.0, command, asks, leases[-1] if leases else None, stopped))
 
         def guessed(command: Command) -> Answer:
             nonlocal last
@@ -234,7 +274,7 @@ class Turns:
                 raise _Reached
             return last
 
-        replay = _Given(given[::-1], started, self._looks, guessed, self.hold(), leases)
+        replay = _Given(given, started, self._looks, guessed, self.hold(), leases)
         ports = Ports(cast("Store", replay), lambda seconds: None)
         try:
             drive.run(self.worker(owner), ports, JOB, self.performing(replay.perform), replay.hold)
@@ -244,3 +284,9 @@ class Turns:
         except StoppedError:
             come_to(None, stopped=True)
         return reached
+
+
+def _otherwise(now: Command | None, once: Command | None) -> str:
+    """That another command follows, in words."""
+    names = (command.boundary if command is not None else "the end" for command in (now, once))
+    return "{} follows, where it would be {}".format(*names)

@@ -72,6 +72,8 @@ BUGS: Final = (
     Bug(s.node_finished_twice, "Step.conclude", "P11", ("ok-park",)),
     Bug(s.checkpoint_first, "Step.conclude", "T-ORDER", ("ok-park",)),
     Bug(d.absence_taken_at_once, "Query.perform", "P1", ("silent-query-lock", "lost-query-soon", "ok-query-soon")),
+    Bug(d.absence_taken_too_early, "Query.perform", "T-QUIET", ("lost-query-soon",)),
+    Bug(s.overtaken_taken_for_done, "drive.persist", "T-WRITE", ("semantics-cancel-first",)),
     Bug(d.absent_without_asking, "Query.perform", "P2", ("lost-query-fence",)),
     Bug(d.retries_without_end, "RetryPolicy.allows", "T-RETRY", ("refused-park",)),
     Bug(d.key_without_node, "keys.execution_key", "P11", ("two-ok-park",)),

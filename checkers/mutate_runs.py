@@ -7,14 +7,17 @@ from .conform_follow import Model
 from .conform_workers import walk_workers
 from .contract_coverage import each_attempt
 from .enumerate_contract_stage import contract_sets, over_sqlite
-from .enumerate_stage import product
+from .enumerate_stage import enumerated as steps_enumerated
+from .enumerate_stage import refined
+from .evidence import Verdict
 from .power import sweep
 from .power_stage import QUICK as POWER_QUICK
 from .walk_profiles import PROFILES
 from .walks import kept
 
-ENUMERATED: Final = ("fail-2", "warned")
-"""The cases of the enumeration that a bug meets: two workers, and one whose record is confirmed."""
+ENUMERATED: Final = ("cancel-1", "fail-2", "warned", "query-soon-1")
+"""The cases of the enumeration that a bug meets: a client who speaks, two workers, one whose record is confirmed, and one who
+looks an instant too early."""
 CONTRACTS: Final = (
     "contract-small", "contract-small-denied", "contract-2-denied-itself", "contract-changed", "contract-2-begin",
 )  # fmt: skip
@@ -27,14 +30,14 @@ class CannotMeetError(Exception):
 
 
 def enumerated() -> str:
-    """The first step of the code that is no step of the model. Raises CannotMeetError."""
+    """The first case whose item would not say EXHAUSTED: what it says. Raises CannotMeetError."""
     for name in ENUMERATED:
         try:
-            run = product(name).run()
+            found = refined(list(steps_enumerated([name], {})))
         except Exception as error:
             raise CannotMeetError(f"{name}: {type(error).__name__}: {error}") from error
-        if run.parted:
-            return f"{name}: {min(run.parted, key=lambda each: len(each.schedule))}"
+        if found.verdict is not Verdict.EXHAUSTED:
+            return f"{name}: {found.statement}"
     return ""
 
 

@@ -11,22 +11,27 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import cli_enumerate, interleave_acts
+from crashwindow.checkers.bugs_decide import absence_taken_too_early
+from crashwindow.checkers.bugs_step import overtaken_taken_for_done
 from crashwindow.checkers.enumerate import Enumerated, Enumeration, Parted, Product, agreement
 from crashwindow.checkers.enumerate_case import ALONE, WideCase, said
 from crashwindow.checkers.enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_sets import Sets
 from crashwindow.checkers.enumerate_sqlite import SqliteFloor, alike, compared
-from crashwindow.checkers.enumerate_stage import COUNTS, KILLS, every, planted, product, refined
+from crashwindow.checkers.enumerate_stage import COUNTS, KILLS, enumerated, every, planted, product, refined
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
-from crashwindow.checkers.interleave_case import Bounds
+from crashwindow.checkers.interleave_case import QUIET, Bounds
 from crashwindow.checkers.interleave_floor import Floor
+from crashwindow.checkers.substitute import planted as planted_bug
 from crashwindow.model.machine import Actor, Machine, Rule, guard
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
 from crashwindow.runtime import drive, resolve
 from crashwindow.runtime.commands import Ports
+from crashwindow.runtime.memory_store import MemoryStore
+from crashwindow.runtime.records import Lease
 from crashwindow.scenarios.fleet_policies import STEP_ALONE
 
 from .sampled import sampled
@@ -97,6 +102,69 @@ def test_a_no_that_is_taken_before_its_time_is_seen(monkeypatch: pytest.MonkeyPa
     assert not product("park-1").run().parted
     monkeypatch.setattr(interleave_acts, "resolve", at_once)
     assert any("resolve" in each.schedule[-1] for each in product("park-1").run().parted)
+
+
+def test_a_no_that_is_taken_half_a_quiet_time_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock stands an instant before a quiet time is over as well: there, a person's no is not final yet."""
+    question = interleave_acts.question
+
+    def hurried(*asked: Any) -> resolve.Question:
+        found = question(*asked)
+        return replace(found, quiet_until=found.quiet_until - QUIET / 2)
+
+    monkeypatch.setattr(interleave_acts, "question", hurried)
+    assert not product("park-1").run().parted
+    assert any("resolve" in each.schedule[-1] for each in product("park-soon-1").run().parted)
+
+
+def test_an_absence_that_is_final_too_early_is_seen() -> None:
+    """Nor is what a look has not found: half of the quiet time is noticed where the clock is fine, and only there."""
+    with planted_bug(absence_taken_too_early):
+        assert not product("query-quiet-1").run().parted
+        (first, *_) = product("query-soon-1").run().parted
+    assert first.schedule[-1] == "worker-2:query"
+
+
+@pytest.mark.parametrize("unlike", [pytest.param("taken over too early", marks=pytest.mark.deep), "never renewed"])
+def test_a_lease_of_another_length_is_something_else_that_was_enumerated(
+    monkeypatch: pytest.MonkeyPatch, unlike: str
+) -> None:
+    """Leases are no rows, and no step parts by them. That a job is taken over before its lease is over, or that a lease is not
+    renewed behind its half, is seen by the counts that are pinned.
+    """
+    claim = MemoryStore.claim
+
+    def early(store: MemoryStore, owner: str, ttl: float, job_id: str | None = None) -> Lease | None:
+        now = store._now
+        store._now = lambda: now() + 1.0
+        try:
+            lease = claim(store, owner, ttl - 1.0, job_id)
+        finally:
+            store._now = now
+        return lease
+
+    if unlike == "never renewed":
+        monkeypatch.setattr(drive, "RENEWED", ())
+    else:
+        monkeypatch.setattr(MemoryStore, "claim", early)
+    (run,) = enumerated(["lease-soon-1"], {})
+    assert not run.parted
+    assert refined([run]).verdict is Verdict.ERROR
+
+
+def test_what_a_worker_does_behind_a_lost_answer_is_seen() -> None:
+    """A turn that is answered only when it asks again goes on as if it had been answered at once: each is run so, and one that
+    takes a conflict behind a lost answer for its own write does not.
+    """
+    (run,) = enumerated(["cancel-1"], {}, singly=True)
+    assert (run.counts, run.remembered) == (COUNTS["cancel-1"], "")
+    assert run.repeated > 500
+    with planted_bug(overtaken_taken_for_done):
+        (run,) = enumerated(["cancel-1"], {})
+    assert not run.parted
+    assert run.remembered.endswith("where it would be append_unknown")
+    assert refined([run]).verdict is Verdict.REFUTED
+    assert "remembers" in agreement([run], "the model", [], [])
 
 
 def test_a_rule_too_much_is_an_edge_that_is_never_taken() -> None:

@@ -10,13 +10,14 @@ import pytest
 
 from crashwindow.checkers import interleave_stage
 from crashwindow.checkers.cli import replay_interleaving
+from crashwindow.checkers.enumerate_repeat import remembered
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.interleave import CASES, Graph, follow, interleave, key_of, parse
 from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.checkers.interleave_mutants import MUTANTS, SHIPPED
 from crashwindow.checkers.interleave_replay import differences, replay, sample
 from crashwindow.checkers.interleave_stage import CLAIMED, COUNTS, DEEP, KILLS, QUICK, exhausted, interleavings, planted
-from crashwindow.checkers.interleave_turn import LOST, InconstantError
+from crashwindow.checkers.interleave_turn import InconstantError
 from crashwindow.checkers.interleave_whole import on_postgres, on_sqlite
 from crashwindow.checkers.verify import Context
 from crashwindow.model.boundaries import BY_NAME
@@ -176,18 +177,10 @@ def test_a_driver_tells_from_the_clock_only_whether_its_lease_lasts() -> None:
 
 
 def test_a_driver_goes_on_after_a_repetition_as_if_it_had_been_answered_at_once() -> None:
-    """Errors that were overcome are forgotten: with one before its last answer a driver comes to the same command as without."""
-    turns = graph("fail-2").floor.turns
-    looked = 0
-    for number in range(0, len(turns), 8):
-        _, before, answer, at, command, _, _, stopped = turns[number]
-        if before >= 0 and answer is not LOST and turns[before].command is not None:
-            lost = turns.told(before, LOST, at)
-            if turns[lost].asks == turns[before].asks:
-                (anew,) = turns._run(turns[number].owner, lost, answer, at)
-                assert (anew.command, anew.stopped) == (command, stopped)
-                looked += 1
-    assert looked > 20
+    """Errors that were overcome are forgotten: in each turn, one before any answer or before all, the same commands follow."""
+    runs, said = remembered(graph("fail-2").floor.turns, singly=True)
+    assert not said
+    assert runs > 2000
 
 
 def test_a_violation_refutes_the_claim() -> None:

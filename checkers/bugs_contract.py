@@ -1,5 +1,6 @@
 """Plausible bugs of the contract engine, planted for as long as a check lasts (E-TRUST, teeth)."""
 
+import itertools
 import json
 from collections.abc import Generator, Iterator
 from dataclasses import replace
@@ -241,3 +242,34 @@ def key_looked_up_and_not_believed(patch: Patch) -> None:
             rows.holder = holder
 
     patch.setattr(write_batch, "_with_key", unreserved)
+
+
+def ids_numbered_anew(patch: Patch) -> None:
+    """Each write of a turn numbers the batches anew."""
+    write = nodes.Session.write
+
+    def planted(self: nodes.Session, *arguments: Any, **more: Any) -> Any:
+        return write(replace(self, batch_ids=runner.batch_ids(self.worker.owner)), *arguments, **more)
+
+    patch.setattr(nodes.Session, "write", planted)
+
+
+def one_id_a_turn(patch: Patch) -> None:
+    """All batches of a turn have one id."""
+    patch.setattr(runner, "batch_ids", lambda owner: itertools.repeat(f"{owner}.batch"))
+
+
+def ids_without_a_name(patch: Patch) -> None:
+    """The ids of batches do not say whose they are."""
+    patch.setattr(runner, "batch_ids", lambda owner: (f"batch.{number}" for number in itertools.count(1)))
+
+
+def name_kept(patch: Patch) -> None:
+    """A runner goes by its first name in all its turns, each of which numbers its batches anew."""
+    attempts = runner.GraphRunner.attempts
+
+    def planted(self: Any, *arguments: Any) -> Any:
+        name = vars(self).setdefault("first name", self.owner())
+        return attempts(replace(self, owner=lambda: name), *arguments)
+
+    patch.setattr(runner.GraphRunner, "attempts", planted)

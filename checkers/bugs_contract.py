@@ -19,7 +19,7 @@ from ..runtime.contracts import (
     write_batch,
 )
 from ..runtime.contracts.commands import ContractPorts, LoadHolders, Write
-from ..runtime.contracts.records import ExecutionContract, replaced
+from ..runtime.contracts.records import Approval, ExecutionContract, replaced
 from ..runtime.contracts.release import release
 from ..runtime.contracts.step import execute
 from ..runtime.contracts.store import Batch
@@ -65,6 +65,17 @@ def consent_kept(patch: Patch) -> None:
         return replaced(after, consent_used=False), transition
 
     patch.setattr(write_batch, "moved", planted)
+
+
+def used_approval_taken(patch: Patch) -> None:
+    """An approval that a run has used is taken a second time."""
+    original = rules.check_approval
+
+    def planted(contract: ExecutionContract, approval: Approval) -> None:
+        original(replaced(contract, consent_used=False), approval)
+
+    for module in (rules, write_batch):
+        patch.setattr(module, "check_approval", planted)
 
 
 def denial_frees(patch: Patch) -> None:

@@ -10,7 +10,7 @@
 | runner-N:crash              | its process is gone                                                                      |
 | approve:S, deny:S, …        | a person says something about a session's newest call; `clock`: time limits are over     |
 | ACT:reads, ACT:writes       | the same in two words, of people who are slow                                            |
-| direct:ROLE:MOVE            | a program writes a move to the store itself                                              |
+| direct:ROLE:MOVE            | a program writes a move to the store itself; `direct:used approval` is refused always    |
 | world:arrives:C, world:lost:C | a request on the wire has its effect after all; it never will                          |
 | clock:expire                | the newest lease runs out, whoever holds it                                              |
 

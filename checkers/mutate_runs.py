@@ -17,6 +17,7 @@ ENUMERATED: Final = ("fail-2", "warned")
 """The cases of the enumeration that a bug meets: two workers, and one whose record is confirmed."""
 CONTRACTS: Final = (
     "contract-small", "contract-small-denied", "contract-2-denied-itself", "contract-changed", "contract-2-begin",
+    "contract-2-direct",
 )  # fmt: skip
 """The same of contracts, the smallest first; over SQLite, whose rows some of the bugs are in."""
 SEEDS: Final = (1, 2)

@@ -152,6 +152,15 @@ def test_a_runner_that_stays_where_it_is_ends_the_enumeration(sets: ContractSets
         list(enumerated([SMALL], sets))
 
 
+def test_a_used_approval_is_offered_wherever_a_program_may_write(sets: ContractSets) -> None:
+    """It is refused each time, so it is no word. A store that takes it makes a step that is not the machine's."""
+    (run,) = enumerated(["contract-direct-itself"], sets)
+    assert run.counts == COUNTS["contract-direct-itself"]
+    with planting(bugs_contract.used_approval_taken):
+        (run,) = enumerated(["contract-direct-itself"], sets)
+    assert {each.schedule[-1] for each in run.parted} == {"direct:used approval"}
+
+
 def test_a_bug_of_the_sqlite_store_is_seen_there(sets: ContractSets) -> None:
     """A denial that releases the key is written by the SQLite store's own rows."""
     with planting(bugs_contract.denial_frees):

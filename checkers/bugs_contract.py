@@ -1,5 +1,6 @@
 """Plausible bugs of the contract engine, planted for as long as a check lasts (E-TRUST, teeth)."""
 
+import itertools
 import json
 from collections.abc import Generator, Iterator
 from dataclasses import replace
@@ -18,7 +19,7 @@ from ..runtime.contracts import (
     write_batch,
 )
 from ..runtime.contracts.commands import ContractPorts, LoadHolders, Write
-from ..runtime.contracts.records import ExecutionContract, replaced
+from ..runtime.contracts.records import Approval, ExecutionContract, replaced
 from ..runtime.contracts.release import release
 from ..runtime.contracts.step import execute
 from ..runtime.contracts.store import Batch
@@ -64,6 +65,17 @@ def consent_kept(patch: Patch) -> None:
         return replaced(after, consent_used=False), transition
 
     patch.setattr(write_batch, "moved", planted)
+
+
+def used_approval_taken(patch: Patch) -> None:
+    """An approval that a run has used is taken a second time."""
+    original = rules.check_approval
+
+    def planted(contract: ExecutionContract, approval: Approval) -> None:
+        original(replaced(contract, consent_used=False), approval)
+
+    for module in (rules, write_batch):
+        patch.setattr(module, "check_approval", planted)
 
 
 def denial_frees(patch: Patch) -> None:
@@ -241,3 +253,34 @@ def key_looked_up_and_not_believed(patch: Patch) -> None:
             rows.holder = holder
 
     patch.setattr(write_batch, "_with_key", unreserved)
+
+
+def ids_numbered_anew(patch: Patch) -> None:
+    """Each write of a turn numbers the batches anew."""
+    write = nodes.Session.write
+
+    def planted(self: nodes.Session, *arguments: Any, **more: Any) -> Any:
+        return write(replace(self, batch_ids=runner.batch_ids(self.worker.owner)), *arguments, **more)
+
+    patch.setattr(nodes.Session, "write", planted)
+
+
+def one_id_a_turn(patch: Patch) -> None:
+    """All batches of a turn have one id."""
+    patch.setattr(runner, "batch_ids", lambda owner: itertools.repeat(f"{owner}.batch"))
+
+
+def ids_without_a_name(patch: Patch) -> None:
+    """The ids of batches do not say whose they are."""
+    patch.setattr(runner, "batch_ids", lambda owner: (f"batch.{number}" for number in itertools.count(1)))
+
+
+def name_kept(patch: Patch) -> None:
+    """A runner goes by its first name in all its turns, each of which numbers its batches anew."""
+    attempts = runner.GraphRunner.attempts
+
+    def planted(self: Any, *arguments: Any) -> Any:
+        name = vars(self).setdefault("first name", self.owner())
+        return attempts(replace(self, owner=lambda: name), *arguments)
+
+    patch.setattr(runner.GraphRunner, "attempts", planted)

@@ -57,16 +57,15 @@ class ContractProduct:
         self.view = View(self.floor.bench)
         self._states: dict[State, list[Move]] = {}
         self._read: dict[tuple[Place, Beside, Seen], Beside] = {}
-        opening = Move("before", self.floor.opening, self.floor.first)
-        empty = Node(self.floor.first._replace(place=self.floor.bench.first), ())
-        self.first = Node(self.floor.first, self.beside(empty, opening))
+        self.unopened: Parted | None = None
+        self.first = Node(self.floor.first, self._opened())
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
 
     def run(self) -> ContractEnumeration:
         """Every pair, breadth first, so that a parting's schedule is a shortest; up to a few partings."""
         clock = time.perf_counter()
-        found = ContractEnumeration(self.case)
-        layer = [self.first]
+        found = ContractEnumeration(self.case, parted=[self.unopened] if self.unopened else [])
+        layer = [] if self.unopened else [self.first]
         with uncollected():
             while layer and len(found.parted) < MOST:
                 layer = [after for node in layer for after in self._next(node, found)]
@@ -74,6 +73,15 @@ class ContractProduct:
         found.transitions = sum(map(len, self._states.values()))
         found.seconds = time.perf_counter() - clock
         return found
+
+    def _opened(self) -> Beside:
+        """The machines where the case begins. Where they part before that, nothing is gone through."""
+        before = Node(self.floor.first._replace(place=self.floor.bench.first), ())
+        try:
+            return self.beside(before, Move("before", self.floor.opening, self.floor.first))
+        except PartedError as error:
+            self.unopened = Parted(("before",), error.reading, error.difference, error.possible)
+            return ()
 
     def _next(self, node: Node, found: ContractEnumeration) -> Iterator[Node]:
         try:
@@ -107,6 +115,8 @@ class ContractProduct:
         return beside
 
     def _followed(self, before: Place, beside: Beside, seen: Seen) -> Beside:
+        if seen.wrong:
+            raise PartedError(seen.boundary, seen.wrong)
         if not seen.process and before == seen.place:
             return beside
         key = (before, beside, seen)
@@ -152,6 +162,9 @@ class ContractProduct:
 
     def follow(self, words: list[str]) -> Iterator[tuple[str, str]]:
         """A schedule, word by word: how each is read, or why no machine can follow. ValueError for an impossible word."""
+        if self.unopened:
+            yield "before", str(self.unopened)
+            return
         node = self.first
         for place, word in enumerate(words):
             possible = {move.word: move for move in self.moves(node.state)}

@@ -1,7 +1,8 @@
 """Every content that the stores of an enumeration can hold, by number, and what a command makes of it.
 
 A command touches the contracts, or the records of their steps, or the world, and is performed once for each content. Contents
-that differ only in what nothing reads are one: the order of the trace, links, ids of batches that nobody will repeat.
+that differ only in what nothing reads are one: the order of the trace, links, ids of batches that nobody will repeat. The store
+does read those ids, with each batch; that no later batch has one of them is seen to in `enumerate_contract_turn`.
 """
 
 from collections.abc import Callable

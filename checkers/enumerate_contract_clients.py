@@ -48,6 +48,10 @@ DIRECT: Final = (
 
 SUPERSEDE: Final = "tool:pending:cancel:graph_runner:supersede"
 """The same of a tool contract that a new one supersedes, whatever becomes of its request."""
+USED_APPROVAL: Final = "used approval"
+"""A call that runs is suspended, and resumed on the approval that its run has used, in one batch. The store takes no such batch
+(C-BIND), so there is no such word where it is sound.
+"""
 
 
 class Captured(Exception):
@@ -93,15 +97,16 @@ class Clients:
         )
 
     def direct(self, place: Place, at: float, alone: bool) -> list[tuple[str, Said]]:
-        """Every move that a program can write straight to the store (`DIRECT`). alone: no runner is at work.
+        """What a program can write straight to the store: every move of `DIRECT`, and the like. alone: no runner is at work.
 
         Who rejects a running call is its executor, which has begun nothing: it is alone, and there are no records of the step.
         """
         found = []
         own = "tool:running:reject:tool_node"
         unbegun = alone and not self.bench.steps(place.steps)
-        for move in (each for each in (*DIRECT, SUPERSEDE) if each != own or unbegun):
-            said = self._remembered(("direct", move), place, at, partial(_written, move), slow=False)
+        for move in (each for each in (*DIRECT, SUPERSEDE, USED_APPROVAL) if each != own or unbegun):
+            write = _approved_again if move == USED_APPROVAL else partial(_written, move)
+            said = self._remembered(("direct", move), place, at, write, slow=False)
             if said is not None and said.done:
                 found.append((f"direct:{move}", said))
         return found
@@ -203,3 +208,16 @@ def _written(written: str, ports: Ports, perform: drive.Perform) -> None:
     )
     name = f"direct:{contract.execution_id}:{contract.version}:{trigger}"
     drive.persist(Write(Batch(name, new[0] if new else "move", session, creates, (move,))), ports, perform)
+
+
+def _approved_again(ports: Ports, perform: drive.Perform) -> None:
+    """See `USED_APPROVAL`."""
+    contracts = desk(ports).contracts.contracts(None, Status.RUNNING)
+    contract = next((each for each in contracts if each.consent_used), None)
+    if contract is None:
+        return
+    name, version = contract.execution_id, contract.version
+    suspend = Move(name, version, "suspend", "tool_node")
+    resume = Move(name, version + 1, "resume", "graph_runner", consent=contract.consent)
+    batch = Batch(f"direct:{name}:{version}:again", "move", contract.session_id, moves=(suspend, resume))
+    drive.persist(Write(batch), ports, perform)

@@ -10,7 +10,7 @@
 | runner-N:crash              | its process is gone                                                                      |
 | approve:S, deny:S, …        | a person says something about a session's newest call; `clock`: time limits are over     |
 | ACT:reads, ACT:writes       | the same in two words, of people who are slow                                            |
-| direct:ROLE:MOVE            | a program writes a move to the store itself                                              |
+| direct:ROLE:MOVE            | a program writes a move to the store itself; `direct:used approval` is refused always    |
 | world:arrives:C, world:lost:C | a request on the wire has its effect after all; it never will                          |
 | clock:expire                | the newest lease runs out, whoever holds it                                              |
 
@@ -29,7 +29,7 @@ from ..runtime.contracts.store import Batch
 from .enumerate_contract_bench import Bench, Done, Place, Shelf
 from .enumerate_contract_case import BEGINNING, ContractCase, Entry
 from .enumerate_contract_clients import Clients, Said
-from .enumerate_contract_state import Actor, Move, Seen, State, Went, acted, forgets, ordered, prefix, runner
+from .enumerate_contract_state import Actor, Move, Seen, State, Went, acted, bearer, forgets, ordered, prefix, runner
 from .enumerate_contract_turn import DOWN, LetGo, Onward, Turn, Turns
 from .interleave_turn import Answer
 
@@ -38,10 +38,12 @@ STOPS: Final = ("submit", "claim", "append_started", "execute", "load_step", "lo
 
 
 class ContractFloor:
-    """One case's runners, people, stores and world. exact: nothing is taken for one that only looks alike."""
+    """One case's runners, people, stores and world. exact: nothing is taken for one that only looks alike, and no runner has
+    the name of an earlier one; whether ids of batches are forgotten is the shelf's to say.
+    """
 
     def __init__(self, case: ContractCase, shelf: Shelf | None = None, exact: bool = False) -> None:
-        self.case = case
+        self.case, self._exact = case, exact
         self.bench = Bench(case, shelf, exact)
         self.turns = Turns(self.bench.site, case.wish, not exact)
         self.clients = Clients(self.bench)
@@ -73,20 +75,20 @@ class ContractFloor:
 
     def _opened(self) -> Iterator[Seen]:
         """What was done before an enumeration begins (`ContractCase.before`)."""
-        for word in self.case.before:
+        for count, word in enumerate(self.case.before):
             kind, _, session = word.partition(":")
             if kind in ("advance", "resume"):
-                yield from self._run_through(cast("Entry", kind), session)
+                yield from self._run_through(self._owner(1, count), cast("Entry", kind), session)
                 continue
             said = self.clients.said(kind, session, self.first.place, BEGINNING)
             move = acted(word, said or Said(), self.first)
             yield from move.seen
             self.first = move.state
 
-    def _run_through(self, entry: Entry, session: str) -> Iterator[Seen]:
+    def _run_through(self, owner: str, entry: Entry, session: str) -> Iterator[Seen]:
         """A runner's turn, to its end; the tool answers in the case's first way."""
         place = self.first.place
-        number = self.turns.begin(1, entry, session, BEGINNING, self._onward(place, BEGINNING))
+        number = self.turns.begin(owner, entry, session, BEGINNING, self._onward(place, BEGINNING))
         while number >= 0:
             command = self.turns[number].command
             word = self.case.outcomes[0] if isinstance(command, Execute) else ""
@@ -102,7 +104,8 @@ class ContractFloor:
         runners = [actor for actor in state.actors if actor.turn >= 0]
         if not state.turns or len(runners) >= self.case.runners:
             return
-        owner = 1 + max([0, *(self.turns[it.turn].owner for it in runners), *self._owners(state.place)])
+        last = max([0, *(bearer(self.turns[it.turn].owner) for it in runners), *self._owners(state.place)])
+        owner = self._owner(last + 1, len(self.case.before) + self.case.turns - state.turns)
         entries: list[Entry] = ["advance", "resume"]
         if self.case.declared:
             entries.append("advance, declared")
@@ -112,12 +115,18 @@ class ContractFloor:
             if begun.state != state:
                 yield begun._replace(state=begun.state._replace(turns=state.turns - 1))
 
+    def _owner(self, number: int, begun: int) -> str:
+        """How a runner's names begin. begun: how much has begun before it. A number comes again once its runner is gone and has
+        left neither lease nor record.
+        """
+        return f"r{number}.{begun}" if self._exact else f"r{number}"
+
     def _owners(self, place: Place) -> Iterator[int]:
-        """Whose leases there were: a name is never given twice."""
+        """Whose leases and records there are."""
         for _, ledger, _, lease in self.bench.steps(place.steps).values():
             names = [lease.owner] if lease else []
             names += [record.owner for record in ledger.records] if ledger else []
-            yield from (int(name[1:].partition(".")[0]) for name in names)
+            yield from map(bearer, names)
 
     def _of_runner(self, state: State, actor: Actor) -> Iterator[Move]:
         """What a runner can do, and what can befall it."""
@@ -195,7 +204,8 @@ class ContractFloor:
     def _seen(self, turn: Turn, command: Command, done: Done) -> Seen:
         """What was done, and what a process may have come to know by it."""
         if isinstance(command, Write):
-            return Seen(command.boundary, done.moves, done.place, "refused" if done.answer.error else "writes")
+            process = "refused" if done.answer.error else "writes"
+            return Seen(command.boundary, done.moves, done.place, process, turn.wrong)
         if isinstance(command, Load):
             return Seen(
                 "", (), done.place, "loads to resume" if turn.entry == "resume" and turn.knows.names == 1 else "loads"

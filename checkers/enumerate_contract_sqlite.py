@@ -34,7 +34,9 @@ SCHEMA: Final = slice(40, 44)
 
 
 class SqliteShelf:
-    """See `enumerate_contract_bench.Shelf`. folder: for the file with which it begins. exact: no two contents are one."""
+    """See `enumerate_contract_bench.Shelf`. folder: for the file with which it begins. exact: no two contents are one, and no id
+    of a batch is forgotten.
+    """
 
     def __init__(self, folder: Path, exact: bool = False) -> None:
         self._exact = exact
@@ -55,6 +57,7 @@ class SqliteShelf:
 
     def number(self, forget: str) -> tuple[int, tuple[Moved, ...]]:
         """See Shelf.number."""
+        forget = "" if self._exact else forget
         with self._store.session as connection:
             if connection.total_changes == self._changes and not forget:
                 return self._at, ()

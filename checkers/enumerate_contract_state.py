@@ -32,13 +32,15 @@ class State(NamedTuple):
 
 class Seen(NamedTuple):
     """One thing that was done: the boundary ("step" for all of a step, "" where nothing was written), its transitions, what is
-    there then. process: what a process may have come to know or lost (`enumerate_contract_read`).
+    there then. process: what a process may have come to know or lost (`enumerate_contract_sets.KNOWN`). wrong: what of it is
+    wrong, whatever any machine says.
     """
 
     boundary: str
     moves: tuple[Moved, ...]
     place: Place
     process: str = ""
+    wrong: str = ""
 
 
 class Went(NamedTuple):
@@ -70,7 +72,7 @@ def ordered(actors: tuple[Actor, ...]) -> tuple[Actor, ...]:
 
 def runner(turn: Turn) -> str:
     """Whom a word speaks of."""
-    return f"runner-{turn.owner}"
+    return f"runner-{bearer(turn.owner)}"
 
 
 def forgets(turn: Turn) -> str:
@@ -80,4 +82,9 @@ def forgets(turn: Turn) -> str:
 
 def prefix(turn: Turn) -> str:
     """How the ids of a runner's batches begin."""
-    return f"r{turn.owner}."
+    return f"{turn.owner}."
+
+
+def bearer(name: str) -> int:
+    """Which runner bears a name."""
+    return int(name.removeprefix("r").partition(".")[0])

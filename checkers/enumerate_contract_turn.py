@@ -4,6 +4,9 @@ As in `interleave_turn`, its state is the list of answers that it was given. A r
 loads the session, and what it does follows from that alone, as `runtime.contracts.nodes` says. So turns that load after a write
 of theirs, or after a conflict, are one, whatever they have seen before; a test performs schedules on runners that are never
 stopped and compares. How often it has asked the reasoner is far below `MOST_DECISIONS` here.
+
+Of turns that are one the ids of batches differ, and the store's contents forget them. So of each run of the runner, from its
+beginning, it is looked at here whether a batch has an id of its own (`Turn.wrong`).
 """
 
 from collections.abc import Callable
@@ -54,12 +57,12 @@ class Knows(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A runner's turn so far. before: the turn one answer earlier. command: what comes next; None when the turn is over. at: when
-    the driver went on after the last answer. round: it begins a round, so what came before is forgotten. refused: it ended with
-    an error.
+    """A runner's turn so far. owner: how its names begin, the runner's number in front. before: the turn one answer earlier.
+    command: what comes next; None when the turn is over. at: when the driver went on after the last answer. round: it begins a
+    round, so what came before is forgotten. refused: it ended with an error. wrong: how the id of its batch is not its own.
     """
 
-    owner: int
+    owner: str
     entry: Entry
     session: str
     before: int
@@ -69,6 +72,7 @@ class Turn(NamedTuple):
     knows: Knows
     round: bool = False
     refused: bool = False
+    wrong: str = ""
 
 
 Onward = Callable[[Turn], Answer | None]
@@ -83,11 +87,13 @@ class _Given:
     """Clock, answers and names of a turn, handed to the runner one after the other. It stands for both stores."""
 
     def __init__(
-        self, owner: int, given: list[tuple[Answer, float]], started: float, reached: Callable[[Command], Answer]
+        self, owner: str, given: list[tuple[Answer, float]], started: float, reached: Callable[[Command], Answer]
     ) -> None:
         self._given, self._next, self._time, self._reached = given, 0, started, reached
         self._owner, self.knows, self._down = owner, Knows(), False
         self.begins = self._forgets = False
+        self._ids: set[str] = set()
+        self.wrong = ""
 
     def now(self) -> float:
         """The time at which the driver went on after the last answer."""
@@ -96,7 +102,10 @@ class _Given:
     def owner(self) -> str:
         """The next name."""
         self.knows = Knows(self.knows.names + 1)
-        return f"r{self._owner}.{self.knows.names}"
+        return self._name()
+
+    def _name(self) -> str:
+        return f"{self._owner}.{self.knows.names}"
 
     def release(self, lease: Lease) -> None:
         """See Store.release: it is made a command."""
@@ -107,6 +116,7 @@ class _Given:
         if self._down and not isinstance(command, LetGo):
             return DOWN.given()
         self.begins = isinstance(command, Load) and (self.knows.fresh or self._forgets)
+        self.wrong = self._not_its_own(command.batch.id) if isinstance(command, Write) else ""
         if self._next == len(self._given):
             answer = self._reached(command)
         else:
@@ -114,6 +124,15 @@ class _Given:
             self._next += 1
         self._note(command, answer)
         return answer.given()
+
+    def _not_its_own(self, batch_id: str) -> str:
+        """How an id may be another batch's as well: ids that begin with different names differ, and no name is given twice."""
+        if batch_id in self._ids:
+            return f"the id {batch_id!r} is that of an earlier batch of its runner"
+        self._ids.add(batch_id)
+        if not batch_id.startswith(f"{self._name()}."):
+            return f"the id {batch_id!r} does not begin with {self._name()!r}: another runner may give it as well"
+        return ""
 
     def _note(self, command: Command, answer: Answer) -> None:
         """Note what the runner keeps in mind."""
@@ -145,14 +164,17 @@ class Turns:
     def __len__(self) -> int:
         return len(self._turns)
 
-    def begin(self, owner: int, entry: Entry, session: str, at: float, onward: Onward) -> int:
+    def begin(self, owner: str, entry: Entry, session: str, at: float, onward: Onward) -> int:
         """A runner's turn before its first command."""
         return self._reach(owner, entry, session, -1, None, at, onward)
 
     def told(self, number: int, answer: Answer, at: float, onward: Onward) -> int:
         """The turn after one more answer."""
         turn = self._turns[number]
-        return self._reach(turn.owner, turn.entry, turn.session, number, answer, at, onward)
+        reached = self._reach(turn.owner, turn.entry, turn.session, number, answer, at, onward)
+        if reached == number:  # it would be told for ever: turns are taken for one that are not
+            raise AssertionError(f"a runner has the answer to {turn.command}, and is where it was")
+        return reached
 
     def looking(self, number: int, at: float, onward: Onward) -> int:
         """The same turn, if its driver goes on after the last answer at this time instead."""
@@ -162,7 +184,7 @@ class Turns:
         return self._reach(turn.owner, turn.entry, turn.session, turn.before, turn.answer, at, onward)
 
     def _reach(
-        self, owner: int, entry: Entry, session: str, before: int, answer: Answer | None, at: float, onward: Onward
+        self, owner: str, entry: Entry, session: str, before: int, answer: Answer | None, at: float, onward: Onward
     ) -> int:
         key = self._key(owner, entry, session, before, answer, at)
         if key not in self._reached:
@@ -171,7 +193,7 @@ class Turns:
         return self._reached[key]
 
     def _key(
-        self, owner: int, entry: Entry, session: str, before: int, answer: Answer | None, at: float
+        self, owner: str, entry: Entry, session: str, before: int, answer: Answer | None, at: float
     ) -> tuple[object, ...]:
         """A turn; of the clock a driver sees no more than whether its lease is over."""
         given = answer.value if answer else None
@@ -196,7 +218,7 @@ class Turns:
         return len(self._turns) - 1
 
     def _run(
-        self, owner: int, entry: Entry, session: str, before: int, answer: Answer | None, at: float, onward: Onward
+        self, owner: str, entry: Entry, session: str, before: int, answer: Answer | None, at: float, onward: Onward
     ) -> list[Turn]:
         """Run a runner up to this turn, and on from it by guessed answers: the turn, and those that followed."""
         self.runs += 1
@@ -211,7 +233,8 @@ class Turns:
 
         def come_to(command: Command | None, refused: bool = False) -> None:
             begins = command is not None and replay.begins
-            reached.append(Turn(owner, entry, session, before, last, at, command, replay.knows, begins, refused))
+            knows, wrong = replay.knows, replay.wrong
+            reached.append(Turn(owner, entry, session, before, last, at, command, knows, begins, refused, wrong))
 
         def guessed(command: Command) -> Answer:
             nonlocal last

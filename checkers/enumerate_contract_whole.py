@@ -1,7 +1,8 @@
 """What the enumeration takes for one is one: schedules drawn at random, performed once more with nothing left out.
 
-The second time no runner forgets what came before its round, every content of the SQLite store and of the steps' records is kept
-apart, with its times, links and ids of batches. After each word the same words have to be possible, and each contract has to
+The second time no runner forgets what came before its round, or has the name of an earlier one; every content of the SQLite
+store and of the steps' records is kept apart, with its times, links and the ids of all batches that were ever written, so that
+the store itself meets an id that is given twice. After each word the same words have to be possible, and each contract has to
 be in the same state of the machine's fields.
 """
 

@@ -129,5 +129,10 @@ BUGS: Final = (
     Bug(c.request_ends_alone, "write_batch._end_deferred", "C9", ("contract-worked-example",)),
     Bug(c.doubt_is_failure, "nodes.PROVEN", "C8", ("contract-worked-example",)),
     Bug(c.key_not_reserved, "_SqliteRows.holder", "C1", ("contract-one-key-twice",)),
+    Bug(c.used_approval_taken, "rules.check_approval", "C6", ("contract-consent-twice",)),
+    Bug(c.ids_numbered_anew, "Session.write", "T-WRITE", ("contract-worked-example",)),
+    Bug(c.one_id_a_turn, "runner.batch_ids", "T-WRITE", ("contract-worked-example",)),
+    Bug(c.ids_without_a_name, "runner.batch_ids", "T-WRITE", ("contract-worked-example",)),
+    Bug(c.name_kept, "GraphRunner.attempts", "T-WRITE", ("contract-worked-example",)),
 )  # fmt: skip
 """The bugs, by the part of the runtime."""

@@ -197,9 +197,10 @@ def worker_with(registry: Registry, owner: str, ttl: float = Worker.ttl, joined:
 def owner_id() -> str:
     """A name that no other worker bears: host, process, and a random part, since process numbers come again.
 
-    Two workers of one process have different ones, since an owner may take over what it holds itself.
+    Two workers of one process have different ones, since an owner may take over what it holds itself. A runner of contracts
+    takes one for each turn, for as long as its process lives, and the ids of its batches are kept: 32 random bits were too few.
     """
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
 
 
 def become_worker(store: Store) -> None:

@@ -12,7 +12,7 @@ from crashwindow.model.contract import Status
 from crashwindow.runtime import drive
 from crashwindow.runtime.commands import Command, Execute, Ports
 from crashwindow.runtime.contracts import nodes, operations
-from crashwindow.runtime.contracts.commands import ContractPorts
+from crashwindow.runtime.contracts.commands import ContractPorts, Write
 from crashwindow.runtime.contracts.graph import EDGES
 from crashwindow.runtime.contracts.reasoner import OBSERVED, Decision, ScriptedReasoner, observation
 from crashwindow.runtime.contracts.records import GraphState, replaced
@@ -129,6 +129,27 @@ def test_worked_example(house: House) -> None:
     assert (ended.status, ended.reply) == ("idle", "[SUCCESS] mail sent")
     assert house.trace() == GOLDEN
     assert len(house.mails) == 1
+
+
+def test_no_two_batches_have_one_id(house: House) -> None:
+    """With the names that runners take of themselves: each turn has its own, and each batch an id below it."""
+    ids: list[str] = []
+
+    def noting(command: Any, ports: Any) -> Any:
+        if isinstance(command, Write):
+            ids.append(command.batch.id)
+        return drive.perform(command, ports)
+
+    def another() -> GraphRunner:
+        return GraphRunner(house.ports, house.tools, house.reasoner, noting)
+
+    another().open("s", "invite bob")
+    operations.approve(house.ports, "exec-002", "alice")
+    serving = another()
+    assert serving.resume("s").status == "idle"
+    serving.say("s", "and alice")
+    assert len(set(ids)) == len(ids) > 8
+    assert len({each.rpartition(".")[0] for each in ids}) == 6
 
 
 # Crashes.

@@ -31,7 +31,7 @@ from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.substitute import planted as planting
 from crashwindow.model.contract_machine import build_contract
 from crashwindow.model.machine import Actor, Machine, Rule, guard
-from crashwindow.runtime.contracts import operations
+from crashwindow.runtime.contracts import operations, runner
 from crashwindow.runtime.contracts.store import Conflict
 
 from .sampled import sampled
@@ -92,6 +92,73 @@ def test_the_same_is_enumerated_over_sqlite(sets: ContractSets) -> None:
 def test_a_bug_is_a_step_that_is_not_the_machines(plant: Plant) -> None:
     """The enumeration alone sees it: no property is asked."""
     assert planted(plant).killed_by == "enumerate"
+
+
+@pytest.mark.parametrize(
+    ("plant", "case", "said"),
+    [
+        (bugs_contract.ids_numbered_anew, "contract-2-begin", "'r2.1.1' is that of an earlier batch"),
+        (bugs_contract.one_id_a_turn, "contract-2-begin", "'r2.1.batch' is that of an earlier batch"),
+        (bugs_contract.ids_without_a_name, "contract-2-begin", "'batch.1' does not begin with 'r1.1'"),
+        (bugs_contract.name_kept, SMALL, "'r1.1.1' is that of an earlier batch"),
+    ],
+)
+def test_an_id_that_another_batch_may_have_is_seen(plant: Plant, case: str, said: str, sets: ContractSets) -> None:
+    """Contents forget the ids of batches. So of each batch it is asked whether its id could be one of those."""
+    with planting(plant):
+        (run,) = enumerated([case], sets)
+    parted = min(run.parted, key=lambda each: len(each.schedule))
+    assert said in parted.difference
+    assert parted.schedule[-1].partition(":")[2] in ("graph_checkpoint", "create_contracts", "move")
+
+
+@pytest.mark.parametrize(
+    ("plant", "case", "schedules"),
+    [
+        (bugs_contract.ids_numbered_anew, SMALL, 1),
+        (bugs_contract.one_id_a_turn, SMALL, 1),
+        (bugs_contract.ids_without_a_name, "contract-2-begin", 10),
+        (bugs_contract.name_kept, SMALL, 40),
+    ],
+)
+def test_a_store_that_forgets_no_id_meets_one_that_is_given_twice(plant: Plant, case: str, schedules: int) -> None:
+    """What is performed once more keeps each id that was ever written: the store refuses the batch, as in production."""
+    with planting(plant):
+        assert list(differences(CONTRACTS[case], seed=5, schedules=schedules))
+
+
+def test_what_is_wrong_before_a_case_begins_is_told(sets: ContractSets, capsys: pytest.CaptureFixture[str]) -> None:
+    """A case of which the opening parts from the machine is refuted there, and its schedule can be followed so far."""
+    with planting(bugs_contract.ids_numbered_anew):
+        (run,) = enumerated([SMALL], sets)
+        assert [each.schedule for each in run.parted] == [("before",)]
+        assert refined([run]).verdict is Verdict.REFUTED
+        assert main(["conform", "--case", SMALL, "--schedule", "before"]) == 0
+    assert "is that of an earlier batch" in capsys.readouterr().out
+
+
+def test_a_runner_that_stays_where_it_is_ends_the_enumeration(sets: ContractSets, monkeypatch: Any) -> None:
+    """What a turn begins with is told by the name that it takes. One that takes none is no endless loop, but an error."""
+    attempts = runner.GraphRunner.attempts
+
+    def nameless(self: Any, *arguments: Any) -> Any:
+        kept = vars(self)
+        if "name" not in kept:
+            kept["name"] = self.owner()
+        return attempts(replace(self, owner=lambda: kept["name"]), *arguments)
+
+    monkeypatch.setattr(runner.GraphRunner, "attempts", nameless)
+    with pytest.raises(AssertionError, match="is where it was"):
+        list(enumerated([SMALL], sets))
+
+
+def test_a_used_approval_is_offered_wherever_a_program_may_write(sets: ContractSets) -> None:
+    """It is refused each time, so it is no word. A store that takes it makes a step that is not the machine's."""
+    (run,) = enumerated(["contract-direct-itself"], sets)
+    assert run.counts == COUNTS["contract-direct-itself"]
+    with planting(bugs_contract.used_approval_taken):
+        (run,) = enumerated(["contract-direct-itself"], sets)
+    assert {each.schedule[-1] for each in run.parted} == {"direct:used approval"}
 
 
 def test_a_bug_of_the_sqlite_store_is_seen_there(sets: ContractSets) -> None:

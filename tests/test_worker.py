@@ -241,8 +241,13 @@ def test_the_store_is_checked_before_the_first_turn(tmp_path: Any, world: World)
 
 
 def test_owners_differ() -> None:
-    """Two workers of one process have different names: an owner may take over what it holds itself."""
+    """Two workers of one process have different names: an owner may take over what it holds itself.
+
+    Each turn of a contract's session takes one, and the ids of its batches are kept: of 2**32 names a process would have given
+    one twice, as likely as not, after 77 000 turns, and the store would have refused the second turn's batch.
+    """
     assert owner_id() != owner_id()
+    assert len(bytes.fromhex(owner_id().rpartition(":")[2])) >= 8
 
 
 @pytest.mark.parametrize("insists", [False, True])

@@ -22,9 +22,10 @@ from ..runtime.contracts.commands import ContractPorts, LoadHolders, Write
 from ..runtime.contracts.records import Approval, ExecutionContract, replaced
 from ..runtime.contracts.release import release
 from ..runtime.contracts.step import execute
-from ..runtime.contracts.store import Batch
+from ..runtime.contracts.store import Batch, Conflict
 from ..runtime.protocol import Step
 from . import contract_life
+from .bugs_step import taken_behind_a_lost_answer
 from .substitute import Patch
 
 
@@ -284,3 +285,8 @@ def name_kept(patch: Patch) -> None:
         return attempts(replace(self, owner=lambda: name), *arguments)
 
     patch.setattr(runner.GraphRunner, "attempts", planted)
+
+
+def overtaken_batch_taken_for_done(patch: Patch) -> None:
+    """A batch that was not answered, and is then refused since others wrote first, is taken for one that was made."""
+    taken_behind_a_lost_answer(patch, Conflict, lambda asked, conflict: None)

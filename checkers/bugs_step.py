@@ -4,9 +4,9 @@ They are those that a reviewer would try first. Each is a few lines put in the p
 for any of them.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..runtime import drive, sqlite_statements
 from ..runtime.commands import Append, Command, Execute, Fence, Ports, Settle
@@ -18,6 +18,7 @@ from ..runtime.turn import End
 from .substitute import Patch
 
 Commands = Generator[Any, Any, Any]
+E = TypeVar("E", bound=Exception)
 
 
 def swapped_writes(patch: Patch) -> None:
@@ -134,20 +135,31 @@ def lost_answer_taken_for_failure(patch: Patch) -> None:
 
 def overtaken_taken_for_done(patch: Patch) -> None:
     """A write that was not answered, and then finds neutral events before it, is taken for one that was made (T-WRITE)."""
+
+    def done(asked: Command, conflict: VersionConflict) -> int:
+        neutral = not conflict.ended and all(event.type in NEUTRAL for event in conflict.tail)
+        if not (neutral and isinstance(asked, Append)):
+            raise conflict
+        return asked.expected + len(asked.events)
+
+    taken_behind_a_lost_answer(patch, VersionConflict, done)
+
+
+def taken_behind_a_lost_answer(patch: Patch, refusal: type[E], done: Callable[[Command, E], Any]) -> None:
+    """Where a command got no answer, and is then refused, the driver goes on with what `done` says, unless that raises."""
     original = drive.persist
 
-    def planted(command: Command, ports: Ports, perform: drive.Perform) -> Any:
+    def planted(command: Command, ports: Any, perform: drive.Perform) -> Any:
         unanswered = False
 
-        def believing(asked: Command, at: Ports) -> Any:
+        def believing(asked: Command, at: Any) -> Any:
             nonlocal unanswered
             try:
                 return perform(asked, at)
-            except VersionConflict as conflict:
-                neutral = not conflict.ended and all(event.type in NEUTRAL for event in conflict.tail)
-                if not (unanswered and neutral and isinstance(asked, Append)):
+            except refusal as error:
+                if not unanswered:
                     raise
-                return asked.expected + len(asked.events)
+                return done(asked, error)
             except StoreError:
                 unanswered = True
                 raise

@@ -44,7 +44,11 @@ def conform_contracts(args: argparse.Namespace) -> int:
         )
         said = f"edges of the contract's machine that these cases do not take: {sum(left.values())}{several}"
         console.print(said, markup=False, highlight=False, soft_wrap=True)
-    return 1 if any(run.parted or _strayed(run) for run in runs) or (args.case == ALL and left != LEFT) else 0
+    return (
+        1
+        if any(run.parted or run.remembered or _strayed(run) for run in runs) or (args.case == ALL and left != LEFT)
+        else 0
+    )
 
 
 def _strayed(run: ContractEnumeration) -> bool:
@@ -61,13 +65,16 @@ def _left(sets: ContractSets) -> dict[str, int]:
 def _told(run: ContractEnumeration) -> dict[str, object]:
     parted = [{"schedule": list(each.schedule), "words": str(each)} for each in run.parted]
     counts = dict(zip(("states", "transitions", "pairs"), run.counts, strict=True))
-    return {"case": run.case.name, **counts, "as pinned": not _strayed(run), "parted": parted}
+    again = {"turns run again": run.repeated, "remembered": run.remembered}
+    return {"case": run.case.name, **counts, "as pinned": not _strayed(run), "parted": parted, **again}
 
 
 def _show(console: Console, run: ContractEnumeration) -> None:
     pinned = ", which is not what is pinned" if _strayed(run) else ""
     said = f"{run.case.name}: {run.states} states, {run.transitions} steps, {run.pairs} pairs with the machine{pinned}"
     console.print(said, highlight=False, soft_wrap=True)
+    if run.remembered:
+        console.print(run.remembered, markup=False, highlight=False, soft_wrap=True, style="red")
     for each in run.parted:
         text = f"{each}\n  {';'.join(each.schedule)}"
         console.print(text, markup=False, highlight=False, soft_wrap=True, style="red")

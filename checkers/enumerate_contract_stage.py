@@ -15,6 +15,7 @@ from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
 from .enumerate_contract_sqlite import SqliteShelf
 from .enumerate_cover import by_rule, reachable
+from .enumerate_repeat import remembered
 from .evidence import Item, MutantResult, Verdict
 from .search import complete
 from .substitute import Plant
@@ -78,8 +79,11 @@ KILLS: Final[dict[Plant, str]] = {
     bugs_contract.one_id_a_turn: "contract-2-begin",
     bugs_contract.ids_without_a_name: "contract-2-begin",
     bugs_contract.name_kept: "contract-small",
+    bugs_contract.overtaken_batch_taken_for_done: "contract-2-denied-itself",
 }
-"""Bugs of the engine, and the case in which a step is then not the machine's, or the id of a batch may be another's."""
+"""Bugs of the engine, and the case in which a step is then not the machine's, the id of a batch may be another's, or a runner
+goes another way behind a lost answer.
+"""
 
 
 def contract_sets() -> ContractSets:
@@ -87,10 +91,10 @@ def contract_sets() -> ContractSets:
     return ContractSets(build_contract())
 
 
-def enumerated(names: Iterable[str], sets: ContractSets) -> Iterator[ContractEnumeration]:
-    """Cases, one after the other, over the store in memory."""
+def enumerated(names: Iterable[str], sets: ContractSets, singly: bool = False) -> Iterator[ContractEnumeration]:
+    """Cases, one after the other, over the store in memory. singly: see `remembered`."""
     for name in names:
-        yield ContractProduct(CONTRACTS[name], sets).run()
+        yield _run(ContractProduct(CONTRACTS[name], sets), singly)
 
 
 def over_sqlite(names: Iterable[str], sets: ContractSets) -> Iterator[ContractEnumeration]:
@@ -99,16 +103,25 @@ def over_sqlite(names: Iterable[str], sets: ContractSets) -> Iterator[ContractEn
         with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
             shelf = SqliteShelf(Path(folder))
             try:
-                yield ContractProduct(CONTRACTS[name], sets, shelf).run()
+                yield _run(ContractProduct(CONTRACTS[name], sets, shelf))
             finally:
                 shelf.close()
+
+
+def _run(product: ContractProduct, singly: bool = False) -> ContractEnumeration:
+    """A case; and its runners once more, whose answers come only the second time."""
+    run = product.run()
+    if not run.parted:
+        run.repeated, run.remembered = remembered(product.floor.turns, singly)
+    return run
 
 
 def contract_enumeration(context: Context) -> Found:
     """Every case of the profile, in memory and on SQLite; the edges that were taken; planted bugs."""
     found, sets = Found(), contract_sets()
     runs = []
-    for run in enumerated(QUICK if context.profile == "quick" else CONTRACTS, sets):
+    deep = context.profile == "deep"
+    for run in enumerated(CONTRACTS if deep else QUICK, sets, singly=deep):
         runs.append(run)
         context.tell(f"contracts: enumeration: {run.case.name}, {run.states} states")
     again = list(over_sqlite(ON_SQLITE[context.profile], sets))
@@ -129,6 +142,7 @@ def refined(runs: list[ContractEnumeration], store: str = "memory") -> Item:
         "transitions": sum(run.transitions for run in runs),
         "pairs": sum(run.pairs for run in runs),
         "cases": len(runs),
+        "turns with answers repeated": sum(run.repeated for run in runs),
         "seconds": round(sum(run.seconds for run in runs), 1),
     }
     names = ", ".join(run.case.name for run in runs)
@@ -142,6 +156,9 @@ def refined(runs: list[ContractEnumeration], store: str = "memory") -> Item:
         name, parted = min(wrong, key=lambda each: len(each[1].schedule))
         verdict, said = Verdict.REFUTED, f"contract engine and machine part: {parted}"
         command = f"{COMMAND} --case {name} --schedule '{';'.join(parted.schedule)}'"
+    elif unlike := next((run for run in runs if run.remembered), None):
+        verdict, command = Verdict.REFUTED, f"{COMMAND} --case {unlike.case.name}"
+        said = f"a runner whose answer comes only when it asks again goes another way: {unlike.remembered}"
     elif strayed := [run.case.name for run in runs if COUNTS.get(run.case.name) != run.counts] or (
         not runs and ["nothing"]
     ):
@@ -166,9 +183,11 @@ def converse(sets: ContractSets, context: Context) -> Item:
 def planted(plant: Plant) -> MutantResult:
     """A bug: the enumeration alone has to see a step that is not the machine's."""
     with planting(plant):
-        run = ContractProduct(CONTRACTS[KILLS[plant]], contract_sets()).run()
+        (run,) = enumerated([KILLS[plant]], contract_sets())
     words = " ".join((plant.__doc__ or "").split())
     title = f"contracts: enumeration: {words}"
+    if run.remembered:
+        return MutantResult(name=title, killed_by="enumerate", words=run.remembered)
     if not run.parted:
         return MutantResult(name=title, killed_by=None, words=f"every step of {run.states} states is the machine's")
     parted = min(run.parted, key=lambda each: len(each.schedule))

@@ -9,7 +9,7 @@ Of turns that are one the ids of batches differ, and the store's contents forget
 beginning, it is looked at here whether a batch has an id of its own (`Turn.wrong`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
@@ -23,7 +23,7 @@ from ..runtime.store import Store, StoreError, VersionConflict
 from .conform_world import TTL
 from .contract_services import Wish
 from .enumerate_contract_case import Entry, Site
-from .interleave_turn import Answer
+from .interleave_turn import LOST, Answer, InconstantError, otherwise
 
 OVERTAKEN: Final = (Conflict, KeyHeld, VersionConflict)
 """What makes a runner read the session again."""
@@ -79,6 +79,11 @@ Onward = Callable[[Turn], Answer | None]
 """The likely answer to a turn's command; None where there is none. It saves runs, and decides nothing."""
 
 
+def _nothing(turn: Turn) -> Answer | None:
+    """Nothing is guessed."""
+    return None
+
+
 class _Reached(BaseException):
     """The answers are used up."""
 
@@ -87,12 +92,19 @@ class _Given:
     """Clock, answers and names of a turn, handed to the runner one after the other. It stands for both stores."""
 
     def __init__(
-        self, owner: str, given: list[tuple[Answer, float]], started: float, reached: Callable[[Command], Answer]
+        self,
+        owner: str,
+        given: list[tuple[Answer, float]],
+        started: float,
+        reached: Callable[[Command], Answer],
+        due: Sequence[Command],
     ) -> None:
         self._given, self._next, self._time, self._reached = given, 0, started, reached
         self._owner, self.knows, self._down = owner, Knows(), False
         self.begins = self._forgets = False
         self._ids: set[str] = set()
+        self.performed: list[Command] = []
+        self._due = due
         self.wrong = ""
 
     def now(self) -> float:
@@ -116,6 +128,10 @@ class _Given:
         if self._down and not isinstance(command, LetGo):
             return DOWN.given()
         self.begins = isinstance(command, Load) and (self.knows.fresh or self._forgets)
+        place = len(self.performed)
+        if place < len(self._due) and command != self._due[place]:
+            raise InconstantError(self._due[place], command)
+        self.performed.append(command)
         self.wrong = self._not_its_own(command.batch.id) if isinstance(command, Write) else ""
         if self._next == len(self._given):
             answer = self._reached(command)
@@ -183,6 +199,33 @@ class Turns:
             return number
         return self._reach(turn.owner, turn.entry, turn.session, turn.before, turn.answer, at, onward)
 
+    def definite(self) -> list[int]:
+        """The turns that none goes on from, but for those whose store is down."""
+        found = [number for number, turn in enumerate(self._turns) if turn.answer not in (None, DOWN)]
+        return sorted(set(found) - {self._turns[number].before for number in found})
+
+    def answered(self, number: int) -> list[Command]:
+        """A turn's commands that were answered."""
+        turn = self._turns[number]
+        started, past = self._past(turn.before, turn.answer, turn.at)
+        return self._drive(turn, started, past, _nothing)[1][: len(past)]
+
+    def repeated(self, number: int, places: Collection[int]) -> str:
+        """See `interleave_turn.Turns.repeated`."""
+        turn, late, due = self._turns[number], list[tuple[Answer, float]](), list[Command]()
+        started, past = self._past(turn.before, turn.answer, turn.at)
+        (once,), performed = self._drive(turn, started, past, _nothing)
+        for place, (answer, at) in enumerate(past):
+            twice = place in places
+            late += [(LOST, at), (answer, at)] if twice else [(answer, at)]
+            due += [performed[place]] * (1 + twice)
+        try:
+            (now,), _ = self._drive(turn, started, late, _nothing, due)
+        except InconstantError as error:
+            return otherwise(error.now, error.once)
+        same = (now.command, now.refused) == (once.command, once.refused)
+        return "" if same else otherwise(now.command, once.command)
+
     def _reach(
         self, owner: str, entry: Entry, session: str, before: int, answer: Answer | None, at: float, onward: Onward
     ) -> int:
@@ -222,12 +265,32 @@ class Turns:
     ) -> list[Turn]:
         """Run a runner up to this turn, and on from it by guessed answers: the turn, and those that followed."""
         self.runs += 1
-        given, first, started = [(answer, at)] if answer else [], before, at
-        while first >= 0 and (turn := self._turns[first]):
+        started, given = self._past(before, answer, at)
+        return self._drive(Turn(owner, entry, session, before, answer, at, None, Knows()), started, given, onward)[0]
+
+    def _past(self, before: int, answer: Answer | None, at: float) -> tuple[float, list[tuple[Answer, float]]]:
+        """When a turn began, and all that it was answered, with one more answer."""
+        given, started = [(answer, at)] if answer else [], at
+        while before >= 0 and (turn := self._turns[before]):
             started = turn.at
             if turn.answer is not None:
                 given.append((turn.answer, turn.at))
-            first = turn.before
+            before = turn.before
+        return started, given[::-1]
+
+    def _drive(
+        self,
+        turn: Turn,
+        started: float,
+        given: list[tuple[Answer, float]],
+        onward: Onward,
+        due: Sequence[Command] = (),
+    ) -> tuple[list[Turn], list[Command]]:
+        """Run a runner that is given these answers, and then guessed ones: the turns that it comes to, and what it performed.
+
+        Raises InconstantError where it performs another command than is due.
+        """
+        owner, entry, session, before, answer, at, *_ = turn
         reached: list[Turn] = []
         last = answer
 
@@ -244,7 +307,7 @@ class Turns:
                 raise _Reached
             return last
 
-        replay = _Given(owner, given[::-1], started, guessed)
+        replay = _Given(owner, given, started, guessed, due)
         ports = ContractPorts(cast("Store", replay), lambda seconds: None, cast("ContractStore", replay))
         way, declared, _ = entry.partition(", declared")
         tools = self._site.declared if declared else self._site.tools
@@ -256,4 +319,4 @@ class Turns:
             pass
         except (ContractError, StoppedError, StoreError):
             come_to(None, refused=True)
-        return reached
+        return reached, replay.performed

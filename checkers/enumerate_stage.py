@@ -191,7 +191,7 @@ def refined(runs: list[Enumeration]) -> Item:
         "transitions": sum(run.transitions for run in runs),
         "pairs": sum(run.pairs for run in runs),
         "cases": len(runs),
-        "turns with every answer repeated": sum(run.repeated for run in runs),
+        "turns with answers repeated": sum(run.repeated for run in runs),
         "seconds": round(sum(run.seconds for run in runs), 1),
     }
     wrong = [(run.case.name, parted) for run in runs for parted in run.parted]

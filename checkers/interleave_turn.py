@@ -196,10 +196,10 @@ class Turns:
         found = [number for number, turn in enumerate(self._turns) if turn.answer not in (None, LOST, DOWN)]
         return sorted(set(found) - {self._turns[number].before for number in found})
 
-    def given(self, number: int) -> list[Given]:
-        """A turn's commands that were answered, with their answers."""
+    def answered(self, number: int) -> list[Command | None]:
+        """A turn's commands that were answered."""
         turn = self._turns[number]
-        return [] if turn.answer is None else self._past(turn.before, turn.answer, turn.at)[1]
+        return [given.command for given in self._past(turn.before, turn.answer, turn.at)[1]]
 
     def repeated(self, number: int, places: Collection[int]) -> str:
         """What a turn comes to if the answers in these places had come only when its commands were repeated; "" if the same."""
@@ -210,9 +210,9 @@ class Turns:
         try:
             (anew,) = self._drive(turn.owner, started, given)
         except InconstantError as error:
-            return _otherwise(error.now, error.once)
+            return otherwise(error.now, error.once)
         same = (anew.asks, anew.stopped) == (turn.asks, turn.stopped)
-        return "" if same else _otherwise(anew.command, turn.command)
+        return "" if same else otherwise(anew.command, turn.command)
 
     def _reach(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward) -> int:
         key = (owner, before, answer.name if answer else "", self._seen(before, answer, at))
@@ -286,7 +286,7 @@ class Turns:
         return reached
 
 
-def _otherwise(now: Command | None, once: Command | None) -> str:
+def otherwise(now: Command | None, once: Command | None) -> str:
     """That another command follows, in words."""
     names = (command.boundary if command is not None else "the end" for command in (now, once))
     return "{} follows, where it would be {}".format(*names)

@@ -128,6 +128,7 @@ BUGS: Final = (
     Bug(c.timeout_cancels, "contract.target", "C8", ("contract-worked-example",)),
     Bug(c.request_ends_alone, "write_batch._end_deferred", "C9", ("contract-worked-example",)),
     Bug(c.doubt_is_failure, "nodes.PROVEN", "C8", ("contract-worked-example",)),
+    Bug(c.overtaken_batch_taken_for_done, "drive.persist", "C5", ("contract-consent-twice",)),
     Bug(c.key_not_reserved, "_SqliteRows.holder", "C1", ("contract-one-key-twice",)),
     Bug(c.used_approval_taken, "rules.check_approval", "C6", ("contract-consent-twice",)),
     Bug(c.ids_numbered_anew, "Session.write", "T-WRITE", ("contract-worked-example",)),

@@ -7,6 +7,7 @@ from .conform_follow import Model
 from .conform_workers import walk_workers
 from .contract_coverage import each_attempt
 from .enumerate_contract_stage import contract_sets, over_sqlite
+from .enumerate_contract_stage import refined as contracts_refined
 from .enumerate_stage import enumerated as steps_enumerated
 from .enumerate_stage import refined
 from .evidence import Verdict
@@ -46,8 +47,9 @@ def contracts_enumerated() -> str:
     """The same of the contract engine. Raises CannotMeetError."""
     try:
         for run in over_sqlite(CONTRACTS, contract_sets()):
-            if run.parted:
-                return f"{run.case.name}: {min(run.parted, key=lambda each: len(each.schedule))}"
+            found = contracts_refined([run], "SQLite")
+            if found.verdict is not Verdict.EXHAUSTED:
+                return f"{run.case.name}: {found.statement}"
     except Exception as error:
         raise CannotMeetError(f"{type(error).__name__}: {error}") from error
     return ""

@@ -106,10 +106,9 @@ def test_a_no_that_is_taken_before_its_time_is_seen(monkeypatch: pytest.MonkeyPa
 
 def test_a_no_that_is_taken_half_a_quiet_time_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock stands an instant before a quiet time is over as well: there, a person's no is not final yet."""
-    question = interleave_acts.question
 
     def hurried(*asked: Any) -> resolve.Question:
-        found = question(*asked)
+        found = resolve.question(*asked)
         return replace(found, quiet_until=found.quiet_until - QUIET / 2)
 
     monkeypatch.setattr(interleave_acts, "question", hurried)

@@ -88,6 +88,18 @@ def test_the_same_is_enumerated_over_sqlite(sets: ContractSets) -> None:
         assert run.counts == COUNTS[run.case.name]
 
 
+def test_what_a_runner_does_behind_a_lost_answer_is_seen() -> None:
+    """A runner is taken for one that was answered at once: each turn is run with answers that come only the second time."""
+    (run,) = enumerated(["contract-2-denied-itself"], contract_sets(), singly=True)
+    assert (run.counts, run.remembered) == (COUNTS["contract-2-denied-itself"], "")
+    assert run.repeated > 60
+    with planting(bugs_contract.overtaken_batch_taken_for_done):
+        (run,) = enumerated(["contract-2-denied-itself"], contract_sets())
+    assert not run.parted
+    assert run.remembered == "load follows, where it would be the end"
+    assert refined([run]).verdict is Verdict.REFUTED
+
+
 @pytest.mark.parametrize("plant", sampled(KILLS), ids=lambda plant: plant.__name__)
 def test_a_bug_is_a_step_that_is_not_the_machines(plant: Plant) -> None:
     """The enumeration alone sees it: no property is asked."""

@@ -44,11 +44,8 @@ def conform_contracts(args: argparse.Namespace) -> int:
         )
         said = f"edges of the contract's machine that these cases do not take: {sum(left.values())}{several}"
         console.print(said, markup=False, highlight=False, soft_wrap=True)
-    return (
-        1
-        if any(run.parted or run.remembered or _strayed(run) for run in runs) or (args.case == ALL and left != LEFT)
-        else 0
-    )
+    wrong = any(run.parted or run.remembered or _strayed(run) for run in runs)
+    return 1 if wrong or (args.case == ALL and left != LEFT) else 0
 
 
 def _strayed(run: ContractEnumeration) -> bool:

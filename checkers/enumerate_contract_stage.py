@@ -150,7 +150,8 @@ def refined(runs: list[ContractEnumeration], store: str = "memory") -> Item:
     verdict, command = Verdict.EXHAUSTED, COMMAND
     said = (
         f"each of {figures['transitions']} steps of the shipped contract engine over {store}, nodes, runner, people, clock and"
-        f" store, is a step of the contract's machine, write by write: all orders within the bounds of {names}"
+        f" store, is a step of the contract's machine, write by write: all orders within the bounds of {names}."
+        f" {figures['turns with answers repeated']} turns of runners go the same way where answers come only the second time"
     )
     if wrong:
         name, parted = min(wrong, key=lambda each: len(each[1].schedule))

@@ -214,6 +214,7 @@ def refined(runs: list[Enumeration]) -> Item:
     if behind := [run.case.name for run in runs if run.case.name in TWO and run.case.lead]:
         said += f"; all that can follow the schedules of {', '.join(behind)}"
     said += "".join(f"; and {words}" for words in samples(runs, "samples of"))
+    said += f". {figures['turns with answers repeated']} turns of workers go the same way where answers come only the second time"
     return _item(Verdict.EXHAUSTED, said, figures)
 
 

@@ -137,8 +137,8 @@ def meaningful(shown: str) -> bool:
 class Job:
     """A live job."""
 
-    __slots__ = ("before", "cancelled", "contract", "declared", "elsewhere", "ended", "homes", "idle", "job_id", "nodes",
-                 "pending", "positions", "readers", "records", "rows", "status", "tracks", "undo_asked", "undo_keys",
+    __slots__ = ("before", "cancelled", "contract", "declared", "elsewhere", "ended", "failed", "homes", "idle", "job_id",
+                 "nodes", "pending", "positions", "readers", "records", "rows", "status", "tracks", "undo_asked", "undo_keys",
                  "version")  # fmt: skip
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
@@ -151,7 +151,8 @@ class Job:
         self.readers: Readers | None = None
         self.nodes: Mapping[str, Mapping[str, Json]] = {}
         self.declared = NOTHING_DECLARED
-        self.ended: dict[str | None, tuple[int, Json]] = {}
+        self.ended: dict[str | None, int] = {}
+        self.failed: dict[str | None, Json] = {}
         self.elsewhere: Elsewhere | None = None
         self.homes: dict[str | None, frozenset[str]] = {None: OF_NO_NODE}
         self.rows = Rows(records) if records else NO_ROWS

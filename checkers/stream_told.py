@@ -49,14 +49,15 @@ class Step(Protocol):
 
 
 class Job(Protocol):
-    """A job, as far as it has come. ended: by which event each node ended last, and why, if it was then not done.
+    """A job, as far as it has come. ended: by which event each node ended last. failed: why, of nodes that were once not done.
 
     nodes: of the plan. declared: what the tools declare, by step; a step of an unknown tool is not in it.
     """
 
     nodes: Mapping[str, Mapping[str, Json]]
     declared: Mapping[str, Declared]
-    ended: dict[str | None, tuple[int, Json]]
+    ended: dict[str | None, int]
+    failed: dict[str | None, Json]
 
     @property
     def tracks(self) -> Mapping[str, Step]:
@@ -67,16 +68,17 @@ class Job(Protocol):
 Asked = Callable[[Job, StoredEvent, Step | None], str | None]
 """What is wrong with an event of a job, if anything; beside it the step whose it is."""
 NOTHING_DECLARED: Final[Mapping[str, Declared]] = {}
-NOT_ENDED: Final = (0, None)
 
 
 def _ends(job: Job, event: StoredEvent, own: Step | None) -> str | None:
     """A node ends: it is not queued again more often than the plan allows."""
     ends = event.data.get("result_type")
+    job.ended[event.step] = event.version
     if ends in DONE:
-        job.ended[event.step] = event.version, DONE
+        if job.failed:
+            job.failed.pop(event.step, None)
         return None
-    job.ended[event.step] = event.version, event.data.get("reason")
+    job.failed[event.step] = event.data.get("reason")
     most = _most(job, event.step, "max_requeues") if own is not None and ends == "retryable_failure" else None
     if own is None or most is None or own.again.requeues < most:
         return None
@@ -85,7 +87,7 @@ def _ends(job: Job, event: StoredEvent, own: Step | None) -> str | None:
 
 def _covers(job: Job, event: StoredEvent, _: Step | None) -> str | None:
     """A checkpoint covers the end of its node, and nothing that is not there yet."""
-    covers, (end, _) = event.data.get("covers"), job.ended.get(event.step, NOT_ENDED)
+    covers, end = event.data.get("covers"), job.ended.get(event.step, 0)
     if type(covers) is int and end <= covers < event.version:
         return None
     return f"it covers {covers!r}, and its node ended with event {end}"
@@ -114,10 +116,10 @@ def _answered(_: Job, event: StoredEvent, __: Step | None) -> str | None:
 
 def _fails(job: Job, event: StoredEvent, _: Step | None) -> str | None:
     """A job fails for the reason for which its node did; or because the record of one that is done is not confirmed."""
-    reason, (end, why) = event.data.get("reason"), job.ended.get(event.data.get("step"), NOT_ENDED)
-    if type(reason) is str and (reason.startswith(REFUSED) if why is DONE else reason == why):
+    at, reason = event.data.get("step"), event.data.get("reason")
+    if type(reason) is str and (reason == job.failed[at] if at in job.failed else reason.startswith(REFUSED)):
         return None
-    return f"that is not why its node failed, by event {end}"
+    return f"that is not why its node failed, by event {job.ended.get(at, 0)}"
 
 
 def _parks(job: Job, event: StoredEvent, own: Step | None) -> str | None:

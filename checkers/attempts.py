@@ -1,7 +1,7 @@
-"""The attempts of a step: each has the next number, and ends once (T-ORDER, B2 and B5)."""
+"""The attempts of a step: each has the next number, and ends once (T-ORDER, B2 and B5); how many there may be (T-RETRY)."""
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 
 class Attempts:
@@ -40,6 +40,11 @@ class Attempts:
             case "unknown":
                 self.doubted.add(number)
 
+    @property
+    def swallowed(self) -> bool:
+        """Whether of one of them nothing was heard: a crash, and no tool, has failed."""
+        return bool(self.open - self.doubted)
+
     def close(self) -> None:
         """None of them has happened."""
         self.open, self.doubted = set(), set()
@@ -53,3 +58,23 @@ class Attempts:
     def signature(self) -> tuple[Hashable, ...]:
         """Equal for attempts of which the same can be said, counted from the last one."""
         return frozenset(n - self.last for n in self.open), frozenset(n - self.last for n in self.doubted)
+
+
+class Again(NamedTuple):
+    """What may be done again of a step beyond its retries. requeues: how often these began afresh.
+
+    undoings: attempts of its compensation. forgiven, and undoings_forgiven: further attempts, since no tool has failed.
+    """
+
+    requeues: int = 0
+    undoings: int = 0
+    forgiven: int = 0
+    undoings_forgiven: int = 0
+
+
+NEVER: Final = Again()
+
+
+def allowed(begun: int, retries: int, requeues: int, forgiven: int = 0) -> bool:
+    """Whether so many attempts may be followed by another one: the first, and the retries, each time in the queue."""
+    return begun < (1 + retries) * (1 + requeues) + forgiven

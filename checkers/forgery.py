@@ -111,14 +111,25 @@ def rechained(records: Records, other: Records) -> Iterator[Forgery]:
 
 
 def remade(records: Records, chain: Iterable[ChainedEvent]) -> Records:
-    """The records with other events, numbered and chained anew, and a job's line that agrees with them."""
+    """The records with other events, numbered and chained anew, and checkpoints and a job's line that agree with them."""
     link, linked = None, []
-    for event in numbered(chain):
+    for version, at in enumerate(chain, 1):
+        event = _moved(at, version)
         link = next_link(link, records.job_id, event)
         linked.append(event._replace(link=link))
     statuses = [STATUS_AFTER[event.type] for event in linked if event.type in STATUS_AFTER]
     line = records.line._replace(version=len(linked), status=statuses[-1] if statuses else "open")
     return replace(records, chain=linked, line=line)
+
+
+def _moved(event: ChainedEvent, version: int) -> ChainedEvent:
+    """An event under another number; a checkpoint goes on to cover what it covered."""
+    data = event.data
+    if event.type == "state_checkpointed" and version != event.version:
+        said = json.loads(data)
+        if type(said.get("covers")) is int:
+            data = canonical({**said, "covers": said["covers"] + version - event.version}).decode()
+    return event._replace(version=version, data=data)
 
 
 def numbered(chain: Iterable[ChainedEvent]) -> Chain:

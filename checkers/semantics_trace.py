@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from .abstraction import compensation_key
-from .attempts import Attempts
+from .attempts import Attempts, allowed
 from .crash_judge import parsed
 from .crash_run import Trace
 from .node_order import ASKING, WAITING, NodeOrder
@@ -21,6 +21,11 @@ Fields = dict[str, str]
 ENDS: Final = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}
 INPUTS: Final = ("time", "random", "http")
 """The kinds of an input that a tool, or its compensation, asks for as it is called."""
+UNDOING_ENDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "step_compensated": ("success",),
+    "compensation_failed": ("no_effect", "unknown"),
+}
+"""How an undoing ends, by the event that says so."""
 ASKED_UNDOING: Final = "#compensation#"
 """Where this stands behind the step in the name of an input, its compensation has asked for it."""
 
@@ -160,6 +165,20 @@ def yes(holds: bool) -> str:
     return "yes" if holds else "no"
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are one in canonical JSON."""
+    return repr(one) == repr(other) or canonical_digest(one) == canonical_digest(other)
+
+
+REFUSALS: Final[Mapping[str, str | None]] = {
+    "approved": None,
+    "denied": "denied by a person",
+    "ended": "the request for approval ended without an answer",
+    "other action": "what was asked on record is not the action that the step would take now",
+}
+"""Why a node fails that waits for an approval, by what was decided."""
+
+
 class GateReader:
     """A node that waits. Its step is the one it approves, or the first tool step behind it.
 
@@ -179,6 +198,8 @@ class GateReader:
         self.hears: tuple[str, ...] = (about, self.step)
         self.order = NodeOrder(about, WAITING)
         self.signals = 0
+        self.given: Mapping[str, Any] = {}
+        self.answered: Mapping[str, Any] = {}
         self.contract = ""
         self.first: str | None = None
         self.said: Fields = {"job": "open", "wait": "none", "started": "none"}
@@ -193,6 +214,7 @@ class GateReader:
         """Its waits, its signal, its answer; the start of its step; cancels, and the job's end."""
         said, data, waiting = self.said, row.said, self.said["job"] == "waiting"
         self.order.hear(row.type, row.step, data.get("step"))
+        self.behind(row)
         if waiting and (queues or row.type == "job_requeued"):
             said["job"] = "open"
         match row.type:
@@ -206,9 +228,11 @@ class GateReader:
             case "signal_received" if data["signal"] == self.node.get("wait"):
                 self.signals += 1
                 if self.signals == self.place + 1:
+                    self.given = {"data": data.get("data"), "who": data.get("who")}
                     said["signal"] = "received"
                     return row.type
             case "job_requeued" if data.get("node") == self.about:
+                self.given = {"by": data.get("who")}
                 said["signal"] = "received"
                 return row.type
             case "compensation_requested" if queues and waiting:
@@ -241,10 +265,34 @@ class GateReader:
         self.first = self.first or value
         return "first" if value == self.first else "other"
 
+    def behind(self, row: Told) -> None:
+        """The node's result is the answer, and its end follows from it. ValueError for another one."""
+        told, data = self.answered, row.said
+        if row.step != self.about or row.type not in ("command_committed", "node_finished"):
+            return
+        if row.type == "command_committed":
+            if not same(data["result"], told.get("data", told)):
+                raise ValueError("its result is not what was answered")
+            return
+        reason = None if "wait" in self.node else REFUSALS[told["decision"]]
+        ends = "success" if reason is None else "permanent_failure"
+        if told.get("reason") and reason:
+            reason = f"{reason}: {told['reason']}"
+        if (data["result_type"], data.get("reason")) != (ends, reason):
+            raise ValueError(f"what was answered makes it {ends}{f' ({reason})' if reason else ''}")
+
     def answer(self, data: Mapping[str, Any]) -> str:
-        """What is recorded of the answer."""
+        """What is recorded of the answer: it is the one that came, where an event before it says which that was."""
+        self.answered = {name: value for name, value in data.items() if name != "node"}
+        if data["node"] != self.about:
+            raise ValueError(f"it is the answer of {data['node']!r}")
+        for name, value in self.given.items():
+            if not same(data[name], value):
+                raise ValueError(f"{name} is not what came as the answer")
         if "wait" in self.node:
             return "signalled"
+        if data["decision"] not in REFUSALS:
+            raise ValueError(f"decision {data['decision']!r}")
         self.contract = data["contract_id"]
         return self.digest(data["digest"]) if data["decision"] == "approved" else "refused"
 
@@ -282,19 +330,19 @@ class CompensationReader:
     def __init__(self, about: str) -> None:
         self.about = about
         self.hears: tuple[str, ...] = (about,)
-        self.attempts = Attempts()
+        self.attempts, self.undoings = Attempts(), Attempts()
         self.said: Fields = {"job": "open", "original": "none", "attempt": "none", "told": "no"}
         self.said |= dict.fromkeys(("asked", "done", "node", "cancel"), "no")
 
     def copy(self) -> "CompensationReader":
         """The same reader, to go on with by itself."""
         twin = CompensationReader(self.about)
-        twin.attempts, twin.said = self.attempts.copy(), {**self.said}
+        twin.attempts, twin.undoings, twin.said = self.attempts.copy(), self.undoings.copy(), {**self.said}
         return twin
 
     def signature(self) -> tuple[Hashable, ...]:
         """Two readers of one step with equal signatures tell the same of whatever follows."""
-        return *self.attempts.signature(), *self.said.values()
+        return *self.attempts.signature(), *self.undoings.signature(), *self.said.values()
 
     @property
     def declared(self) -> Fields:
@@ -347,18 +395,25 @@ class CompensationReader:
         said = self.said
         match row.type:
             case "compensation_started":
+                self.undoings.start(data["attempt"])
                 said |= {"attempt": "open", "asked": "no"}
+            case "compensation_failed" | "step_compensated" if data["outcome"] not in UNDOING_ENDS[row.type]:
+                raise ValueError(f"outcome {data['outcome']!r} of {row.type}")
             case "compensation_failed":
+                self.undoings.end(data["attempt"], data["outcome"])
                 said["attempt"] = "closed" if data["outcome"] == "no_effect" else "lost"
             case "step_compensated":
+                self.undoings.end(data["attempt"], "success", said["done"] == "yes")
                 said |= {"told": "compensated", "done": "yes"}
             case "command_committed" if data["kind"] not in INPUTS:
                 said["told"] = "committed"
             case "invocation_resolved" if data["answer"] == "happened":
                 said["done"] = "yes"
             case "invocation_resolved":
+                self.undoings.close()
                 said["attempt"] = "disproved"
             case "retry_scheduled":
+                self.undoings.grant(data["attempt"])
                 said["asked"] = "yes"
             case "job_parked":
                 said["job"] = "parked"
@@ -403,6 +458,11 @@ class CompensationReader:
         return {**told, "deed": deed, "undone": str(min(beside.seen.get(self.about + UNDO, 0), 2))}
 
 
+RETRIES: Final = 2
+"""How often a model is asked again where its node does not say; it is not queued again then."""
+LLM_FAILURES: Final = ("retryable_failure", "permanent_failure")
+
+
 class RecordedReader:
     """A value: what a language model answered (command: None), or what a tool was told in its step (the command of its event).
 
@@ -421,6 +481,7 @@ class RecordedReader:
             self.step += UNDO
         self.hears: tuple[str, ...] = (node, self.step) if command is None else (command,)
         self.order = NodeOrder(node, ASKING)
+        self.retries = self.requeues = 0
         self.first: str | None = None
         self.said: Fields = {"job": "open", "committed": "none", "node": "no"}
         if command is None:
@@ -436,6 +497,8 @@ class RecordedReader:
         said, data = self.said, row.said
         if self.command is None:
             self.order.hear(row.type, row.step, data.get("step"))
+            if row.step == self.node:
+                self.asked(row.type, data)
         match row.type:
             case "command_committed" if data["command_id"] == self.about:
                 said["committed"] = self.value(data["result"])
@@ -452,6 +515,25 @@ class RecordedReader:
                 said["job"] = "completed"
                 return row.type
         return None
+
+    def asked(self, kind: str, data: Mapping[str, Any]) -> None:
+        """How often the model is asked, and how that ends: as the plan allows (T-RETRY). ValueError for anything else."""
+        calls, node = 1 + self.retries + self.requeues, self.subject.nodes[self.node]
+        match kind:
+            case "retry_scheduled":
+                self.retries += 1
+                if data["attempt"] != calls + 1 or not allowed(calls, node.get("max_retries", RETRIES), self.requeues):
+                    raise ValueError(f"the plan allows no attempt {data['attempt']!r} after {calls}")
+            case "job_requeued":
+                self.requeues += 1
+            case "node_finished":
+                failed = self.said["committed"] == "none"
+                if data["result_type"] not in (LLM_FAILURES if failed else ("success",)):
+                    raise ValueError(
+                        f"result type {data['result_type']!r}, {'without' if failed else 'with'} an answer"
+                    )
+                if data["result_type"] == LLM_FAILURES[0] and self.requeues >= node.get("max_requeues", 0):
+                    raise ValueError(f"the plan does not allow a requeue after {self.requeues}")
 
     def begun(self, row: Told, data: Mapping[str, Any]) -> str | None:
         """The step that uses the answer begins, with arguments that are made of it or of something else."""

@@ -14,6 +14,7 @@ from .semantics_trace import ENDS
 from .stream_job import Contract, Diverged, Finding, Job, lost
 from .stream_lines import Line, Records, StreamError
 from .stream_step import Positions
+from .stream_told import Declared
 
 
 @dataclass
@@ -158,13 +159,15 @@ def out_of_order(line: Line, version: int) -> StreamError:
 
 
 def contract_of(tools: Mapping[str, Any]) -> Contract:
-    """What tools declare of themselves, and a node's plan of it, as values of the model's configuration fields."""
+    """What tools declare of themselves, and a node's plan of it."""
 
-    def contract(node: Mapping[str, Any]) -> dict[str, str] | None:
+    def contract(node: Mapping[str, Any]) -> Declared | None:
         tool = tools.get(node["tool"])
         if tool is None:
             return None
         unknown = node.get("on_unknown", tool.on_unknown)
-        return {"idempotent": "yes" if tool.idempotent else "no", "on_unknown": unknown, "look": tool.look}
+        fields = {"idempotent": "yes" if tool.idempotent else "no", "on_unknown": unknown, "look": tool.look}
+        undoing = tool.compensation and tool.compensation.quiet_seconds
+        return Declared(fields, tool.retry.max_retries, tool.retry.max_requeues, (tool.quiet_seconds, undoing))
 
     return contract

@@ -21,6 +21,7 @@ from .abstraction import (
     records_state,
     tells_failure,
 )
+from .attempts import NEVER, Again
 from .automaton import Divergence
 from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
@@ -45,11 +46,15 @@ from .stream_step import (
     started,
     symbol_of,
 )
+from .stream_told import ASKED, NOTHING_DECLARED, Asked, Declared, misnamed
 
-Contract = Callable[[Mapping[str, Json]], Mapping[str, str] | None]
-"""The declared contract of a node's tool, as values of the model's configuration fields; None for a tool that nobody knows."""
+Contract = Callable[[Mapping[str, Json]], Declared | None]
+"""What the tool of a node declares; None for a tool that nobody knows."""
 OF_THE_JOB: Final = frozenset({*JOB, *BEGINNING, *SAID, "cancel_requested"})
 """The types of events that each step of the job has to hear of."""
+PLAIN: Final[tuple[bool, Asked | None]] = (False, None)
+HEARD: Final = {kind: (kind in OF_THE_JOB, ASKED.get(kind)) for kind in (*OF_THE_JOB, *ASKED)}
+"""By type: whether each step hears of it, and what is asked of it beside the models; PLAIN for all others."""
 STOPPED: Final = frozenset({"job_failed", "job_cancelled"})
 """The ends of a job that is not done."""
 NOTHING_BESIDE: Final[Mapping[str, str]] = {}
@@ -89,12 +94,12 @@ def lost(line: int | None, job_id: str) -> Finding:
 
 
 class Track:
-    """One step: where it can be, its first result, and what those who follow no more have said."""
+    """One step: where it can be, how often it was tried, its first result, and what those who follow no more have said."""
 
-    __slots__ = ("attempts", "failed", "first", "position", "refused", "shown", "step", "undone")
+    __slots__ = ("again", "attempts", "failed", "first", "position", "refused", "shown", "step", "tool", "undone")
 
-    def __init__(self, step: str, position: Position, attempts: int = 0) -> None:
-        self.step, self.position, self.attempts = step, position, attempts
+    def __init__(self, step: str, tool: Json, position: Position, attempts: int = 0) -> None:
+        self.step, self.tool, self.position, self.attempts, self.again = step, tool, position, attempts, NEVER
         self.first: Json = None
         self.shown = ""
         self.failed = self.undone = False
@@ -132,8 +137,9 @@ def meaningful(shown: str) -> bool:
 class Job:
     """A live job."""
 
-    __slots__ = ("before", "cancelled", "contract", "elsewhere", "homes", "idle", "job_id", "pending", "positions", "readers",
-                 "records", "rows", "status", "tracks", "undo_asked", "undo_keys", "version")  # fmt: skip
+    __slots__ = ("before", "cancelled", "contract", "declared", "elsewhere", "ended", "failed", "homes", "idle", "job_id",
+                 "nodes", "pending", "positions", "readers", "records", "rows", "status", "tracks", "undo_asked", "undo_keys",
+                 "version")  # fmt: skip
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
@@ -143,6 +149,10 @@ class Job:
         self.tracks: dict[str, Track] = {}
         self.idle: set[Track] = set()
         self.readers: Readers | None = None
+        self.nodes: Mapping[str, Mapping[str, Json]] = {}
+        self.declared = NOTHING_DECLARED
+        self.ended: dict[str | None, int] = {}
+        self.failed: dict[str | None, Json] = {}
         self.elsewhere: Elsewhere | None = None
         self.homes: dict[str | None, frozenset[str]] = {None: OF_NO_NODE}
         self.rows = Rows(records) if records else NO_ROWS
@@ -170,7 +180,7 @@ class Job:
                 agree(self.records.line, self.status, self.version)
             except NotAJobError as error:
                 raise Diverged(self._in_the_end("", "job", str(error))) from error
-            if wrong := self.rows.stray(self.readers.subject.nodes if self.readers is not None else {}):
+            if wrong := self.rows.stray(self.nodes):
                 raise Diverged(self._in_the_end("", "job", wrong))
         if self.readers is None:
             return
@@ -190,31 +200,34 @@ class Job:
         if self.readers is None or before is None:
             self._begin(line, event)
             return
-        kind, step = event.type, event.step
-        of_the_job = kind in OF_THE_JOB
+        kind, step, data = event.type, event.step, event.data
+        (of_the_job, asked), undoes = HEARD.get(kind, PLAIN), COMPENSATES in data
         own = None if step is None else self.tracks.get(step)
         if own is None and (kind not in self.homes.get(step, NO_TYPES) or FORGED[kind] is (event.epoch is not None)):
             self._refuse_event(line, event, of_no_step(event, self.homes))
         if self.elsewhere is not None:
             self._undoing(self.elsewhere, line, before, event, after)
-            return
-        if of_the_job or COMPENSATES in event.data:
-            self._note(event)
-            if kind in STOPPED:
-                self._stopped(line, event)
-        idle = self.idle
-        if of_the_job:
+        elif of_the_job:
+            self._note(line, event)
             for track in self.tracks.values():
-                self._move(line, track, before, event, after)
-            idle.update(self.tracks.values())
+                self._move(line, track, before, event, after, undoes)
+            self.idle.update(self.tracks.values())
         else:
-            if idle and event.epoch is not None and (len(idle) > 1 or own not in idle):
+            if undoes:
+                self._note(line, event)
+            if self.idle and event.epoch is not None and (len(self.idle) > 1 or own not in self.idle):
                 self._elsewhere(line, event, own)
             if own is not None:
-                self._move(line, own, before, event, after)
-                idle.add(own)
-        if self.readers.every or (kind == "command_committed" and event.data.get("kind") != "tool"):
+                self._move(line, own, before, event, after, undoes)
+                self.idle.add(own)
+        if (self.readers.every and self.elsewhere is None) or (
+            kind == "command_committed" and data.get("kind") != "tool"
+        ):
             self._beyond_steps(line, event, after, of_the_job)
+        if asked is not None and (wrong := asked(self, event, own)) is not None:
+            self._refuse_event(line, event, wrong)
+        if own is not None and (undoes or (data.get("tool_name") != own.tool and kind != "node_started")):
+            self._named(line, event, own)
 
     def _undoing(
         self, known: Elsewhere, line: int, before: StoredEvent, event: StoredEvent, after: StoredEvent | None
@@ -223,16 +236,12 @@ class Job:
         queued = known.queued(event)
         if reason := known.wrong(event):
             self._refuse_event(line, event, reason)
-        self._note(event)
-        if event.type in STOPPED:
-            self._stopped(line, event)
+        self._note(line, event)
         (track,) = self.tracks.values()
         if not known.unseen:
-            self._move(line, track, before, event, queued or after)
+            self._move(line, track, before, event, queued or after, COMPENSATES in event.data)
         if queued is not None:
-            self._move(line, track, event, queued.replaced(version=event.version), None)
-        if event.type == "command_committed" and event.data.get("kind") != "tool":
-            self._beyond_steps(line, event, after, False)
+            self._move(line, track, event, queued.replaced(version=event.version), None, False)
 
     def _begin(self, line: int, event: StoredEvent) -> None:
         """The first two events: the job, and its plan."""
@@ -248,13 +257,15 @@ class Job:
             return
         try:
             nodes = {node["id"]: node for node in event.data["plan"]["nodes"]}
-            by_itself = len(nodes) == 1
+            by_itself, self.nodes = len(nodes) == 1, nodes
+            self.declared = known_of(nodes, self.contract) if self.contract else NOTHING_DECLARED
             for name, node in nodes.items():
                 if "undoes" in node:
                     self._undoes(line, event, nodes)
                 elif "tool" in node:
-                    declared = self.contract(node) if self.contract else None
-                    self.tracks[name] = Track(name, self.positions.start(declared, by_itself))
+                    declared = self.declared.get(name)
+                    contract = declared and declared.contract
+                    self.tracks[name] = Track(name, node["tool"], self.positions.start(contract, by_itself))
                 else:
                     self.homes[name] = OF_A_NODE[kind_of(node)]
             self.readers = Readers(Subject(self.job_id, nodes), self.positions.semantics)
@@ -271,28 +282,33 @@ class Job:
             self._refuse_event(line, event, "a plan that undoes a step of another job has this one node")
         ((name, node),) = nodes.items()
         self.elsewhere = known = Elsewhere(name, node)
-        track = self.tracks[name] = Track(name, self.positions.start(None, False, known.before), started(known.before))
+        position = self.positions.start(None, False, known.before)
+        track = self.tracks[name] = Track(name, node["tool"], position, started(known.before))
         if self.records is not None:
             self.rows = Rows(known.beside(self.records))
         if known.happened:
             track.compared(known.result)
 
-    def _note(self, event: StoredEvent) -> None:
-        """What the whole job has to remember of an event."""
+    def _note(self, line: int, event: StoredEvent) -> None:
+        """What the whole job has to remember of an event. Raises Diverged for an end that there cannot be."""
         kind, data = event.type, event.data
         self.status = JOB.get(kind, self.status)
         self.undo_asked = self.undo_asked or kind == "compensation_requested"
         self.cancelled = self.cancelled or kind == "cancel_requested"
-        if COMPENSATES in data:
+        track, undoes = None if event.step is None else self.tracks.get(event.step), COMPENSATES in data
+        if undoes:
             self.undo_keys.add(str(data.get("idempotency_key")))
-            if event.step in self.tracks:
-                self.tracks[event.step].undone = True
+        if track is not None:
+            track.undone = track.undone or undoes
+            if kind in AGAIN:
+                track.again = more(track, event, undoes)
+        if kind in STOPPED:
+            self._stopped(line, event)
 
     def _stopped(self, line: int, event: StoredEvent) -> None:
         """The job ended at a node of its plan, not done; and where it says that it was cancelled, somebody had asked for that."""
-        assert self.readers is not None
         at = event.data.get("step")
-        if type(at) is not str or at not in self.readers.subject.nodes:
+        if type(at) is not str or at not in self.nodes:
             self._refuse_event(line, event, f"the plan has no node {at!r}, at which it would have ended")
         if event.type == "job_cancelled" and not self.cancelled:
             self._refuse_event(line, event, "nobody has asked for it")
@@ -300,16 +316,25 @@ class Job:
     # The models of a step, and of its compensation.
 
     def _move(
-        self, line: int, track: Track, before: StoredEvent, event: StoredEvent, after: StoredEvent | None
+        self,
+        line: int,
+        track: Track,
+        before: StoredEvent,
+        event: StoredEvent,
+        after: StoredEvent | None,
+        undoes: bool,
     ) -> None:
-        """Let a step's followers take an event."""
+        """Let a step's followers take an event. undoes: whether it is of a compensation."""
         result, data = ABSENT, event.data
         if "result" in data and event.step == track.step and not apart(event):
             result = track.compared(data["result"])
         if "failed" in data and event.step == track.step:
             track.failed = track.failed or tells_failure(event)
-        self._go(line, track, symbol_of(track.step, before, event, after, result, track.attempts), event)
-        if event.type == "tool_invocation_started" and COMPENSATES not in data:
+        last = track.again.undoings if undoes else track.attempts
+        self._go(line, track, symbol_of(track.step, before, event, after, result, last, undoes), event)
+        if undoes and event.type == "compensation_started":
+            track.again = track.again._replace(undoings=last + 1)
+        elif event.type == "tool_invocation_started":
             track.attempts += 1
 
     def _elsewhere(self, line: int, event: StoredEvent, mine: Track | None) -> None:
@@ -332,7 +357,8 @@ class Job:
         if after.size < position.size:
             for name in position.living.keys() - after.living.keys():
                 track.refused[name] = partial(self._words, line, track.step, position, symbol, name, event)
-        if track.refused:
+            self._judge(track)
+        elif track.refused and (track.failed or track.undone or self.undo_asked):  # else as when it was judged last
             self._judge(track)
 
     def _words(
@@ -386,6 +412,11 @@ class Job:
         if refused:
             raise Diverged(Finding(line, self.job_id, refused.about, refused.machine, refused.divergence))
 
+    def _named(self, line: int, event: StoredEvent, own: Track) -> None:
+        """An event of a step names its tool, or its compensation. Raises Diverged."""
+        if wrong := misnamed(event, own.tool):
+            self._refuse_event(line, event, wrong)
+
     def _refuse_event(self, line: int, event: StoredEvent, reason: str) -> NoReturn:
         """No model speaks of the event. Raises Diverged."""
         said = Divergence(event.version - 1, f"event {event.version}, {describe(event)}", (), {}, reason)
@@ -394,6 +425,29 @@ class Job:
     def _in_the_end(self, about: str, model: str, reason: str) -> Finding:
         said = Divergence(None, "after the last event", (), {}, reason)
         return Finding(None, self.job_id, about, model, said)
+
+
+def known_of(nodes: Mapping[str, Mapping[str, Json]], contract: Contract) -> dict[str, Declared]:
+    """What is known of the tools of a plan, by step."""
+    steps = {name: contract(node) for name, node in nodes.items() if "tool" in node}
+    return {name: declared for name, declared in steps.items() if declared is not None}
+
+
+AGAIN: Final = frozenset({"job_requeued", "invocation_resolved"})
+"""The types of events behind which a step may be tried again, beyond its retries."""
+
+
+def more(track: Track, event: StoredEvent, undoes: bool) -> Again:
+    """What may be done again of a step, or of its compensation, once one of these events has happened."""
+    again = track.again
+    if event.type == "job_requeued":
+        return again._replace(requeues=again.requeues + 1)
+    tried = track.position.undone if undoes else track.position.tried
+    if event.data.get("answer") == "happened" or not (event.epoch is None or tried.swallowed):
+        return again  # it happened, or its tool failed: a person's word alone is then worth another attempt
+    if undoes:
+        return again._replace(undoings_forgiven=again.undoings_forgiven + 1)
+    return again._replace(forgiven=again.forgiven + 1)
 
 
 def _told(track: Track) -> Callable[[Json], str]:

@@ -7,7 +7,7 @@ is the answer for every event with that symbol. Results are in it as `same` or `
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..model.surroundings import build_around, build_by_itself
 from .abstraction import COMPENSATES, Json, StoredEvent
@@ -19,6 +19,8 @@ from .semantics_trace import CompensationReader
 from .stream_fence import of_a_step
 
 Symbol = tuple[Any, ...]
+UNDOES: Final = 5
+"""Where a symbol says whether its event is a compensation's."""
 STEP: Final = "the step"
 PLACES: Final = {"its": STEP, "another": "another step", "none": None}
 SAME, ANOTHER, MEANINGLESS = "same", "another", "meaningless"
@@ -31,13 +33,15 @@ PICKED: Final[Mapping[str, tuple[Any, Any]]] = {
     "command_committed": ("kind", None),
     "retry_scheduled": (ATTEMPT, None),
     "invocation_resolved": ("answer", None),
-    "compensation_failed": ("outcome", None),
+    "compensation_started": (ATTEMPT, None),
+    "step_compensated": (ATTEMPT, "outcome"),
+    "compensation_failed": (ATTEMPT, "outcome"),
     "node_finished": ("result_type", "reason"),
 }
 """The data that a symbol holds, by type of event, beside the result: all that any follower reads (tests/test_check_trace.py).
 
-Two are always looked up, so that a symbol is made in one go. None is no name that a datum can have: it is never there. An attempt
-is counted from the last one of its step: the hundredth retry is remembered as the first.
+None is no name that a datum can have: it is never there. An attempt is counted from
+the last one of its step, or of its compensation: the hundredth retry is remembered as the first.
 """
 NONE_PICKED: Final = (None, None)
 BEHIND: Final = frozenset({"state_changed", "job_requeued", "job_cancelled"})
@@ -60,11 +64,18 @@ def place(step: object, step_id: str) -> str:
 
 
 def symbol_of(
-    step_id: str, before: StoredEvent | None, event: StoredEvent, after: StoredEvent | None, result: str, last: int
+    step_id: str,
+    before: StoredEvent | None,
+    event: StoredEvent,
+    after: StoredEvent | None,
+    result: str,
+    last: int,
+    undoes: bool = False,
 ) -> Symbol:
     """An event, between those beside it, as the followers of a step are shown it.
 
-    result: what its result is, or ABSENT. last: the step's last attempt before it.
+    result: what its result is, or ABSENT. undoes: whether it is of the step's compensation. last: the last attempt before it, of
+    the one or the other.
     """
     kind, step, data = event.type, event.step, event.data
     whose = "none" if step is None else "its" if step == step_id else "another"
@@ -75,15 +86,19 @@ def symbol_of(
     elif after is not None and kind in AHEAD:
         ahead = after.type, place(after.step, step_id), after.epoch is not None, "node" in after.data
     named = place(data["step"], step_id) if "step" in data else ABSENT
-    one, other = PICKED.get(kind, NONE_PICKED)
-    worker, undoes, picked = event.epoch is not None, COMPENSATES in data, data.get(one, ABSENT)
+    worker, picks = event.epoch is not None, PICKED.get(kind)
+    if picks is None:
+        return kind, whose, worker, behind, ahead, undoes, named, result, ABSENT, ABSENT
+    one, other = picks
+    picked = data.get(one, ABSENT)
     if one is ATTEMPT:
-        picked = ABSENT if undoes else picked - last if type(picked) is int else NO_NUMBER
-    return kind, whose, worker, behind, ahead, undoes, named, result, picked, data.get(other, ABSENT)
+        picked = picked - last if type(picked) is int else NO_NUMBER
+    told = ABSENT if other is None else data.get(other, ABSENT)
+    return kind, whose, worker, behind, ahead, undoes, named, result, picked, told
 
 
 def stand_ins(symbol: Symbol, last: int, version: int) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:
-    """The event that a symbol stands for, between stand-ins of those beside it. last: the step's last attempt before it."""
+    """The event that a symbol stands for, between stand-ins of those beside it. last: as the symbol was made with."""
     kind, whose, worker, before, after, undoes, named, result, *picked = symbol
     names = PICKED.get(str(kind), NONE_PICKED)
     data: dict[str, Json] = {name: value for name, value in zip(names, picked, strict=True) if value is not ABSENT}
@@ -123,13 +138,35 @@ def judge_of(hypothesis: str) -> Callable[[Json], str]:
     return told
 
 
-class Position:
-    """Where a step can be. living: a follower for each hypothesis, and for the compensation, that has not been refused yet."""
+class Tried(NamedTuple):
+    """What became of the attempts of a step, or of its compensation.
 
-    __slots__ = ("ends", "living", "moves", "size")
+    open: whether one is not known to have had no effect. swallowed: whether of one nothing was heard. stored: whether a result is
+    on record.
+    """
+
+    open: bool = False
+    swallowed: bool = False
+    stored: bool = False
+
+    @property
+    def lost(self) -> bool:
+        """Whether nobody knows of one what became of it."""
+        return self.open and not self.stored
+
+
+class Position:
+    """Where a step can be. living: a follower for each hypothesis, and for the compensation, that has not been refused yet.
+
+    tried, undone: what became of the attempts of the step, and of its compensation.
+    """
+
+    __slots__ = ("ends", "living", "moves", "size", "tried", "undone")
 
     def __init__(self, living: Mapping[str, Follower | ReaderFollower]) -> None:
         self.living, self.size = living, len(living)
+        self.tried = next((tried_by(living[name], False) for name in HYPOTHESES if name in living), Tried())
+        self.undone = tried_by(living[UNDO], True) if UNDO in living else Tried()
         self.moves: dict[Symbol, Position] = {}
         self.ends: dict[Hashable, Divergence | None] = {}
 
@@ -207,7 +244,7 @@ def tried_on(
 ) -> tuple[Follower | ReaderFollower, Refusal | None]:
     """A twin of a follower behind an event, and whether it was refused. version: the event's, where there are words of it."""
     twin = copy_of(follower)
-    before, event, after = stand_ins(symbol, attempts_of(twin).last, version)
+    before, event, after = stand_ins(symbol, attempts_of(twin, symbol[UNDOES]).last, version)
     if reason := of_a_step(event):
         return twin, Refusal(reason)
     if isinstance(twin, Follower):
@@ -223,12 +260,22 @@ def copy_of(follower: Follower | ReaderFollower) -> Follower | ReaderFollower:
     return ReaderFollower(follower.automaton, follower.reader.copy(), follower.number)
 
 
-def attempts_of(follower: Follower | ReaderFollower) -> Attempts:
-    """Those of its step, as far as it has heard of them."""
+def attempts_of(follower: Follower | ReaderFollower, undoes: bool) -> Attempts:
+    """Those of its step, or of the step's compensation, as far as it has heard of them."""
     if isinstance(follower, Follower):
         return follower.fold.attempts
     assert isinstance(follower.reader, CompensationReader)
-    return follower.reader.attempts
+    return follower.reader.undoings if undoes else follower.reader.attempts
+
+
+def tried_by(follower: Follower | ReaderFollower, undoes: bool) -> Tried:
+    """What it has heard of the attempts of its step, or of the step's compensation."""
+    attempts = attempts_of(follower, undoes)
+    if isinstance(follower, Follower):
+        stored = any(known != "none" for known in follower.fold.results.values())
+    else:
+        stored = follower.reader.fields()["done"] == "yes"
+    return Tried(bool(attempts.open), attempts.swallowed, stored)
 
 
 def signature_of(follower: Follower | ReaderFollower) -> Hashable:

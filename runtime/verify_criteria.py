@@ -127,6 +127,12 @@ def _in_order(name: str, step: Step, done: Event) -> Iterator[Fault]:
         said = (step.committed.data["kind"], step.committed.data["command_id"])
         if said != ("tool" if step.kind == "compensation" else step.kind, name):
             yield Fault(step.committed.version, f"step {name!r}: it is committed as {said[0]} {said[1]!r}")
+    for passed in step.all("state_checkpointed"):
+        covers = passed.data.get("covers")
+        if type(covers) is not int or not done.version <= covers < passed.version:
+            yield Fault(
+                passed.version, f"step {name!r}: its checkpoint covers {covers!r}, not its end, event {done.version}"
+            )
     yield from _hashed(name, step)
 
 

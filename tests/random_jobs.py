@@ -30,7 +30,7 @@ class RandomJob:
     """One job and its life. undoing: half of them are steps alone, and people who have them undone."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self.draw = Random(seed)
+        self.draw, self.seed = Random(seed), seed
         self.undoing = self.draw.random() < 0.5
         self.job = RealJob(folder, list(self._nodes()), self.draw.choice(MODES))
 
@@ -76,7 +76,7 @@ class RandomJob:
             uses=draw.choice([None, *before]),
             looks=tuple(draw.choices(["match", "mismatch", "undetermined"], [4, 1, 1], k=draw.randint(1, 3))),
             errors=draw.choice([None, None, ("never",)]),
-            quiet=0.0,
+            quiet=Random(f"{self.seed} {name}").choice([0.0, 0.0, 3.0, 7.5]),
             node=retries,
         )
 

@@ -14,7 +14,8 @@ from crashwindow.checkers.crash_streams import LINKED, NOTED, contract
 from crashwindow.checkers.crash_witness import EFFECTS, World
 from crashwindow.checkers.semantics_records import UNDO
 from crashwindow.checkers.semantics_world import MODEL, RESOURCE, Deed, WitnessModel, WitnessVerifier
-from crashwindow.checkers.stream_check import StreamChecker
+from crashwindow.checkers.stream_check import StreamChecker, contract_of
+from crashwindow.checkers.stream_job import Contract
 from crashwindow.checkers.stream_lines import Records, lines, written
 from crashwindow.checkers.stream_step import Positions
 from crashwindow.checkers.stream_store import stored
@@ -143,32 +144,37 @@ class RealJob:
                     more = {"id": event_id, "link": link}
                 kept.append({**written(line.job_id, line.said, at), **more})
         seen = b"".join(self.world.content(name)[self.before.get(name, 0) :] for name in NOTED)
-        return Left(kept, seen, str(violated) if violated else None)
+        return Left(kept, seen, str(violated) if violated else None, contract_of(self.tools))
 
 
 class Left(NamedTuple):
-    """What a job left: the line of its records, then its events; what the world's witness noted; what `verify-job` said."""
+    """What a job left: the line of its records, then its events; what the world's witness noted; what `verify-job` said; what
+    its tools declare.
+    """
 
     lines: list[Raw]
     world: bytes
     violated: str | None
+    contract: Contract
 
     def altered(self, change: Callable[[list[Raw]], object]) -> "Left":
-        """The same, forged by somebody who numbers and links the events anew, and adapts the job's line."""
+        """The same, forged by somebody who numbers and links the events anew, and adapts checkpoints and the job's line."""
         head, *events = json.loads(json.dumps(self.lines))
         change(events)
         link = None
         for version, event in enumerate(events, 1):
+            if "covers" in event["data"]:
+                event["data"]["covers"] += version - event["version"]
             event["version"] = version
             link = event["link"] = next_link(link, event)
         ends = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}
         head["records"] |= {"version": len(events), "status": ends.get(events[-1]["type"], head["records"]["status"])}
-        return Left([head, *events], self.world, None)
+        return Left([head, *events], self.world, None, self.contract)
 
-    def diverges(self, records: bool = True) -> list[str]:
-        """What `check-trace` has against it, with the records or without."""
+    def diverges(self, records: bool = True, tools: bool = False) -> list[str]:
+        """What `check-trace` has against it, with the records or without; with the tools, or of unknown ones."""
         raw = [json.dumps(line).encode() + b"\n" for line in self.lines[0 if records else 1 :]]
-        return [str(found) for found in StreamChecker(positions=POSITIONS).check(lines(raw))]
+        return [str(found) for found in StreamChecker(self.contract if tools else None, POSITIONS).check(lines(raw))]
 
     def audited(self) -> list[str]:
         """What an audit has against it."""
@@ -178,5 +184,6 @@ class Left(NamedTuple):
     def objections(self) -> list[str]:
         """What anybody has against it."""
         said = [f"verify-job: {self.violated}"] if self.violated else []
-        said += [f"check-trace: {each}" for each in (*self.diverges(), *self.diverges(records=False))]
+        ways = self.diverges(), self.diverges(records=False), self.diverges(tools=True)
+        said += [f"check-trace: {each}" for way in ways for each in way]
         return said + [f"audit: {each}" for each in self.audited()]

@@ -36,9 +36,14 @@ from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.stream_job import Job, Track
 from crashwindow.checkers.stream_lines import TYPES, Line, Records, StreamError, line_of, lines, written
 from crashwindow.checkers.stream_step import Position, Positions, Symbol
+from crashwindow.checkers.stream_told import Declared
 from crashwindow.reports.audit.stream_job import OF_JOB, OF_KIND
+from crashwindow.runtime.compensation import FAILED
+from crashwindow.runtime.history import StepHistory
+from crashwindow.runtime.protocol import IN_FLIGHT
+from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
-from crashwindow.runtime.verify_criteria import CLIENTS, EITHER
+from crashwindow.runtime.verify_criteria import CLIENTS, EITHER, INVOKED
 from crashwindow.scenarios.machines import machine_of
 
 from .logged_jobs import work
@@ -184,6 +189,8 @@ def _refused(records: Raw | None, events: list[Raw]) -> bool:
         return True
     if any(e.data["kind"] not in _kinds(nodes[str(e.step)], e) for e in stored if e.type == "command_committed"):
         return True
+    if any(_told_otherwise(stored, at, nodes) for at in range(len(stored))):
+        return True
     job = StoredJob("job", stored, said.ledger, said.effects, said.line) if said else StoredJob("job", stored, (), ())
     steps = [name for name, node in nodes.items() if "tool" in node]
     monitor = BY_ITSELF if len(nodes) == 1 else MONITOR
@@ -210,6 +217,56 @@ def _kinds(node: Raw, event: StoredEvent) -> tuple[str, ...]:
     if "tool" in node:
         return ("tool",) if COMPENSATES in event.data else ("tool", "time", "random", "http")
     return ("llm",) if "llm" in node else ("human",)
+
+
+COUNTED = ("tool_invocation_started", "tool_invocation_finished", "compensation_started", "step_compensated",
+           "compensation_failed", "invocation_resolved")  # fmt: skip
+
+
+def _told_otherwise(events: tuple[StoredEvent, ...], at: int, nodes: Raw) -> bool:
+    """Whether an event says what no model reads otherwise than the runtime would have, by its own history."""
+    event, data, undo = events[at], events[at].data, COMPENSATES in events[at].data
+    node = nodes.get(str(event.step), {})
+    if "tool" in node:
+        named = node["tool"] + ("#compensation" if undo else "")
+        if data.get("tool_name", None if event.type in INVOKED | {"job_parked"} else named) != named:
+            return True
+    ends = [e for e in events[:at] if (e.type, e.step) == ("node_finished", data.get("step", event.step))]
+    match event.type:
+        case "invocation_resolved":
+            return data.get("by") != ("person" if event.epoch is None else "query")
+        case "state_checkpointed" if ends:
+            covers = data.get("covers")
+            return type(covers) is not int or covers not in range(ends[-1].version, event.version)
+        case "job_failed" if ends and ends[-1].data["result_type"] == "side_effect_committed":
+            return not str(data.get("reason")).startswith("the world does not agree with the record: ")
+        case "job_failed" if ends:
+            return bool(data.get("reason") != ends[-1].data["reason"])
+        case "retry_scheduled" if "tool" in node:
+            past, retry = (
+                _past(events[:at], event.step, undo),
+                RetryPolicy(0 if undo else node.get("max_retries", 10**6)),
+            )
+            return not retry.allows(past.attempts, past.forgiven, past.requeues)
+        case "job_parked" if "tool" in node:
+            past = _past(events[:at], event.step, undo)
+            failed = undo and not past.open
+            known = past.stored and str(data.get("reason")).startswith(
+                ("it could not be confirmed: ", "the world does")
+            )
+            due = not known and data.get("reason") != (FAILED if failed else IN_FLIGHT)
+            return due or type(data.get("quiet_seconds")) not in (int, float)
+    return False
+
+
+def _past(events: tuple[StoredEvent, ...], step: str | None, undo: bool) -> StepHistory:
+    """What is known of a step, or of its compensation."""
+    past = StepHistory()
+    for event in events:
+        if event.step == step and (COMPENSATES in event.data) is undo and event.type in COUNTED:
+            told: Any = event.replaced(data={"by": None, **event.data})
+            past.take(told)
+    return past
 
 
 def _ends_wrongly(events: tuple[StoredEvent, ...], nodes: list[str]) -> bool:
@@ -250,8 +307,16 @@ def _beyond_refused(job: StoredJob, said: Records | None) -> bool:
 
 
 def numbered(events: list[Raw]) -> list[Raw]:
-    """The events, numbered from 1."""
-    return [{**event, "version": number} for number, event in enumerate(events, 1)]
+    """The events, numbered from 1; a checkpoint goes on to cover what it covered."""
+    return [renumbered(event, number) for number, event in enumerate(events, 1)]
+
+
+def renumbered(event: Raw, number: int) -> Raw:
+    """An event under another number."""
+    data = event["data"]
+    if type(data) is dict and type(covers := data.get("covers")) is int:
+        data = {**data, "covers": covers + number - event["version"]}
+    return {**event, "version": number, "data": data}
 
 
 def altered(events: list[Raw], other: list[Raw]) -> Iterator[tuple[str, list[Raw]]]:
@@ -521,6 +586,6 @@ def test_a_contract_narrows_what_is_possible(tmp_path: Path) -> None:
     """What a tool declares is heard: the run of a tool that is asked is no run of one that parks."""
     [(_, events), *_] = recorded("lost-query-fence")
     for unknown, conforms in (("query", True), ("park", False)):
-        declared = {"idempotent": "no", "on_unknown": unknown, "look": "fence"}
+        declared = Declared({"idempotent": "no", "on_unknown": unknown, "look": "fence"}, 0, 0, (0.0, None))
         checker = StreamChecker(lambda node, declared=declared: declared, POSITIONS)  # type: ignore[misc]
         assert (list(checker.check(lines(encoded(events)))) == []) is conforms

@@ -1,6 +1,6 @@
 """Runs that verify-job accepts are runs of the models, for check-trace and for an audit; what is next to them is not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,8 @@ from crashwindow.checkers.semantics_cases import REFUSED, SILENT, gate, wait
 from crashwindow.checkers.semantics_cases import ask as asks
 from crashwindow.checkers.semantics_records import UNDO
 from crashwindow.checkers.semantics_world import Deed, Undo
+from crashwindow.checkers.stream_job import Contract
+from crashwindow.checkers.stream_told import Declared
 from crashwindow.runtime.clients import ClientError
 from crashwindow.runtime.commands import Command
 from crashwindow.runtime.records import Json
@@ -497,6 +499,32 @@ def test_what_is_next_to_a_real_run_is_refused(what: str) -> None:
     forged = left(story).altered(change)
     for said in (forged.diverges(), forged.diverges(records=False), forged.audited()):
         assert any(repr(word) in each or f" {word}" in each for each in said for word in about.split("|")), said
+
+
+def test_what_the_tools_declare_is_held_against_a_run() -> None:
+    """Retries, requeues and quiet times that the plan leaves to a tool are the tool's, where the tools are given."""
+    doubtful, retried = left(two_lost), left(answered_for_before_it_is_sent_again)
+    for quiet in ((0.0, 0.0), (0.0, 1e9), (1e9, 0.0)):
+        other = doubtful._replace(contract=declaring(doubtful, quiet=quiet))
+        assert any("quiet seconds, not" in each for each in other.diverges(tools=True)), quiet
+    for said in (0.0, 1e9):
+        forged = doubtful.altered(says("job_parked", "b", quiet_seconds=said))
+        assert any("quiet seconds, not" in each for each in forged.diverges(tools=True))
+        assert forged.diverges() == []
+    elsewhere = left(doubtful_and_given_up_elsewhere)
+    assert elsewhere._replace(contract=declaring(elsewhere, quiet=(1e9, 60.0))).diverges(tools=True) == []
+    never = retried._replace(contract=declaring(retried, max_retries=0))
+    assert any("allow 0 retries, and 1 attempts" in each for each in never.diverges(tools=True))
+
+
+def declaring(job: Left, **declared: Any) -> Contract:
+    """The tools of a job as they are, but for what they declare of something."""
+
+    def contract(node: Mapping[str, Any]) -> Declared | None:
+        known = job.contract(node)
+        return known and known._replace(**declared)
+
+    return contract
 
 
 def test_each_gate_has_its_own_answer() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import stream_check
+from crashwindow.checkers import semantics_trace, stream_check, stream_told
 from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.stream_fence import EITHER, FORGED, PEOPLE
 from crashwindow.checkers.stream_lines import TYPES, StreamError, lines
-from crashwindow.runtime import verify_criteria
+from crashwindow.runtime import compensation, gate, protocol, verify_criteria
+from crashwindow.runtime.retry import DEFAULT_RETRY
 from crashwindow.runtime.sqlite_store import SqliteStore
 
 from .logged_jobs import work
@@ -76,7 +77,43 @@ def more(kind: str, epoch: int | None, **data: Any) -> Change:
     ]
 
 
+def planned(**choices: Any) -> Change:
+    """The first node of the plan says something else."""
+
+    def change(events: list[Raw]) -> list[Raw]:
+        plan = events[1]["data"]["plan"]
+        first, *others = plan["nodes"]
+        data = {**events[1]["data"], "plan": {**plan, "nodes": [{**first, **choices}, *others]}}
+        return [events[0], {**events[1], "data": data}, *events[2:]]
+
+    return change
+
+
+def once_more(events: list[Raw]) -> list[Raw]:
+    """The last retry, which had no effect, is followed by another one."""
+    granted = place(events, "retry_scheduled", nth=-1)
+    again = [{**e, "data": {**e["data"], "attempt": e["data"]["attempt"] + 1}} for e in events[granted : granted + 3]]
+    return [*events[: granted + 3], *again, *events[granted + 3 :]]
+
+
+def lacks(of: str, name: str, /, **instead: Any) -> Change:
+    """A datum is not in the first event of a type; another one may be there in place of it."""
+
+    def change(events: list[Raw]) -> list[Raw]:
+        at = place(events, of)
+        data = {key: value for key, value in events[at]["data"].items() if key != name} | instead
+        return [*events[:at], {**events[at], "data": data}, *events[at + 1 :]]
+
+    return change
+
+
 NEXT, OPEN = "that is not the next attempt", "that attempt is not open"
+ANSWERED, WHY, WAITS = (
+    "its result is not what was answered",
+    "that is not why its node failed",
+    "that is not what its step waits",
+)
+REFUSED = "the compensation failed, and nothing was undone; request it again, or cancel the job"
 WORKERS, NO_WORKERS = "a worker's to write, and bears no epoch", "no worker's to write, and bears an epoch"
 HOMELESS = "there is no such event of such a node"
 LIES: dict[str, tuple[str, Change, str]] = {
@@ -117,15 +154,116 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "an undoing is committed as time": (
         "semantics-undo-harmless", put("command_committed", nth=-1, kind="time"), "kind 'time'"),
 }  # fmt: skip
+TOLD: dict[str, tuple[str, Change, str]] = {
+    "a signal's data are other": (
+        "semantics-wait", lacks("wait_completed", "data", data="stop"), "data is not what came"),
+    "a signal is somebody else's": ("semantics-wait", put("wait_completed", who="Bob"), "who is not what came"),
+    "an approval is somebody else's": ("semantics-approved", put("wait_completed", by="Bob"), "by is not what came"),
+    "an answer is another node's": ("semantics-wait", put("wait_completed", node="a"), "it is the answer of 'a'"),
+    "a signal's node has another result": ("semantics-wait", put("command_committed", "w", result="stop"), ANSWERED),
+    "an approval has another result": ("semantics-approved", put("command_committed", "g", result=None), ANSWERED),
+    "a passed gate has failed": (
+        "semantics-wait", put("node_finished", "w", result_type="permanent_failure"), "makes it success"),
+    "a passed gate has a reason": ("semantics-approved", put("node_finished", "g", reason="forged"), "makes it success"),
+    "a passed gate has changed the world": (
+        "semantics-wait", put("node_finished", "w", result_type="side_effect_committed"), "makes it success"),
+    "a closed gate was passed": ("semantics-denied", put("node_finished", "g", result_type="success"), "makes it permanent"),
+    "a closed gate has another reason": ("semantics-denied", put("node_finished", "g", reason="forged"), "(denied by a person)"),
+    "a refusal of no kind": ("semantics-denied", put("wait_completed", decision="postponed"), "'postponed'"),
+    "a model has failed and answered": (
+        "semantics-model", put("node_finished", "q", result_type="permanent_failure"), "with an answer"),
+    "a model has not answered, and ends as it likes": (
+        "semantics-model-fails", put("node_finished", "q", nth=-1, result_type="side_effect_committed"), "without an answer"),
+    "an undoing has a later number": ("semantics-undo-refused", put("compensation_started", attempt=7), NEXT),
+    "an undoing has the number of one before": ("semantics-undo-refused", put("compensation_started", nth=1, attempt=1), NEXT),
+    "an undoing has no number": ("semantics-undo-refused", put("compensation_started", attempt="1"), NEXT),
+    "an undoing that was not begun has failed": ("semantics-undo-refused", put("compensation_failed", attempt=2), OPEN),
+    "an undoing that is over is done": ("semantics-undo-refused", put("step_compensated", attempt=1), OPEN),
+    "an undoing that is done is unknown": (
+        "semantics-undo-refused", put("step_compensated", outcome="unknown"), "outcome 'unknown'"),
+    "an undoing that has failed is done": (
+        "semantics-undo-refused", put("compensation_failed", outcome="success"), "outcome 'success'"),
+    "a retry beyond the plan's": ("semantics-retry-requeue-over", once_more, "allow 1 retries, and 4 attempts were made"),
+    "a retry that the plan forbids": ("semantics-retry-backoff", planned(max_retries=0), "allow 0 retries, and 1 attempts"),
+    "a requeue that the plan forbids": ("semantics-retry-requeue", planned(max_requeues=0), "queued again 0 times"),
+    "a person's answer is a look's": ("silent-park", put("invocation_resolved", by="query"), "it is by a person"),
+    "a look's answer is a person's": ("lost-query-fence", put("invocation_resolved", by="person"), "it is by a query"),
+    "a model is asked more often than the plan allows": (
+        "semantics-model-requeued", planned(max_retries=0), "allows no attempt 2 after 1"),
+    "a model is asked more often than where the plan does not say": (
+        "semantics-model-requeued", planned(max_requeues=0), "a requeue after 0"),
+    "a model is asked out of number": ("semantics-model-requeued", put("retry_scheduled", attempt=3), "allows no attempt 3"),
+    "another tool": ("ok-park", put("tool_invocation_started", tool_name="forged"), "it names the tool 'forged'"),
+    "no tool": ("ok-park", lacks("command_committed", "tool_name"), "it names the tool None"),
+    "another tool was parked": ("silent-park", put("job_parked", tool_name="forged"), "it names the tool 'forged'"),
+    "the tool is what undoes": (
+        "semantics-undo-refused", put("compensation_started", tool_name="witness.a"), "the plan 'witness.a#compensation'"),
+    "a checkpoint covers less than its step": ("ok-park", put("state_checkpointed", covers=1), "it covers 1, and its node"),
+    "a checkpoint covers itself": ("ok-park", put("state_checkpointed", covers=9), "it covers 9, and its node"),
+    "a checkpoint covers nothing": ("ok-park", lacks("state_checkpointed", "covers"), "it covers None"),
+    "a gate's checkpoint covers less": ("semantics-wait", put("state_checkpointed", "w", covers=7), "it covers 7"),
+    "a job fails for another reason": ("semantics-retry-requeue-over", put("job_failed", reason="forged"), WHY),
+    "a job fails at a gate for another reason": ("semantics-denied", put("job_failed", reason="forged"), WHY),
+    "a job fails for no reason": ("semantics-undo-refused", lacks("job_failed", "reason"), WHY),
+    "a job is parked out of boredom": ("silent-park", put("job_parked", reason="forged"), WAITS),
+    "a job is parked for a doubt where there is none": (
+        "semantics-undo-refused", put("job_parked", reason="invocation in flight or lost"), WAITS),
+    "a job is parked for a refusal in a doubt": ("semantics-undo-lost", put("job_parked", reason=REFUSED), WAITS),
+    "a parked job is quiet for ever": (
+        "silent-park", put("job_parked", quiet_seconds="for ever"), "quiet_seconds are 'for ever'"),
+    "a parked job was quiet before": ("silent-park", put("job_parked", quiet_seconds=-1), "quiet_seconds are -1"),
+}  # fmt: skip
+"""Lies about what the models do not read: about the answer to a gate, attempts of compensations, what the plan says, and why."""
 
 
-@pytest.mark.parametrize("what", LIES)
+@pytest.mark.parametrize("what", [*LIES, *TOLD])
 def test_a_lie_in_an_event_is_refused(what: str) -> None:
     """The honest stream conforms, this one does not, and the reason is named."""
-    case, change, words = LIES[what]
+    case, change, words = (LIES | TOLD)[what]
     [(_, events), *_] = recorded(case)
     assert verdict(events) == []
     assert words in "".join(verdict(numbered(change(events))))
+
+
+def test_what_the_runtime_says_in_words_is_known() -> None:
+    """The reasons of parks and failures, and the defaults of retries, are told here apart from the runtime, and are the same."""
+    assert (stream_told.IN_DOUBT, stream_told.NOT_UNDONE) == (protocol.IN_FLIGHT, compensation.FAILED)
+    assert semantics_trace.REFUSALS == {"approved": None, **gate.REFUSALS}
+    assert (DEFAULT_RETRY.max_retries, DEFAULT_RETRY.max_requeues) == (semantics_trace.RETRIES, 0)
+    assert verify_criteria.INVOKED | {"job_parked", "confirmation_warned"} == stream_told.BEARS
+
+
+def test_an_undoing_is_not_tried_again_where_a_call_of_it_has_failed() -> None:
+    """A crash swallowed a call of it, and a look said that it did not happen: it is called again. Not where its tool failed."""
+    again = ("retry_scheduled", True)
+    runs = [events for _, events in recorded("semantics-undo-query", 1)]
+    events = next(run for run in runs if again in [(e["type"], "compensates" in e["data"]) for e in run])
+    assert verdict(events) == []
+    at = place(events, "compensation_started")
+    failed = {**events[at], "type": "compensation_failed", "data": {**events[at]["data"], "outcome": "unknown"}}
+    said = verdict(numbered([*events[: at + 1], failed, *events[at + 1 :]]))
+    assert "plan and tool allow 0 retries, and 1 attempts were made" in "".join(said)
+
+
+def test_a_job_that_is_done_with_a_step_fails_at_it_over_its_record_alone() -> None:
+    """The record of a step that is done is not confirmed: the job fails for that, or waits for a person, and for nothing else."""
+    for case, kind, words in (("mismatch", "job_failed", WHY), ("person", "job_parked", WAITS)):
+        runs = [events for _, events in recorded(f"semantics-confirm-{case}", 1)]
+        done = {"result_type": "side_effect_committed", "step": "a"}
+        events = next(e for e in runs if is_there(e, "node_finished", done) < is_there(e, kind, {"step": "a"}))
+        assert verdict(events) == []
+        for reason in ("invocation in flight or lost", "every attempt ended without effect", None, 1):
+            assert words in "".join(verdict(put(kind, "a" if kind == "job_parked" else None, reason=reason)(events)))
+
+
+def is_there(events: list[Raw], kind: str, told: Raw) -> int:
+    """Where the first event of a type stands that says so; -1 if there is none."""
+    found = (
+        n
+        for n, e in enumerate(events)
+        if e["type"] == kind and told.items() <= ({"step": e["step"]} | e["data"]).items()
+    )
+    return next(found, -1)
 
 
 def held(**rows: Any) -> Callable[[Raw], Raw]:

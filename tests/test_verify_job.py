@@ -54,12 +54,17 @@ class Intruder:
         return [{**dict(row), "data": json.loads(row["data"])} for row in rows]
 
     def write(self, events: list[Row], chain: bool, job: str = JOB, line: bool = True) -> None:
-        """Put these events in place of a job's own, numbered anew; with a `chain` computed again, and the job's line adapted."""
+        """Put these events in place of a job's own, numbered anew; with a `chain` computed again, checkpoints that go on to cover
+        what they covered, and the job's line adapted.
+        """
         previous = None
         with closing(sqlite3.connect(self.path)) as connection, connection:
             connection.execute("DELETE FROM events WHERE job_id = ?", (job,))
             for version, event in enumerate(events, 1):
-                row = {**event, "job_id": job, "version": version, "data": canonical(event["data"]).decode()}
+                data = event["data"]
+                if chain and isinstance(data, dict) and type(covers := data.get("covers")) is int:
+                    data = {**data, "covers": covers + version - event["version"]}
+                row = {**event, "job_id": job, "version": version, "data": canonical(data).decode()}
                 if chain:
                     bare = ChainedEvent(**{name: row[name] for name in ChainedEvent._fields})
                     row["link"] = previous = next_link(previous, job, bare)

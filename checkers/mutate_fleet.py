@@ -159,6 +159,8 @@ class FleetBench:
             return "no answer", f"workers can have no such row: {error}"
         if seen in UNSEEN:
             return UNSEEN[seen]
+        if self.as_it_is(mutant, seen):
+            return RESTLESS
         verdicts = (self._counted(mutant, kind, suspected) for kind in kinds)
         return next((each for each in verdicts if each[0] != "safe"), self._safe(seen == "otherwise"))
 

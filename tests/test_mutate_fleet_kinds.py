@@ -9,10 +9,12 @@ from itertools import chain
 
 import pytest
 
-from crashwindow.checkers.mutate_fleet import ALIKE, FLEETS, UNFIRED, UNSEEN, FleetBench
+from crashwindow.checkers import mutate_fleet_search
+from crashwindow.checkers.mutate_fleet import ALIKE, FLEETS, RESTLESS, UNFIRED, UNSEEN, FleetBench
 from crashwindow.checkers.mutate_fleet_kinds import TOOLS, Kind
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
-from crashwindow.checkers.mutate_fleet_search import fires, unreduced
+from crashwindow.checkers.mutate_fleet_search import ManyStatesError, fires, unreduced
+from crashwindow.model.fleet import Fleet
 from crashwindow.model.fleet_rows import fleet_machine
 from crashwindow.model.machine import ModelError
 from crashwindow.scenarios.fleet_policies import TOOL
@@ -133,6 +135,31 @@ def test_a_row_of_overtaken_workers_is_searched_as_it_is(monkeypatch: pytest.Mon
     assert (fenced.base(False).sees(fenced.of(mutant, False)), fenced.sees(mutant, False)) == ("never", "overtaken")
     monkeypatch.setattr("crashwindow.checkers.mutate_fleet.rest", lambda mutant, fleet: "as ever")
     assert step.searched(mutant) == ("refuted", "P2, after 21 steps of two workers")
+    assert step.counted(mutant) == RESTLESS  # who is counted so holds nothing
+
+
+def test_a_kind_that_gives_up_hides_no_violation_and_leaves_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the search with one kind gives up the others are asked all the same; if they break nothing nobody calls it safe."""
+
+    def gives_up(mutant: Fleet) -> tuple[str, int] | None:
+        raise ManyStatesError("no answer after so many")
+
+    step = bench("fleet")
+    broken, safe = (
+        named("fleet", "compensate: does not write w.known_undone"),
+        named("fleet", "append started: dropped"),
+    )
+    assert step.searched(safe) == ("safe", "")
+    monkeypatch.setattr(kind("fleet", TOOL).base(False), "breaks", gives_up)
+    assert step.searched(broken)[0] == "refuted"
+    assert step.searched(safe) == ("no answer", "no answer after so many")
+
+
+def test_too_many_states_as_they_are_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search of the states as they are that ends before it has seen them all calls nothing safe."""
+    monkeypatch.setattr(mutate_fleet_search, "AS_THEY_ARE", 100)
+    verdict, words = bench("fleet-gate").searched(named("fleet-gate", "refused by ledger: dropped"))
+    assert (verdict, words.endswith("each as it is")) == ("no answer", True)
 
 
 def test_a_row_that_no_counted_state_fires_has_no_answer_of_counting() -> None:

@@ -103,7 +103,7 @@ class FleetBench:
 
     def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
         """A forbidden state that two workers come to, with one of the kinds with which most is seen of the mutant."""
-        suspected = _unguarded(mutant, self.fleet)
+        suspected = unguarded(mutant, self.fleet)
         try:
             seen, kinds = self.kinds.showing(mutant, suspected)
             if seen in UNSEEN:
@@ -152,7 +152,7 @@ class FleetBench:
 
     def counted(self, mutant: FleetMutant) -> tuple[Way, str]:
         """What counting any number of workers comes to, with each of the kinds with which most is seen of the mutant."""
-        suspected = _unguarded(mutant, self.fleet)
+        suspected = unguarded(mutant, self.fleet)
         try:
             seen, kinds = self.kinds.showing(mutant, suspected)
         except ModelError as error:
@@ -225,7 +225,7 @@ def _cell(way: str, verdict: Way, words: str, seconds: float) -> Cell:
     return Cell(checker=way, outcome=outcomes[verdict], words=words, seconds=round(seconds, 4))
 
 
-def _unguarded(mutant: FleetMutant, fleet: Fleet) -> bool:
+def unguarded(mutant: FleetMutant, fleet: Fleet) -> bool:
     """Whether a protection against who was overtaken is missing."""
     before = {rule.name: rule for rule in fleet.rules}
     lost = {n for name, rule in mutant.changed.items() if rule for n in before[name].guards.keys() - rule.guards.keys()}

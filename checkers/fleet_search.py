@@ -80,17 +80,18 @@ def search(
     claims: int = 0,
     attempts: int = 0,
     like: Engine | None = None,
+    limit: int = 0,
 ) -> Space:
     """Every reachable state of the fleet; with guards to `stop` at, as far as the first state in which one of them holds.
 
     claims: how many there are at most, of all workers together; attempts: how many the step's plan has; 0: no bound.
-    like: as of an `Engine`.
+    like: as of an `Engine`. limit: as of `searched`.
     """
     machine = fleet_machine(fleet, workers)
     machine = bounded(machine, claims) if claims else machine
     if attempts:
         machine = planned(machine, attempts)
-    return searched(FleetEngine(machine, workers, like), stop, reduction(fleet, workers) if reduced else None)
+    return searched(FleetEngine(machine, workers, like), stop, reduction(fleet, workers) if reduced else None, limit)
 
 
 def bounded(machine: Machine, claims: int) -> Machine:

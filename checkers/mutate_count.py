@@ -12,7 +12,7 @@ from typing import Final
 
 from ..model.fleet import LED, Fleet, FleetRule
 from ..model.properties import Property
-from .counter import IDLE, Counted, Counting, Edge, Key, count
+from .counter import IDLE, Counted, Counting, Edge, Key, Results, count
 from .counter_rows import Row
 from .counter_workers import before_writing, bits
 from .fleet_search import asking, unstopped
@@ -54,6 +54,10 @@ class CountBase:
     def alters(self, mutant: Fleet) -> bool:
         """Whether a changed row does something that it did not, in a state that was counted of the original."""
         return any(True for _ in _Onward(self, mutant).added())
+
+    def fires(self, mutant: Fleet) -> bool:
+        """Whether a changed row, as it was or as it is, may fire in a state that was counted of the original."""
+        return _Onward(self, mutant).fires()
 
     def meets(self, place: str) -> dict[tuple[int, int], list[Key]]:
         """The original's states in which a worker at some place may be there, by what is shared and that worker."""
@@ -108,10 +112,25 @@ class _Onward(Counting):
                 had = alike and before.enabled(self.common[shared], actor)
                 old = self.results(before, shared, actor) if had else []
                 new = [result for result in self.results(row, shared, actor) if result not in old]
-                for key in keys if new else ():
-                    if not row.rule.acts or actor in key.once or self._beside(key.once) >> actor & 1:
-                        once = tuple(x for x in key.once if x != actor)
-                        yield from ((key, edge) for edge in self._step(row, key, actor, once, new))
+                yield from self._taken(row, actor, keys if new else (), new)
+
+    def _taken(self, row: Row, actor: int, keys: Sequence[Key], results: Results) -> Iterator[tuple[Key, Edge]]:
+        """The steps of a row from some states, of which it is known what it makes of what is shared and of who acts."""
+        for key in keys:
+            if not row.rule.acts or actor in key.once or self._beside(key.once) >> actor & 1:
+                once = tuple(x for x in key.once if x != actor)
+                yield from ((key, edge) for edge in self._step(row, key, actor, once, results))
+
+    def fires(self) -> bool:
+        """Whether a changed row, as it was or as it is, takes a step from a state of the original."""
+        rows = [of[name] for name in self.changed for of in (self.original.rows, self.rows) if name in of]
+        return any(
+            True
+            for row in rows
+            for shared, actor, keys in self._where(row)
+            if row.enabled(self.common[shared], actor)
+            for _ in self._taken(row, actor, keys, self.results(row, shared, actor))
+        )
 
     def _where(self, row: Row) -> Iterator[tuple[int, int, Sequence[Key]]]:
         """The original's states in which a row may find somebody to act; what is shared there, and who acts."""

@@ -9,22 +9,18 @@ who reads the verdict takes it for safe.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
 from ..model.fleet import Fleet
 from ..model.machine import ModelError
-from ..model.properties import Property
-from ..scenarios.fleet_policies import only, searched_fleet
 from .evidence import Cell, MutantCells
-from .fleet_search import unfenced
-from .invariant_ways import STEP_PROPERTIES, found_in_two, lifted
-from .mutate_count import CountBase
+from .invariant_ways import found_in_two, lifted
+from .mutate_fleet_kinds import Kind, Kinds, places
 from .mutate_fleet_prove import Said, ask
 from .mutate_fleet_rest import rest
 from .mutate_fleet_rows import FleetMutant, generate
-from .mutate_fleet_search import FleetBase, ManyStatesError, unreduced
+from .mutate_fleet_search import ManyStatesError, Seen
 from .proof_subjects import FleetSubject, fleet_subjects
 from .prove_fleet import prove_fleet
 from .prove_fleet_obligations import Obligations
@@ -35,27 +31,6 @@ Way = Literal["safe", "refuted", "not safe", "no answer"]
 """What a way says. Not safe: the proof fails, or a state that may be none of a run is forbidden."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a fleet's mutants are searched and counted: the fleet, what is forbidden there, whether states of two workers are
-    reduced."""
-
-    searched: Callable[[Fleet], Fleet]
-    properties: Sequence[Property]
-    reduced: bool
-
-
-def _places() -> Mapping[str, Place]:
-    subjects = {each.fleet.name: each for each in fleet_subjects()}
-    plain = {"harmless": "no", "idempotent": "no"}
-    return {
-        "fleet-recorded": Place(lambda fleet: fleet, subjects["fleet-recorded"].properties, False),
-        "fleet-gate": Place(lambda f: only(f, {"kind": "approval"}), subjects["fleet-gate"].properties, True),
-        "fleet-compensation": Place(lambda f: only(f, plain), subjects["fleet-compensation"].properties, True),
-        "fleet": Place(lambda _: searched_fleet(), STEP_PROPERTIES, True),
-    }
-
-
 FLEETS: Final = ("fleet-recorded", "fleet-gate", "fleet-compensation", "fleet")
 """The fleets that are mutated, the smallest first."""
 
@@ -64,11 +39,10 @@ class FleetBench:
     """One fleet's ways, ready: what each needs is made when it is first asked. Raises KeyError for a fleet that is none."""
 
     def __init__(self, name: str) -> None:
-        self.place = _places()[name]
+        self.place = places()[name]
         self.subject: FleetSubject = next(each for each in fleet_subjects() if each.fleet.name == name)
         self.fleet = self.subject.fleet
-        self._bases: dict[bool, FleetBase] = {}
-        self._counted: dict[bool, CountBase] = {}
+        self.kinds = Kinds(self.place, self.fleet)
 
     @cached_property
     def mutants(self) -> tuple[FleetMutant, ...]:
@@ -128,62 +102,76 @@ class FleetBench:
         )  # fmt: skip
 
     def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
-        """A forbidden state that two workers come to."""
-        made = self._searched(mutant, self.place.reduced)
-        if made is None:
-            return NO_ROW
-        fleet, suspected = made
+        """A forbidden state that two workers come to, with one of the kinds with which most is seen of the mutant."""
+        suspected = unguarded(mutant, self.fleet)
         try:
-            base = self.base(suspected)
-            whole = self.place.reduced and self._restless(mutant, fleet, base)
-            broken = unreduced(fleet, self.place.properties) if whole else base.breaks(fleet)
+            seen, kinds = self.kinds.showing(mutant, suspected)
+            if seen in UNSEEN:
+                return UNSEEN[seen]
+            if self.as_it_is(mutant, seen):
+                broken, unlike = kinds[0].breaks_as_it_is(mutant)
+            else:
+                broken, unlike = self._breaks(mutant, kinds, suspected), seen == "otherwise"
         except ModelError as error:
             return "no answer", f"two workers can have no such row: {error}"
         except ManyStatesError as error:
             return "no answer", str(error)
         if broken is None:
-            return "safe", ""
+            return self._safe(unlike)
         name, steps = broken
         return "refuted", f"{name}, after {steps} steps of two workers"
 
-    def _searched(self, mutant: FleetMutant, reduced: bool) -> tuple[Fleet, bool] | None:
-        """The mutant of what is searched, and whether a protection is missing that reductions rest on; None where the row is none
-        of it."""
-        original = self.place.searched(self.fleet)
-        fleet = mutant.of(original)
-        suspected = reduced and _unguarded(mutant, self.fleet)
-        return None if fleet.rules == original.rules else (unfenced(fleet) if suspected else fleet, suspected)
+    def as_it_is(self, mutant: FleetMutant, seen: Seen) -> bool:
+        """Whether the states of a mutant are searched as they are, by what is seen of it."""
+        return seen == "overtaken" or (self.place.reduced and self._restless(mutant, lambda: seen == "otherwise"))
 
-    def _restless(self, mutant: FleetMutant, fleet: Fleet, base: FleetBase | CountBase) -> bool:
-        """Whether a worker at rest, or overtaken, may not be as good as another in the mutant, as far as an original shows it."""
-        kind = rest(mutant, self.fleet)
-        return kind == "goes otherwise" or (kind == "comes otherwise" and base.alters(fleet))
+    def _breaks(self, mutant: FleetMutant, kinds: Sequence[Kind], suspected: bool) -> tuple[str, int] | None:
+        """What two workers break with any of some kinds, and after how many steps. Raises ManyStatesError where they break
+        nothing and of one kind there is no answer."""
+        gaps: list[ManyStatesError] = []
+        for kind in kinds:
+            try:
+                if broken := kind.base(suspected).breaks(kind.of(mutant, suspected)):
+                    return broken
+            except ManyStatesError as error:
+                gaps.append(error)
+        if gaps:
+            raise gaps[0]
+        return None
 
-    def base(self, suspected: bool) -> FleetBase:
-        """The original, searched; suspected: without taking it for granted that every write is fenced."""
-        if suspected not in self._bases:
-            self._bases[suspected] = FleetBase(self._original(suspected), self.place.properties, self.place.reduced)
-        return self._bases[suspected]
+    def _safe(self, unlike: bool) -> tuple[Way, str]:
+        """The verdict where nothing is forbidden. unlike: whether anything told the mutant from its original: where nothing did,
+        that is an answer only if all of the fleet was looked at."""
+        return ("safe", "") if unlike or self.place.whole else ALIKE
 
-    def count_base(self, suspected: bool) -> CountBase:
-        """The original, counted."""
-        if suspected not in self._counted:
-            self._counted[suspected] = CountBase(self._original(suspected), self.place.properties)
-        return self._counted[suspected]
-
-    def _original(self, suspected: bool) -> Fleet:
-        fleet = self.place.searched(self.fleet)
-        return unfenced(fleet) if suspected else fleet
+    def _restless(self, mutant: FleetMutant, alters: Callable[[], bool]) -> bool:
+        """Whether a worker at rest, or overtaken, may not be as good as another in the mutant. alters: whether anything tells the
+        mutant from its original."""
+        how = rest(mutant, self.fleet)
+        return how == "goes otherwise" or (how == "comes otherwise" and alters())
 
     def counted(self, mutant: FleetMutant) -> tuple[Way, str]:
-        """What counting any number of workers comes to."""
-        searched = self._searched(mutant, True)
-        if searched is None:
-            return NO_ROW
-        fleet, suspected = searched
-        base = self.count_base(suspected)
-        if self._restless(mutant, fleet, base):
+        """What counting any number of workers comes to, with each of the kinds with which most is seen of the mutant."""
+        suspected = unguarded(mutant, self.fleet)
+        try:
+            seen, kinds = self.kinds.showing(mutant, suspected)
+        except ModelError as error:
+            return "no answer", f"workers can have no such row: {error}"
+        if seen in UNSEEN:
+            return UNSEEN[seen]
+        if self.as_it_is(mutant, seen):
             return RESTLESS
+        verdicts = (self._counted(mutant, kind, suspected) for kind in kinds)
+        return next((each for each in verdicts if each[0] != "safe"), self._safe(seen == "otherwise"))
+
+    def _counted(self, mutant: FleetMutant, kind: Kind, suspected: bool) -> tuple[Way, str]:
+        if kind.dear:
+            return UNCOUNTED
+        base, fleet = kind.count_base(suspected), kind.of(mutant, suspected)
+        if self._restless(mutant, lambda: base.alters(fleet)):
+            return RESTLESS
+        if not base.fires(fleet):
+            return UNFIRED
         made = base.judge(fleet, mutant.kind)
         if made.broken:
             return "not safe", f"{made.broken}, after {made.states} abstract states that were counted for it"
@@ -193,7 +181,14 @@ class FleetBench:
 RESTLESS: Final[tuple[Way, str]] = (
     "no answer", "it is counted as if who is at rest, or was overtaken, held nothing, which may not be so"
 )  # fmt: skip
-NO_ROW: Final[tuple[Way, str]] = "no answer", "its row is none of the fleet that is searched and counted"
+UNCOUNTED: Final[tuple[Way, str]] = "no answer", "what lets its row fire is not counted: it comes to no end"
+UNFIRED: Final[tuple[Way, str]] = "no answer", "its row fires in no state that is counted"
+ALIKE: Final[tuple[Way, str]] = "no answer", "in what is searched and counted nothing tells it from the original"
+UNSEEN: Final[Mapping[Seen, tuple[Way, str]]] = {
+    "no row": ("no answer", "its row is none of the fleet that is searched and counted"),
+    "never": ("no answer", "its row fires in no state of two workers, with no kind of tool or node that is searched"),
+}
+"""What is said where nothing was seen of a mutant that an answer could rest on."""
 SAFE: Final = "proved: its changed rows keep the invariant, and so each safety property, all that is asked of a fleet"
 """Liveness is asked of one worker and of two, never of any number: a mutant that is called safe may be stuck."""
 SAME: Final = (
@@ -230,7 +225,7 @@ def _cell(way: str, verdict: Way, words: str, seconds: float) -> Cell:
     return Cell(checker=way, outcome=outcomes[verdict], words=words, seconds=round(seconds, 4))
 
 
-def _unguarded(mutant: FleetMutant, fleet: Fleet) -> bool:
+def unguarded(mutant: FleetMutant, fleet: Fleet) -> bool:
     """Whether a protection against who was overtaken is missing."""
     before = {rule.name: rule for rule in fleet.rules}
     lost = {n for name, rule in mutant.changed.items() if rule for n in before[name].guards.keys() - rule.guards.keys()}

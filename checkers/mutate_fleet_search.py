@@ -6,15 +6,16 @@ keeps. Where a mutant changes what is forbidden, or what may be reduced, it is s
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, Literal
 
 from ..model.fleet import Fleet
 from ..model.fleet_broken import forbidden
 from ..model.fleet_rows import WORKERS, fleet_machine
-from ..model.machine import Guard
+from ..model.machine import Guard, Machine
 from ..model.properties import Property
-from .explore import Delta, Engine, Packing
+from .explore import Delta, Engine, Packing, Space
 from .fleet_search import FleetEngine, reduction, search, unfinished
 from .mutate_engine import FleetVariant
 
@@ -22,6 +23,11 @@ KEPT: Final = 16
 """Groupings of the original's states that are remembered."""
 LIMIT: Final = 50_000
 """After so many states beside the original's the search of a mutant gives up: no answer."""
+AS_THEY_ARE: Final = 6_000_000
+"""The same of a search of every state as it is, from the starts."""
+Seen = Literal["no row", "never", "overtaken", "as ever", "otherwise"]
+"""What is seen of a mutant in the states of its original: it has no such row; its row never fires; only of workers that were
+overtaken, whom the reduction sets back; the row fires, and does what it did; it does anything else, or no more what it did."""
 
 
 class ManyStatesError(RuntimeError):
@@ -80,9 +86,15 @@ class FleetBase:
                 return self.forbidden(last), steps
         return self._whole(mutant, engine)
 
-    def alters(self, mutant: Fleet) -> bool:
-        """Whether a changed rule does anything else in a state of the original, before states are reduced. Raises ModelError."""
-        return any(old != new for _, _, old, new in self._changes(self._variant(mutant)))
+    def sees(self, mutant: Fleet) -> Seen:
+        """What a changed rule does in the states of the original, before they are reduced again. Raises ModelError."""
+        found: Seen = "never"
+        for _, _, old, new in self._changes(self._variant(mutant)):
+            if old != new:
+                return "otherwise"
+            if old:
+                found = "as ever"
+        return found
 
     def _variant(self, mutant: Fleet) -> FleetVariant:
         rules = {rule.name: rule for rule in fleet_machine(mutant).rules}
@@ -117,12 +129,16 @@ class FleetBase:
 
     def _changes(self, engine: FleetVariant) -> Iterator[tuple[int, list[int], set[int], set[int]]]:
         """For each changed rule, of the original's states that are alike to it: what it changes in them, and what it does now."""
-        for n in engine.left:
-            known = n < len(self.rules)
-            mask = engine.single[n][0] | (self.engine.single[n][0] if known else 0)
+        for n in sorted(engine.changed.union(engine.left)):
+            before = self.engine if n < len(self.rules) else None
+            now = engine if n in engine.left else None
+            mask = engine.single[n][0] | (before.single[n][0] if before else 0)
             for states in self.alike(mask).values():
-                old = {delta for delta, _ in Engine.deltas(self.engine, (n,), states[0])} if known else set[int]()
-                yield n, states, old, {delta for delta, _ in Engine.deltas(engine, (n,), states[0])}
+                old, new = (
+                    {delta for delta, _ in Engine.deltas(each, (n,), states[0])} if each else set[int]()
+                    for each in (before, now)
+                )
+                yield n, states, old, new
 
     def alike(self, mask: int) -> dict[int, list[int]]:
         """The original's states by the values of some fields."""
@@ -149,15 +165,44 @@ class FleetBase:
             state, steps = before, steps + 1
 
 
-def unreduced(mutant: Fleet, properties: Sequence[Property]) -> tuple[str, int] | None:
-    """The property that two workers break, after how many steps, every state being searched as it is; None where they break none.
+@dataclass(frozen=True)
+class AsItIs:
+    """A mutant of which every state was searched as it is: the property that two workers break, after how many steps (None where
+    they break none); how many states there are, and steps."""
 
-    Raises ModelError where two workers can have no such rows.
+    broken: tuple[str, int] | None
+    states: int
+    steps: int
+
+
+def unreduced(mutant: Fleet, properties: Sequence[Property]) -> AsItIs:
+    """Search every state of two workers as it is, to the first that is forbidden.
+
+    Raises ModelError where two workers can have no such rows, and ManyStatesError where there is no answer.
     """
     guards = [(p.id, g) for p in properties for g in forbidden(mutant, p)]
-    space = search(mutant, stop=[g for _, g in guards])
+    space = search(mutant, stop=[g for _, g in guards], limit=AS_THEY_ARE)
     found = ((name, state) for name, g in guards if (state := space.find(g)) is not None)
-    return next(((name, len(space.path(state)) - 1) for name, state in found), None)
+    broken = next(((name, len(space.path(state)) - 1) for name, state in found), None)
+    if not (broken or space.found.complete):
+        raise ManyStatesError(f"no answer after {len(space):,} states, each as it is")
+    return AsItIs(broken, len(space), space.transitions)
+
+
+def fires(space: Space, mutant: Machine) -> bool:
+    """Whether a changed rule, as it was or as it is, may fire in a state of the original."""
+    before, now = ({rule.name: rule for rule in machine.rules} for machine in (space.machine, mutant))
+    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if any(name in space.fired for name in changed):
+        return True
+    # Some rules ask nothing of most fields: states are looked through one at a time only where an earlier guard may hold.
+    for rule in (now[name] for name in changed if name in now):
+        earlier = [space.packing.matcher(g) for g in rule.unless]
+        if space.find(rule.guards) is not None and any(
+            not any(holds(state) for holds in earlier) for state in space.all(rule.guards)
+        ):
+            return True
+    return False
 
 
 def _grow(

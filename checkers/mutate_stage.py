@@ -140,7 +140,7 @@ def _bench(policy: str) -> Bench:
     return Bench(policy)
 
 
-@lru_cache(maxsize=1)  # tasks come fleet by fleet, and what is counted of one takes most of a gigabyte
+@lru_cache(maxsize=1)  # tasks come fleet by fleet, and what is counted of one takes two gigabytes
 def _fleet(name: str) -> FleetBench:
     return FleetBench(name)
 

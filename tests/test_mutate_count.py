@@ -29,7 +29,7 @@ def told(made: Counted) -> str:
 
 def alike(mutants: Sequence[FleetMutant]) -> set[str]:
     """The verdicts on some mutants, which are those of counting each from its starts."""
-    base = bench().count_base(suspected=False)
+    base = bench().kinds.every[0].count_base(suspected=False)
     found = set()
     for mutant in mutants:
         fleet = mutant.of(base.fleet)
@@ -64,7 +64,7 @@ def test_what_is_counted_on_is_what_is_counted_of_each() -> None:
 
 def test_an_original_is_not_changed_by_its_mutants() -> None:
     """Counting on copies what grows: states and steps of the original are as before, and so is the next verdict."""
-    base = bench().count_base(suspected=False)
+    base = bench().kinds.every[0].count_base(suspected=False)
     before = dict(base.counting.may), {key: len(edges) for key, edges in base.counting.edges.items()}
     for mutant in fenced()[::40]:
         base.judge(mutant.of(base.fleet), mutant.kind)

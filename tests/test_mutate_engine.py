@@ -78,7 +78,7 @@ def test_a_changed_row_is_not_what_it_was() -> None:
 def test_two_workers_searched_incrementally_are_two_workers_searched() -> None:
     """A mutant of a fleet breaks a property if and only if a search from the starts says so; some do, and some do not."""
     bench = FleetBench("fleet-recorded")
-    base, told = bench.base(False), Counter[bool]()
+    base, told = bench.kinds.every[0].base(False), Counter[bool]()
     for mutant in bench.mutants[7::60]:
         fleet = mutant.of(bench.fleet)
         guards = [g for p in bench.place.properties for g in forbidden(fleet, p)]

@@ -136,7 +136,7 @@ def test_a_search_that_gives_up_is_no_answer(monkeypatch: pytest.MonkeyPatch) ->
     """A mutant with more states than are searched is neither safe nor refuted by the search; with fewer it is one of the two."""
     mutant = named(RAISED)
     monkeypatch.setattr(mutate_fleet_search, "LIMIT", 0)
-    base = bench().base(False)
+    base = bench().kinds.every[0].base(False)
     known = dict(base.space.parents)
     monkeypatch.setattr(base, "forbidden", lambda state: "")
     assert bench().searched(mutant) == ("no answer", "no answer after 0 states")

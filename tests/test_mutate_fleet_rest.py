@@ -51,7 +51,7 @@ def test_what_is_held_at_rest_breaks_a_property(what: str) -> None:
     step = bench("fleet")
     mutant = named("fleet", what)
     assert rest(mutant, step.fleet) != "as ever"
-    assert unreduced(mutant.of(step.place.searched(step.fleet)), step.place.properties) == HELD[what]
+    assert unreduced(mutant.of(step.kinds.every[0].fleet), step.place.properties).broken == HELD[what]
 
 
 @pytest.mark.parametrize("what", OVERTAKEN)
@@ -60,7 +60,7 @@ def test_what_an_overtaken_worker_holds_breaks_a_property(what: str) -> None:
     step = bench("fleet")
     mutant = named("fleet", what)
     assert rest(mutant, step.fleet) == "goes otherwise"
-    assert unreduced(mutant.of(step.place.searched(step.fleet)), step.place.properties) == OVERTAKEN[what]
+    assert unreduced(mutant.of(step.kinds.every[0].fleet), step.place.properties).broken == OVERTAKEN[what]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_rest_is_told_by_the_rows(what: str, expected: str) -> None:
 def test_an_original_searched_as_it_is_breaks_nothing(name: str) -> None:
     """The reduction of states hides no violation of an original: every state of two workers, as it is, keeps the properties."""
     fleet = bench(name)
-    assert unreduced(fleet.place.searched(fleet.fleet), fleet.place.properties) is None
+    assert unreduced(fleet.kinds.every[0].fleet, fleet.place.properties).broken is None
 
 
 @pytest.mark.deep

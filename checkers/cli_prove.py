@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..runtime.errors import CommandError
 from .proof_cache import default_folder
-from .proofs import NAMES, Tell, Told, prove_all
+from .proofs import FLEETS, NAMES, Tell, Told, prove_all
 
 
 def prove(args: argparse.Namespace) -> int:
@@ -48,17 +48,21 @@ def _health(names: Sequence[str]) -> int:
     """The health of these proofs, a line each, and what is wrong or idle below; 1 where anything is wrong."""
     from .prove_asked import questions
     from .prove_health import examine
+    from .search import complete
 
     wrong = 0
     for name in names:
         with _progress() as tell:
-            told = examine(questions(name), tell=tell)
+            fired = None if name in FLEETS else complete(name, {}).fired
+            told = examine(questions(name), tell=tell, fired=fired)
         units, least, most = told.units
         line = (
             f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused,"
             f" {len(told.silent):2} rows that cannot fire, {told.seeds} seeds: {least:,} to {most:,} units ({units:,} as it is)"
         )
         print(line)
+        if told.unreached:
+            print(f"  in no state that is reached: {', '.join(told.unreached)}")
         for each in told.reported:
             print(f"  unused: {each}")
         for each in told.problems:

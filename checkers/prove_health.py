@@ -1,18 +1,19 @@
 """The health of a proof: that it says something, what it rests on, and that it does not hang by a thread (E-TRUST).
 
 Of each proof: its assumptions can hold, a run can begin, what the properties speak of can occur; each row can fire, or is one of
-those of which it is said why not (`prove_idle.py`); each clause is used by some answer (by Z3's unsatisfiable cores), or it is
-said why not; and asked ten times more, with other seeds, other names and in another order, Z3 gives the same answers. Budgets are
-resource units. No answer is none: it is never counted as healthy.
+those of which it is said why not (`prove_idle.py`), and of a machine of one worker fires in a state that a search reaches, or is
+one of those that are counted there; each clause is used by some answer (by Z3's unsatisfiable cores), or it is said why not; and
+asked ten times more, with other seeds, other names and in another order, Z3 gives the same answers. Budgets are resource units.
+No answer is none: it is never counted as healthy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from .proof_cache import BUDGET
 from .prove_asked import Answer, Questions, answers, shuffled
-from .prove_idle import CANNOT_FIRE, UNUSED
+from .prove_idle import CANNOT_FIRE, UNREACHED, UNUSED
 
 SEEDS: Final = tuple(range(1, 11))
 VACUOUS: Final = ("consistent", "starts", "occurs")
@@ -26,8 +27,9 @@ class Health:
 
     unmet: obligations without the answer that is needed; vacuous: those of them that say that the proof speaks of nothing.
     silent: rows that cannot fire; odd: those of them that nobody has said so of, and those that can though it is said that they
-    cannot. unused: clauses that no answer used; idle: those of them that nobody has said so of, and those that are used though
-    it is said that they are not. unstable: obligations that another seed answers otherwise. units: what all answers cost
+    cannot. unreached: rows that can fire in a state of the invariant, and fire in none that a search reaches; None where there
+    is no search. unused: clauses that no answer used; idle: those of them that nobody has said so of, and those that are used
+    though it is said that they are not. unstable: obligations that another seed answers otherwise. units: what all answers cost
     together, of the proof as it is, and the least and the most of the seeds.
     """
 
@@ -43,6 +45,7 @@ class Health:
     seeds: int
     unstable: tuple[str, ...]
     units: tuple[int, int, int]
+    unreached: tuple[str, ...] | None = None
 
     @property
     def reported(self) -> list[str]:
@@ -57,15 +60,29 @@ class Health:
             *(f"the proof speaks of nothing: {each}" for each in self.vacuous),
             *(f"not as needed: {each}" for each in self.unmet if each not in self.vacuous),
             *(f"whether this row can fire is not as stated: {each}" for each in self.odd),
+            *self._not_reached(),
             *(f"whether this clause is used by any answer is not as stated: {each}" for each in self.idle),
             *(f"another seed answers otherwise: {each}" for each in self.unstable),
         ]
 
+    def _not_reached(self) -> list[str]:
+        """What is wrong with the number of rows that are never reached."""
+        stated = UNREACHED.get(self.name, 0)
+        if self.unreached is None or len(self.unreached) == stated:
+            return []
+        return [
+            f"{len(self.unreached)} rows fire in no state that is reached, not {stated}: {', '.join(self.unreached[:5])}"
+        ]
+
 
 def examine(
-    asked: Questions, seeds: Sequence[int] = SEEDS, budget: int = BUDGET, tell: Tell = lambda words: None
+    asked: Questions,
+    seeds: Sequence[int] = SEEDS,
+    budget: int = BUDGET,
+    tell: Tell = lambda words: None,
+    fired: Collection[str] | None = None,
 ) -> Health:
-    """The health of the proof that asks these questions."""
+    """The health of the proof that asks these questions. fired: the rows that fire in a state that is reached, by a search."""
     tell(f"{asked.name}: what is used")
     first = list(answers(asked, budget=budget))
     used = frozenset[str]().union(*(a.used for a in answers(asked, budget=budget, cores=True)))
@@ -80,6 +97,7 @@ def examine(
         costs.append(sum(a.rlimit for a in again))
     unmet = [a for a in first if not _met(a)]
     silent = {a.obligation.rule for a in first if a.obligation.kind == "fires" and a.answer == "unsat"}
+    can = {a.obligation.rule for a in first if a.obligation.kind == "fires" and a.answer == "sat"}
     written = {name for name, _ in asked.known} - asked.own - {RULED_OUT}
     unused = written - used
     total = sum(a.rlimit for a in first)
@@ -96,6 +114,7 @@ def examine(
         len(costs),
         tuple(unstable),
         (total, min(costs, default=total), max(costs, default=total)),
+        None if fired is None else tuple(sorted(can.difference(fired))),
     )
 
 

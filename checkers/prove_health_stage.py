@@ -6,6 +6,7 @@ from ..model.claims import CLAIMS
 from ..model.fleet_claims import FLEET
 from .evidence import Item, Verdict
 from .proofs import FLEETS, NAMES
+from .search import complete
 from .verify import Context, Found, Stage
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def health(context: Context) -> Found:
     found = Found()
     deep = context.profile == "deep"
     for name in NAMES if deep else QUICK:
-        told = examine(questions(name), SEEDS if deep else SEEDS[:2], tell=context.tell)
+        fired = None if name in FLEETS else complete(name, context.spaces).fired
+        told = examine(questions(name), SEEDS if deep else SEEDS[:2], tell=context.tell, fired=fired)
         policy = FLEET if name in FLEETS[:-1] else name
         for claim in (c for c in PROVED if c.policy == policy):
             found.add(claim.id, to_item(told))
@@ -48,11 +50,20 @@ def to_item(told: "Health") -> Item:
         return Item(checker="prove", verdict=Verdict.ERROR, statement=said, figures=figures, command=COMMAND)
     said = (
         f"the proof {told.name} says something: what it assumes can hold, what it speaks of can occur, each of its rows can fire"
-        f" but {len(told.silent)} of which it is said why, each of its clauses is used but {len(told.unused)}"
+        f" in a state of the invariant but {len(told.silent)} of which it is said why{_reached(told)}, each of its clauses is"
+        f" used but {len(told.unused)}"
         f"{': ' if told.unused else ''}{'; '.join(told.reported)};"
         f" {told.seeds} other seeds, with other names and in another order, change no answer"
     )
     return Item(checker="prove", verdict=Verdict.TESTED, statement=said, figures=figures, command=COMMAND)
+
+
+def _reached(told: "Health") -> str:
+    """Whether the other rows fire in states that are reached."""
+    if told.unreached is None:
+        return ""
+    but = f", but for {len(told.unreached)} of a policy that leaves out what they speak of" if told.unreached else ""
+    return f", each other in a state that is reached{but}"
 
 
 HEALTH: Final = Stage(

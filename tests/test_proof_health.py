@@ -73,6 +73,14 @@ def test_a_guard_that_can_never_be_met_is_reported() -> None:
     assert to_item(told).verdict is Verdict.ERROR
 
 
+def test_a_row_that_fires_in_no_state_that_is_reached_is_reported() -> None:
+    """That a row can fire in a state of the invariant is not that it does: the search says so, and how many do not is stated."""
+    fired = explore(small().machine).fired
+    assert examine(asked(), (), fired=fired).problems == []
+    (problem,) = examine(asked(), (), fired=fired - {small().machine.rules[0].name}).problems
+    assert problem.startswith("1 rows fire in no state that is reached, not 0: ")
+
+
 def test_a_row_that_can_fire_though_it_is_said_not_to_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list of rows that cannot fire is exact in both directions."""
     monkeypatch.setitem(CANNOT_FIRE, SMALL, {small().machine.rules[0].name: "planted"})

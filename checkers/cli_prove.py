@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..runtime.errors import CommandError
 from .proof_cache import default_folder
-from .proofs import FLEETS, NAMES, Tell, Told, prove_all
+from .proofs import FLEETS, NAMES, StaleCodeError, Tell, Told, prove_all
 
 
 def prove(args: argparse.Namespace) -> int:
@@ -31,6 +31,8 @@ def prove(args: argparse.Namespace) -> int:
         raise CommandError(
             f"{error.filename}: {error.strerror}: name a directory with --cache, or use --no-cache"
         ) from error
+    except StaleCodeError as error:
+        raise CommandError(f"{error}: not made of the source that lies there: remove it, and prove again") from error
     for each in told:
         print(_line(each))
     for each in told:

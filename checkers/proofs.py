@@ -64,13 +64,17 @@ class Told(NamedTuple):
 def prove_all(names: Sequence[str], folder: Path | None, tell: Tell) -> tuple[list[Told], int]:
     """The proofs of these names, and how many damaged entries of the cache were not used; without a folder all are made.
 
-    Raises OSError where the folder cannot be written.
+    Raises OSError where the folder cannot be written, and StaleCodeError where the code that is loaded is not what lies on the
+    disk, by which answers are kept.
     """
     key = sources_key(BUDGET)
     whole = Book.open(folder / "proofs.jsonl") if folder else Book(Path())
     known = {name: whole.find(f"{key} {name}") for name in names}
     told, damaged = {}, whole.damaged
-    for name, made in _making([name for name, entry in known.items() if entry is None], folder, tell):
+    missing = [name for name, entry in known.items() if entry is None]
+    if missing:
+        _as_on_disk()
+    for name, made in _making(missing, folder, tell):
         if made.outcome.answered:
             whole.add(f"{key} {name}", {"outcome": made.outcome._asdict()})
         told[name] = Told(made.outcome, solver_version(), "")
@@ -85,6 +89,19 @@ def prove_all(names: Sequence[str], folder: Path | None, tell: Tell) -> tuple[li
         if entry
     }
     return [told[name] for name in names], damaged
+
+
+class StaleCodeError(Exception):
+    """The message names bytecode that is none of its source's."""
+
+
+def _as_on_disk() -> None:
+    """Load what makes proofs. Raises StaleCodeError."""
+    from . import proof_subjects, prove, prove_cached, prove_fleet, prove_fleet_obligations  # noqa: F401
+    from .evidence_code import stale_bytecode
+
+    if stale := stale_bytecode():
+        raise StaleCodeError(", ".join(stale))
 
 
 class Made(NamedTuple):
@@ -104,7 +121,6 @@ def _making(names: Sequence[str], folder: Path | None, tell: Tell) -> Iterator[t
             tell(", ".join(task))
             yield from _made(task, folder)
         return
-    from . import proof_subjects, prove_cached, prove_fleet  # noqa: F401  # loaded once, for all processes
     from .side_by_side import side_by_side
 
     begun = side_by_side(partial(_made, folder=folder), tasks, jobs, start="fork")

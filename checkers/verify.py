@@ -43,7 +43,7 @@ from .evidence import (
     Verdict,
     WindowResult,
 )
-from .evidence_code import ROOT, code_sha256
+from .evidence_code import ROOT, code_sha256, stale_bytecode
 from .evidence_graph import StateGraph
 from .evidence_matrix import Matrix
 from .explore import Space
@@ -329,6 +329,7 @@ def assemble(info: RunInfo, found: list[Found]) -> RunEvidence:
         necessity=next((part.necessity for part in found if part.necessity), None),
         not_checked=list(NOT_CHECKED),
         errors=[
+            *(f"{file}: bytecode of another source than lies there; remove it" for file in stale_bytecode()),
             *(e for part in found for e in part.errors),
             *strayed(machines, graphs, [row for part in found for row in part.windows]),
         ],

@@ -1,8 +1,10 @@
 """The cache of proofs: exact, never trusted for more, and asked before any solver is loaded."""
 
+import importlib
 import inspect
 import json
 import os
+import py_compile
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,7 +16,8 @@ import pytest
 import z3
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import proof_cache, proof_subjects, prove_cached
+from crashwindow.checkers import evidence_code, proof_cache, proof_subjects, prove_cached
+from crashwindow.checkers.evidence_code import stale_bytecode
 from crashwindow.checkers.proof_cache import (
     BUDGET,
     ROOT,
@@ -320,3 +323,30 @@ def test_an_answer_says_what_it_is_of(folder: Path) -> None:
     """An entry names its question, solver and time: who reads the file sees what was asked."""
     entry = json.loads((folder / "answers" / f"{SMALL}.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert entry.keys() == {"question", "answer", "state", "rlimit", "seconds", "key", "solver", "date", "sha256"}
+
+
+def test_bytecode_of_another_source_is_no_proof_of_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python runs bytecode whose source was replaced by one of the same size and time: answers are kept by the source's bytes, so
+    nothing is proved, and the file is named. Bytecode that is only older than its source's inode is looked at, and taken.
+    """
+    source = tmp_path / "planted_module.py"
+    source.write_text("VALUE = 1\n", encoding="utf-8")
+    py_compile.compile(str(source))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("planted_module")
+    monkeypatch.setitem(sys.modules, "planted_module", module)
+    assert stale_bytecode(tmp_path) == []
+    was = source.stat()
+    os.utime(source, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert stale_bytecode(tmp_path) == []
+    source.write_text("VALUE = 2\n", encoding="utf-8")
+    os.utime(source, ns=(was.st_atime_ns, was.st_mtime_ns))
+    (stale,) = stale_bytecode(tmp_path)
+    assert stale == module.__cached__
+
+
+def test_stale_bytecode_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """It names the file and the remedy, and exits with 2."""
+    monkeypatch.setattr(evidence_code, "stale_bytecode", lambda: ["model/x.pyc"])
+    assert main(["prove", SMALL, "--no-cache"]) == 2
+    assert "model/x.pyc: not made of the source that lies there: remove it, and prove again" in capsys.readouterr().err

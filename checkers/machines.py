@@ -45,6 +45,17 @@ def strayed(
             yield f"in window {row.row} are {row.states} states, and scenarios/searched.py states {IN_WINDOWS.get(row.row)}"
 
 
+def not_as_stated(policy: str, space: Space) -> str:
+    """How a search of a policy's machine came to something else than is stated of it; "" where it did not."""
+    found, stated = _found(described(space, 1.0)), SEARCHED[policy]
+    if found == stated:
+        return ""
+    counted = f"{found.states} states, {found.transitions} transitions"
+    if (found.states, found.transitions) == (stated.states, stated.transitions):
+        return f"{counted}, as stated; the rules that never fire are others"
+    return f"{counted}; stated are {stated.states} and {stated.transitions}"
+
+
 def _found(machine: Described) -> Searched:
     unreached = digest(machine.unreached) if machine.unreached else ""
     return Searched(machine.states, machine.transitions, unreached)

@@ -27,6 +27,9 @@ from .prove_fleet_obligations import Obligations
 
 CHECKERS: Final = ("prove", "explore", "count", "found")
 """The ways, in the order in which they are asked."""
+STATED: Final = "stated"
+"""Beside the ways, which speak of safety: whether the search of a mutant comes to what is stated of its original. A row that is
+lost, a fault's or a worker's, breaks no property, and nobody but this says no to it."""
 Way = Literal["safe", "refuted", "not safe", "no answer"]
 """What a way says. Not safe: the proof fails, or a state that may be none of a run is forbidden."""
 
@@ -95,11 +98,25 @@ class FleetBench:
                 told[way] = verdict, words, time.perf_counter() - started
         agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()})
         cells = [_cell(way, *told[way]) if way in told else _missing(way) for way in CHECKERS]
-        equivalent = SAME if said.same else SAFE if said.safe else ""
+        stated = self._stated(mutant) if told["explore"][0] == "safe" else _missing(STATED)
+        unlike = stated.outcome == "killed"
+        if said.same and unlike:
+            raise AssertionError(f"{mutant.name}: proved the same, and {stated.words}")
+        cells.append(stated)
+        equivalent = SAME if said.same else SAFE if said.safe and not unlike else ""
         return MutantCells(
             name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
             command=f"crashwindow mutants --only '{mutant.name}'",
         )  # fmt: skip
+
+    def _stated(self, mutant: FleetMutant) -> Cell:
+        """Whether two workers have as many states and transitions as is stated, with the kinds that show the mutant."""
+        started = time.perf_counter()
+        kinds = [kind for kind in self.kinds.showing(mutant, unguarded(mutant, self.fleet))[1] if kind.stated]
+        if not kinds:
+            return _missing(STATED)
+        words = next(filter(None, (kind.not_as_stated(mutant) for kind in kinds)), "")
+        return _cell(STATED, "not safe" if words else "safe", words, time.perf_counter() - started)
 
     def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
         """A forbidden state that two workers come to, with one of the kinds with which most is seen of the mutant."""

@@ -14,6 +14,7 @@ from ..model.fleet import Fleet
 from ..model.fleet_rows import fleet_machine
 from ..model.properties import Property
 from ..scenarios.fleet_policies import TOOL, only, searched_fleet
+from ..scenarios.searched import TWO_WORKERS
 from .explore import Space
 from .fleet_search import search, unfenced
 from .invariant_ways import STEP_PROPERTIES
@@ -43,6 +44,8 @@ class Place:
     dear: Sequence[Mapping[str, str]] = ()
 
 
+BEYOND: Final = 1_000
+"""States beyond those that are stated, after which a mutant is larger."""
 REEXECUTED: Final = {"idempotent": "yes", "on_unknown": "reexecute", "look": "none"}
 TOOLS: Final = (
     TOOL,
@@ -109,6 +112,22 @@ class Kind:
     def unreduced(self) -> Space:
         """Every state of two workers of the original, as it is."""
         return search(self.fleet)
+
+    @cached_property
+    def stated(self) -> bool:
+        """Whether it is stated how large two workers are with it, as every search of the original is compared with."""
+        space = self.base(suspected=False).space
+        return (len(space), space.transitions) in TWO_WORKERS[self.fleet.name]
+
+    def not_as_stated(self, mutant: FleetMutant) -> str:
+        """How the search of two workers of a mutant, from their starts, comes to something else than is stated; "" where it does
+        not. Raises ModelError where they can have no such row."""
+        stated = self.base(suspected=False).space
+        made = search(mutant.of(self.fleet), reduced=self.place.reduced, limit=len(stated) + BEYOND)
+        if (len(made), made.transitions) == (len(stated), stated.transitions):
+            return ""
+        found = f"two workers have {len(made)} states, {made.transitions} transitions"
+        return f"{found}; stated are {len(stated)} and {stated.transitions}"
 
     def sees(self, mutant: FleetMutant, suspected: bool) -> Seen:
         """What is seen of a mutant in the states of two workers of the original. Raises ModelError where they can have no such

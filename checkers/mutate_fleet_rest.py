@@ -12,9 +12,8 @@ from typing import Final, Literal
 from ..model.fleet import OWN, Fleet, FleetRule
 from .fleet_search import standing
 from .mutate_fleet_prove import base_rule
-from .mutate_fleet_rows import FleetMutant
+from .mutate_fleet_rows import AT, FleetMutant
 
-AT: Final = f"{OWN}at"
 IDLE: Final = "idle"
 Rest = Literal["as ever", "comes otherwise", "goes otherwise"]
 """Comes otherwise: a row that leads to rest clears less, which shows in the states before it. Goes otherwise: what was left at

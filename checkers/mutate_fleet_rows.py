@@ -2,19 +2,22 @@
 
 Each row is dropped; each literal of a guard, each guard that is tried before it, each write is dropped; each write of a durable
 field writes every other value; a claim gives no epoch, a fence is not raised, nobody is barred, nobody hears of an append, it is
-not asked whether anybody leads or is anywhere. Two mutants with the same rows are one.
+not asked whether anybody leads or is anywhere; and writes are permuted. Two mutants with the same rows are one.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
-from ..model.fleet import Fleet, FleetRule
+from ..model.fleet import OWN, Fleet, FleetRule
 from ..model.machine import Scope, show
+from .mutate_swap import KIND, Placed, swaps
 
+AT: Final = f"{OWN}at"
 KINDS: Final = (
     "row dropped", "guard literal dropped", "earlier guard dropped", "write dropped", "durable write changed",
-    "protection dropped",
+    "protection dropped", KIND,
 )  # fmt: skip
 """The classes of mutants, in the order in which a row's are made."""
 MARKS: Final[Mapping[str, str]] = {
@@ -51,7 +54,7 @@ def generate(fleet: Fleet) -> tuple[FleetMutant, ...]:
     """Every mutant of a fleet, each set of rows once."""
     scopes = {f.name: f for f in fleet.shared}
     durable = {name: f.values for name, f in scopes.items() if f.scope is Scope.DURABLE}
-    return tuple(mutant for rule in fleet.rules for mutant in _of_row(fleet, rule, durable))
+    return tuple(chain(*(_of_row(fleet, rule, durable) for rule in fleet.rules), _swapped(fleet)))
 
 
 def _of_row(fleet: Fleet, rule: FleetRule, durable: Mapping[str, tuple[str, ...]]) -> Iterator[FleetMutant]:
@@ -82,6 +85,22 @@ def _changes(rule: FleetRule, durable: Mapping[str, tuple[str, ...]]) -> Iterato
             if other != value:
                 written = {**rule.writes, name: other}
                 yield "durable write changed", f"{name} becomes {other}", replace(rule, writes=written)
+
+
+def _swapped(fleet: Fleet) -> Iterator[FleetMutant]:
+    """Writes permuted."""
+    rows = {
+        rule.name: Placed(frozenset(rule.guards.get(AT, ())), rule.writes.get(AT), bool(rule.boundary))
+        for rule in fleet.rules
+    }
+    rules = {rule.name: rule for rule in fleet.rules}
+    for what, moved in swaps(rows):
+        yield FleetMutant(fleet.name, KIND, what, {name: _at(rules[name], *there) for name, there in moved.items()})
+
+
+def _at(rule: FleetRule, place: str, to: str | None) -> FleetRule:
+    writes = {**rule.writes, AT: to} if to else rule.writes
+    return replace(rule, guards={**rule.guards, AT: frozenset({place})}, writes=writes)
 
 
 def _without(literals: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """Mutants of the models against the checkers of models: who says no to each, and what is proved of the others (E-TRUST).
 
 A mutant meets the proof and the search; where neither finds anything, and no state tells it apart from the original, it is
-equivalent, by exhaustion. Else it meets liveness, the crash-window table, the refinement between the models and what the code was
-recorded to do. The verdict *safe, proved* is for a mutant that nobody kills: its changed rows keep the invariant, so P1 to P14
-(or the properties of its model) hold of it for any number of crashes; what differs is nothing that any property speaks of. Where
-nobody is asked after proof and search there is no such verdict: what they let through is *safe by proof, not asked further*.
+equivalent, by exhaustion. Else it is asked whether it is as large as is stated of its machine: a row of the fault model that is
+lost breaks no property, and nobody else says no to it. And it meets liveness, the crash-window table, the refinement between the
+models and what the code was recorded to do. The verdict *safe, proved* is for a mutant that nobody kills: its changed rows keep
+the invariant, so P1 to P14 (or the properties of its model) hold of it for any number of crashes; what differs is nothing that
+any property speaks of. Where nobody is asked after proof and search there is no such verdict: what they let through is *safe by
+proof, not asked further*.
 """
 
 import time
@@ -20,9 +22,11 @@ from ..model.liveness import RESTS
 from ..model.machine import Machine
 from ..model.properties import PROPERTIES, Property
 from ..scenarios.machines import machine_of
+from ..scenarios.searched import SEARCHED
 from .evidence import Cell, MutantCells
-from .explore import Engine, Space, explore
+from .explore import Engine, Space, explore, searched
 from .liveness_stage import LIVE
+from .machines import not_as_stated
 from .mutate_live import Liveness
 from .mutate_prove import Asked, ask
 from .mutate_refine import refines
@@ -39,7 +43,7 @@ from .mutate_tape import (
 from .mutate_windows import Table
 from .semantics_stages import MODELS
 
-CHECKERS: Final = ("prove", "explore", "windows", "lockstep", "refine", "liveness")
+CHECKERS: Final = ("prove", "explore", "stated", "windows", "lockstep", "refine", "liveness")
 """The checkers of models, in the order in which they are asked: the cheapest first."""
 
 NEEDS: Final = {"windows": "table", "lockstep": "replay", "liveness": "liveness"}
@@ -48,6 +52,8 @@ KEPT: Final = "its changed rows keep the invariant"
 STEP: Final = "hardened"
 PAIRED: Final = (STEP, "contract-hardened")
 """The machines that refine each other's models."""
+BEYOND: Final = 1_000
+"""States beyond those that are stated, after which a mutant is larger."""
 Replay = Callable[[Machine, Engine], str]
 """What the code was recorded to do, replayed in a machine, with its engine; "" where the machine follows."""
 Until = Literal["proof", "all"]
@@ -155,6 +161,9 @@ class Bench:
             )
         words = seen.violation and f"{seen.violation}, after {len(seen.run)} steps"
         cells.append(_cell("explore", words, time.perf_counter() - started))
+        if not seen.violation:
+            started = time.perf_counter()
+            cells.append(_cell("stated", self.stated(mutant), time.perf_counter() - started))
         others = self._others(mutant, difference, seen) if until == "all" else {}
         for name, check in others.items():
             getattr(self, NEEDS.get(name, "base"))  # what it needs is made once, and is no mutant's time
@@ -164,6 +173,11 @@ class Bench:
         if asked.answer != "unsat" or _killed(cells):
             return self._result(mutant, cells)
         return self._result(mutant, cells, f"proved: {KEPT}") if until == "all" else self._unasked(mutant, cells)
+
+    def stated(self, mutant: Rows) -> str:
+        """How a mutant's search, from its starts, comes to something else than is stated of its machine."""
+        engine = Engine(mutant.of(self.machine), self.base.space.engine)
+        return not_as_stated(self.policy, searched(engine, limit=SEARCHED[self.policy].states + BEYOND))
 
     def _others(self, mutant: Rows, difference: Difference, seen: Seen) -> dict[str, Callable[[], str]]:
         """The checkers that need no violation of a property to say no."""

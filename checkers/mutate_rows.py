@@ -11,14 +11,14 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from ..model.machine import Machine, ModelError, Rule, Scope, show
-from .automaton import IDLE
+from .mutate_swap import KIND, Placed, swaps
 
 Row = tuple[object, ...]
 T = TypeVar("T")
 
 KINDS: Final = (
     "rule dropped", "guard literal dropped", "earlier guard dropped", "write dropped", "durable write changed",
-    "boundaries swapped",
+    KIND,
 )  # fmt: skip
 """The classes of mutants, in the order in which they are made."""
 
@@ -114,33 +114,15 @@ def _without(literals: Mapping[str, T], name: str) -> dict[str, T]:
 
 
 def _swapped(machine: Machine) -> Iterator[Rows]:
-    """Places whose boundaries follow each other: what is done at the first is done at the second, and the other way round."""
-    if "at" not in machine.by_name:
-        return
-    for first, second, third in _chains(machine):
-        moved: dict[str, Rule | None] = {}
-        for rule in machine.rules:
-            here, to = rule.sees.get("at", frozenset()), rule.writes.get("at")
-            if here == {first} and to in (None, second):
-                moved[rule.name] = _at(rule, second, third if to else None)
-            elif here == {second} and to in (None, third):
-                moved[rule.name] = _at(rule, first, second if to else None)
-        what = f"{second.replace('_', ' ')} before {first.replace('_', ' ')}, then {third.replace('_', ' ')}"
-        yield Rows(machine.name, "boundaries swapped", what, moved)
+    """Writes permuted; a machine without places has none."""
+    rows = {
+        rule.name: Placed(frozenset(rule.sees.get("at", ())), rule.writes.get("at"), bool(rule.boundary))
+        for rule in machine.rules
+    }
+    for what, moved in swaps(rows):
+        yield Rows(machine.name, KIND, what, {name: _at(machine.rule(name), *there) for name, there in moved.items()})
 
 
 def _at(rule: Rule, place: str, to: str | None) -> Rule:
     writes = {**rule.writes, "at": to} if to else rule.writes
     return replace(rule, sees={**rule.sees, "at": frozenset({place})}, writes=writes)
-
-
-def _chains(machine: Machine) -> Iterator[tuple[str, str, str]]:
-    """Three places, each left for the next one by a rule that performs a write boundary."""
-    leads: dict[str, dict[str, None]] = {}
-    for rule in machine.rules:
-        places, to = rule.sees.get("at", frozenset()), rule.writes.get("at")
-        if len(places) == 1 and to and rule.boundary and to not in places:
-            leads.setdefault(min(places), {})[to] = None
-    for first, seconds in leads.items():
-        for second in seconds:
-            yield from ((first, second, third) for third in leads.get(second, ()) if IDLE not in (first, second))

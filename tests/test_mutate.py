@@ -179,6 +179,7 @@ def test_what_the_quick_profile_lets_through_is_not_called_harmless(monkeypatch:
     quick = {row.name: row for row in ready.judge(mutants, "proof")}
     assert {row.equivalent.partition(":")[0] for row in quick.values()} == {"", "exhausted"}
     left = {name for name, row in quick.items() if row.unasked}
+    assert left
     for open_row in (quick[name] for name in left):
         assert (open_row.killed, open_row.gap, open_row.equivalent) == (False, False, "")
         assert open_row.unasked == "safe by proof: its changed rows keep the invariant; not asked: lockstep, liveness"
@@ -187,6 +188,25 @@ def test_what_the_quick_profile_lets_through_is_not_called_harmless(monkeypatch:
     assert not any(row.unasked for row in whole.values())
     assert {name for name, row in whole.items() if row.equivalent.startswith("proved:")} < left
     assert whole["recorded-hardened: claim: dropped"].killed
+
+
+@pytest.mark.parametrize(
+    ("policy", "lost"),
+    [
+        ("recorded-hardened", "crash: dropped"),
+        ("gate-hardened", "crash of the worker: dropped"),
+        ("compensation-hardened", "crash: dropped"),
+        ("contract-hardened", "crash of the executor: dropped"),
+        ("hardened", "crash: dropped"),
+    ],
+)
+def test_a_fault_that_is_lost_is_not_harmless(policy: str, lost: str) -> None:
+    """A machine that can fail in fewer ways breaks no property, keeps every proof, and follows the code: what is stated of its
+    size says no.
+    """
+    mutant = next(m for m in bench(policy).generated.mutants if m.name.endswith(lost))
+    (row,) = bench(policy).judge([mutant], "proof")
+    assert [cell.checker for cell in row.killers] == ["stated"], row
 
 
 def answering(first: Answer, later: Answer) -> Any:
@@ -202,7 +222,7 @@ def answering(first: Answer, later: Answer) -> Any:
 def test_a_solver_without_an_answer_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer is no verdict, and nothing is proved by it: what nobody else kills is a gap, and the words say why."""
     ready = bench("recorded-hardened")
-    let_through = named("recorded-hardened", "claim: does not look at at")
+    let_through = named("recorded-hardened", "put effect, first: does not write at")
     broken = next(
         m
         for m in ready.generated.mutants
@@ -511,7 +531,7 @@ def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.Mo
     assert 10 < sum(row.mutants for row in found.kills) <= 2 * mutate_stage.SAMPLE + 2
     assert sum(row.killed for row in found.kills) > 4
     assert not any(row.gaps for row in found.kills)
-    assert {row.subject for row in found.kills if row.unasked} == {"recorded-hardened", "gate-hardened"}
+    assert {row.subject for row in found.kills if row.unasked} <= {"recorded-hardened", "gate-hardened"}
     assert {row.subject for row in found.kills if row.safe} <= {"fleet-recorded"}
     assert "safe by proof and not asked further, 0 gaps" in found.summary()
 

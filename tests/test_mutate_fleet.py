@@ -9,6 +9,7 @@ import pytest
 from crashwindow.checkers import mutate_count, mutate_fleet_search
 from crashwindow.checkers.fleet_search import search
 from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench, Way, agree
+from crashwindow.checkers.mutate_fleet_kinds import Kind
 from crashwindow.checkers.mutate_fleet_prove import Said, ask
 from crashwindow.checkers.mutate_fleet_rows import KINDS, FleetMutant, generate
 from crashwindow.checkers.prove_fleet import prove_fleet
@@ -49,6 +50,24 @@ def test_every_mutant_of_a_fleet_is_generated() -> None:
     assert all(mutant.of(fleet).rules != fleet.rules for mutant in made)
     protections = {mutant.what for mutant in made if mutant.kind == "protection dropped"}
     assert {"claim: gives no new epoch", "fence events: does not raise the fence", RAISED} <= protections
+
+
+@pytest.mark.parametrize("lost", ["claim: dropped", "crash: dropped"])
+def test_what_is_lost_is_not_harmless(lost: str) -> None:
+    """Workers that never claim, or never crash, break nothing, and every way calls them safe: what is stated of two workers'
+    states says no.
+    """
+    (row,) = bench().judge([named(lost)])
+    assert [cell.checker for cell in row.killers] == ["stated"]
+    assert row.killed
+
+
+def test_what_is_proved_the_same_is_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant that is proved the same and has other states is a contradiction, which ends the run."""
+    same = next(what for what, said in told().items() if said.same)
+    monkeypatch.setattr(Kind, "not_as_stated", lambda self, mutant: "two workers have 1 states")
+    with pytest.raises(AssertionError, match="proved the same, and two workers have 1 states"):
+        list(bench().judge([named(same)]))
 
 
 @pytest.mark.deep

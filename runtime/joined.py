@@ -272,7 +272,15 @@ class Together:
         if not self._behind or not isinstance(command, Append):
             return command
         behind, self._behind = self._behind, 0
-        return replace(command, expected=command.expected + behind)
+        events = tuple(_covering(event, behind) for event in command.events)
+        return replace(command, expected=command.expected + behind, events=events)
+
+
+def _covering(event: NewEvent, behind: int) -> NewEvent:
+    """An event that is written so much further on: a checkpoint covers the end of its node where that is now."""
+    if event.type != "state_checkpointed":
+        return event
+    return event._replace(data={**event.data, "covers": event.data["covers"] + behind})
 
 
 def transaction_of(store: Store) -> Transaction:

@@ -1,7 +1,7 @@
 """Jobs that have ended, of which a person then has a step undone, as data: what is crashed is all that follows the request.
 
-The job itself is led to its end before the first life, without a fault: how that goes is asked of other cases. Who wants an effect
-undone of which nobody knows asks at once, is refused, waits until it is time, and asks again (T-QUIET).
+The job itself is led to its end before the first life, without a fault: how that goes is asked of other cases. Who wants undone
+what nobody knows of asks at once, is refused, waits until it is time, and asks again (T-QUIET).
 """
 
 import os
@@ -188,7 +188,9 @@ ENDED_CASES: Final = {
             given_up=True,
         ),
         EndedCase(
-            "semantics-ended-lost", "The undoing's answer is lost; a person finds it done", (Deed("a", undo=Undo(LOST)),)
+            "semantics-ended-lost",
+            "The undoing's answer is lost; a person finds it done",
+            (Deed("a", undo=Undo(LOST)),),
         ),
     )
 }

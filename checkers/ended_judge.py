@@ -1,8 +1,8 @@
 """The judge of an ended job's step that a person has undone: by a job of its own, of which the file holds both (T-COMP).
 
 What is asked of a compensation in its own job is asked here, too (`semantics_laws`), of the second job's events and of what both
-have in the ledger and among the effects. Beside that: P7 the first job stays as it ended; P11 the step is undone under the one key
-that is made of its own; P12 with the arguments that it was executed with, and with its result where that is recorded, as the
+have in the ledger and among the effects. Beside that: P7 the first job stays as it ended; P11 the step is undone under the one
+key that is made of its own; P12 with the arguments that it was executed with, and with its result where that is recorded, as the
 witness has seen them; T-QUIET what nobody knows of is not undone before D after the job has ended.
 """
 
@@ -172,8 +172,7 @@ class EndedCourt:
             status = together.status if together else "not there"
             return [*found, f"P15: the job that undoes {self.step} is left {status}"]
         found += [
-            f"{problem} ({self.undo})"
-            for problem in step_at_rest(deed, together.status, witnessed.count(self.undo))
+            f"{problem} ({self.undo})" for problem in step_at_rest(deed, together.status, witnessed.count(self.undo))
         ]
         if together.status in ENDS and deed.ledger not in ("COMMITTED" if deed.results else "NO_EFFECT", None):
             found.append(f"P6: the job is {together.status}, and the ledger says {deed.ledger} ({self.undo})")

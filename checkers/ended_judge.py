@@ -106,7 +106,7 @@ class EndedCourt:
         """How both jobs ended, with the effects of the step and of its undoing: `failed, parked→completed/1-1`."""
         undoing = durable.undoing
         status = undoing.status if undoing else "not asked for"
-        if undoing and status != "parked" and of(undoing, "job_parked"):
+        if undoing and status != "parked" and any(row.type == "job_parked" for row in undoing.events):
             status = f"parked→{status}"
         return f"{durable.ended.status}, {status}/{witnessed.count(self.step)}-{witnessed.count(self.undo)}"
 

@@ -12,6 +12,8 @@ from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.crash_witness import Line, Witnessed
 from crashwindow.checkers.ended_cases import ENDED_CASES
 from crashwindow.checkers.ended_judge import Both
+from crashwindow.checkers.mutate_left import diverged_in_check_trace, refused_by_verify_job
+from crashwindow.checkers.mutate_runtime import nothing
 from crashwindow.checkers.semantics_crash import QUICK, sweep_semantics
 from crashwindow.checkers.substitute import Plant
 
@@ -52,6 +54,14 @@ def test_one_crash_at_any_boundary_breaks_nothing(case: str) -> None:
     assert not [record for record in records if record.violations or record.error], words(records)
     struck = {(fault.boundary, fault.when) for record in records for fault in record.key.schedule}
     assert {("request_compensation", "torn"), ("request_compensation", "lost"), ("compensate", "effect")} <= struck
+
+
+@pytest.mark.parametrize("case", sampled(["unknown", *(case for case in ENDS if case != "unknown")]))
+def test_both_jobs_are_taken_by_those_who_judge_records(case: str) -> None:
+    """`verify-job` and `check-trace`, of each distinct end that one crash leads to."""
+    subject = ENDED_CASES[f"semantics-ended-{case}"]
+    assert refused_by_verify_job(nothing, [subject]) == ""
+    assert diverged_in_check_trace(nothing, [subject]) == ""
 
 
 @pytest.mark.deep

@@ -4,9 +4,9 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from ..runtime import compensation, drive, gate, inputs, llm_step, protocol, turn
+from ..runtime import clients, compensation, drive, gate, inputs, llm_step, protocol, turn
 from ..runtime.commands import Acquire, Execute
-from ..runtime.history import Input
+from ..runtime.history import History, Input, Stored
 from ..runtime.llm import LlmAnswer
 from ..runtime.outcome import StepResult
 from ..runtime.retry import RetryPolicy
@@ -226,3 +226,28 @@ def own_sending_forgotten(patch: Patch) -> None:
         self.last_sending = self.run.lease.previous_expiry
 
     patch.setattr(protocol.Step, "__init__", begin)
+
+
+def undone_too_early_elsewhere(patch: Patch) -> None:
+    """Of a job that has ended, a step of which nobody knows is undone at once: its request may act afterwards."""
+    honest = clients._check_quiet
+
+    def check(where: str, history: History, tool: Tool, now: float) -> None:
+        if history.status == "parked":
+            honest(where, history, tool, now)
+
+    patch.setattr(clients, "_check_quiet", check)
+
+
+def undone_elsewhere_with_arguments_unfilled(patch: Patch) -> None:
+    """The job that undoes another one's step is given the arguments as the plan has them, and so makes another key of them."""
+    patch.setattr(clients, "filled", lambda value, results: value)
+
+
+def undone_elsewhere_as_if_known(patch: Patch) -> None:
+    """The job that undoes another one's step takes it for known to have happened, whatever its plan says."""
+
+    def stored(self: compensation.ElsewhereStep) -> Stored:
+        return Stored(self.undoes["result"], self.undoes["external_id"])
+
+    patch.setattr(compensation.ElsewhereStep, "stored", property(stored))

@@ -114,9 +114,10 @@ def subject_of(name: str) -> Subject:
     """The subject that a key names. Raises ValueError, which lists what there is."""
     known: Mapping[str, Subject] = SUBJECTS
     if name.startswith(SEMANTICS):
+        from .ended_cases import ENDED_CASES
         from .semantics_cases import SEMANTICS_CASES
 
-        known = SEMANTICS_CASES
+        known = {**SEMANTICS_CASES, **ENDED_CASES}
     elif name.startswith(CONTRACTS):
         # A process that forks no sessions is smaller without what they need.
         from .contract_cases import CONTRACT_CASES

@@ -1,4 +1,4 @@
-"""The crash campaign over jobs that retry, confirm, wait, compensate, ask a model or are cancelled.
+"""The crash campaign over jobs that retry, confirm, wait, compensate, ask a model or are cancelled, or have a step undone later.
 
 | profile | by snapshot                                                                              | by SIGKILL        |
 | ------- | ---------------------------------------------------------------------------------------- | ----------------- |
@@ -10,7 +10,7 @@ is struck in every profile of `crash`, where the step is the same.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Final
@@ -23,11 +23,14 @@ from .crash_run import Record, memory_directory
 from .crash_snapshot import PAIRS, Breadth
 from .crash_streams import representatives
 from .crash_zygote import Request
+from .ended_cases import ENDED_CASES, EndedCase
 from .evidence import Schedules
-from .semantics_cases import BESIDE, SEMANTICS_CASES
+from .semantics_cases import BESIDE, SEMANTICS_CASES, SemanticsCase
 
 SNAPSHOTS, FAULTS, KILLED = CAMPAIGNS[SEMANTICS_STREAMS]
 """The names of its campaigns."""
+CRASHED: Final[Mapping[str, SemanticsCase | EndedCase]] = {**SEMANTICS_CASES, **ENDED_CASES}
+"""What is crashed. The file of an ended one holds two jobs: the models follow one, and no stream of it is kept."""
 NEW: Final = (
     "requeue",
     "append_cancelled",
@@ -63,7 +66,7 @@ def sweep_semantics(
     progress: Progress | None = None,
 ) -> Campaign:
     """Every schedule of a profile; `cases` names the jobs, all if it is None. Files lie in memory unless `workdir` says."""
-    names = list(SEMANTICS_CASES) if cases is None else list(cases)
+    names = list(CRASHED) if cases is None else list(cases)
     directory = memory_directory(workdir)
     try:
         with closing(Pool(directory)) as pool:
@@ -71,12 +74,14 @@ def sweep_semantics(
                 "semantics, snapshot", [Request(HARDENED, name, breadth_of(name, profile)) for name in names], progress
             )
             sampled = sample(copied.records, profile)
-            requests = kill_requests(sampled, HARDENED, representatives(copied.records, sampled, shows))
+            alone = [record for record in copied.records if record.key.case in SEMANTICS_CASES]
+            requests = kill_requests(sampled, HARDENED, representatives(alone, sampled, shows))
             killed = pool.run("semantics, SIGKILL", requests, progress)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     records = [*copied.records, *killed.records]
-    return Campaign(summed_up(copied, killed), records, list(pool.traces.values()), pool.images)
+    traces = [trace for trace in pool.traces.values() if trace.case in SEMANTICS_CASES]
+    return Campaign(summed_up(copied, killed), records, traces, pool.images)
 
 
 def shows(record: Record) -> list[str]:
@@ -86,7 +91,7 @@ def shows(record: Record) -> list[str]:
 
 def breadth_of(case: str, profile: Profile) -> Breadth:
     """How far a profile goes with a case."""
-    return PAIRS if profile == "deep" else replace(QUICK, beyond=SEMANTICS_CASES[case].beyond)
+    return PAIRS if profile == "deep" else replace(QUICK, beyond=CRASHED[case].beyond)
 
 
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:

@@ -175,8 +175,8 @@ NOT_CHECKED: Final = (
     "cancel, three work on one kind of tool without a store's faults; that two workers take every edge of their fleet is within two claims and "
     "two attempts, without clients and other steps; which edges of a gate are taken is not counted.",
     "Not enumerated: an input that is asked for once the request is sent, the calls of a language model, a lost answer of the contract store beside "
-    "a step, a step that rests once a later one has begun; of the contract engine (decision 034) two steps' contracts in one decision, requests "
-    "for data, approval nodes of plans; PostgreSQL.",
+    "a step, a step that rests once a later one has begun, an ended job's step that another job undoes; of the contract "
+    "engine (decision 034) two steps' contracts in one decision, requests for data, approval nodes of plans; PostgreSQL.",
     "By an audit of this run's bundle: how often something was counted (schedules, kills, mutants killed, steps of walks and enumerations, "
     "observations of the ambiguity class), and that a mechanism is not needed: these and more are the signer's word (docs/audit.md names what is known to be).",
     "Of writes that are joined (`crashwindow worker --joined`) T-JOINED searches one step in the model, and the crash campaign strikes four plans of "

@@ -371,6 +371,75 @@ def test_a_crash_anywhere_in_such_a_job(tmp_path: Path) -> None:
     assert problems == []
 
 
+def failed_in_flight(folder: Path) -> Bank:
+    """A job that has failed at a step of which nobody knows; undoing it is harmless, and its request may act for a minute."""
+    bank = Bank(folder, harmless=True)
+    bank.stage.tools["pay"] = replace(bank.stage.tools["pay"], on_unknown="fail", quiet_seconds=60.0)
+    assert bank.life(parse_fault("execute:before")) is None
+    assert bank.live().status == "failed"
+    return bank
+
+
+def test_of_an_ended_job_what_may_still_happen_is_not_undone(tmp_path: Path) -> None:
+    """T-QUIET: for D after the end a request is refused and leaves nothing; from then on the step is undone."""
+    bank = failed_in_flight(tmp_path)
+    for at in (1.0, 59.0):
+        bank.stage.time = bank.stage.events()[-1].at + at
+        with pytest.raises(ClientError, match="too early to undo what may still happen"):
+            bank.compensate()
+        assert [job.job_id for job in bank.stage.store.jobs()] == [JOB]
+    bank.stage.time = bank.stage.events()[-1].at + 60.0
+    undo = bank.compensate()
+    assert bank.live(job_id=undo).status == "completed"
+    assert len(bank.undone) == 1
+
+
+def test_the_undoing_of_what_nobody_knows_is_told_no_result(tmp_path: Path) -> None:
+    """Of an ended job as of one that parks: no result, and no external id, and the job that undoes can be verified."""
+    bank = failed_in_flight(tmp_path)
+    bank.stage.time += 60.0
+    undo = bank.compensate()
+    assert bank.live(job_id=undo).status == "completed"
+    assert [told for _, told in bank.told] == [{"args": ARGS, "result": None}]
+    assert verify(read(bank.stage.store, undo)).violated is None
+
+
+def test_a_step_of_an_ended_job_is_undone_with_the_arguments_that_it_had(tmp_path: Path) -> None:
+    """Filled with the results that they ask for, and so under the one key that is made of its own (P11)."""
+    bank = Bank(tmp_path, node("back", "pay", "pay", seen={"$result": "pay"}))
+    assert bank.live().status == "completed"
+    undo = bank.compensate(step="back")
+    assert bank.live(job_id=undo).status == "completed"
+    args = {"seen": {"paid": 1}}
+    assert bank.stage.effects[-1][1] == args
+    ((key, told),) = bank.undone
+    assert told == {"args": args, "result": {"paid": 1}, "external_id": "pay-1"}
+    assert key.endswith(compensation_key(execution_key(JOB, "back", "pay", args)))
+    assert verify(read(bank.stage.store, undo)).violated is None
+
+
+def test_who_asks_behind_the_record_of_an_undoing_is_told_that_it_is_done(tmp_path: Path) -> None:
+    """The worker died before the node's end was written: it is compensated all the same, and there is no doubt to be settled."""
+    bank = Bank(tmp_path, fails=True)
+    assert bank.life(parse_fault("append_compensated:after")) is None
+    with pytest.raises(ClientError, match="it is compensated already"):
+        bank.compensate()
+    assert bank.live().status == "failed"
+    with pytest.raises(ClientError, match="it is compensated already"):
+        bank.compensate()
+    assert len(bank.undone) == 1
+
+
+def test_a_step_undone_before_its_result_was_committed_gives_it_all_the_same(tmp_path: Path) -> None:
+    """What stands between its finished event and the request is a crash; a later step is given the result."""
+    bank = Bank(tmp_path, node("use", "act", "pay", seen={"$result": "pay"}))
+    assert bank.life(parse_fault("append_finished:after")) is None
+    assert bank.compensate() == JOB
+    assert bank.live().status == "completed"
+    assert bank.stage.effects[-1][1] == {"seen": {"paid": 1}}
+    assert len(bank.undone) == 1
+
+
 def test_what_cannot_be_undone_is_refused_with_the_reason(tmp_path: Path) -> None:
     """No effect, no such step, no compensation, an unknown tool; each message says what to do."""
     bank = Bank(tmp_path, node("other", "act", "pay"), {"id": "w", "wait": "go", "depends_on": ["other"]})

@@ -13,6 +13,7 @@ from crashwindow.checkers.crash_faults import Fault, Key
 from crashwindow.checkers.crash_run import Record
 from crashwindow.checkers.crash_snapshot import PAIRS
 from crashwindow.checkers.crash_zygote import Request
+from crashwindow.checkers.ended_cases import ENDED_CASES
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.checkers.stages import STAGES
@@ -22,7 +23,7 @@ from crashwindow.model.policy import HARDENED
 
 BY_STAGE: dict[str, Collection[str]] = {
     "crashes": CASES,
-    "semantics_crashes": SEMANTICS_CASES,
+    "semantics_crashes": [*SEMANTICS_CASES, *ENDED_CASES],
     "contract_crashes": CONTRACT_CASES,
 }
 
@@ -65,7 +66,7 @@ def test_the_quick_profile_strikes_every_boundary_of_a_whole_case() -> None:
     """Only in contracts that are not `whole` are some of the step's boundaries left out."""
     breadths = [
         *(crash.breadth_of(case, "quick") for case in CASES.values()),
-        *(semantics_crash.breadth_of(name, "quick") for name in SEMANTICS_CASES),
+        *(semantics_crash.breadth_of(name, "quick") for name in semantics_crash.CRASHED),
         *(contract_crash.breadth_of(name, "quick") for name, case in CONTRACT_CASES.items() if case.whole),
     ]
     assert {breadth.striking for breadth in breadths} == {None}

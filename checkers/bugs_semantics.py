@@ -1,17 +1,20 @@
 """Plausible bugs beyond the plain step: confirmation, retries, cancels, compensations, gates, recorded values (E-TRUST)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..runtime import clients, compensation, drive, gate, inputs, llm_step, protocol, turn
+from ..runtime import clients, compensation, confirm, drive, gate, inputs, llm_step, protocol, turn
 from ..runtime.commands import Acquire, Execute
-from ..runtime.history import History, Input, Stored
+from ..runtime.history import History, Input, StepHistory, Stored
 from ..runtime.llm import LlmAnswer
 from ..runtime.outcome import StepResult
+from ..runtime.records import Event
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Tool
-from .substitute import Patch
+from ..runtime.turn import tool_of
+from ..runtime.verifier import Mismatch, Mode
+from .substitute import Patch, Plant
 
 
 def unconfirmed_from_the_effect_record(patch: Patch) -> None:
@@ -251,3 +254,68 @@ def undone_elsewhere_as_if_known(patch: Patch) -> None:
         return Stored(self.undoes["result"], self.undoes["external_id"])
 
     patch.setattr(compensation.ElsewhereStep, "stored", property(stored))
+
+
+def undoing_asked_by_the_quiet_of_its_step(patch: Patch) -> None:
+    """An undoing that is asked about has the D of its tool, not its own: a request of it may be on the wire still."""
+    made = compensation.undoing_tool
+    patch.setattr(compensation, "undoing_tool", lambda tool: replace(made(tool), quiet_seconds=tool.quiet_seconds))
+
+
+def quiet_of_a_later_undoing_left_out(patch: Patch) -> None:
+    """A job that rests at one step says the D of each tool in doubt, and not that of an undoing which is in doubt."""
+
+    def quiet(self: protocol.Step) -> float:
+        run = self.run
+        doubted = [entry for entry in run.history.plan["nodes"] if run.history.step(entry["id"]).in_doubt]
+        others = [tool_of(entry, run.worker.tools).quiet_seconds for entry in doubted]
+        return max(self.tool.quiet_seconds, *others) if others else self.tool.quiet_seconds
+
+    patch.setattr(protocol.Step, "quiet_seconds", property(quiet))
+
+
+def overruled_by_a_mismatch(mode: Mode | None = None) -> Plant:
+    """One change is gone, and that decides, though of another nobody could tell. mode: in this one alone."""
+
+    def plant(patch: Patch) -> None:
+        honest = confirm.judged
+
+        def judged(asked: Mode, doubts: Sequence[confirm.Doubt]) -> confirm.Decision:
+            gone = [doubt for doubt in doubts if isinstance(doubt.answer, Mismatch)]
+            return honest(asked, gone if gone and mode in (None, asked) else doubts)
+
+        patch.setattr(protocol, "judged", judged)
+
+    return plant
+
+
+def doubt_overruled_by_a_mismatch(patch: Patch) -> None:
+    """One change is gone, and that decides in every mode, though of another one nobody could tell."""
+    overruled_by_a_mismatch()(patch)
+
+
+def doubt_overruled_by_a_warning(patch: Patch) -> None:
+    """The same in mode warn alone: the record is injected, and the change that nobody could tell of is warned of."""
+    overruled_by_a_mismatch("warn")(patch)
+
+
+def cancelled_with_an_undoing_in_doubt(patch: Patch) -> None:
+    """A cancel is honoured though nobody knows what became of an undoing: steps alone are looked at."""
+
+    def ends(self: History) -> bool:
+        return self.cancelled is not None and not any(past.lost for past in self.steps.values())
+
+    patch.setattr(History, "ends_by_cancel", property(ends))
+
+
+def forgiveness_lost_by_a_requeue(patch: Patch) -> None:
+    """Once the job has been queued again, an attempt that a crash had swallowed counts as a failure of the tool."""
+    honest = StepHistory._node
+
+    def node(self: StepHistory, event: Event) -> None:
+        before = self.requeues
+        honest(self, event)
+        if self.requeues > before:
+            self.forgiven = 0
+
+    patch.setattr(StepHistory, "_node", node)

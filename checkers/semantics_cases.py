@@ -14,6 +14,7 @@ from .crash_turns import JOB, QUIET, TTL, submission
 from .crash_witness import Witnessed, World
 from .semantics_judge import SemanticsCourt
 from .semantics_life import Act, SemanticsLife, When, Why, Word
+from .semantics_records import UNDO as UNDO_OF
 from .semantics_world import MODEL, RESOURCE, Deed, Undo, WitnessModel, WitnessVerifier, witnessed
 
 Node = Deed | dict[str, Json]
@@ -47,7 +48,10 @@ class SemanticsCase:
         """Its judge."""
         harmless = any(deed.undo is not None and deed.undo.harmless for deed in self.deeds)
         quiet = {deed.id: deed.quiet for deed in self.deeds if deed.look != "fence"}
-        return SemanticsCourt(self.mode, harmless, quiet)
+        undoings = {deed.id: deed.undo for deed in self.deeds if deed.undo is not None}
+        quiet |= {step + UNDO_OF: undo.quiet for step, undo in undoings.items() if undo.look != "fence"}
+        retried = frozenset(deed.id for deed in self.deeds if deed.errors is None)
+        return SemanticsCourt(self.mode, harmless, quiet, retried)
 
     @property
     def deeds(self) -> tuple[Deed, ...]:
@@ -77,7 +81,7 @@ class SemanticsCase:
         world = setting.world
         tools = self.tools(world)
         policy = setting.policy if self.order is None else replace(setting.policy, order=self.order)
-        looks = {deed.id: deed.looks for deed in self.deeds}
+        looks = {change: script for deed in self.deeds for change, script in deed.scripts.items()}
         verifiers = {} if self.mode is None else {RESOURCE: WitnessVerifier(world, looks, turn)}
         confirmation = Confirmation(verifiers, self.mode or "strict", retries=2)
         providers = {MODEL: WitnessModel(world, self.model)}
@@ -149,6 +153,11 @@ RETRIES: Final = (
         "An idempotent step whose answer is lost is sent again",
         (Deed("a", LOST, "reexecute", idempotent=True, node=BACKOFF),),
     ),
+    SemanticsCase(
+        "retry-requeue-asked",
+        "Refused, once more through the queue, done; an attempt that a crash swallows is asked about, and costs nothing",
+        (Deed("a", ("no_effect", "ok"), "query", "fence", node={**NONE, "max_requeues": 1}),),
+    ),
     SemanticsCase("retry-unknown-requeue", "An unknown outcome is not requeued", (Deed("a", SILENT, node=ONCE_MORE),)),
 )
 
@@ -205,6 +214,14 @@ CONFIRMATIONS: Final = (
     confirming("never-sure", "No look proves anything: a person accepts the record", "warn", "undetermined"),
     confirming("left", "No look proves anything, and nobody decides", "strict", "undetermined",
                words={"confirmation": "leave"}),
+    SemanticsCase(
+        "confirm-two-warn", "Of two changes one is gone, and no look at the other proves anything: a person accepts the record",
+        (Deed("a", looks=("mismatch",), beside=("undetermined",)),), "warn",
+    ),
+    SemanticsCase(
+        "confirm-two-strict", "Nor here, where that is no mismatch: the job does not fail by itself",
+        (Deed("a", looks=("undetermined",), beside=("mismatch",)),), "strict",
+    ),
     SemanticsCase("confirm-ledger", "The ledger alone holds the result", (Deed("a"),), "strict", order=COMMIT_FIRST),
     SemanticsCase(
         "confirm-resolved", "A query finds the effect", (Deed("a", LOST, "query", "fence"), Deed("b")), "strict"
@@ -242,6 +259,19 @@ COMPENSATIONS: Final = (
         (Deed("a", undo=Undo(REFUSED)), Deed("b", SILENT, quiet=10 * QUIET)),
         acts=undo("started", "b"),
         words={"compensation failed": "cancel"},
+    ),
+    SemanticsCase(
+        "undo-two-undoings",
+        "Cancelled as an undoing begins, which is refused: parked all the same, for that of the next step is in doubt; its D is"
+        " longer than its step's",
+        (Deed("a", undo=Undo(REFUSED)), Deed("b", undo=Undo(SILENT, quiet=10 * QUIET)), wait("w")),
+        acts=(Act("undo", "waiting", "", "b"), *undo("waiting"), *cancel("undoing", "a")),
+        words={"compensation failed": "cancel"},
+    ),
+    SemanticsCase(
+        "undo-asked-late",
+        "No answer to the compensation, which can be asked for; what is not found is final later than it would be of the step",
+        (Deed("a", partial=True, undo=Undo(SILENT, "quiet", quiet=10 * QUIET)),),
     ),
     SemanticsCase(
         "undo-asked-soon",

@@ -30,13 +30,14 @@ REASONS: Final = {
 class SemanticsCourt:
     """The court of one case. mode: how the case's verifiers confirm; None where it has none.
 
-    harmless: whether its compensation may run for an effect that is not recorded. quiet: D of the steps that are asked about it
-    (`laws.final`).
+    harmless: whether its compensation may run for an effect that is not recorded. quiet: D of the steps and undoings that are
+    asked about it (`laws.final`). retried: the steps whose tools take no error for final (`laws.given_up`).
     """
 
     mode: Mode | None = None
     harmless: bool = False
     quiet: Mapping[str, float] = field(default_factory=dict)
+    retried: frozenset[str] = frozenset()
 
     def read(self, connection: sqlite3.Connection, /) -> Durable:
         """What is committed in the file."""
@@ -93,6 +94,7 @@ class SemanticsCourt:
             found += [f"{problem} ({name})" for problem in step_now(name, deed, witnessed)]
         found += beyond_the_end([row.type for row in durable.events])
         found += laws.retries(durable)
+        found += laws.given_up(durable, self.retried)
         found += laws.cancels(durable)
         found += laws.gates(durable)
         found += laws.waits(durable)

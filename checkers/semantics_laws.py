@@ -4,18 +4,30 @@ Generators of violations, each of which begins with the property that is broken.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 from ..runtime.verifier import Mode
 from .crash_judge import COMMITTED, SUCCESS, parsed
 from .crash_witness import Witnessed
-from .semantics_records import UNDO, Durable, Row, canonical_digest, changes_of, deeds_of, nodes_of, of, resting
+from .semantics_records import (
+    UNDO,
+    Durable,
+    Row,
+    canonical_digest,
+    changes_of,
+    deeds_of,
+    nodes_of,
+    of,
+    of_undo,
+    resting,
+)
 
 RESULTS: Final = ("tool", "llm", "human")
 """The kinds of what is committed that are results of a node."""
 LONGEST_BACKOFF: Final = 3600.0
+WORST_FIRST: Final = ("undetermined", "mismatch")
 GOES_ON: Final = ("node_started", "tool_invocation_started", "job_waiting", "wait_completed", "node_finished")
 """Events that are written only where every earlier node is done."""
 
@@ -74,6 +86,33 @@ def _bounded(name: str, durable: Durable, attempts: int) -> Iterator[str]:
             yield f"T-RETRY: {name} was to be tried again, and its attempt {open_ones[0]} is open"
 
 
+def given_up(durable: Durable, retried: Collection[str]) -> Iterator[str]:
+    """T-RETRY: a step fails as without effect once its tool has failed as often as the policy allows, and no sooner.
+
+    An attempt that a crash has swallowed, or of which a person says that it did not happen, is no failure of the tool. retried:
+    the steps whose tools take no error for final. A step whose undoing has begun is not tried again.
+    """
+    for row in of(durable, "node_finished"):
+        step = row.step or ""
+        if step not in retried or "without effect" not in (row.said.get("reason") or ""):
+            continue
+        if row.said["result_type"] != "permanent_failure" or of(durable, "compensation_started", step=step, undo=True):
+            continue
+        node = nodes_of(durable)[step]
+        least = (1 + node.get("max_retries", 2)) * (1 + node.get("max_requeues", 0)) + _forgiven(durable, step)
+        attempts = len(of(durable, "tool_invocation_started", step=step))
+        if attempts < least:
+            yield f"T-RETRY: {step} was given up after {attempts} attempts, and {least} were allowed"
+
+
+def _forgiven(durable: Durable, step: str) -> int:
+    """How often a word closed attempts that are no failures of the tool: a person's, or a query's where no answer had come."""
+    ends = of(durable, "tool_invocation_finished", step=step)
+    answered = {row.said["attempt"] for row in ends if row.said["outcome"] == "unknown"}
+    words = [row for row in of(durable, "invocation_resolved", step=step) if row.said["answer"] == "not_happened"]
+    return sum(row.epoch is None or bool({*open_before(durable, step, row.version)} - answered) for row in words)
+
+
 def open_before(durable: Durable, name: str, version: int) -> list[int]:
     """The attempts of a tool step that were open when an event was written: started, not proven to be without effect."""
     open_ones: set[int] = set()
@@ -107,7 +146,7 @@ def cancels(durable: Durable) -> Iterator[str]:
 def confirmations(durable: Durable, witnessed: Witnessed) -> Iterator[str]:
     """P8: before a record is used in a turn that did not execute the step, each change was looked at in that turn and found.
 
-    Or it was warned of in that turn, or a person had accepted the record.
+    Or it was gone, and that was warned of in that turn, or a person had accepted the record.
     """
     order = list(nodes_of(durable))
     judged: set[tuple[str, int]] = set()
@@ -154,11 +193,9 @@ def _succeeded(row: Row) -> bool:
 def _confirmed(durable: Durable, witnessed: Witnessed, step: str, row: Row) -> Iterator[str]:
     """P8 of one step in one turn."""
     before = [each for each in durable.events if each.version < row.version and each.step == step]
-    if any(
-        each.type == "replay_confirmed" or (each.type, each.epoch) == ("confirmation_warned", row.epoch)
-        for each in before
-    ):
+    if any(each.type == "replay_confirmed" for each in before):
         return
+    warned = any((each.type, each.epoch) == ("confirmation_warned", row.epoch) for each in before)
     for change in changes_of(durable, step, row.version):
         resource = change["resource_id"]
         said = [
@@ -168,23 +205,24 @@ def _confirmed(durable: Durable, witnessed: Witnessed, step: str, row: Row) -> I
         ]
         if not said:
             yield f"P8: {row.type} of turn {row.epoch} uses the record of {step}, and nobody looked at {resource}"
-        elif said[-1] != "match":
+        elif said[-1] != "match" and not (warned and said[-1] == "mismatch"):
             yield f"P8: {row.type} of turn {row.epoch} uses the record of {step}, and {resource} was a {said[-1]}"
 
 
 def confirmed_at_rest(durable: Durable, witnessed: Witnessed, mode: Mode) -> Iterator[str]:
-    """P8, T-CONFIRM: what a last look has led to."""
+    """P8, T-CONFIRM: what the last looks have led to. What proves nothing is a person's to decide, whatever else was seen."""
     for step in {look.step: None for look in witnessed.looks}:
-        last = [look for look in witnessed.looks if look.step == step][-1]
+        seen = {look.resource: look.answer for look in witnessed.looks if look.step == step}
+        last = next((answer for answer in WORST_FIRST if answer in seen.values()), "match")
         accepted = bool(of(durable, "replay_confirmed", step=step))
         cancelled = durable.status == "cancelled"
         expected: tuple[str, ...] = ()
-        if last.answer == "mismatch" and mode == "strict":
+        if last == "mismatch" and mode == "strict":
             expected = ("failed",)
-        elif last.answer == "undetermined" or (last.answer == "mismatch" and mode == "human_in_loop"):
+        elif last == "undetermined" or (last == "mismatch" and mode == "human_in_loop"):
             expected = ("parked",)
         if expected and not accepted and not cancelled and durable.status not in expected:
-            yield f"P8: the last look at {step} was a {last.answer} in mode {mode}, and the job is {durable.status}"
+            yield f"P8: the last look at {step} was a {last} in mode {mode}, and the job is {durable.status}"
     tainted = [row.said.get("tainted", False) for row in of(durable, "job_completed")]
     if tainted and tainted[0] != bool(of(durable, "confirmation_warned")):
         yield f"P8: the job was completed with tainted={tainted[0]}, and the warnings say otherwise"
@@ -274,21 +312,30 @@ def _own_signals(durable: Durable) -> Iterator[tuple[str, Row | None]]:
 
 def final(durable: Durable, quiet: Mapping[str, float]) -> Iterator[str]:
     """T-QUIET: "it did not happen" is said once no request can act any more: D after the job was parked, if by a person; if by a
-    look, D after the last attempt began, and never by the turn that sent it.
+    look, D after its last attempt began, and never by the turn that sent it.
 
-    quiet: D of each step whose looks hold no late request back.
+    quiet: D of each step, and of each undoing, whose looks hold no late request back.
     """
-    for row in of(durable, "invocation_resolved"):
-        least = quiet.get(row.step or "")
-        if row.said["answer"] == "happened" or least is None:
+    for row in durable.events:
+        name = (row.step or "") + UNDO * of_undo(row)
+        least = quiet.get(name)
+        if row.type != "invocation_resolved" or row.said["answer"] == "happened" or least is None:
             continue
-        kinds = ("job_parked",) if row.epoch is None else ("tool_invocation_started",)
-        since = [each for each in durable.events[: row.version - 1] if each.type in kinds][-1]
+        since = _last_sending(durable, row)
         if since.epoch == row.epoch:
-            yield f"T-QUIET: the turn that had sent a request of {row.step} said that it did not happen"
+            yield f"T-QUIET: the turn that had sent a request of {name} said that it did not happen"
         elif row.at < since.at + least:
             said = f"{row.at - since.at:g} s after {since.type}, not {least:g} s"
-            yield f"T-QUIET: it was said that {row.step} did not happen {said}"
+            yield f"T-QUIET: it was said that {name} did not happen {said}"
+
+
+def _last_sending(durable: Durable, word: Row) -> Row:
+    """After which event nothing was sent of what a word speaks of: for a person the park, for a look the start of an attempt."""
+    before = durable.events[: word.version - 1]
+    if word.epoch is None:
+        return [row for row in before if row.type == "job_parked"][-1]
+    kind = "compensation_started" if of_undo(word) else "tool_invocation_started"
+    return [row for row in before if (row.type, row.step) == (kind, word.step)][-1]
 
 
 def compensations(durable: Durable, witnessed: Witnessed, harmless: bool) -> Iterator[str]:

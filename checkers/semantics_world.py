@@ -43,17 +43,23 @@ from .semantics_records import UNDO
 
 Seen = Literal["match", "mismatch", "undetermined"]
 RESOURCE: Final = "line"
+BESIDE: Final = "+"
+"""How the name of a second change ends."""
 MODEL: Final = "witness"
 OK: Final[tuple[Behaviour, ...]] = ("ok",)
 
 
 @dataclass(frozen=True)
 class Undo:
-    """How a compensation behaves, request by request; the last word repeats. harmless, look: as its tool declares."""
+    """How a compensation behaves, request by request; the last word repeats. harmless, look: as its tool declares.
+
+    quiet: D of its own, in seconds.
+    """
 
     script: tuple[Behaviour, ...] = OK
     look: Look = "none"
     harmless: bool = False
+    quiet: float = Compensation.quiet_seconds
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,8 @@ class Deed:
     """A tool node: how its tool behaves, request by request, what it declares, and what the plan says of it.
 
     partial: the effect happens, and the step fails. inputs: how often it asks for the time. uses: the node whose result it is
-    given. looks: what a verifier answers, look by look. quiet: D, in seconds. errors: `retryable_errors`. node: more of the
-    plan's node.
+    given. looks: what a verifier answers, look by look; beside: the same of a second change, where the effect is two. quiet: D,
+    in seconds. errors: `retryable_errors`. node: more of the plan's node.
     """
 
     id: str
@@ -75,6 +81,7 @@ class Deed:
     inputs: int = 0
     uses: str | None = None
     looks: tuple[Seen, ...] = ("match",)
+    beside: tuple[Seen, ...] = ()
     errors: tuple[str, ...] | None = None
     quiet: float = Tool.quiet_seconds
     node: Mapping[str, Json] = field(default_factory=dict)
@@ -93,7 +100,7 @@ class Deed:
             self.take(args, context, world)
             answer = plain.call(args, context)
             assert isinstance(answer, ToolResult)
-            done = replace(answer, state_changes=(change(answer.external_id),))
+            done = replace(answer, state_changes=self.changes(answer.external_id))
             if self.partial:
                 raise PartialEffectError("half done", done.output, done.external_id, done.state_changes)
             return done
@@ -101,11 +108,21 @@ class Deed:
         return replace(
             plain,
             call=call,
-            query=plain.query and telling(plain.query),
+            query=plain.query and telling(plain.query, self.changes),
             quiet_seconds=self.quiet,
             retry=RetryPolicy(retryable_errors=self.errors),
             compensation=None if self.undo is None else undoing(self.id, self.undo, world),
         )
+
+    def changes(self, external_id: str | None) -> tuple[dict[str, Json], ...]:
+        """The state changes that its effect is."""
+        first = {"resource_type": RESOURCE, "resource_id": external_id, "operation": "append"}
+        return (first, {**first, "resource_id": f"{external_id}{BESIDE}"}) if self.beside else (first,)
+
+    @property
+    def scripts(self) -> dict[tuple[str, bool], tuple[Seen, ...]]:
+        """What a verifier answers, look by look: of the step's change, and of the one beside it."""
+        return {(self.id, False): self.looks, (self.id, True): self.beside}
 
     def take(self, args: Json, context: ToolContext, world: World) -> None:
         """Take what it is given, and note it."""
@@ -115,20 +132,16 @@ class Deed:
             world.append(GIVEN, Given(self.id, context.attempt, f"{self.id}#now#{number}", context.now()))
 
 
-def change(external_id: str | None) -> dict[str, Json]:
-    """The state change that an effect is."""
-    return {"resource_type": RESOURCE, "resource_id": external_id, "operation": "append"}
-
-
 def telling(
     query: Callable[[Json, ToolContext], Happened | Absent | NotKnown],
+    changes: Callable[[str | None], tuple[dict[str, Json], ...]],
 ) -> Callable[[Json, ToolContext], Happened | Absent | NotKnown]:
-    """A query that also tells the state change of what happened."""
+    """A query that also tells the state changes of what happened."""
 
     def ask(args: Json, context: ToolContext) -> Happened | Absent | NotKnown:
         answer = query(args, context)
         if isinstance(answer, Happened):
-            return replace(answer, state_changes=(change(answer.external_id),))
+            return replace(answer, state_changes=changes(answer.external_id))
         return answer
 
     return ask
@@ -142,21 +155,25 @@ def undoing(step: str, undo: Undo, world: World) -> Compensation:
         answer: Json = plain.call(args, replace(context, step_id=step + UNDO))
         return answer
 
-    return Compensation(call, plain.query, undo.look, plain.quiet_seconds, harmless=undo.harmless)
+    return Compensation(call, plain.query, undo.look, undo.quiet, harmless=undo.harmless)
 
 
 @dataclass(frozen=True)
 class WitnessVerifier:
-    """Answers each step's looks by its script, and notes them. turn: under which epoch the worker works now."""
+    """Answers the looks at each change by its script (`Deed.scripts`), and notes them.
+
+    turn: under which epoch the worker works now.
+    """
 
     world: World
-    scripts: Mapping[str, tuple[Seen, ...]]
+    scripts: Mapping[tuple[str, bool], tuple[Seen, ...]]
     turn: Callable[[], int]
 
     def verify(self, change: StateChange, context: VerifyContext) -> Answer:
         """One look."""
-        script = self.scripts[context.step_id]
-        before = sum(Looked(*row).step == context.step_id for row in self.world.rows(LOOKS))
+        script = self.scripts[context.step_id, change.resource_id.endswith(BESIDE)]
+        looks = [Looked(*row) for row in self.world.rows(LOOKS)]
+        before = sum((look.step, look.resource) == (context.step_id, change.resource_id) for look in looks)
         seen = script[min(before, len(script) - 1)]
         line = Looked(context.step_id, context.external_key, self.turn(), change.resource_id, seen)
         self.world.append(LOOKS, line)

@@ -12,7 +12,7 @@ SEMANTICS_STREAMS: Final = "streams/semantics/"
 CRASH_STREAMS: Final = "streams/crash/"
 CONTRACT_STREAMS: Final = "streams/contracts/"
 """Where in a run's directory the event streams of representative schedules are, by what is crashed."""
-KEPT: Final = {CRASH_STREAMS: 86, SEMANTICS_STREAMS: 93, CONTRACT_STREAMS: 25}
+KEPT: Final = {CRASH_STREAMS: 86, SEMANTICS_STREAMS: 101, CONTRACT_STREAMS: 25}
 """How many streams a run keeps there at least: each profile keeps these, and the deep one more."""
 MATRICES: Final = {"quick": (), "deep": ("act-then-record", "record-then-act", "own-sqlite-query", "own-sqlite-park")}
 """The subjects of crash campaigns on runtimes of which a run of a profile has the crash matrix."""

@@ -81,7 +81,7 @@ class RealJob:
 
     def turn(self, before: Callable[[Command], object] = lambda command: None) -> str:
         """A worker's turn, and the job's status then. before: called with each command; the turn ends there if it raises Died."""
-        looks = {deed.id: deed.looks for deed in self.deeds}
+        looks = {change: script for deed in self.deeds for change, script in deed.scripts.items()}
         verifiers = {} if self.mode is None else {RESOURCE: WitnessVerifier(self.world, looks, lambda: self.epoch)}
         confirmation = Confirmation(verifiers, self.mode or "strict", retries=1)
         worker = Worker(

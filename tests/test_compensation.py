@@ -16,7 +16,7 @@ from crashwindow.runtime.history import History
 from crashwindow.runtime.job_records import read
 from crashwindow.runtime.keys import compensation_key, execution_key
 from crashwindow.runtime.resolve import Answer, ResolveError, question, resolve
-from crashwindow.runtime.tool import Compensation, NoEffectError, PartialEffectError, Tool, ToolResult
+from crashwindow.runtime.tool import Absent, Compensation, NoEffectError, PartialEffectError, Tool, ToolResult
 from crashwindow.runtime.turn import End, Worker
 from crashwindow.runtime.verify_job import verify
 
@@ -291,6 +291,18 @@ def test_a_lost_compensation_parks_until_somebody_knows(tmp_path: Path, happened
     assert len(bank.stage.events("step_compensated")) == 1
 
 
+@pytest.mark.parametrize(("later", "status"), [(59.0, "parked"), (61.0, "failed")])
+def test_an_undoing_is_asked_about_by_its_own_quiet_time(tmp_path: Path, later: float, status: str) -> None:
+    """What is not found is final once the undoing's D is over, which is not its tool's: no second call before that (T-QUIET)."""
+    settings = {"query": lambda args, context: Absent(), "look": "quiet", "quiet_seconds": 60.0}
+    bank = Bank(tmp_path, fails=True, **settings)
+    assert bank.stage.tools["pay"].quiet_seconds == 0.0
+    assert bank.life(parse_fault("compensate:before")) is None
+    bank.stage.time += Worker.ttl + later
+    assert bank.live().status == status
+    assert len(bank.undone) == (0 if status == "parked" else 1)
+
+
 # A person's request.
 
 
@@ -308,6 +320,52 @@ def test_a_request_undoes_a_step_of_a_job_that_goes_on(tmp_path: Path) -> None:
     assert bank.live().status == "completed"
     assert bank.stage.effects[-1][1] == {"seen": {"paid": 1}}
     assert verify(read(bank.stage.store, JOB)).violated is None
+
+
+def in_doubt_of_two(folder: Path) -> tuple[Bank, list[Any]]:
+    """Both steps are to be undone: the second's undoing, with a D of 60 s, has been lost; the first's has not begun."""
+    rent, wait = node("rent", "rent", "pay"), {"id": "w", "wait": "go", "depends_on": ["rent"]}
+    bank = Bank(folder, rent, wait)
+    lost: list[Any] = []
+
+    def lose(args: Any, context: Any) -> Any:
+        lost.append(args)
+        raise TimeoutError("no answer")
+
+    undoing = Compensation(lose, quiet_seconds=60.0)
+    bank.stage.tools["rent"] = Tool("rent", lambda args, context: 1, "rents", compensation=undoing, quiet_seconds=0.0)
+    assert bank.live().status == "waiting"
+    bank.compensate(step="rent")
+    assert bank.live().status == "parked"
+    bank.script = [NoEffectError("closed today")]
+    bank.compensate()
+    return bank, lost
+
+
+def test_a_job_parks_for_the_quiet_time_of_a_later_undoing(tmp_path: Path) -> None:
+    """It rests at an undoing that was refused; "it did not happen" is said of the later one after its own D alone (T-QUIET)."""
+    bank, lost = in_doubt_of_two(tmp_path)
+    assert bank.live().status == "parked"
+    parked = bank.stage.events("job_parked")[-1]
+    assert (parked.step, parked.data["quiet_seconds"]) == ("pay", 60.0)
+    asked = question(JOB, bank.stage.events())
+    assert (asked.step, asked.tool) == ("rent", "rent#compensation")
+    bank.stage.time += 59.0
+    with pytest.raises(ResolveError):
+        resolve(bank.stage.store, asked, Answer(False, "Ann", "looked"))
+    bank.stage.time += 2.0
+    resolve(bank.stage.store, asked, Answer(False, "Ann", "looked"))
+    assert len(lost) == 1
+
+
+def test_a_cancel_waits_for_an_undoing_that_is_in_doubt(tmp_path: Path) -> None:
+    """One undoing is refused, and nobody knows what became of a later one: a cancel ends the job once that is known."""
+    bank, _ = in_doubt_of_two(tmp_path)
+    assert bank.ann.cancel(JOB, "stop") == "requested"
+    assert bank.live().status == "parked"
+    bank.stage.time += 61.0
+    resolve(bank.stage.store, question(JOB, bank.stage.events()), Answer(False, "Ann", "looked"))
+    assert bank.live().status == "cancelled"
 
 
 def test_a_request_after_the_end_is_a_job_of_its_own(tmp_path: Path) -> None:

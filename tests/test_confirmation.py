@@ -115,6 +115,19 @@ def test_what_cannot_be_determined_is_no_mismatch(mode: Mode) -> None:
     assert not house.events("node_finished")
 
 
+@pytest.mark.parametrize("answers", [[GONE, *[BUSY] * 3], [*[BUSY] * 3, GONE]], ids=["gone first", "gone last"])
+@pytest.mark.parametrize("mode", ["strict", "warn", "human_in_loop"])
+def test_a_mismatch_decides_nothing_beside_a_change_nobody_could_tell_of(mode: Mode, answers: list[Answer]) -> None:
+    """Of two changes one is gone, and the other could not be looked at: the job parks in every mode, and a person decides."""
+    house = crashed("put_effect", Looks(*answers), mode)
+    end = house.turn()
+    assert (end.status, "503" in (end.reason or "")) == ("parked", True)
+    assert not [*house.events("confirmation_warned"), *house.events("node_finished")]
+    house.time += 100.0
+    accepts(house)
+    assert house.turn().status == "completed"
+
+
 def test_a_busy_world_is_asked_again() -> None:
     """An answer that comes late is taken as it is; the other side may say how long to wait."""
     looks = Looks(BUSY, Undetermined("429", retry_after=20.0))

@@ -6,7 +6,7 @@ import pytest
 
 from crashwindow.runtime.plan import PlanError, parse_plan
 from crashwindow.runtime.retry import LONGEST, RetryPolicy
-from crashwindow.runtime.tool import NoEffectError
+from crashwindow.runtime.tool import Absent, NoEffectError
 
 from .one_step import JOB, START, Died, House, dies_at
 
@@ -99,6 +99,21 @@ def test_a_crash_changes_nothing_about_the_requeues(boundary: str) -> None:
         assert (ends[-1], len(house.calls)) == ("parked", 0)
     else:
         assert (ends[-1], len(house.calls)) == ("failed", 2)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_an_attempt_that_a_crash_swallowed_stays_forgiven_after_a_requeue(crash: bool) -> None:
+    """It is no failure of the tool, which is called as often as without the crash: refused once, then done (P4)."""
+    retry = RetryPolicy(max_retries=0, max_requeues=1)
+    house = House(
+        [REFUSED, "done"], retry=retry, on_unknown="query", query=lambda args, context: Absent(), look="fence"
+    )
+    if crash:
+        with pytest.raises(Died):
+            house.turn(dies_at("append_started"))
+        house.time += 100.0
+    assert [house.turn().status for _ in range(2)] == ["open", "completed"]
+    assert len(house.calls) == 2
 
 
 def test_an_unknown_outcome_is_no_case_for_retries() -> None:

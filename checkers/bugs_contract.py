@@ -239,6 +239,12 @@ def any_consent_inherited(patch: Patch) -> None:
     patch.setattr(write_batch, "inherits", lambda *values: True)
 
 
+def named_failure_retried(patch: Patch) -> None:
+    """A retry goes by the contract that the reasoner names, whatever became of the newest with its key."""
+    original = drafts._again
+    patch.setattr(drafts, "_again", lambda earlier, contracts: original(earlier, {earlier.execution_id: earlier}))
+
+
 def key_looked_up_and_not_believed(patch: Patch) -> None:
     """Whether the key is free is looked up, and the lookup is not believed."""
     patch.setattr(sqlite_contracts.SqliteContractStore, "holder", lambda self, key: None)

@@ -157,6 +157,14 @@ CONTRACT_CASES: Final = {
             irreversible=False,
         ),
         ContractCase(
+            "contract-failed-named-again",
+            "A call that can be undone fails, its retry is done, and the reasoner names the failed one again: refused",
+            one(UNASKED, RETRY_AT_ONCE, RETRY_AT_ONCE, REPLY),
+            world=("no_effect", "ok"),
+            whole=False,
+            irreversible=False,
+        ),
+        ContractCase(
             "contract-denied",
             "A person says no: request and e-mail are rejected in one write",
             one(ASKED, REPLY, words=("deny",)),

@@ -117,6 +117,7 @@ BUGS: Final = (
     Bug(c.answer_before_its_release, "write_batch._checkpoint", "C9", ("contract-worked-example",)),
     Bug(c.consent_bound_to_nothing, "operations.supersede", "C6", ("contract-arguments-changed",)),
     Bug(c.any_consent_inherited, "drafts._again", "C6", ("contract-superseded-retried",)),
+    Bug(c.named_failure_retried, "drafts._again", "C2", ("contract-failed-named-again",)),
     Bug(c.key_looked_up_and_not_believed, "SqliteContractStore.holder", "C1", ("contract-one-key-twice",)),
     Bug(c.orphan_again, "Step.recover", "C10", ("contract-worked-example",)),
     Bug(c.second_answer, "_SqliteRows.answered", "C5", ("contract-worked-example",)),

@@ -404,6 +404,23 @@ def test_a_reversible_call_that_was_gated_stays_so(house: House, first: str, the
         assert (state.reply or "").startswith(then)
 
 
+def test_an_old_failure_is_not_retried_once_its_retry_is_done(tmp_path: Path) -> None:
+    """The newest contract of a key decides, whichever the reasoner names: what a retry did is not done again (C-RETRY)."""
+    house = House(tmp_path, [{"actions": [MAIL]}, RETRY_FIRST, RETRY_FIRST, {"reply": "{seen}"}], irreversible=False)
+    send, calls = house.tools["email.send"], itertools.count()
+
+    def refused_first(args: Any, context: ToolContext) -> str:
+        if next(calls) == 0:
+            raise NoEffectError("busy")
+        return house.send(args, context)
+
+    house.tools["email.send"] = replace(send, call=refused_first)
+    state = house.runner().open("s", "invite bob")
+    assert (state.reply or "").startswith("[REFUSED] the same action is completed as exec-002")
+    assert [house.status(each.execution_id) for each in house.contracts.contracts("s")] == ["failed", "completed"]
+    assert len(house.mails) == 1
+
+
 def test_an_answer_that_nobody_continued_is_taken_by_recovery(house: House) -> None:
     """A crash between the answer and its taking loses nothing: recovery takes it, and what was approved happens once."""
     asked(house)

@@ -7,7 +7,7 @@ C1   of the contracts of an irreversible key at most one is live, completed, unk
 C2   a contract has the key of an earlier one only if that one ended without effect, by its record and in the world; what can
      be undone has a key for each decision of its session, so only a retry bears an earlier one's
 C3   transitions form a chain of legal edges from pending to the status, and the trace holds exactly them
-C4   each transition was pulled by an actor that may
+C4   each transition was pulled by an actor that may; one that follows a person's word about the step bears that word, the last
 C5   each resume took an answer of its own, which was given to the version that waited
 C6   what was ever gated runs only by a person's approval of its own id and action, or one for retries under which the newest
      contract of its key failed; what was denied runs only reopened; the world received the approved arguments; of the executions
@@ -192,6 +192,7 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
         for problems in (
             _chain(contract, moves, durable.trace),
             _actors(contract, moves),
+            _words(contract, moves, durable),
             _resumes(moves, durable),
             _consents(contract, moves, durable, witnessed),
             _requests(contract, moves, durable, witnessed),
@@ -233,6 +234,19 @@ def _actors(contract: Contract, moves: list[Move]) -> Iterator[str]:
     for move in moves:
         if not may(move.actor, move.trigger, contract.action_type):
             yield f"C4: {move.actor} pulled {move.trigger} of a {contract.action_type} contract"
+
+
+def _words(contract: Contract, moves: list[Move], durable: Durable) -> Iterator[str]:
+    """C4 in what a move says: a person acts through the runner, and the move that this leads to tells who, why and what."""
+    step = dict(durable.jobs).get(JOB + contract.execution_id)
+    said = [parsed(data) for _, _, kind, _, _, data in step.events if kind == "invocation_resolved"] if step else []
+    last = next((each for each in reversed(said) if each["by"] == "person"), None)
+    for move in moves:
+        if last is not None and move.before == "unknown" and move.actor == "graph_runner":
+            told = parsed(move.metadata)
+            if any(told.get(name) != last[name] for name in ("who", "evidence", "answer")):
+                word = f"{last['answer']} by {last['who']}"
+                yield f"C4: transition {move.position} bears {told}, the last word about the step was {word}"
 
 
 def _resumes(moves: list[Move], durable: Durable) -> Iterator[str]:

@@ -31,6 +31,11 @@ ON_SQLITE: Final = {
     "deep": ("contract-2-begin", "contract-2-resume", "contract-changed"),
 }
 """The cases that are gone through again over the SQLite store."""
+BENEATH: Final = {
+    "memory": "the store's shipped rules, with rows and reads in memory that are the checker's own",
+    "SQLite": "the shipped contract store on SQLite",
+}
+"""What the contracts lie in, as an item says it."""
 COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "contract-gated": (3991, 8152, 4111),
     "contract-consent": (2315, 4241, 2375),
@@ -151,8 +156,8 @@ def refined(runs: list[ContractEnumeration], store: str = "memory") -> Item:
     wrong = [(run.case.name, parted) for run in runs for parted in run.parted]
     verdict, command = Verdict.EXHAUSTED, COMMAND
     said = (
-        f"each of {figures['transitions']} steps of the shipped contract engine over {store}, nodes, runner, people, clock and"
-        f" store, is a step of the contract's machine, write by write: all orders within the bounds of {names}."
+        f"each of {figures['transitions']} steps of the shipped nodes and runner, and of what ships for people and clock, over"
+        f" {BENEATH[store]}, is a step of the contract's machine, write by write: all orders within the bounds of {names}."
         f" {figures['turns with answers repeated']} turns of runners go the same way where answers come only the second time"
     )
     if wrong:

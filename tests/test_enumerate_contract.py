@@ -99,7 +99,7 @@ def test_the_item_says_what_ships(store: str, said: str, sets: ContractSets) -> 
 
 
 def test_a_failure_that_is_named_again_is_not_retried_twice(sets: ContractSets) -> None:
-    """What can be undone reserves no key, and its retries bear it all the same: of a session's one at a time holds it (C-RETRY)."""
+    """What can be undone reserves no key. In its session its retries bear it, and one at a time holds it (C-RETRY)."""
     (run,) = over_sqlite(["contract-named-again"], sets)
     assert (run.counts, run.parted) == (COUNTS["contract-named-again"], [])
     with planting(bugs_contract.named_failure_retried):

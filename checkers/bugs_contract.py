@@ -16,8 +16,10 @@ from ..runtime.contracts import (
     runner,
     sqlite_contract_statements,
     sqlite_contracts,
+    step,
     write_batch,
 )
+from ..runtime.contracts import release as release_module
 from ..runtime.contracts.commands import ContractPorts, LoadHolders, Write
 from ..runtime.contracts.records import Approval, ExecutionContract, replaced
 from ..runtime.contracts.release import release
@@ -237,6 +239,43 @@ def any_consent_inherited(patch: Patch) -> None:
 
     patch.setattr(drafts, "_again", careless)
     patch.setattr(write_batch, "inherits", lambda *values: True)
+
+
+def first_word_kept(patch: Patch) -> None:
+    """Of two people's words about a step the first is kept with the contract's move."""
+
+    def planted(events: Any) -> Any:
+        said = [each.data for each in events if each.type == "invocation_resolved" and each.data["by"] == "person"]
+        return {name: said[0][name] for name in ("who", "evidence", "answer")} if said else {}
+
+    patch.setattr(step, "word_of", planted)
+
+
+def answer_to_another_wait(patch: Patch) -> None:
+    """An answer is taken, whichever time it was given to that the contract waited."""
+    original = release_module.answered
+
+    def planted(seen: Any, state: Any) -> Any:
+        answers = {name: replace(answer, version=seen.contracts[name].version) for name, answer in seen.answers.items()}
+        return original(replace(seen, answers=answers), state)
+
+    patch.setattr(release_module, "answered", planted)
+
+
+def inherited_whatever_the_end(patch: Patch) -> None:
+    """A retry inherits its approval from an execution that has not failed."""
+    original = rules.inherits
+
+    def planted(contract: Any, attempts: Any, last: Any) -> bool:
+        return original(contract, [each.model_copy(update={"status": Status.FAILED}) for each in attempts], last)
+
+    patch.setattr(write_batch, "inherits", planted)
+
+
+def named_failure_retried(patch: Patch) -> None:
+    """A retry goes by the contract that the reasoner names, whatever became of the newest with its key."""
+    original = drafts._again
+    patch.setattr(drafts, "_again", lambda earlier, contracts: original(earlier, {earlier.execution_id: earlier}))
 
 
 def key_looked_up_and_not_believed(patch: Patch) -> None:

@@ -35,8 +35,8 @@ TABLES: Final = (
 
 
 CONTRACTS: Final = (
-    "SELECT execution_id,action_type,action_detail,irreversible,idempotency_key,needs_consent,defers,status,version,consent,"
-    "consent_used,action_digest,reopened_at FROM contracts ORDER BY seq"
+    "SELECT execution_id,session_id,action_type,action_detail,irreversible,idempotency_key,needs_consent,defers,status,version,"
+    "consent,consent_used,action_digest,reopened_at FROM contracts ORDER BY seq"
 )
 
 
@@ -48,6 +48,7 @@ class StoredContract(NamedTuple):
     """A row of `contracts`, as far as it says anything to the model."""
 
     execution_id: str
+    session_id: str
     action_type: str
     action_detail: Json
     irreversible: bool
@@ -169,10 +170,10 @@ def select_contracts(connection: sqlite3.Connection) -> StoredContracts:
 
 def _contract(row: tuple[Any, ...]) -> StoredContract:
     """A contract from its row."""
-    name, kind, detail, final, key, needs, defers, status, version, consent, used, digest, reopened = row
+    name, session, kind, detail, final, key, needs, defers, status, version, consent, used, digest, reopened = row
     what = json.loads(detail), bool(final), key, bool(needs), defers
     return StoredContract(
-        name, kind, *what, status, version, json.loads(consent), bool(used), digest, reopened is not None
+        name, session, kind, *what, status, version, json.loads(consent), bool(used), digest, reopened is not None
     )
 
 
@@ -271,11 +272,19 @@ def _seen(stored: StoredContracts, execution_id: str, count: int) -> tuple[str, 
 
 
 def _key(stored: StoredContracts, tool: StoredContract, effects: Mapping[str, int]) -> dict[str, str]:
-    """Who holds the key, and what happened under it. An action that can be undone reserves nothing: there it stands alone."""
+    """Who holds the key, and what happened under it.
+
+    An action that can be undone reserves nothing in the store. In its session it has a key for each decision, which only its
+    retries bear: so there, too, a key is held once (C-RETRY). Of another session's it knows nothing.
+    """
     if tool.idempotency_key is None:
         raise NotAContractError(f"contract {tool.execution_id!r} has no key")
     same = [each for each in stored.contracts.values() if each.idempotency_key == tool.idempotency_key]
-    alike = [each for each in same if each is tool or (tool.irreversible and each.irreversible)]
+    alike = [
+        each
+        for each in same
+        if each.irreversible == tool.irreversible and (tool.irreversible or each.session_id == tool.session_id)
+    ]
     holding = [each.execution_id for each in alike if each.holds]
     if len(holding) > 1:
         raise NotAContractError(f"the key of {tool.execution_id!r} is held by {len(holding)}: {', '.join(holding)}")

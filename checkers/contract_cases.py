@@ -22,7 +22,8 @@ class ContractCase:
     """A script, in a world that behaves as `world` says. What comes of it is in `scenarios/contracts.yaml`.
 
     whole: whether the quick profile strikes the boundaries inside the durable step, too. Where it does not, another case with
-    the same world does: there only what happens before and after the execution is new. undone: see `Subject`.
+    the same world does: there only what happens before and after the execution is new. undone: see `Subject`. retries: of the
+    tool, within one contract.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ContractCase:
     whole: bool = True
     undone: tuple[str, ...] = ()
     irreversible: bool = True
+    retries: int = 0
     later: float = 1.0 + QUIET
     court: ClassVar[ModuleType] = contract_judge
 
@@ -43,7 +45,7 @@ class ContractCase:
 
     def tools(self, world: World, setting: Setting) -> Mapping[str, Tool]:
         """The one tool."""
-        tool = mail_tool(self.world, world, setting.clock.sleep, self.irreversible)
+        tool = mail_tool(self.world, world, setting.clock.sleep, self.irreversible, self.retries)
         return {tool.name: tool}
 
     def serve(self, setting: Setting) -> None:
@@ -157,6 +159,14 @@ CONTRACT_CASES: Final = {
             irreversible=False,
         ),
         ContractCase(
+            "contract-failed-named-again",
+            "A call that can be undone fails, its retry is done, and the reasoner names the failed one again: refused",
+            one(UNASKED, RETRY_AT_ONCE, RETRY_AT_ONCE, REPLY),
+            world=("no_effect", "ok"),
+            whole=False,
+            irreversible=False,
+        ),
+        ContractCase(
             "contract-denied",
             "A person says no: request and e-mail are rejected in one write",
             one(ASKED, REPLY, words=("deny",)),
@@ -232,6 +242,20 @@ CONTRACT_CASES: Final = {
             "No answer and no effect: unknown, until a person finds nothing; then a retry is allowed",
             one(UNASKED, RETRY_AT_ONCE, REPLY, words=("approve with retries",)),
             world=("no_answer", "ok"),
+        ),
+        ContractCase(
+            "contract-two-words",
+            "One person finds no e-mail before the contract is in doubt; it is sent, its answer is lost, and another finds it",
+            one(ASKED, REPLY, meanwhile=Meanwhile("load_step", "resolve")),
+            world=("no_answer", "lost_answer"),
+            whole=False,
+            retries=1,
+        ),
+        ContractCase(
+            "contract-asked-again",
+            "A program takes the answer, and asks again before it releases anything: the old answer is not taken twice",
+            one(ASKED, REPLY, meanwhile=Meanwhile("release", "ask again")),
+            whole=False,
         ),
         ContractCase(
             "contract-one-key-twice",

@@ -1,7 +1,9 @@
 """Every edge of the contract's machine taken, every illegal move refused, on a real store (C-MACHINE, C-ACTOR, C9).
 
 Nothing is drawn: state × trigger × actor × action type is enumerated. A legal move is made on a contract of its own; an illegal
-one is tried on a contract in that state, and every row of every table of contracts has to be what it was before.
+one is tried on a contract in that state, and every row of every table of contracts has to be what it was before. Then a call
+that ran under an approval for retries is brought to each state, and a retry brings that approval along: only a failed call hands
+it on (C-BIND).
 """
 
 import itertools
@@ -10,10 +12,10 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from ..model.contract import ACTORS, HARDENED, ActionType, Actor, InvalidTransitionError, Status, Trigger, may
-from ..runtime.contracts.records import ExecutionContract
+from ..runtime.contracts.records import Approval, ExecutionContract, replaced
 from ..runtime.contracts.sqlite_contracts import SqliteContractStore
 from ..runtime.contracts.store import Batch, ContractError, Move
 from ..runtime.sqlite_store import SqliteStore
@@ -26,6 +28,16 @@ Edge = tuple[str, str, str]
 KINDS: Final[tuple[ActionType, ...]] = get_args(ActionType)
 TRIGGERS: Final[tuple[Trigger, ...]] = get_args(Trigger)
 SESSION: Final = "coverage"
+APPROVED: Final[dict[Status, tuple[tuple[Trigger, Actor], ...]]] = {
+    Status.RUNNING: (),
+    Status.COMPLETED: (("succeed", "tool_node"),),
+    Status.FAILED: (("fail", "tool_node"),),
+    Status.UNKNOWN: (("lose", "tool_node"),),
+    Status.REJECTED: (("reject", "tool_node"),),
+    Status.WAITING: (("suspend", "tool_node"),),
+    Status.CANCELLED: (("suspend", "tool_node"), ("cancel", "graph_runner")),
+}
+"""How a call that runs under an approval comes to each state in which that approval is used."""
 
 
 class Attempt(NamedTuple):
@@ -53,12 +65,13 @@ def leads_to(attempt: Attempt) -> Status | None:
 
 @dataclass
 class Tried:
-    """What the real store did with every combination. taken: edges, with how often; wrong: sentences."""
+    """What the real store did with every combination. taken: edges, with how often; retries: under approval; wrong: sentences."""
 
     taken: Counter[Edge] = field(default_factory=Counter)
     legal: int = 0
     illegal: int = 0
     refused: int = 0
+    retries: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
@@ -75,6 +88,9 @@ def each_attempt() -> Generator[Tried, None, None]:
         try:
             for attempt in attempts():
                 bench.try_out(attempt)
+                yield bench.tried
+            for state in APPROVED:
+                bench.try_retry(state)
                 yield bench.tried
         finally:
             bench.close()
@@ -112,6 +128,37 @@ class Bench:
             self._standing.pop((attempt.kind, attempt.state), None)
             self._take(attempt, name, expected)
 
+    def try_retry(self, state: Status) -> None:
+        """Retry what ran under an approval and is in a state now, and note whether the approval was handed on.
+
+        The action can be undone, so that no key stands in the way of the retry.
+        """
+        self.tried.retries += 1
+        first = self._gated()
+        name = first.execution_id
+        said = Approval(execution_id=name, digest=first.action_digest, by="ann", at=0.0, retries=True)
+        self._write(name, "create", creates=(first,))
+        try:
+            asked = Move(name, 0, "start", "tool_node"), Move(name, 1, "suspend", "tool_node")
+            self._write(name, "asked", moves=asked)
+            self._move(name, "resume", "graph_runner", said)
+            for trigger, actor in APPROVED[state]:
+                self._move(name, trigger, actor)
+        except (InvalidTransitionError, ContractError) as error:
+            self.tried.wrong.append(f"no approved call can be brought to {state}: {error}")
+            return
+        retry = replaced(self._gated(), idempotency_key=first.idempotency_key, consent=said)
+        self._write(retry.execution_id, "create", creates=(retry,))
+        handed = self.contracts.contract(retry.execution_id).consent is not None
+        if handed is not (state is Status.FAILED):
+            told = "handed on to" if handed else "kept from"
+            self.tried.wrong.append(f"the approval of a call that is {state} was {told} its retry")
+
+    def _gated(self) -> ExecutionContract:
+        """A new call that runs only with an approval."""
+        name = f"c{next(self._numbers)}"
+        return replaced(_contract(name, "tool_call"), needs_consent=True, idempotency_key=name)
+
     def _take(self, attempt: Attempt, name: str, expected: Status) -> None:
         self.tried.legal += 1
         try:
@@ -141,16 +188,20 @@ class Bench:
     def _brought(self, kind: ActionType, state: Status) -> str:
         """A new contract, brought to a state by the shortest legal way."""
         contract = _contract(f"c{next(self._numbers)}", kind)
-        self.contracts.write(Batch(f"create {contract.execution_id}", "create_contracts", SESSION, creates=(contract,)))
+        self._write(contract.execution_id, "create", creates=(contract,))
         for trigger, actor in _way(kind, state):
             self._move(contract.execution_id, trigger, actor)
         return contract.execution_id
 
-    def _move(self, name: str, trigger: Trigger, actor: Actor) -> Status:
+    def _write(self, name: str, what: str, **parts: Any) -> None:
+        boundary = "create_contracts" if "creates" in parts else "move"
+        self.contracts.write(Batch(f"{name} {what}", boundary, SESSION, **parts))
+
+    def _move(self, name: str, trigger: Trigger, actor: Actor, consent: Approval | None = None) -> Status:
         """Write one move; where it led."""
         version = self.contracts.contract(name).version
-        move = Move(name, version, trigger, actor)
-        self.contracts.write(Batch(f"{name} {version} {trigger} {actor}", "move", SESSION, moves=(move,)))
+        move = Move(name, version, trigger, actor, consent=consent)
+        self._write(name, f"{version} {trigger} {actor}", moves=(move,))
         return self.contracts.contract(name).status
 
 

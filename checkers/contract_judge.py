@@ -4,9 +4,10 @@ Each violation begins with the property that is broken: C1 to C7 and C10 of the 
 step, which `crash_judge` judges. Asked at every moment unless said otherwise:
 
 C1   of the contracts of an irreversible key at most one is live, completed, unknown, or rejected and not reopened
-C2   a contract has the key of an earlier one only if that one ended without effect, by its record and in the world
+C2   a contract has the key of an earlier one only if that one ended without effect, by its record and in the world; what can
+     be undone has a key for each decision of its session, so only a retry bears an earlier one's
 C3   transitions form a chain of legal edges from pending to the status, and the trace holds exactly them
-C4   each transition was pulled by an actor that may
+C4   each transition was pulled by an actor that may; one that follows a person's word about the step bears that word, the last
 C5   each resume took an answer of its own, which was given to the version that waited
 C6   what was ever gated runs only by a person's approval of its own id and action, or one for retries under which the newest
      contract of its key failed; what was denied runs only reopened; the world received the approved arguments; of the executions
@@ -191,6 +192,7 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
         for problems in (
             _chain(contract, moves, durable.trace),
             _actors(contract, moves),
+            _words(contract, moves, durable),
             _resumes(moves, durable),
             _consents(contract, moves, durable, witnessed),
             _requests(contract, moves, durable, witnessed),
@@ -199,6 +201,8 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
             found += [f"{problem} ({name})" for problem in problems]
     for key, several in _by_key(durable).items():
         found += [f"{problem} (key {key[:8]})" for problem in _key(key, several, witnessed)]
+    for (_, key), retries in _reversible(durable).items():
+        found += [f"{problem} (key {key[:8]})" for problem in _retries(retries, witnessed)]
     found += _repeats(durable)
     for job, rows in durable.jobs:
         found += [f"{problem} ({job})" for problem in crash_judge.broken_now(rows, _of(job, witnessed))]
@@ -230,6 +234,19 @@ def _actors(contract: Contract, moves: list[Move]) -> Iterator[str]:
     for move in moves:
         if not may(move.actor, move.trigger, contract.action_type):
             yield f"C4: {move.actor} pulled {move.trigger} of a {contract.action_type} contract"
+
+
+def _words(contract: Contract, moves: list[Move], durable: Durable) -> Iterator[str]:
+    """C4 in what a move says: a person acts through the runner, and the move that this leads to tells who, why and what."""
+    step = dict(durable.jobs).get(JOB + contract.execution_id)
+    said = [parsed(data) for _, _, kind, _, _, data in step.events if kind == "invocation_resolved"] if step else []
+    last = next((each for each in reversed(said) if each["by"] == "person"), None)
+    for move in moves:
+        if last is not None and move.before == "unknown" and move.actor == "graph_runner":
+            told = parsed(move.metadata)
+            if any(told.get(name) != last[name] for name in ("who", "evidence", "answer")):
+                word = f"{last['answer']} by {last['who']}"
+                yield f"C4: transition {move.position} bears {told}, the last word about the step was {word}"
 
 
 def _resumes(moves: list[Move], durable: Durable) -> Iterator[str]:
@@ -351,21 +368,35 @@ def _by_key(durable: Durable) -> dict[str, list[Contract]]:
     return found
 
 
-def _key(key: str, several: list[Contract], witnessed: Witnessed) -> Iterator[str]:
-    """C1, C2, and C10 of a key. The key is computed from the action here, and not believed."""
-    holders = [each for each in several if each.status not in FREE and not each.reopened_by]
-    if len(holders) > 1:
-        yield f"C1: {len(holders)} contracts hold it: {', '.join(each.execution_id for each in holders)}"
+def _reversible(durable: Durable) -> dict[tuple[str, str], list[Contract]]:
+    """The reversible tool contracts of each session's key, oldest first: a call and its retries."""
+    found: dict[tuple[str, str], list[Contract]] = defaultdict(list)
+    for each in durable.contracts:
+        if each.idempotency_key is not None and not each.irreversible:
+            found[each.session_id, each.idempotency_key].append(each)
+    return found
+
+
+def _retries(several: list[Contract], witnessed: Witnessed) -> Iterator[str]:
+    """C2, and C10 of the key."""
     for earlier in several[:-1]:
         if earlier.status not in FREE and not earlier.reopened_by:
             yield f"C2: there is a new contract though {earlier.execution_id} is {earlier.status}"
         if witnessed.count(earlier.execution_id):
             yield f"C2: there is a new contract though {earlier.execution_id} had an effect"
-    if any(each.idempotency_key != key for each in several):
-        yield "C1: a contract bears another key than its action and occurrence give"
     effects = sum(witnessed.count(each.execution_id) for each in several)
     if effects > 1:
         yield f"C10: {effects} effects under one key"
+
+
+def _key(key: str, several: list[Contract], witnessed: Witnessed) -> Iterator[str]:
+    """C1, C2, and C10 of a key. The key is computed from the action here, and not believed."""
+    holders = [each for each in several if each.status not in FREE and not each.reopened_by]
+    if len(holders) > 1:
+        yield f"C1: {len(holders)} contracts hold it: {', '.join(each.execution_id for each in holders)}"
+    yield from _retries(several, witnessed)
+    if any(each.idempotency_key != key for each in several):
+        yield "C1: a contract bears another key than its action and occurrence give"
     external = {line.key for line in witnessed.requests if line.step in {each.execution_id for each in several}}
     if external - {EXTERNAL + key}:
         yield f"P11: the world was shown {', '.join(sorted(external))} as the key"

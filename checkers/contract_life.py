@@ -7,21 +7,26 @@ reads the witness. Then the user's next request is taken in, until there is none
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
 from ..model.contract import Status
+from ..runtime import drive
 from ..runtime.commands import Command, Ports
-from ..runtime.contracts.commands import ContractPorts
+from ..runtime.contracts.commands import ContractPorts, Write
 from ..runtime.contracts.operations import approve, cancel, deny, reopen, resolve, supersede
 from ..runtime.contracts.reasoner import Decision, Reasoner, Request, ScriptedReasoner
 from ..runtime.contracts.records import ExecutionContract, GraphState
 from ..runtime.contracts.runner import GraphRunner
 from ..runtime.contracts.sqlite_contracts import SqliteContractStore
-from ..runtime.contracts.store import Conflict, ContractError
+from ..runtime.contracts.step import contract_of, word_of
+from ..runtime.contracts.store import Batch, Conflict, ContractError, Move
+from ..runtime.contracts.waiting import word_given
 from ..runtime.drive import StoppedError
 from ..runtime.records import Json
+from ..runtime.resolve import question
+from ..runtime.resolve import resolve as resolve_job
 from ..runtime.store import StoreError
 from ..runtime.tool import Tool
 from .crash_faults import NoRestError
@@ -31,10 +36,12 @@ from .crash_witness import Witnessed
 
 Word = Literal["approve", "approve with retries", "deny", "cancel", "silence"]
 """What a person does about a question: `silence` lets the time run out."""
-Rival = Literal["continue", "deny", "open", "clock", "change", "change before start", "cancel before start"]
+Rival = Literal[
+    "continue", "deny", "open", "clock", "change", "change before start", "cancel before start", "resolve", "ask again"
+]
 """What somebody else does at the same time: continue the session, deny, open the case's last session, look at the clock, put
 other arguments in the place of those that were approved; or, once the first call is released, and before it starts, change or
-cancel it.
+cancel it; say of a parked step what is true, by `crashwindow resolve`; resume a question and nothing else, ask anew, and go on.
 """
 
 PERSON: Final = "Ann"
@@ -143,10 +150,18 @@ class ContractLife:
         if said is not None:
             self.take_in(said)
             return True
+        said_of = next((each for each in contracts if self.goes_on(each)), None)
+        if said_of is not None:
+            self.runner.advance(said_of.session_id)
+            return True
         left = [each.execution_id for each in contracts if not each.terminal]
         if left:
             raise NoRestError(f"{', '.join(left)} did not end, and nobody has anything to do")
         return False
+
+    def goes_on(self, contract: ExecutionContract) -> bool:
+        """Whether a call runs whose step was parked, and was answered before anybody wrote that the call is in doubt."""
+        return contract.status is Status.RUNNING and bool(word_given(self.setting.store, contract.execution_id))
 
     def perform(self, command: Command, ports: Ports) -> Any:
         """Perform a command; somebody else may be quicker, once."""
@@ -157,7 +172,11 @@ class ContractLife:
         return self.setting.perform(command, ports)
 
     def due(self, does: Rival) -> bool:
-        """Whether it is time: what is done before the start waits for the approval, which leaves the first call pending."""
+        """Whether it is time: `resolve` is the first word about a step; what is done before the start waits for the approval,
+        which leaves the first call pending.
+        """
+        if does == "resolve":
+            return self.asks_first() is not None
         if does not in ("change before start", "cancel before start"):
             return True
         first = next(iter(self.store.contracts()), None)
@@ -182,6 +201,32 @@ class ContractLife:
                 supersede(self.ports, self.store.contracts()[0].execution_id, self.script.changed, SECOND, self.perform)
             case "cancel before start":
                 cancel(self.ports, self.store.contracts()[0].execution_id, SECOND, self.perform)
+            case "resolve":
+                self.sleep(TTL + QUIET)
+                self.say_of_the_step(self.asks_first() or "")
+            case "ask again":
+                self.ask_again(self.store.contracts(None, Status.WAITING)[0])
+
+    def asks_first(self) -> str | None:
+        """The first job that is parked, and was not before."""
+        store = self.setting.store
+        parked = [row.job_id for row in store.jobs() if row.status == "parked"]
+        return next((job for job in parked if not word_of(store.events(job))), None)
+
+    def say_of_the_step(self, job: str) -> None:
+        """A second person answers a parked job itself, not its contract."""
+        asked = question(job, self.setting.store.events(job))
+        told = replace(truth(self.witnessed(), contract_of(job) or ""), who=SECOND)
+        resolve_job(self.setting.store, asked, told, self.sleep, self.perform)
+
+    def ask_again(self, contract: ExecutionContract) -> None:
+        """A program of somebody's own resumes the question in a write of its own; asks again, and goes on without an answer."""
+        name, version = contract.execution_id, contract.version
+        moves = Move(name, version, "resume", "graph_runner"), Move(name, version + 1, "suspend", "ecs_node")
+        for move in moves:
+            batch = Batch(f"again:{name}:{move.expected}", "move", contract.session_id, moves=(move,))
+            drive.persist(Write(batch), self.ports, self.perform)
+        self.runner.resume(contract.session_id)
 
     def change(self, contract: ExecutionContract) -> None:
         """Change what was approved, unless it was changed already; the approval comes once more, too late."""

@@ -70,10 +70,12 @@ def contract_coverage(context: Context) -> Found:
         "legal": coverage.legal,
         "illegal": coverage.illegal,
         "refused": coverage.refused,
+        "retries": tried.retries,
     }
     said = (
         f"on {STORE} each of {len(coverage.edges)} edges was taken, by everybody who may ({coverage.legal} combinations), and"
-        f" each of {coverage.illegal} illegal combinations was refused without any change"
+        f" each of {coverage.illegal} illegal combinations was refused without any change; of {tried.retries} states that a call"
+        " comes to under an approval for retries, only failed handed it on to its retry"
     )
     verdict = Verdict.TESTED
     if not coverage.complete:

@@ -26,7 +26,9 @@ def contract_line(context: ToolContext, number: int, result: Json = None) -> Lin
     return Line(execution_id, context.external_key, number, result)
 
 
-def mail_tool(script: Script, world: World, sleep: Callable[[float], None], irreversible: bool = True) -> Tool:
+def mail_tool(
+    script: Script, world: World, sleep: Callable[[float], None], irreversible: bool = True, retries: int = 0
+) -> Tool:
     """A tool that cannot be asked. The last word of the script repeats."""
 
     def call(args: Json, context: ToolContext) -> ToolResult:
@@ -52,7 +54,7 @@ def mail_tool(script: Script, world: World, sleep: Callable[[float], None], irre
         call,
         "sends an e-mail to the witness",
         irreversible=irreversible,
-        retry=RetryPolicy(max_retries=0),
+        retry=RetryPolicy(max_retries=retries),
     )
 
 

@@ -40,7 +40,8 @@ class ContractCase:
     expiries: how often a lease runs out before its time. faults: answers of the contract store that are lost, or a store that
     stays down. people, words: what they may do, and how often in all. slow: they read first, and write later. fine: each command
     of a step is a word; else those between its claim, its beginning, its request and its answer are one. direct: how often a
-    program writes a move straight to the store (`DIRECT`). retries: how often the reasoner tries again. declared: there are
+    program writes a move straight to the store (`DIRECT`). retries: how often the reasoner tries again; oldest: it names
+    its first call each time, though a newer one has its key. declared: there are
     runners, too, where the tool is declared irreversible, which it was not.
     """
 
@@ -59,13 +60,14 @@ class ContractCase:
     fine: bool = False
     direct: int = 0
     retries: int = 0
+    oldest: bool = False
     before: tuple[str, ...] = ()
     declared: bool = False
 
     @property
     def wish(self) -> Wish:
         """What each session's reasoner asks for."""
-        return Wish(self.consent, self.tool, retries=self.retries)
+        return Wish(self.consent, self.tool, retries=self.retries, oldest=self.oldest)
 
     @property
     def session_ids(self) -> tuple[str, ...]:

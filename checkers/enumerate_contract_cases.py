@@ -29,6 +29,7 @@ ONE: Final = (
     ContractCase("contract-declared-late", "none", declared=True),
     ContractCase("contract-retried", "during", retries=1, words=1, people=("approve",), outcomes=("refused", "ok"),
                  before=APPROVED),
+    ContractCase("contract-named-again", "none", retries=2, oldest=True, outcomes=("refused", "ok")),
     ContractCase("contract-fine", "during", fine=True, expiries=1, before=APPROVED),
     ContractCase("contract-reopened", "during", sessions=2, turns=3, words=2, people=("deny", "reopen"),
                  outcomes=("ok", "refused")),

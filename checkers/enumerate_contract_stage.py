@@ -31,6 +31,11 @@ ON_SQLITE: Final = {
     "deep": ("contract-2-begin", "contract-2-resume", "contract-changed"),
 }
 """The cases that are gone through again over the SQLite store."""
+BENEATH: Final = {
+    "memory": "the store's shipped rules, with rows and reads in memory that are the checker's own",
+    "SQLite": "the shipped contract store on SQLite",
+}
+"""What the contracts lie in, as an item says it."""
 COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "contract-gated": (3991, 8152, 4111),
     "contract-consent": (2315, 4241, 2375),
@@ -42,6 +47,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "contract-gated-changed": (1889, 3227, 1943),
     "contract-declared-late": (348, 640, 351),
     "contract-retried": (530, 818, 533),
+    "contract-named-again": (537, 830, 546),
     "contract-fine": (2775, 5191, 2775),
     "contract-reopened": (1234, 2512, 1330),
     "contract-one-key": (1632, 2916, 1684),
@@ -70,6 +76,7 @@ KILLS: Final[dict[Plant, str]] = {
     bugs_contract.release_in_two: "contract-small",
     bugs_contract.executor_runs_ahead: "contract-small",
     bugs_contract.request_ends_alone: "contract-small-denied",
+    bugs_contract.named_failure_retried: "contract-named-again",
     bugs_contract.supersede_in_two: "contract-changed",
     bugs_contract.timeout_cancels: "contract-free",
     bugs_contract.doubt_is_failure: "contract-free",
@@ -149,8 +156,8 @@ def refined(runs: list[ContractEnumeration], store: str = "memory") -> Item:
     wrong = [(run.case.name, parted) for run in runs for parted in run.parted]
     verdict, command = Verdict.EXHAUSTED, COMMAND
     said = (
-        f"each of {figures['transitions']} steps of the shipped contract engine over {store}, nodes, runner, people, clock and"
-        f" store, is a step of the contract's machine, write by write: all orders within the bounds of {names}."
+        f"each of {figures['transitions']} steps of the shipped nodes and runner, and of what ships for people and clock, over"
+        f" {BENEATH[store]}, is a step of the contract's machine, write by write: all orders within the bounds of {names}."
         f" {figures['turns with answers repeated']} turns of runners go the same way where answers come only the second time"
     )
     if wrong:

@@ -38,6 +38,7 @@ def stored_contracts(content: Content) -> StoredContracts:
     contracts = {
         name: StoredContract(
             name,
+            it.session_id,
             it.action_type,
             it.action_detail,
             it.irreversible,

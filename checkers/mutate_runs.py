@@ -21,7 +21,7 @@ ENUMERATED: Final = ("cancel-1", "fail-2", "warned", "query-soon-1")
 looks an instant too early."""
 CONTRACTS: Final = (
     "contract-small", "contract-small-denied", "contract-2-denied-itself", "contract-changed", "contract-2-begin",
-    "contract-2-direct",
+    "contract-2-direct", "contract-named-again",
 )  # fmt: skip
 """The same of contracts, the smallest first; over SQLite, whose rows some of the bugs are in."""
 SEEDS: Final = (1, 2)

@@ -15,6 +15,7 @@ from crashwindow.checkers.bugs_contract import (
     consent_kept,
     denial_frees,
     doubt_is_failure,
+    inherited_whatever_the_end,
     key_not_reserved,
     no_compare_and_set,
     orphan_again,
@@ -35,6 +36,7 @@ from crashwindow.checkers.contract_services import Wish
 from crashwindow.checkers.contract_walk_stage import contract_coverage, contract_walk, covered
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
 from crashwindow.checkers.substitute import Plant
+from crashwindow.checkers.substitute import planted as planting
 from crashwindow.checkers.verify import Context, Found, Stage, verify
 from crashwindow.checkers.walk_profiles import Bounds
 from crashwindow.checkers.walk_programs import of_key
@@ -385,6 +387,14 @@ def test_every_edge_is_taken_and_everything_illegal_refused(tmp_path: Path, monk
     assert coverage.complete
     assert (len(coverage.edges), coverage.legal, coverage.illegal, coverage.refused) == (16, 36, 732, 732)
     assert {item.verdict for items in found.items.values() for item in items} == {Verdict.TESTED}
+
+
+def test_an_approval_is_handed_on_by_a_failure_alone() -> None:
+    """Whatever became of a call that ran under it: seven states, and a store that looks at none of them is found out."""
+    assert (whole().retries, whole().wrong) == (7, [])
+    with planting(inherited_whatever_the_end):
+        wrong = tried_until("was handed on to its retry").wrong
+    assert wrong == ["the approval of a call that is running was handed on to its retry"]
 
 
 def test_an_edge_that_the_runtime_lacks_is_not_covered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ from crashwindow.checkers.crash_run import Record, Traces
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.crash_witness import Line, Witnessed
 from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.substitute import Plant
 from crashwindow.model.policy import HARDENED
 
 from .sampled import sampled
@@ -173,6 +174,27 @@ def test_a_consent_that_is_bound_to_nothing_is_found(monkeypatch: pytest.MonkeyP
 def test_a_retry_that_takes_any_earlier_consent_is_found(case: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A retry inherits from whatever came before, or forgets that it was gated: something is sent that nobody agreed to, C6."""
     bugs_contract.any_consent_inherited(monkeypatch)
+    assert said in words(swept(case, FAULT_FREE))
+
+
+@pytest.mark.parametrize(
+    ("plant", "case", "said"),
+    [
+        (bugs_contract.named_failure_retried, "contract-failed-named-again", "C10: 2 effects under one key"),
+        (bugs_contract.first_word_kept, "contract-two-words", "the last word about the step was happened by person"),
+        (
+            bugs_contract.answer_to_another_wait,
+            "contract-asked-again",
+            "C5: transition 5 resumes, and no answer was given",
+        ),
+    ],
+)
+def test_a_bug_that_takes_what_is_old_is_found(
+    plant: Plant, case: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The contract that the reasoner names, the first of two words, an answer to an earlier wait: without a fault, too."""
+    assert not words(swept(case, FAULT_FREE)).replace(f"crash:{case}:: ", "").strip()
+    plant(monkeypatch)
     assert said in words(swept(case, FAULT_FREE))
 
 

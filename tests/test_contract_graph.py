@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from crashwindow.model.contract import Status
+from crashwindow.checkers import bugs_contract
+from crashwindow.model.contract import InvalidTransitionError, Status
 from crashwindow.runtime import drive
 from crashwindow.runtime.commands import Command, Execute, Ports
-from crashwindow.runtime.contracts import nodes, operations
-from crashwindow.runtime.contracts.commands import ContractPorts, Write
+from crashwindow.runtime.contracts import nodes, operations, write_batch
+from crashwindow.runtime.contracts.commands import ContractPorts, Load, Write
 from crashwindow.runtime.contracts.graph import EDGES
 from crashwindow.runtime.contracts.reasoner import OBSERVED, Decision, ScriptedReasoner, observation
-from crashwindow.runtime.contracts.records import GraphState, replaced
+from crashwindow.runtime.contracts.records import ExecutionContract, GraphState, replaced
 from crashwindow.runtime.contracts.release import release
 from crashwindow.runtime.contracts.runner import GraphRunner
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
@@ -404,6 +405,23 @@ def test_a_reversible_call_that_was_gated_stays_so(house: House, first: str, the
         assert (state.reply or "").startswith(then)
 
 
+def test_an_old_failure_is_not_retried_once_its_retry_is_done(tmp_path: Path) -> None:
+    """The newest contract of a key decides, whichever the reasoner names: what a retry did is not done again (C-RETRY)."""
+    house = House(tmp_path, [{"actions": [MAIL]}, RETRY_FIRST, RETRY_FIRST, {"reply": "{seen}"}], irreversible=False)
+    send, calls = house.tools["email.send"], itertools.count()
+
+    def refused_first(args: Any, context: ToolContext) -> str:
+        if next(calls) == 0:
+            raise NoEffectError("busy")
+        return house.send(args, context)
+
+    house.tools["email.send"] = replace(send, call=refused_first)
+    state = house.runner().open("s", "invite bob")
+    assert (state.reply or "").startswith("[REFUSED] the same action is completed as exec-002")
+    assert [house.status(each.execution_id) for each in house.contracts.contracts("s")] == ["failed", "completed"]
+    assert len(house.mails) == 1
+
+
 def test_an_answer_that_nobody_continued_is_taken_by_recovery(house: House) -> None:
     """A crash between the answer and its taking loses nothing: recovery takes it, and what was approved happens once."""
     asked(house)
@@ -530,6 +548,35 @@ def test_timeout_after_the_effect(house: House) -> None:
         ("tool_node", "transition:exec-001:unknown→completed"),
     ]
     assert len(house.mails) == 1
+
+
+@pytest.mark.parametrize("compared", [True, False])
+def test_a_runner_that_does_not_read_again_is_refused(
+    house: House, monkeypatch: pytest.MonkeyPatch, compared: bool
+) -> None:
+    """To read the contract again after its step saves a conflict, and no more: a move of what was there before is refused by the
+    store's compare-and-set, and the next round reads. Without that the move is none that the machine has.
+    """
+    settle = nodes.Session.settle
+
+    def blind(self: nodes.Session, contract: ExecutionContract) -> Any:
+        core, reply = settle(self, contract), None
+        while True:
+            try:
+                command = core.send(reply)
+            except StopIteration as stop:
+                return stop.value
+            reply = yield command
+            if isinstance(command, Load):
+                reply = replace(reply, contracts={**reply.contracts, contract.execution_id: contract})
+
+    monkeypatch.setattr(nodes.Session, "settle", blind)
+    if compared:
+        test_timeout_after_the_effect(house)
+        return
+    bugs_contract.no_compare_and_set(monkeypatch)
+    with pytest.raises(InvalidTransitionError, match="'succeed'"):
+        test_timeout_after_the_effect(house)
 
 
 def test_timeout_and_a_runner_that_takes_over(house: House) -> None:
@@ -699,6 +746,31 @@ def test_a_step_resolved_by_the_other_command(house: House) -> None:
     assert len(house.mails) == 1
 
 
+def test_of_two_words_about_a_step_the_last_is_kept(tmp_path: Path) -> None:
+    """The step parks, is answered before the contract is in doubt, runs again and parks again: the record names who said what
+    the contract has become, and not who said the contrary before (C-ACTOR).
+    """
+    house = House(tmp_path, SEND_ASKED, retry=RetryPolicy(max_retries=1))
+    house.fails = TimeoutError()
+    asked(house)
+    operations.approve(house.ports, "exec-002", "alice")
+    job = job_id("exec-001")
+
+    def answered_first(command: Command, ports: Ports) -> Any:
+        if command.boundary == "load_step":
+            house.sleep(1000.0)
+            resolve(house.store, question(job, house.store.events(job)), Answer(False, "bob", "the inbox"))
+        return drive.perform(command, ports)
+
+    assert house.runner(answered_first).resume("s").status == "processing"
+    assert house.runner().advance("s").status == "suspended"
+    operations.resolve(house.ports, house.tools, "exec-001", Answer(True, "carol", "the outbox", "mail sent"))
+    assert house.runner().advance("s").reply == "[SUCCESS] mail sent"
+    last = house.contracts.history("exec-001")[-1]
+    assert (last.actor, last.trigger) == ("graph_runner", "happened")
+    assert last.metadata == {"who": "carol", "evidence": "the outbox", "answer": "happened"}
+
+
 def test_did_not_happen_executes_nothing(tmp_path: Path) -> None:
     """A person's "no" makes the contract failed, even where the tool allows retries: a retry is a new contract (C-RETRY)."""
     house = House(tmp_path, SEND_ASKED, retry=RetryPolicy(max_retries=5))
@@ -775,6 +847,34 @@ def test_an_orphaned_request_is_completed_by_the_recorded_answer(house: House) -
     house.crash()
     assert house.runner().resume("s").reply == "[SUCCESS] mail sent"
     assert house.trace() == GOLDEN
+
+
+def test_an_answer_is_of_one_wait(house: House) -> None:
+    """A request that is asked again waits for another answer: the one that it was given before resumes nothing (C-RESUME)."""
+    asked(house)
+    operations.approve(house.ports, "exec-002", "alice")
+    house.contracts.write(Batch("half", "move", "s", moves=(Move("exec-002", 2, "resume", "graph_runner"),)))
+    house.contracts.write(Batch("again", "move", "s", moves=(Move("exec-002", 3, "suspend", "ecs_node"),)))
+    with pytest.raises(Conflict, match="no answered question"):
+        house.runner().resume("s")
+    assert (house.status("exec-001"), house.status("exec-002"), house.mails) == ("pending", "waiting", [])
+    operations.approve(house.ports, "exec-002", "bob")
+    assert house.runner().resume("s").reply == "[SUCCESS] mail sent"
+    assert house.contracts.history("exec-002")[-1].metadata["by"] == "bob"
+
+
+def test_an_approval_bears_the_digest_that_was_answered(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer to another action is refused when it is given, and rows do not change: so the two digests are one. Without
+    either guard the release still is of what the person saw, and not of what is there (C-BIND).
+    """
+    asked(house)
+    with pytest.raises(Conflict, match="an action with digest 0000"):
+        operations.approve(house.ports, "exec-002", "alice", digest="0000")
+    monkeypatch.setattr(write_batch, "check_answer", lambda *values: None)
+    operations.approve(house.ports, "exec-002", "alice", digest="0000")
+    with pytest.raises(ConsentMissing, match="the approval is for another action"):
+        house.runner().resume("s")
+    assert not house.mails
 
 
 def test_cancel_while_waiting(house: House) -> None:

@@ -543,6 +543,22 @@ def test_an_approval_covers_a_retry_only_if_it_says_so(store: AnyStore, refused:
     refused(ConsentMissing, "needs an approval", batch(moves=(Move("retry", 0, "start", "tool_node"),)))
 
 
+@pytest.mark.parametrize(
+    "triggers",
+    [(), ("succeed",), ("fail",), ("lose",), ("reject",), ("suspend",), ("suspend", "cancel")],
+    ids=lambda triggers: "-".join(triggers) or "running",
+)
+def test_only_a_failure_hands_its_approval_on(store: AnyStore, triggers: tuple[str, ...]) -> None:
+    """C-BIND: whatever else becomes of what ran under an approval for retries, a new contract with its key asks anew."""
+    first = replaced(tool(irreversible=False, needs_consent=True), idempotency_key="key")
+    said = approval(first, retries=True)
+    create(store, first)
+    store.write(batch(moves=(suspended_resume(store, first, said),)))
+    walk(store, "tool", *triggers)
+    create(store, replaced(first, execution_id="retry", consent=said))
+    assert store.contract("retry").consent == (said if triggers == ("fail",) else None)
+
+
 # Requests, answers and what they release.
 
 

@@ -88,6 +88,26 @@ def test_the_same_is_enumerated_over_sqlite(sets: ContractSets) -> None:
         assert run.counts == COUNTS[run.case.name]
 
 
+@pytest.mark.parametrize(
+    ("store", "said"), [("memory", "rows and reads in memory that are the checker's own"), ("SQLite", "shipped")]
+)
+def test_the_item_says_what_ships(store: str, said: str, sets: ContractSets) -> None:
+    """In memory the rules of the store are shipped, and its rows are not; over SQLite all of it is."""
+    item = refined(list(enumerated([SMALL], sets)), store)
+    assert item.verdict is Verdict.EXHAUSTED
+    assert said in item.statement.partition(", over ")[2].partition(", is a step")[0]
+
+
+def test_a_failure_that_is_named_again_is_not_retried_twice(sets: ContractSets) -> None:
+    """What can be undone reserves no key. In its session its retries bear it, and one at a time holds it (C-RETRY)."""
+    (run,) = over_sqlite(["contract-named-again"], sets)
+    assert (run.counts, run.parted) == (COUNTS["contract-named-again"], [])
+    with planting(bugs_contract.named_failure_retried):
+        (run,) = over_sqlite(["contract-named-again"], sets)
+    assert "is held by 2: s1:exec-002, s1:exec-003" in run.parted[0].difference
+    assert run.parted[0].schedule[-1] == "runner-1:create_contracts"
+
+
 def test_what_a_runner_does_behind_a_lost_answer_is_seen() -> None:
     """A runner is taken for one that was answered at once: each turn is run with answers that come only the second time."""
     (run,) = enumerated(["contract-2-denied-itself"], contract_sets(), singly=True)

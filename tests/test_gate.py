@@ -21,7 +21,7 @@ from crashwindow.runtime.contracts.reasoner import ScriptedReasoner
 from crashwindow.runtime.contracts.records import ExecutionContract
 from crashwindow.runtime.contracts.runner import GraphRunner
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
-from crashwindow.runtime.contracts.store import Conflict, ContractError, GivenAnswer
+from crashwindow.runtime.contracts.store import Batch, Conflict, ContractError, GivenAnswer, Move
 from crashwindow.runtime.contracts.unattended import take_answer
 from crashwindow.runtime.gate_order import trespasses
 from crashwindow.runtime.history import History
@@ -259,6 +259,24 @@ def test_an_answer_binds_to_the_digest_and_is_given_once(tmp_path: Path) -> None
         operations.deny(ports, request.execution_id, "Bob")
     assert take_answer(ports, request.session_id)
     assert office.live().status == "completed"
+
+
+def test_an_answer_to_an_earlier_wait_is_not_taken(tmp_path: Path) -> None:
+    """A program that resumes a request and asks again wants another answer: the first one opens nothing (C-RESUME)."""
+    office = Office(tmp_path)
+    office.live()
+    ports, request = office.ports, office.request
+    operations.approve(ports, request.execution_id, "Ann")
+    for move in (
+        Move(request.execution_id, 2, "resume", "graph_runner"),
+        Move(request.execution_id, 3, "suspend", "ecs_node"),
+    ):
+        ports.contracts.write(Batch(f"again {move.trigger}", "move", request.session_id, moves=(move,)))
+    office.relay()
+    assert (office.request.status, office.status) == (Status.WAITING, "waiting")
+    office.answer("deny")
+    assert office.live().status == "failed"
+    assert office.stage.requests == []
 
 
 def test_a_request_that_is_cancelled_ends_the_job(tmp_path: Path) -> None:

@@ -315,8 +315,8 @@ class GateReader:
         if "wait" in self.node:
             return {"asked": "none", "decision": "none"}
         given = {(decision, digest) for contract, decision, digest in beside.answers if contract == self.contract}
-        if not given:
-            return {"decision": "none"}
+        if not given:  # withdrawn, a request is refused for good, as if a person had denied it: nobody has answered it
+            return {"decision": "denied" if self.answered.get("decision") == "ended" else "none"}
         ((decision, digest),) = given
         shown = {"asked": self.digest(digest)} if digest is not None else {}
         return {"decision": {"approve": "approved", "deny": "denied"}[decision], **shown}
@@ -364,6 +364,8 @@ class CompensationReader:
             return self.parked_elsewhere(row)
         if row.type == "compensation_requested":
             said["asked"] = "yes"
+            if queues and self.attempts.open and said["original"] == "started":
+                said["original"] = "unknown"  # undone unresolved: its job is parked, be it at another step
             return row.type
         if "compensates" in data:
             return self.undoing(row, data)

@@ -14,6 +14,8 @@ from .stream_fields import STARTED, MeaninglessError
 ENDED: Final = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}
 DECISIONS: Final = {"approve": "approved", "deny": "denied"}
 """What a person's answer is called on the record, and in the machine."""
+WITHDRAWN: Final = {"ended": "denied"}
+"""What the machine calls the refusal that an event tells of, where nobody has answered: the request ended, which is as final."""
 BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     "node_started": ("",),
     "job_waiting": ("node_started", "job_waiting"),
@@ -228,6 +230,7 @@ class Gate:
             raise MeaninglessError("two answers are on record, and one was asked for")
         decision, action = next(iter(given), (None, None))
         if decision is None:
-            return {"decision": "none"}
+            said = self.completed(len(self.stream.events) - 1) or {}
+            return {"decision": WITHDRAWN.get(said.get("decision"), "none")}
         asked = {} if action is None else {"asked": self.named(action)}
         return {"decision": DECISIONS[decision], **asked}

@@ -176,6 +176,8 @@ class Undoing:
         for place, event in enumerate(self.stream.events[: number + 1]):
             if event.type in ("job_failed", "job_cancelled") and seen == "started" and not self.open(place):
                 seen = "no_effect"
+            if event.type == "job_requeued" and seen == "started" and self.requested(place - 1) and self.open(place):
+                seen = "unknown"  # undone unresolved: its job was parked, be it at another step
             if event.step == self.step and "compensates" not in event.data:
                 seen = self.seen(seen, event, place)
         return seen
@@ -198,6 +200,11 @@ class Undoing:
         if event.type == "node_finished" and data["result_type"] == "permanent_failure":
             return "unknown" if self.open(place) else "no_effect"
         return before
+
+    def requested(self, place: int) -> bool:
+        """Whether somebody asks there for the compensation."""
+        event = self.stream.events[place]
+        return (event.type, event.step) == ("compensation_requested", self.step)
 
     def open(self, place: int) -> bool:
         """Whether an attempt of the step is open at an event."""

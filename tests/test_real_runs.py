@@ -26,6 +26,7 @@ from crashwindow.runtime.gate import request_id
 from crashwindow.runtime.records import Json
 from crashwindow.runtime.resolve import ResolveError
 from crashwindow.runtime.tool import ToolContext
+from crashwindow.runtime.verifier import Mode
 
 from .random_jobs import RandomJob
 from .real_jobs import JOB, Died, Left, Node, RealJob
@@ -127,6 +128,17 @@ def signalled_early_then_approved(job: RealJob) -> None:
     assert job.turn() == "waiting"
     job.client.signal(JOB, "w-signal", "go")
     job.decide("g")
+    assert job.turn() == "completed"
+
+
+# What people say of a job that is parked.
+
+
+def confirmed(job: RealJob) -> None:
+    """The record of a step is not confirmed, which a later step would use: a person accepts it."""
+    job.turn(at("append_node_finished"))
+    assert job.turn() == "parked"
+    job.client.confirm(JOB, "the witness")
     assert job.turn() == "completed"
 
 
@@ -367,6 +379,7 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     one_approved_one_denied: (gate("g", "a"), Deed("a"), gate("h", "b"), Deed("b")),
     approved_with_what_was_undone: (Deed("a", undo=Undo()), gate("g", "b"), Deed("b", uses="a")),
     withdrawn: (gate("g", "a"), Deed("a")),
+    confirmed: (Deed("a", looks=("mismatch",)), Deed("b")),
     withdrawn_once_approved: (gate("g", "a"), Deed("a")),
     signalled_early_then_approved: (gate("g", "a"), Deed("a"), wait("w"), Deed("b")),
     requested_of_what_never_was: (
@@ -403,11 +416,15 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
 }
 
 
+MODES: Final[dict[Story, Mode]] = {undone_once_it_has_failed: "strict", confirmed: "human_in_loop"}
+"""How the changes of a story's job are confirmed, where they are."""
+
+
 @cache
 def left(story: Story) -> Left:
     """What a job leaves that has gone through a story."""
     with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as place:
-        job = RealJob(Path(place), PLANS[story], "strict" if story is undone_once_it_has_failed else None)
+        job = RealJob(Path(place), PLANS[story], MODES.get(story))
         story(job)
         return job.left()
 
@@ -518,6 +535,12 @@ def runs_the_step(events: Events) -> None:
     events[3:3] = [{**said, "type": kind, "data": data} for kind in ("node_started", "tool_invocation_started")]
 
 
+def began_too_soon(events: Events) -> None:
+    """a's undoing begins between the request and what queues the job again."""
+    begun = place(events, "compensation_started", "a")
+    events.insert(begun - 1, events.pop(begun))
+
+
 def not_parked(events: Events) -> None:
     """Nobody had stopped the job when b's undoing was asked for."""
     del events[place(events, "compensation_requested", "b") + 1]
@@ -551,7 +574,8 @@ FORGED: Final[dict[str, tuple[Story, Change, str]]] = {
         signalled_early_then_approved, lambda e: e.pop(place(e, "job_requeued")), "g"),
     "undoes a step twice": (two_lost, again("compensation_started", "b"), "b"),
     "is cancelled, and an undoing is in doubt": (two_lost, cancelled_in_doubt, "b"),
-    "is given up, and nobody has said so": (given_up_with_one_owed, lacks(None, "cancel_requested"), "asked for"),
+    "is given up, and nobody has said so": (
+        given_up_with_one_owed, lacks(None, "cancel_requested"), "asked for|nobody has answered"),
     "is parked, and nobody is in doubt": (two_lost, parks_without_cause, "a"),
     "is told of an undoing while a worker is at it": (two_lost, told_too_soon, "b"),
     "undoes what never was": (
@@ -583,6 +607,12 @@ FORGED: Final[dict[str, tuple[Story, Change, str]]] = {
         cancelled_before_it_is_queued_again, lacks("a", "compensation_failed"), "a"),
     "is done too late, and nothing is undone": (
         cancelled_too_late_elsewhere, lacks("a", "node_finished"), "undone|not done"),
+    "is queued again, and nobody has confirmed what stopped it": (
+        confirmed, lacks("a", "replay_confirmed"), "nobody has answered"),
+    "is queued again, and nobody has said what became of a step": (
+        undone_unresolved_beside_another, lacks("a", "invocation_resolved"), "a|nobody has answered"),
+    "goes on with an undoing before it is queued again": (
+        requested_of_what_never_was, began_too_soon, "no worker"),
     "runs what it is to undo": (doubtful_elsewhere, runs_the_step, "another job's"),
 }  # fmt: skip
 """What a forger makes of a story, and at what it is found."""

@@ -121,10 +121,10 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         "approved", before("tool_invocation_started", "wait_completed"), "tool_invocation_started"),
     "the approval is not recorded": ("approved", drop("wait_completed"), "command_committed"),
     "the approval is of another action": (
-        "approved", alter("wait_completed", digest="0" * 64), "tool_invocation_started"),
+        "approved", alter("wait_completed", digest="0" * 64), "wait_completed"),
     "another action is started than was approved": (
         "approved", alter("tool_invocation_started", args_hash="0" * 64), "tool_invocation_started"),
-    "a denial becomes an approval": ("denied", alter("wait_completed", decision="approved"), "after the last event"),
+    "a denial becomes an approval": ("denied", alter("wait_completed", decision="approved"), "command_committed"),
     "a denied step is started": ("denied", started_after_denial, "tool_invocation_started"),
     "a wait is passed without its signal": ("wait", drop("signal_received"), "job_requeued"),
     "a job is worked on while it waits": ("wait", worked_on_while_waiting, "state_checkpointed"),

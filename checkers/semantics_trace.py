@@ -202,6 +202,7 @@ class GateReader:
         self.answered: Mapping[str, Any] = {}
         self.contract = ""
         self.first: str | None = None
+        self.shown: str | None = None
         self.said: Fields = {"job": "open", "wait": "none", "started": "none"}
         self.said |= dict.fromkeys(("waited", "woken", "cancel"), "no") | {"signal": "none"}
 
@@ -222,8 +223,8 @@ class GateReader:
                 said |= {"job": "waiting", "waited": "yes", "woken": "no"}
                 if "approve" in self.node:
                     said["signal"] = "none"
-                    self.contract = data["contract_id"]
-                    self.digest(data["digest"])
+                    self.contract, self.shown = data["contract_id"], data["digest"]
+                    self.digest(self.shown)
                 return row.type
             case "signal_received" if data["signal"] == self.node.get("wait"):
                 self.signals += 1
@@ -293,6 +294,10 @@ class GateReader:
             return "signalled"
         if data["decision"] not in REFUSALS:
             raise ValueError(f"decision {data['decision']!r}")
+        if self.contract not in ("", data["contract_id"]):
+            raise ValueError(f"it answers {data['contract_id']!r}, and {self.contract!r} was waited for")
+        if self.shown not in (None, data["digest"]) and data["decision"] != "other action":
+            raise ValueError("it answers for another action than was waited for")
         self.contract = data["contract_id"]
         return self.digest(data["digest"]) if data["decision"] == "approved" else "refused"
 
@@ -315,8 +320,8 @@ class GateReader:
         if "wait" in self.node:
             return {"asked": "none", "decision": "none"}
         given = {(decision, digest) for contract, decision, digest in beside.answers if contract == self.contract}
-        if not given:
-            return {"decision": "none"}
+        if not given:  # withdrawn, a request is refused for good, as if a person had denied it: nobody has answered it
+            return {"decision": "denied" if self.answered.get("decision") == "ended" else "none"}
         ((decision, digest),) = given
         shown = {"asked": self.digest(digest)} if digest is not None else {}
         return {"decision": {"approve": "approved", "deny": "denied"}[decision], **shown}
@@ -364,6 +369,8 @@ class CompensationReader:
             return self.parked_elsewhere(row)
         if row.type == "compensation_requested":
             said["asked"] = "yes"
+            if queues and self.attempts.open and said["original"] == "started":
+                said["original"] = "unknown"  # undone unresolved: its job is parked, be it at another step
             return row.type
         if "compensates" in data:
             return self.undoing(row, data)
@@ -409,6 +416,8 @@ class CompensationReader:
                 said["told"] = "committed"
             case "invocation_resolved" if data["answer"] == "happened":
                 said["done"] = "yes"
+            case "invocation_resolved" if data["answer"] != "not_happened":
+                raise ValueError(f"answer {data['answer']!r}")
             case "invocation_resolved":
                 self.undoings.close()
                 said["attempt"] = "disproved"

@@ -46,7 +46,7 @@ from .stream_step import (
     started,
     symbol_of,
 )
-from .stream_told import ASKED, NOTHING_DECLARED, Asked, Declared, misnamed
+from .stream_told import ASKED, NOTHING_DECLARED, Asked, Declared, at_rest, came_to, misnamed
 
 Contract = Callable[[Mapping[str, Json]], Declared | None]
 """What the tool of a node declares; None for a tool that nobody knows."""
@@ -96,13 +96,26 @@ def lost(line: int | None, job_id: str) -> Finding:
 class Track:
     """One step: where it can be, how often it was tried, its first result, and what those who follow no more have said."""
 
-    __slots__ = ("again", "attempts", "failed", "first", "position", "refused", "shown", "step", "tool", "undone")
+    __slots__ = (
+        "again",
+        "attempts",
+        "came_to",
+        "failed",
+        "first",
+        "position",
+        "refused",
+        "shown",
+        "step",
+        "tool",
+        "undone",
+    )
 
     def __init__(self, step: str, tool: Json, position: Position, attempts: int = 0) -> None:
         self.step, self.tool, self.position, self.attempts, self.again = step, tool, position, attempts, NEVER
         self.first: Json = None
         self.shown = ""
         self.failed = self.undone = False
+        self.came_to: tuple[bytes, ...] = ()
         self.refused: dict[str, Callable[[], Finding]] = {}
 
     def compared(self, result: Json) -> str:
@@ -119,6 +132,15 @@ class Track:
             return MEANINGLESS
         self.first, self.shown = result, shown
         return SAME
+
+    def undoing(self, result: Json) -> str | None:
+        """What is wrong with a result of the step's compensation; None for the first that anybody speaks of, and its like."""
+        try:
+            told = canonical(result)
+        except (ValueError, OverflowError):
+            return "its result has no canonical JSON"
+        self.came_to = self.came_to or (told,)
+        return None if told == self.came_to[0] else "its result is not the first one of the compensation"
 
     @property
     def name(self) -> str:
@@ -201,7 +223,7 @@ class Job:
             self._begin(line, event)
             return
         kind, step, data = event.type, event.step, event.data
-        (of_the_job, asked), undoes = HEARD.get(kind, PLAIN), COMPENSATES in data
+        (of_the_job, asked), undoes, status = HEARD.get(kind, PLAIN), COMPENSATES in data, self.status
         own = None if step is None else self.tracks.get(step)
         if own is None and (kind not in self.homes.get(step, NO_TYPES) or FORGED[kind] is (event.epoch is not None)):
             self._refuse_event(line, event, of_no_step(event, self.homes))
@@ -224,7 +246,9 @@ class Job:
             kind == "command_committed" and data.get("kind") != "tool"
         ):
             self._beyond_steps(line, event, after, of_the_job)
-        if asked is not None and (wrong := asked(self, event, own)) is not None:
+        wrong = None if asked is None else asked(self, event, own)
+        wrong = wrong if status == "open" else wrong or at_rest(status, self.cancelled, before, event)
+        if wrong is not None:
             self._refuse_event(line, event, wrong)
         if own is not None and (undoes or (data.get("tool_name") != own.tool and kind != "node_started")):
             self._named(line, event, own)
@@ -300,6 +324,8 @@ class Job:
             self.undo_keys.add(str(data.get("idempotency_key")))
         if track is not None:
             track.undone = track.undone or undoes
+            if undoes and came_to(event) and (wrong := track.undoing(data.get("result"))):
+                self._refuse_event(line, event, wrong)
             if kind in AGAIN:
                 track.again = more(track, event, undoes)
         if kind in STOPPED:
@@ -390,6 +416,9 @@ class Job:
             assert isinstance(undo, ReaderFollower)
             if found := undo.rest(self.rows.renamed(step) if self.records else None):
                 raise Diverged(Finding(None, self.job_id, step, "compensation", found))
+        for result in self.rows.came_to(step, self.undo_keys) if track.came_to else ():
+            if wrong := track.undoing(result):
+                raise Diverged(self._in_the_end(step, "compensation", f"in a record of it {wrong}"))
 
     def _beside(self, track: Track) -> Mapping[str, str]:
         """What ledger and effect store say of a step, in the words of its model. Raises Diverged."""

@@ -49,6 +49,12 @@ class Rows:
         ledger = tuple(row for row in self.ledger.get(step, ()) if row.key not in others)
         return ledger, tuple(row for row in self.effects.get(step, ()) if row.key not in others)
 
+    def came_to(self, step: str, undo_keys: set[Json]) -> list[Json]:
+        """What the records of a step's compensation say that it has come to."""
+        mine = self.undoing | undo_keys
+        ledger = [row.result for row in self.ledger.get(step, ()) if row.key in mine and row.status == "COMMITTED"]
+        return [*ledger, *(row.output for row in self.effects.get(step, ()) if row.key in mine)]
+
     def renamed(self, step: str) -> Beside:
         """All records of a step, as those of the stand-in that the remembered reader speaks of."""
         ledger = tuple((STEP, row.key, row.status) for row in self.ledger.get(step, ()))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Final, NamedTuple, Protocol
 
-from .abstraction import COMPENSATES, FAILURES, Json, StoredEvent
+from .abstraction import COMPENSATES, FAILURES, INPUTS, Json, StoredEvent
 from .attempts import Again, allowed
 from .stream_step import Position
 
@@ -125,7 +125,7 @@ def _fails(job: Job, event: StoredEvent, _: Step | None) -> str | None:
 def _parks(job: Job, event: StoredEvent, own: Step | None) -> str | None:
     """A job parks because an outcome is not known, or a record not confirmed; or an undoing came to nothing."""
     if own is None:
-        return None
+        return "a job parks at a step of its plan"
     reason = event.data.get("reason")
     if COMPENSATES in event.data:
         why = reason == (IN_DOUBT if own.position.undone.open else NOT_UNDONE)
@@ -153,6 +153,24 @@ def _quiet(job: Job, event: StoredEvent) -> str | None:
     return None if said == longest else f"its tools declare {longest} quiet seconds, not {said}"
 
 
+def _names(name: str) -> Asked:
+    """An event of a node says in its data as well whose it is."""
+
+    def named(_: Job, event: StoredEvent, __: Step | None) -> str | None:
+        said = event.data.get(name)
+        return None if said == event.step else f"its {name} is {said!r}"
+
+    return named
+
+
+def _waits(job: Job, event: StoredEvent, _: Step | None) -> str | None:
+    """A job waits at a node, for the signal that the plan names there."""
+    said, due = event.data, job.nodes.get(str(event.step), {})
+    if said.get("node") == event.step and said.get("signal") == due.get("wait"):
+        return None
+    return f"its node is {said.get('node')!r}, and its signal {said.get('signal')!r}"
+
+
 def _most(job: Job, step: str | None, name: str) -> int | None:
     """How many retries or requeues the plan, or else the tool, allows a step; None where neither says."""
     said, declared = job.nodes[str(step)].get(name), job.declared.get(str(step))
@@ -168,8 +186,42 @@ ASKED: Final[Mapping[str, Asked]] = {
     "invocation_resolved": _answered,
     "job_failed": _fails,
     "job_parked": _parks,
+    "node_started": _names("node_id"),
+    "compensation_requested": _names("step"),
+    "job_waiting": _waits,
 }
 """What is asked of an event, by its type."""
+ANSWERS: Final = frozenset({"invocation_resolved", "replay_confirmed", "compensation_requested"})
+"""What a person says of a parked job, in the batch that queues it again."""
+
+
+def at_rest(status: str, cancelled: bool, before: StoredEvent, event: StoredEvent) -> str | None:
+    """What is wrong with an event of a job that is parked, or waits: no worker is at it, and a person's word alone ends a park.
+
+    cancelled: whether somebody has asked for that: once no doubt is left, the job is then queued again with nothing more said.
+    """
+    if event.epoch is not None:
+        return f"the job is {status}, and no worker is at it before it is queued again"
+    if (
+        status != "parked"
+        or event.type != "job_requeued"
+        or cancelled
+        or (before.epoch is None and before.type in ANSWERS)
+    ):
+        return None
+    return "the job is parked, and nobody has answered for it"
+
+
+def came_to(event: StoredEvent) -> bool:
+    """Whether an event of a compensation says what that has come to."""
+    match event.type:
+        case "step_compensated":
+            return True
+        case "command_committed":
+            return event.data.get("kind") not in INPUTS
+        case "invocation_resolved":
+            return event.data.get("answer") == "happened"
+    return False
 
 
 def misnamed(event: StoredEvent, tool: Json) -> str | None:

@@ -6,9 +6,9 @@ compensation came to nothing. And a person has an effect undone in a job that wa
 each later step is put on record (B7', U1 to U4): the rows below let go of this step only then.
 
 They are for the trace monitor, and for the enumeration's cases in which an earlier step rests. What is proved of a step is proved
-without them. With them all of it holds but three sentences of P6 about a job at rest, which mean the step that it rests at: here
+without them. With them all of it holds but four sentences of P6 about a job at rest, which mean the step that it rests at: here
 a job may fail with an attempt open that was settled as UNKNOWN, park beside a step that was settled as NO_EFFECT, and be
-cancelled behind a step that has failed, while an earlier one is to be undone before that failure ends the job.
+cancelled behind a step that has failed, or is to be queued again, while an earlier one is to be undone before that is done.
 """
 
 from dataclasses import replace
@@ -68,7 +68,7 @@ def _stops() -> list[Rule]:
         "the result is recorded": guard(at="confirm", landed="no", job="open", fresh="no"),
         "it is undone": guard(at="append_failed", landed="no", job="open", undone="yes"),
     }
-    # An earlier step is undone before what this one's failure on record leads to.
+    # An earlier step is undone before what this one's failure on record leads to, be it the end of the job or another try.
     due = {"landed": "no", "job": "open", "undone": "no"}
     halted = {
         **settled,
@@ -76,6 +76,7 @@ def _stops() -> list[Rule]:
         "it failed without effect": guard(at="append_failed", node="no_effect", **due),
         "it failed after its effect": guard(at="append_failed", node="partial|unconfirmed", **due),
         "it failed in doubt": guard(at="append_failed", node="unknown", **due),
+        "it is to be queued again": guard(at="requeue", requeue="due", **due),
     }
     # A cancel is honoured by a worker that has read of it, and waits for the outcome of every step.
     told: dict[str, Guard] = {
@@ -85,6 +86,7 @@ def _stops() -> list[Rule]:
         "its compensation is owed": guard(told="yes"),
         "it failed without effect": guard(told="yes"),
         "it failed after its effect": guard(told="yes"),
+        "it is to be queued again": guard(told="yes"),
     }
     return [
         *(_stop(f"parks, {how}", sees, "parked", "job_parked") for how, sees in halted.items()),

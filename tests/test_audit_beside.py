@@ -55,10 +55,10 @@ UNSEEN: dict[str, set[tuple[str, str]]] = {
     APPROVED: {("drop", "state_changed")},
     DENIED: set(),
     MODEL: {("drop", "state_changed"), ("drop", "retry_scheduled")},
-    REFUSED: {("drop", "state_changed"), ("swap", "job_parked"), ("swap", "compensation_requested")},
+    REFUSED: {("drop", "state_changed")},
 }
 """What may be done to an event so that the stream is another run of the model. Nobody needs to say what was changed (T-CONFIRM),
-a question of which no answer is known may be asked again, and a person may ask before the park is written, or twice."""
+and a question of which no answer is known may be asked again."""
 
 
 @pytest.mark.parametrize("key", UNSEEN)
@@ -106,7 +106,7 @@ def in_flight(step: str) -> Callable[[Lines], None]:
 
 ALTERED: dict[str, tuple[str, Callable[[Lines], object], str]] = {
     "a denial that was an approval": (DENIED, said("wait_completed", decision="approved"), "gate 'g'"),
-    "an approval of another action": (APPROVED, said("wait_completed", digest="0" * 64), "what is recorded is not the answer"),
+    "an approval of another action": (APPROVED, said("wait_completed", digest="0" * 64), "for another action than was waited"),
     "a decision that nobody made": (APPROVED, lambda x: x[0]["records"]["answers"].clear(),
                                     "line 1: gate 'g': in the end there is decision none, in the model approved"),
     "an answer that says no": (APPROVED, answered(decision="deny"), "gate 'g': in the end there is decision denied"),

@@ -70,6 +70,18 @@ REFUSED: Final[dict[str, tuple[int, str]]] = {
         13,
         "of 'a': it records something of the kind 'time', and calls it 'a#compensation'",
     ),
+    "an undoing comes to something else": (15, "its result is not the first one of the compensation"),
+    "an undoing is committed as something else": (13, "its result is not that of step_compensated"),
+    "an undoing came to something else, somebody says": (15, "its result is not the first one of the compensation"),
+    "an undoing is answered for with nothing": (13, "the answer None is none"),
+    "an undoing is answered for with words": (13, "the answer 'it may be' is none"),
+    "another action was to be approved": (7, "it answers for another action than was waited for"),
+    "another approval was waited for": (5, "it names the request 'approval-of-another'"),
+    "a job parks at nothing": (11, "'job_parked': a job parks at a step of its plan"),
+    "an undoing is asked for of another step": (8, "'compensation_requested': its step is 'b'"),
+    "a node is started as another": (4, "'node_started': its node_id is 'b'"),
+    "a gate is waited at as another": (5, "'job_waiting': its node is 'v'"),
+    "another signal is waited for": (5, "'job_waiting': its signal is 'stop'"),
     "a ledger record of no step": (1, "a ledger record is of 'z', which is no step of the plan"),
     "an effect of no step": (1, "an effect record of the kind 'tool' is of 'z', which is no such node of the plan"),
     "an effect of a gate": (1, "an effect record of the kind 'wait' is of 'w', which is no such node of the plan"),
@@ -146,6 +158,17 @@ def undoing_held(step: str) -> Callable[[Lines], None]:
     return change
 
 
+def undoing_came_to(store: str, name: str) -> Callable[[Lines], None]:
+    """A store holds another result of the undoing than the events tell."""
+
+    def change(lines: Lines) -> None:
+        key = next(line["data"]["idempotency_key"] for line in lines if line.get("type") == "compensation_started")
+        (row,) = (row for row in lines[0]["records"][store] if row["key"] == key)
+        row[name] = "forged"
+
+    return change
+
+
 def parked_elsewhere(lines: Lines) -> None:
     """The job is parked, and not at its step."""
     next(line for line in lines if line.get("type") == "job_parked")["step"] = None
@@ -163,6 +186,10 @@ STRICTER: Final[dict[str, tuple[str, Callable[[Lines], None], str]]] = {
     "a grant to a model is true": ("semantics-model-retried", said("retry_scheduled", attempt=True), "attempt True is no number"),
     "a record of an undoing of which no event speaks": (
         "ok-park", undoing_held("a"), "line 1: compensation of 'a': in the end there is ledger inflight, in the model none"),
+    "a ledger record of another undoing's result": (
+        UNDONE, undoing_came_to("ledger", "result"), "a record of it has another result than its events"),
+    "an effect record of another undoing's result": (
+        UNDONE, undoing_came_to("effects", "output"), "a record of it has another result than its events"),
     "the beginning of another job": (
         "ok-park", said("job_created", job_id="other"), "line 2: it is the beginning of job 'other'"),
     "a job of one step that somebody else parks": ("silent-park", parked_elsewhere, "'job_parked' is no step of the model here"),

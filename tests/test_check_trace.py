@@ -19,6 +19,8 @@ from crashwindow.checkers.abstraction import (
     LedgerRow,
     StoredEvent,
     StoredJob,
+    canonical,
+    compensation_key,
     judge,
     own,
 )
@@ -138,18 +140,20 @@ def test_a_datum_that_nobody_reads_changes_nothing(name: str) -> None:
 
 
 def test_in_a_job_of_one_step_nobody_else_is_answered_for() -> None:
-    """A person's word is lost from a stream: where no other step could have been meant, the job that goes on is refused."""
+    """A person's word is lost from a stream: the job that goes on is refused, by the model where no other step could be meant."""
     ((_, events),) = recorded("silent-park")
     (at,) = (at for at, event in enumerate(events) if event["type"] == "invocation_resolved")
     assert [event["type"] for event in events[at - 1 : at + 2]] == ["job_parked", "invocation_resolved", "job_requeued"]
     lacking = numbered([*events[:at], *events[at + 1 :]])
     (said,) = verdict(lacking)
     assert "job_requeued" in said
+    assert "model of the step" in said
     plan = {**lacking[1]["data"]["plan"]}
     plan["nodes"] = [*plan["nodes"], {**plan["nodes"][0], "id": "b", "depends_on": ["a"]}]
     beside = {**lacking[1], "data": {**lacking[1]["data"], "plan": plan}}
     until = [lacking[0], beside, *lacking[2 : at + 1]]
-    assert verdict(until) == []
+    (said,) = verdict(until)
+    assert "model of the job: event 7, job_requeued: the job is parked, and nobody has answered for it" in said
 
 
 # The same verdicts as the monitors.
@@ -189,7 +193,9 @@ def _refused(records: Raw | None, events: list[Raw]) -> bool:
         return True
     if any(e.data["kind"] not in _kinds(nodes[str(e.step)], e) for e in stored if e.type == "command_committed"):
         return True
-    if any(_told_otherwise(stored, at, nodes) for at in range(len(stored))):
+    if any(_told_otherwise(stored, at, nodes) or _goes_on_at_rest(stored, at) for at in range(len(stored))):
+        return True
+    if any(_undone_otherwise(stored, name, said) for name in nodes):
         return True
     job = StoredJob("job", stored, said.ledger, said.effects, said.line) if said else StoredJob("job", stored, (), ())
     steps = [name for name, node in nodes.items() if "tool" in node]
@@ -256,7 +262,39 @@ def _told_otherwise(events: tuple[StoredEvent, ...], at: int, nodes: Raw) -> boo
             )
             due = not known and data.get("reason") != (FAILED if failed else IN_FLIGHT)
             return due or type(data.get("quiet_seconds")) not in (int, float)
+        case "job_parked":
+            return True
+        case "node_started":
+            return bool(data.get("node_id") != event.step)
+        case "compensation_requested":
+            return bool(data.get("step") != event.step)
+        case "job_waiting":
+            return (data.get("node"), data.get("signal")) != (event.step, node.get("wait"))
     return False
+
+
+def _goes_on_at_rest(events: tuple[StoredEvent, ...], at: int) -> bool:
+    """Whether an event is a worker's at a job at rest, or queues a parked one again that nobody has answered for."""
+    status = next((JOB[e.type] for e in reversed(events[:at]) if e.type in JOB), "open")
+    if status == "open" or events[at].epoch is not None:
+        return status != "open"
+    asked = any(e.type == "cancel_requested" for e in events[:at])
+    said = ("invocation_resolved", "replay_confirmed", "compensation_requested")
+    answered = asked or (events[at - 1].type in said and events[at - 1].epoch is None)
+    return status == "parked" and events[at].type == "job_requeued" and not answered
+
+
+def _undone_otherwise(events: tuple[StoredEvent, ...], step: str, said: Records | None) -> bool:
+    """Whether the events of a compensation, or its records, tell two results."""
+    mine = [e for e in events if e.step == step and COMPENSATES in e.data and e.data.get("kind", "tool") == "tool"]
+    kinds = ("step_compensated", "command_committed", "invocation_resolved")
+    told = [e.data.get("result") for e in mine if e.type in kinds and e.data.get("answer", "happened") == "happened"]
+    if told and said:
+        own = {row.key for row in said.ledger if row.step == step}
+        keys = {compensation_key(key) for key in own} | {str(e.data.get("idempotency_key")) for e in mine}
+        told += [row.result for row in said.ledger if row.key in keys and row.status == "COMMITTED"]
+        told += [row.output for row in said.effects if row.key in keys and row.step == step]
+    return len({canonical(result) for result in told}) > 1
 
 
 def _past(events: tuple[StoredEvent, ...], step: str | None, undo: bool) -> StepHistory:

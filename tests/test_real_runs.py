@@ -17,16 +17,22 @@ from crashwindow.checkers.semantics_records import UNDO
 from crashwindow.checkers.semantics_world import Deed, Undo
 from crashwindow.checkers.stream_job import Contract
 from crashwindow.checkers.stream_told import Declared
+from crashwindow.runtime.canonical import digest
 from crashwindow.runtime.clients import ClientError
 from crashwindow.runtime.commands import Command
+from crashwindow.runtime.contracts.approvals import relay
+from crashwindow.runtime.contracts.operations import approve, cancel
+from crashwindow.runtime.gate import request_id
 from crashwindow.runtime.records import Json
 from crashwindow.runtime.resolve import ResolveError
 from crashwindow.runtime.tool import ToolContext
+from crashwindow.runtime.verifier import Mode
 
 from .random_jobs import RandomJob
 from .real_jobs import JOB, Died, Left, Node, RealJob
 
 ONCE: Final = {"max_retries": 0}
+QUEUED: Final = {**ONCE, "max_requeues": 1}
 LOST: Final = Undo(("lost_answer",))
 FAILS: Final = Deed("a", REFUSED, node=ONCE)
 
@@ -99,11 +105,40 @@ def approved_with_what_was_undone(job: RealJob) -> None:
     assert job.turn() == "completed"
 
 
+def withdrawn(job: RealJob) -> None:
+    """The request for an approval is taken back: nobody answers any more, and the job fails for that."""
+    assert job.turn() == "waiting"
+    cancel(job.desk, request_id(JOB, "g"), "Ann")
+    relay(job.desk)
+    assert job.turn() == "failed"
+
+
+def withdrawn_once_approved(job: RealJob) -> None:
+    """It is taken back when a person has approved it, and the job has not heard of that yet."""
+    assert job.turn() == "waiting"
+    name = request_id(JOB, "g")
+    approve(job.desk, name, "Ann", digest=job.contracts.contract(name).action_digest)
+    cancel(job.desk, name, "Ann")
+    relay(job.desk)
+    assert job.turn() == "failed"
+
+
 def signalled_early_then_approved(job: RealJob) -> None:
     """While a job waits for an approval the signal comes that a later node waits for: it wakes nobody, the approval does."""
     assert job.turn() == "waiting"
     job.client.signal(JOB, "w-signal", "go")
     job.decide("g")
+    assert job.turn() == "completed"
+
+
+# What people say of a job that is parked.
+
+
+def confirmed(job: RealJob) -> None:
+    """The record of a step is not confirmed, which a later step would use: a person accepts it."""
+    job.turn(at("append_node_finished"))
+    assert job.turn() == "parked"
+    job.client.confirm(JOB, "the witness")
     assert job.turn() == "completed"
 
 
@@ -205,6 +240,39 @@ def failed_in_doubt(job: RealJob) -> None:
     assert job.turn() == "failed"
 
 
+def undone_before_it_is_queued_again(job: RealJob) -> None:
+    """A step is to be queued again, and its worker ends; an earlier one's undoing comes first, and nobody knows of it."""
+    job.turn(at("requeue"))
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.resolve("a")
+    assert job.turn() == "open"
+    assert job.turn() == "completed"
+
+
+def cancelled_before_it_is_queued_again(job: RealJob) -> None:
+    """The same; the undoing is refused, and the job is given up."""
+    job.turn(at("requeue"))
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.client.cancel(JOB, "given up")
+    assert job.turn() == "cancelled"
+
+
+def undone_unresolved_beside_another(job: RealJob) -> None:
+    """A step is in doubt, an earlier one's undoing as well, at which alone the job parks; both are undone, the one unresolved."""
+
+    def meanwhile(command: Command) -> None:
+        if command.boundary == "park" and job.history.step("a").undo is None:
+            job.undo("a")
+
+    assert job.turn(meanwhile) == "parked"
+    job.undo("b")
+    assert job.turn() == "parked"
+    job.resolve("a")
+    assert job.turn() == "failed"
+
+
 def undone_once_it_has_failed(job: RealJob) -> None:
     """A step has failed over its record: it is not undone before its job ends with that, and nobody is told that it will be."""
     job.turn(at("append_node_finished"))
@@ -242,6 +310,18 @@ def asks_as_it_undoes(job: RealJob) -> None:
 
 
 # Jobs that undo a step of one that has ended.
+
+
+def cancelled_too_late_elsewhere(job: RealJob) -> None:
+    """Somebody gives the job up as it is about to be done."""
+    assert job.turn() == "completed"
+    job.undo_elsewhere("a")
+
+    def meanwhile(command: Command) -> None:
+        if command.boundary == "append_completed" and not job.history.cancelled:
+            job.client.cancel(job.job_id, "not wanted")
+
+    assert job.turn(meanwhile) == "completed"
 
 
 def asks_as_it_undoes_elsewhere(job: RealJob) -> None:
@@ -298,6 +378,9 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     ends_with_a_model: (Deed("a"), asks("q")),
     one_approved_one_denied: (gate("g", "a"), Deed("a"), gate("h", "b"), Deed("b")),
     approved_with_what_was_undone: (Deed("a", undo=Undo()), gate("g", "b"), Deed("b", uses="a")),
+    withdrawn: (gate("g", "a"), Deed("a")),
+    confirmed: (Deed("a", looks=("mismatch",)), Deed("b")),
+    withdrawn_once_approved: (gate("g", "a"), Deed("a")),
     signalled_early_then_approved: (gate("g", "a"), Deed("a"), wait("w"), Deed("b")),
     requested_of_what_never_was: (
         Deed("a", undo=LOST),
@@ -315,6 +398,13 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     ),
     failed_before_it_is_undone: (Deed("a", undo=Undo(("no_effect", "ok"))), Deed("b", REFUSED, node=ONCE)),
     undone_once_it_has_failed: (Deed("a", looks=("mismatch",), undo=Undo()), Deed("b")),
+    undone_before_it_is_queued_again: (Deed("a", undo=LOST), Deed("b", ("no_effect", "ok"), node=QUEUED)),
+    cancelled_before_it_is_queued_again: (Deed("a", undo=Undo(REFUSED)), Deed("b", REFUSED, node=QUEUED)),
+    undone_unresolved_beside_another: (
+        Deed("a", undo=LOST),
+        Deed("b", ("lost_answer",), undo=Undo(harmless=True), quiet=0.0),
+    ),
+    cancelled_too_late_elsewhere: (Deed("a", undo=Undo()),),
     failed_in_doubt: (Deed("a", undo=LOST), Deed("b", SILENT, "fail")),
     two_in_flight: (Deed("a", undo=LOST), Deed("b", undo=Undo())),
     asks_as_it_undoes: (Deed("a", undo=Undo(("no_effect", "ok"))), Deed("b", ("lost_answer",))),
@@ -326,11 +416,15 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
 }
 
 
+MODES: Final[dict[Story, Mode]] = {undone_once_it_has_failed: "strict", confirmed: "human_in_loop"}
+"""How the changes of a story's job are confirmed, where they are."""
+
+
 @cache
 def left(story: Story) -> Left:
     """What a job leaves that has gone through a story."""
     with TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as place:
-        job = RealJob(Path(place), PLANS[story], "strict" if story is undone_once_it_has_failed else None)
+        job = RealJob(Path(place), PLANS[story], MODES.get(story))
         story(job)
         return job.left()
 
@@ -441,6 +535,24 @@ def runs_the_step(events: Events) -> None:
     events[3:3] = [{**said, "type": kind, "data": data} for kind in ("node_started", "tool_invocation_started")]
 
 
+def began_too_soon(events: Events) -> None:
+    """a's undoing begins between the request and what queues the job again."""
+    begun = place(events, "compensation_started", "a")
+    events.insert(begun - 1, events.pop(begun))
+
+
+def not_parked(events: Events) -> None:
+    """Nobody had stopped the job when b's undoing was asked for."""
+    del events[place(events, "compensation_requested", "b") + 1]
+
+
+def queued_meanwhile(events: Events) -> None:
+    """Where the job parked for a's undoing, a worker queued it again for b."""
+    said = events[place(events, "job_requeued", "b")]
+    parked = place(events, "job_parked", "a")
+    events[parked] = {**said, "epoch": events[parked]["epoch"]}
+
+
 ENDED: Final = ("job_completed", "job_failed", "job_cancelled")
 PASSES: Final = ("wait_completed", "command_committed", "node_finished", "state_checkpointed")
 FORGED: Final[dict[str, tuple[Story, Change, str]]] = {
@@ -462,7 +574,8 @@ FORGED: Final[dict[str, tuple[Story, Change, str]]] = {
         signalled_early_then_approved, lambda e: e.pop(place(e, "job_requeued")), "g"),
     "undoes a step twice": (two_lost, again("compensation_started", "b"), "b"),
     "is cancelled, and an undoing is in doubt": (two_lost, cancelled_in_doubt, "b"),
-    "is given up, and nobody has said so": (given_up_with_one_owed, lacks(None, "cancel_requested"), "asked for"),
+    "is given up, and nobody has said so": (
+        given_up_with_one_owed, lacks(None, "cancel_requested"), "asked for|nobody has answered"),
     "is parked, and nobody is in doubt": (two_lost, parks_without_cause, "a"),
     "is told of an undoing while a worker is at it": (two_lost, told_too_soon, "b"),
     "undoes what never was": (
@@ -487,6 +600,19 @@ FORGED: Final[dict[str, tuple[Story, Change, str]]] = {
         asks_as_it_undoes_elsewhere, says("command_committed", "a", kind="tool"), "a"),
     "records what an undoing has asked for as what its step has": (
         asks_as_it_undoes_elsewhere, says("command_committed", "a", command_id="a#now#1"), "a"),
+    "undoes a doubt, and was not parked": (undone_unresolved_beside_another, not_parked, "a|b"),
+    "is queued again for a step, an earlier one's undoing in doubt": (
+        undone_before_it_is_queued_again, queued_meanwhile, "a"),
+    "is cancelled beside a step to be queued again, and an undoing is open": (
+        cancelled_before_it_is_queued_again, lacks("a", "compensation_failed"), "a"),
+    "is done too late, and nothing is undone": (
+        cancelled_too_late_elsewhere, lacks("a", "node_finished"), "undone|not done"),
+    "is queued again, and nobody has confirmed what stopped it": (
+        confirmed, lacks("a", "replay_confirmed"), "nobody has answered"),
+    "is queued again, and nobody has said what became of a step": (
+        undone_unresolved_beside_another, lacks("a", "invocation_resolved"), "a|nobody has answered"),
+    "goes on with an undoing before it is queued again": (
+        requested_of_what_never_was, began_too_soon, "no worker"),
     "runs what it is to undo": (doubtful_elsewhere, runs_the_step, "another job's"),
 }  # fmt: skip
 """What a forger makes of a story, and at what it is found."""
@@ -545,6 +671,26 @@ def test_an_answer_to_nobody_is_found() -> None:
     rows.append({**rows[0], "contract_id": "somebody's"})
     for said in (forged.diverges(), forged.audited()):
         assert any("for which no event asks" in each for each in said), said
+
+
+def test_a_withdrawn_request_has_no_answer() -> None:
+    """Whoever says that somebody has denied it has no answer on record."""
+
+    def denied(events: Events) -> None:
+        for event in events:
+            told = event["data"]
+            for words in (told, told.get("result")):
+                if isinstance(words, dict) and words.get("decision") == "ended":
+                    words["decision"] = "denied"
+            if told.get("reason"):
+                told["reason"] = "denied by a person"
+            if event["type"] == "command_committed":
+                told["output_hash"] = digest(told["result"])
+
+    forged = left(withdrawn).altered(denied)
+    assert forged.diverges(records=False) == []
+    for said in (forged.diverges(), forged.audited()):
+        assert any("'g'" in each for each in said), said
 
 
 def asked_before_it_was_called(events: Events) -> None:

@@ -121,7 +121,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         "approved", before("tool_invocation_started", "wait_completed"), "tool_invocation_started"),
     "the approval is not recorded": ("approved", drop("wait_completed"), "command_committed"),
     "the approval is of another action": (
-        "approved", alter("wait_completed", digest="0" * 64), "command_committed"),
+        "approved", alter("wait_completed", digest="0" * 64), "wait_completed"),
     "another action is started than was approved": (
         "approved", alter("tool_invocation_started", args_hash="0" * 64), "tool_invocation_started"),
     "a denial becomes an approval": ("denied", alter("wait_completed", decision="approved"), "command_committed"),

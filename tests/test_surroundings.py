@@ -31,6 +31,7 @@ BEHIND: tuple[tuple[Deed, Word], ...] = (
     (Deed("b", partial=True), "cancel"),
     (Deed("b", REFUSED, node=NONE), "cancel"),
     (Deed("b", SILENT, "fail"), "leave"),
+    (Deed("b", REFUSED, node={**NONE, "max_requeues": 1}), "cancel"),
 )
 FAILED = tuple(
     SemanticsCase(
@@ -38,7 +39,7 @@ FAILED = tuple(
     )
     for failed, word in BEHIND
 )
-"""A step has failed, and an earlier one is to be undone before the job ends; that is refused."""
+"""A step has failed, and an earlier one is to be undone before the job ends, or the step is queued again; that is refused."""
 CASES = (
     OWED,
     replace(OWED, mode="human_in_loop"),
@@ -104,7 +105,7 @@ def test_a_step_by_itself_needs_the_rows_for_its_compensation_alone() -> None:
 
 
 @pytest.mark.deep
-def test_what_is_proved_of_a_step_holds_around_it_but_for_three_sentences() -> None:
+def test_what_is_proved_of_a_step_holds_around_it_but_for_four_sentences() -> None:
     """In every state that the rows add no property is broken, but P6 where it speaks of the step that a job rests at."""
     around, alone = explore(build_around()), space_of()
     added = around.parents.keys() - alone.parents.keys()
@@ -116,6 +117,7 @@ def test_what_is_proved_of_a_step_holds_around_it_but_for_three_sentences() -> N
         if any(map(around.packing.matcher(literals), added))
     }
     assert broken == {
+        ("P6", "job ∈ cancelled|failed ∧ requeue = due"),
         ("P6", "job = cancelled ∧ node ∈ no_effect|partial|unconfirmed|unknown"),
         ("P6", "job = parked ∧ ledger ∈ inflight|no_effect"),
         ("P6", "job ∈ failed|waiting ∧ open ∈ 1|2 ∧ node = none ∧ undone = no"),

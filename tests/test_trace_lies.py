@@ -11,6 +11,7 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import semantics_trace, stream_check, stream_told
+from crashwindow.checkers.abstraction import compensation_key
 from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.stream_fence import EITHER, FORGED, PEOPLE
 from crashwindow.checkers.stream_lines import TYPES, StreamError, lines
@@ -107,6 +108,29 @@ def lacks(of: str, name: str, /, **instead: Any) -> Change:
     return change
 
 
+def asked_of(step: str) -> Change:
+    """The request to undo a step says in its data that it is of another one."""
+
+    def change(events: list[Raw]) -> list[Raw]:
+        at = place(events, "compensation_requested")
+        return [*events[:at], {**events[at], "data": {**events[at]["data"], "step": step}}, *events[at + 1 :]]
+
+    return change
+
+
+def parked_at_nothing(events: list[Raw]) -> list[Raw]:
+    """Between two steps, or nodes, the job parks for no reason, and is queued again."""
+    at = place(events, "state_checkpointed") + 1
+    parked = {
+        **events[at],
+        "type": "job_parked",
+        "step": None,
+        "data": {"reason": "the moon is full", "quiet_seconds": -5},
+    }
+    queued = {**parked, "type": "job_requeued", "epoch": None, "data": {"by": "person", "who": "Ann"}}
+    return [*events[:at], parked, queued, *events[at:]]
+
+
 NEXT, OPEN = "that is not the next attempt", "that attempt is not open"
 ANSWERED, WHY, WAITS = (
     "its result is not what was answered",
@@ -115,6 +139,7 @@ ANSWERED, WHY, WAITS = (
 )
 REFUSED = "the compensation failed, and nothing was undone; request it again, or cancel the job"
 WORKERS, NO_WORKERS = "a worker's to write, and bears no epoch", "no worker's to write, and bears an epoch"
+CAME_TO = "its result is not the first one of the compensation"
 HOMELESS = "there is no such event of such a node"
 LIES: dict[str, tuple[str, Change, str]] = {
     "every attempt is the first": ("retry-park", attempts(**dict.fromkeys(ATTEMPTED, 1)), NEXT),
@@ -153,6 +178,24 @@ LIES: dict[str, tuple[str, Change, str]] = {
     "a model is committed as a step": ("semantics-model", put("command_committed", nth=0, kind="tool"), "kind 'tool'"),
     "an undoing is committed as time": (
         "semantics-undo-harmless", put("command_committed", nth=-1, kind="time"), "kind 'time'"),
+    "an undoing comes to something else": ("semantics-undo-lost", put("step_compensated", result="forged"), CAME_TO),
+    "an undoing is committed as something else": (
+        "semantics-undo-harmless", put("command_committed", nth=-1, result="forged"), CAME_TO),
+    "an undoing came to something else, somebody says": (
+        "semantics-undo-lost", put("invocation_resolved", result="forged"), CAME_TO),
+    "an undoing is answered for with nothing": ("semantics-undo-lost", put("invocation_resolved", answer=None), "answer None"),
+    "an undoing is answered for with words": (
+        "semantics-undo-lost", put("invocation_resolved", answer="it may be"), "answer 'it may be'"),
+    "another action was to be approved": (
+        "semantics-approved", put("job_waiting", digest="0" * 64), "for another action than was waited for"),
+    "another approval was waited for": (
+        "semantics-approved", put("job_waiting", contract_id="approval-of-another"), "'approval-of-another' was waited for"),
+    "a job parks at nothing": ("semantics-approved", parked_at_nothing, "a job parks at a step of its plan"),
+    "an undoing is asked for of another step": (
+        "semantics-undo-harmless", asked_of("b"), "its step is 'b'"),
+    "a node is started as another": ("ok-park", put("node_started", node_id="b"), "its node_id is 'b'"),
+    "a gate is waited at as another": ("semantics-wait", put("job_waiting", node="v"), "its node is 'v'"),
+    "another signal is waited for": ("semantics-wait", put("job_waiting", signal="stop"), "its signal 'stop'"),
 }  # fmt: skip
 TOLD: dict[str, tuple[str, Change, str]] = {
     "a signal's data are other": (
@@ -301,6 +344,19 @@ def test_a_status_that_does_not_exist_is_refused() -> None:
     for at, row in enumerate(rows := records["records"]["ledger"]):
         odd = {**records["records"], "ledger": [*rows[:at], {**row, "status": "DONE"}, *rows[at + 1 :]]}
         assert "ledger status 'DONE' is none of INFLIGHT" in "".join(verdict([{**records, "records": odd}, *events]))
+
+
+def test_a_record_of_an_undoing_says_what_its_events_say() -> None:
+    """In the ledger, and in the effect store."""
+    [(records, events), *_] = recorded("semantics-undo-harmless")
+    assert verdict([records, *events]) == []
+    undoing = compensation_key(next(e["data"]["idempotency_key"] for e in events if "idempotency_key" in e["data"]))
+    for store, name in (("ledger", "result"), ("effects", "output")):
+        held = records["records"][store]
+        rows = [{**row, name: "forged"} if row["key"] == undoing else row for row in held]
+        assert rows != held
+        said = verdict([{**records, "records": {**records["records"], store: rows}}, *events])
+        assert CAME_TO in "".join(said)
 
 
 def test_records_of_a_job_without_a_plan_are_refused() -> None:

@@ -14,6 +14,10 @@ from .stream_fields import STARTED, MeaninglessError
 ENDED: Final = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}
 DECISIONS: Final = {"approve": "approved", "deny": "denied"}
 """What a person's answer is called on the record, and in the machine."""
+OTHER: Final = "other action"
+"""How an answer is recorded that is for another action than the one that would be taken."""
+WITHDRAWN: Final = {"ended": "denied"}
+"""What the machine calls the refusal that an event tells of, where nobody has answered: the request ended, which is as final."""
 BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     "node_started": ("",),
     "job_waiting": ("node_started", "job_waiting"),
@@ -69,6 +73,7 @@ class Gate:
         data = event.data
         if event.type in ("job_waiting", "wait_completed") and "approve" in self.node:
             self.requested(data)
+            self.waited_for(number)
         if event.type == "wait_completed" and "wait" in self.node:
             if self.signal is None or self.signal > number:
                 raise MeaninglessError("its signal was not received")
@@ -94,6 +99,17 @@ class Gate:
             )
         if not isinstance(data["digest"], str):
             raise MeaninglessError(f"{data['digest']!r} is no digest of an action")
+
+    def waited_for(self, number: int) -> None:
+        """That an answer is for the action for which the job waited last. Raises MeaninglessError."""
+        event = self.stream.events[number]
+        if event.type == "job_waiting" or event.data["decision"] == OTHER:
+            return
+        shown = [
+            e.data["digest"] for e in self.stream.events[:number] if (e.type, e.step) == ("job_waiting", self.name)
+        ]
+        if shown and shown[-1] != event.data["digest"]:
+            raise MeaninglessError("it answers for another action than was waited for")
 
     def own(self, number: int) -> str | None:
         """Its waits, its signal, its answer; the start of what is behind it; cancels, and the job's end."""
@@ -228,6 +244,7 @@ class Gate:
             raise MeaninglessError("two answers are on record, and one was asked for")
         decision, action = next(iter(given), (None, None))
         if decision is None:
-            return {"decision": "none"}
+            said = self.completed(len(self.stream.events) - 1) or {}
+            return {"decision": WITHDRAWN.get(str(said.get("decision")), "none")}
         asked = {} if action is None else {"asked": self.named(action)}
         return {"decision": DECISIONS[decision], **asked}

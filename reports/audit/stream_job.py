@@ -38,6 +38,10 @@ PEOPLE: Final = (
     "compensation_requested",
 )
 """What people and clients alone write: no epoch is in it (T-FENCE)."""
+ANSWERS: Final = ("invocation_resolved", "replay_confirmed", "compensation_requested")
+"""What a person says of a parked job, in the batch that queues it again; who has asked for its end may say no more."""
+SELF: Final[Mapping[str, str]] = {"node_started": "node_id", "compensation_requested": "step", "job_waiting": "node"}
+"""Where these events say in their data as well of which node they are."""
 EITHER: Final = ("invocation_resolved", "job_requeued", "job_cancelled")
 """What a worker writes as well, with its epoch. Everything else is a worker's."""
 
@@ -64,9 +68,32 @@ def job(stream: Stream) -> Iterator[str]:
             yield f"line {event.line}: no node of the plan has an event {event.type!r} of {event.step!r}"
         elif wrong := misnamed(stream, event):
             yield f"line {event.line}: {event.type!r} of {event.step!r}: {wrong}"
+    yield from rest(stream)
     yield from end(stream)
     yield from records(stream)
     yield from world(stream)
+
+
+def rest(stream: Stream) -> Iterator[str]:
+    """What is wrong with how a job comes to rest, and goes on: a person ends a park, and until then nobody is at work."""
+    status, cancelled = "open", False
+    for number, event in enumerate(stream.events):
+        before, where = stream.events[number - 1], f"line {event.line}: {event.type!r}"
+        cancelled = cancelled or event.type == "cancel_requested"
+        if status != "open" and event.epoch is not None:
+            yield f"{where}: the job is {status}, and no worker is at it"
+        answered = cancelled or (before.type in ANSWERS and before.epoch is None)
+        if (status, event.type, answered) == ("parked", "job_requeued", False):
+            yield f"{where}: the job is parked, and nobody has answered for it"
+        if event.type == "job_parked" and event.step not in stream.steps:
+            yield f"{where}: a job parks at a step of its plan"
+        if event.type in SELF and event.data.get(SELF[event.type]) != event.step:
+            yield f"{where}: its {SELF[event.type]} is {event.data.get(SELF[event.type])!r}"
+        if event.type == "job_waiting" and event.data.get("signal") != stream.nodes.get(str(event.step), {}).get(
+            "wait"
+        ):
+            yield f"{where}: its signal is {event.data.get('signal')!r}"
+        status = JOB.get(event.type, status)
 
 
 def end(stream: Stream) -> Iterator[str]:

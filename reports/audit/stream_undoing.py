@@ -3,10 +3,10 @@
 It follows T-COMP and the write order of K1 to K3 (P10). The checkers of a run have a reader of their own.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from .stream_beside import queues, right_behind
-from .stream_events import COMPENSATION, Event, Stream
+from .stream_events import COMPENSATION, Event, Stream, digest
 from .stream_fields import (
     COMPENSATING,
     FINISHED,
@@ -25,6 +25,8 @@ WRITTEN: Final = (
     "retry_scheduled", "job_parked",
 )  # fmt: skip
 """The events of a compensation that its machine writes."""
+COME_TO: Final = ("step_compensated", "command_committed")
+"""Its events that say what it has come to, as that of an answer does which says that it happened."""
 ATTEMPTS: Final = {"no_effect": "closed", "unknown": "lost"}
 
 
@@ -79,6 +81,15 @@ class Undoing:
             told = [e.data["result"] for e in mine if e.type == "step_compensated"]
             if event.data["result"] not in told:
                 raise MeaninglessError("its result is not that of step_compensated")
+        if event.type == "invocation_resolved" and event.data["answer"] not in ("happened", "not_happened"):
+            raise MeaninglessError(f"the answer {event.data['answer']!r} is none")
+        if len(set(map(digest, self.came_to(number)))) > 1:
+            raise MeaninglessError("its result is not the first one of the compensation")
+
+    def came_to(self, number: int) -> list[Any]:
+        """What the events up to this one say that it has come to."""
+        mine = [e for e in self.stream.events[: number + 1] if self.undoes(e)]
+        return [e.data["result"] for e in mine if e.type in COME_TO or e.data.get("answer") == "happened"]
 
     def own(self, number: int) -> str | None:
         """What is asked, tried and told of the compensation; how the node ends for it; the first cancel."""
@@ -176,6 +187,8 @@ class Undoing:
         for place, event in enumerate(self.stream.events[: number + 1]):
             if event.type in ("job_failed", "job_cancelled") and seen == "started" and not self.open(place):
                 seen = "no_effect"
+            if event.type == "job_requeued" and seen == "started" and self.requested(place - 1) and self.open(place):
+                seen = "unknown"  # undone unresolved: its job was parked, be it at another step
             if event.step == self.step and "compensates" not in event.data:
                 seen = self.seen(seen, event, place)
         return seen
@@ -199,6 +212,11 @@ class Undoing:
             return "unknown" if self.open(place) else "no_effect"
         return before
 
+    def requested(self, place: int) -> bool:
+        """Whether somebody asks there for the compensation."""
+        event = self.stream.events[place]
+        return (event.type, event.step) == ("compensation_requested", self.step)
+
     def open(self, place: int) -> bool:
         """Whether an attempt of the step is open at an event."""
         mine = [e for e in self.stream.events[: place + 1] if e.step == self.step and "compensates" not in e.data]
@@ -209,6 +227,10 @@ class Undoing:
         held, kept = (rows(self.stream, store, self.step, undoing=True) for store in ("ledger", "effects"))
         if len(held) > 1 or len(kept) > 1:
             raise MeaninglessError("it has two records in one store: one compensation has one key")
+        recorded = [row["result"] for row in held if row["status"] == "COMMITTED"] + [row["output"] for row in kept]
+        told = self.came_to(len(self.stream.events) - 1)
+        if told and {digest(result) for result in recorded} - {digest(told[0])}:
+            raise MeaninglessError("a record of it has another result than its events")
         effects = self.stream.world.effects
         return {
             "ledger": held[0]["status"].lower() if held else "none",

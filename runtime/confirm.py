@@ -20,6 +20,8 @@ from .verifier import (
     VerifyContext,
 )
 
+UNCONFIRMED: Final = ("it could not be confirmed: ", "the world does not agree: ")
+"""How it is said why a job waits for a person at a step whose record is not confirmed."""
 LONGEST_PAUSE: Final = 60.0
 """Seconds: whoever says that he can be asked again later than this is not waited for."""
 
@@ -81,11 +83,11 @@ def judged(mode: Mode, doubts: Sequence[Doubt]) -> Decision:
         return "inject"
     open_ones = [doubt for doubt in doubts if isinstance(doubt.answer, Undetermined)]
     if open_ones:
-        raise ReplayVerificationHumanRequired("it could not be confirmed: " + "; ".join(map(str, open_ones)))
+        raise ReplayVerificationHumanRequired(UNCONFIRMED[0] + "; ".join(map(str, open_ones)))
     match mode:
         case "warn":
             return "warn"
         case "human_in_loop":
-            raise ReplayVerificationHumanRequired("the world does not agree: " + "; ".join(map(str, doubts)))
+            raise ReplayVerificationHumanRequired(UNCONFIRMED[1] + "; ".join(map(str, doubts)))
         case "strict":
             return "refuse"

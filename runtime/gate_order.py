@@ -26,6 +26,7 @@ def trespasses(records: Records) -> Iterator[Trespass]:
         if "wait" in step.node:
             yield from _unsignalled(name, step, records)
         yield from _asked(name, step, records.job_id)
+        yield from _another_answered(name, step, records)
         refusals = [e for e in step.all("wait_completed") if e.data.get("decision", "approved") != "approved"]
         for end in step.ends if refusals else ():
             yield Trespass(end.version, f"node {name!r} was {refusals[0].data['decision']}, and is passed")
@@ -47,6 +48,15 @@ def _asked(name: str, step: Step, job_id: str) -> Iterator[Trespass]:
             yield Trespass(step.committed.version, f"the result of node {name!r} is not what was answered")
 
 
+def _another_answered(name: str, step: Step, records: Records) -> Iterator[Trespass]:
+    """An answer of somebody else than the one for whose answer the job was queued again."""
+    queued = [e for e in records.events if e.type == "job_requeued" and e.data.get("node") == name]
+    for answer in step.all("wait_completed"):
+        before = [e for e in queued if e.version < answer.version]
+        if before and before[-1].data.get("who") != answer.data.get("by"):
+            yield Trespass(answer.version, f"it was not {answer.data.get('by')!r} who answered at node {name!r}")
+
+
 def _unapproved(name: str, step: Step, gate_name: str, gate: Step) -> Iterator[Trespass]:
     """Executions before the approval, or of something else than it was given for."""
     answer = gate.first("wait_completed", decision="approved", digest=digest(gate.given))
@@ -64,3 +74,5 @@ def _unsignalled(name: str, step: Step, records: Records) -> Iterator[Trespass]:
     for answer in step.all("wait_completed"):
         if own is None or own.version > answer.version or digest(own.data["data"]) != digest(answer.data["data"]):
             yield Trespass(answer.version, f"node {name!r} is passed without its signal {signal!r}")
+        elif own.data.get("who") != answer.data.get("who"):
+            yield Trespass(answer.version, f"the signal of node {name!r} is not of {answer.data.get('who')!r}")

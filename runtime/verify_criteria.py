@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from .canonical import digest
+from .compensation import FAILED
+from .confirm import UNCONFIRMED
 from .event_chain import first_break
 from .event_order import ASKED, disorder, out_of_turn
 from .gate_order import trespasses
-from .history import INPUT_KINDS, History, StepHistory, snapshot_of
+from .history import INPUT_KINDS, History, StepHistory, snapshot_of, undoing
 from .job_order import intrusions
 from .job_records import Kind, Records, Step
 from .keys import invocation_id
 from .outcome import StepResult
+from .protocol import IN_FLIGHT
 from .records import EffectRecord, Event, Invocation, Json
 from .replay import COMPLETE, Replay, replay, replay_each
 from .store_rules import encode
@@ -51,6 +54,10 @@ def auditable(records: Records) -> Iterator[Fault]:
     for event in events:
         if event.step is not None and event.step not in records.steps:
             yield Fault(event.version, f"{event.type} speaks of step {event.step!r}, which is not in the plan")
+        elif event.type in WHOSE and event.data.get(WHOSE[event.type]) != event.step:
+            yield Fault(event.version, f"{event.type} of step {event.step!r} says that it is another's")
+        elif event.type == "job_parked":
+            yield from _parked(records, event)
     for name, step, done in records.done:
         yield from _in_order(name, step, done)
         yield from _after_what_it_needs(records, name, step)
@@ -62,6 +69,30 @@ def auditable(records: Records) -> Iterator[Fault]:
         if events[-1].type != "job_completed":
             yield Fault(events[-1].version, f"the job is completed, and its last event is {events[-1].type}")
     yield from (Fault(*found) for found in intrusions(records))
+
+
+WHOSE: Final = {"node_started": "node_id", "compensation_requested": "step"}
+"""Where an event says in its data as well whose it is."""
+
+
+def _parked(records: Records, event: Event) -> Iterator[Fault]:
+    """A job parks at a step, names its tool, and says why: its outcome or undoing is in doubt, or its record not confirmed."""
+    if event.step is None:
+        yield Fault(event.version, "a job parks at a step of its plan")
+        return
+    past = History(records.events[: event.version - 1]).step(event.step)
+    tool, reason = records.steps[event.step].node.get("tool"), event.data.get("reason")
+    if undoing(event):
+        tool, due = f"{tool}#compensation", (IN_FLIGHT if past.undo is not None and past.undo.open else FAILED)
+        why = reason == due
+    elif past.stored is not None:
+        why = isinstance(reason, str) and reason.startswith(UNCONFIRMED)
+    else:
+        why = reason == IN_FLIGHT
+    if event.data.get("tool_name") != tool:
+        yield Fault(event.version, f"step {event.step!r}: it parks by the tool {event.data.get('tool_name')!r}")
+    if not why:
+        yield Fault(event.version, f"step {event.step!r}: it parks for another reason than it has")
 
 
 def _begun(records: Records) -> Iterator[Fault]:

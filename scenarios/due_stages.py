@@ -23,7 +23,6 @@ from .fleet_policies import FLEET_POLICIES
 from .policies import POLICIES
 from .profile import CONTRACT_STREAMS, CRASH_STREAMS, KEPT, SEMANTICS_STREAMS, command
 from .schema import Scenario, shipped
-from .searched import COMBINATIONS
 from .semantics_policies import SEMANTICS_POLICIES
 
 SILENT: Final = (
@@ -104,9 +103,13 @@ def _contract_text(claim: Claim, deep: bool) -> Iterable[Due]:
         yield Due("enumerate", "TESTED", {}, command=f"{CHECK} {claim.id}")
 
 
+ENUMERATED: Final = "cases, pairs, seconds, states, transitions, turns with answers repeated"
+"""What is counted of an enumeration."""
+
+
 def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
     if claim.id in REFINED:
-        yield Due("enumerate", "EXHAUSTED", figures("cases, pairs, seconds, states, transitions"), command=CONFORM)
+        yield Due("enumerate", "EXHAUSTED", figures(ENUMERATED), command=CONFORM)
         for case in ("fail-2", "park-2") if deep else ("fail-2",):
             yield Due(
                 "enumerate",
@@ -126,7 +129,7 @@ def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
 def _contract_enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
     if claim.id in CONTRACTS:
         for store in ("memory", "SQLite"):
-            counted = figures("cases, pairs, seconds, states, transitions", store=store)
+            counted = figures(ENUMERATED, store=store)
             yield Due("enumerate", "EXHAUSTED", counted, command=CONFORM)
         yield from [Due("enumerate", "EXHAUSTED", of.TAKEN, command=CONFORM)] if deep else []
 
@@ -191,7 +194,7 @@ ITEMS: Final[Mapping[str, Rule]] = {
     "contract_proof": proved(CONTRACT_POLICIES),
     "contract_refinement": models.pair,
     "contract_walk": seeded(CONTRACTS, Due("walk", "TESTED", of.WALKED | figures("crashes, refusals"))),
-    "contract_coverage": beside(COVERED, Due("enumerate", "TESTED", figures("edges", **COMBINATIONS), command=command("quick"))),
+    "contract_coverage": beside(COVERED, Due("enumerate", "TESTED", of.COMBINED, command=command("quick"))),
     "contract_text": _contract_text,
     "seed_text": every(_seed_text, unchecked(SEED_REASONS, "enumerate")),
     "verify_job": checked(["P13"], Due("enumerate", "TESTED", of.FORGED)),

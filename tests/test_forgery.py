@@ -248,10 +248,10 @@ def test_who_says_something_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person's word without a name violates a criterion."""
     job = late()
     chain = list(job.records.chain)
-    at = place(chain, "signal_received")
-    said = json.loads(chain[at].data)
-    del said["who"]
-    chain[at] = chain[at]._replace(data=canonical(said).decode())
+    for at, event in enumerate(chain):
+        said = json.loads(event.data)
+        if event.type in ("signal_received", "wait_completed") and said.pop("who", None):
+            chain[at] = event._replace(data=canonical(said).decode())
     forged = remade(job.records, chain)
     assert "who it is by" in str(verify(forged).violated)
     monkeypatch.setattr(*INTRUSION)

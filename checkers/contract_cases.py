@@ -23,7 +23,8 @@ class ContractCase:
 
     whole: whether the quick profile strikes the boundaries inside the durable step, too. Where it does not, another case with
     the same world does: there only what happens before and after the execution is new. undone: see `Subject`. retries: of the
-    tool, within one contract.
+    tool, within one contract. modelled: whether its runs are ones of the contract's machine; a program of its own may write what no
+    machine has.
     """
 
     name: str
@@ -35,6 +36,7 @@ class ContractCase:
     irreversible: bool = True
     retries: int = 0
     later: float = 1.0 + QUIET
+    modelled: bool = True
     court: ClassVar[ModuleType] = contract_judge
 
     def begin(self, store: SqliteStore) -> None:
@@ -256,6 +258,7 @@ CONTRACT_CASES: Final = {
             "A program takes the answer, and asks again before it releases anything: the old answer is not taken twice",
             one(ASKED, REPLY, meanwhile=Meanwhile("release", "ask again")),
             whole=False,
+            modelled=False,
         ),
         ContractCase(
             "contract-one-key-twice",

@@ -26,8 +26,9 @@ def contract_crashes(context: Context) -> Found:
     campaign = sweep_contracts(
         context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}")
     )
-    keep_contracts(campaign.images, CONTRACT_CASES, context.directory / CONTRACT_STREAMS)
-    found, kept = Found(schedules=campaign.summaries), len(campaign.images)
+    images = {key: files for key, files in campaign.images.items() if CONTRACT_CASES[key.case].modelled}
+    keep_contracts(images, CONTRACT_CASES, context.directory / CONTRACT_STREAMS)
+    found, kept = Found(schedules=campaign.summaries), len(images)
     for claim in JUDGED:
         found.add(claim, judged(claim, campaign.records, kept))
     found.add("S3-TRACE", judged("S3-TRACE", campaign.records, kept, "C3"))

@@ -1,6 +1,7 @@
 """What representative crash schedules of execution contracts left, as files in a run's directory: what an auditor replays alone.
 
-Of the schedules that are run with processes that SIGKILL ends, the first of each case and outcome with the fewest faults is kept.
+Of the schedules that are run with processes that SIGKILL ends, the first of each case and outcome with the fewest faults is kept,
+but for cases in which a program of its own writes what no machine has: the judge alone looks at these.
 There are three files, named by the replay key: the contracts (`.contracts`), a line for each row of their tables, by table and in
 the order in which it was written; the streams of the jobs of their steps (`.jsonl`), if any has begun, one after the other, as
 `crash_streams` writes them; and the effects that the world's witness noted (`.world`).

@@ -23,8 +23,8 @@ class ContractCase:
 
     whole: whether the quick profile strikes the boundaries inside the durable step, too. Where it does not, another case with
     the same world does: there only what happens before and after the execution is new. undone: see `Subject`. retries: of the
-    tool, within one contract. modelled: whether its runs are ones of the contract's machine; a program of its own may write what no
-    machine has.
+    tool, within one contract. modelled: whether its runs are ones of the contract's machine; a program of its own may write
+    what no machine has.
     """
 
     name: str

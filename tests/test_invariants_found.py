@@ -135,10 +135,13 @@ def recorded() -> Fleet:
 
 @pytest.mark.deep
 def test_what_two_workers_show_proves_it_for_any_number() -> None:
-    """Clauses found in two workers prove P5 and P12 for any number; nothing written is used but how epochs compare."""
+    """Clauses found in two workers prove P5 and P12 for any number; nothing written is used but how epochs compare.
+
+    How many there are depends on the states that the solver shows, which change with the text of its questions.
+    """
     made = find_fleet_invariant(recorded(), RECORDED_PROPERTIES, search(recorded()), ("a", "b"))
     assert made.holds
-    assert (len(made.clauses), made.states) == (91, 1996)
+    assert (len(made.clauses), made.states) == (89, 1996)
 
 
 def test_a_clause_that_many_break_is_dropped() -> None:
@@ -158,10 +161,11 @@ def test_a_clause_that_many_break_is_dropped() -> None:
 @pytest.mark.deep
 def test_what_many_workers_add_to_one_is_learned() -> None:
     """That no contract is there where a worker is about to ask is true of one worker alone; what takes its place proves a gate
-    for any number, in one call, with nothing written but the coupling."""
+    for any number, in one call, with nothing written but the coupling. The last two numbers depend on the states that the solver
+    shows."""
     made = lifted("fleet-gate")
     assert made.holds
-    assert (len(made.kept), len(made.dropped), len(made.added), made.learned) == (37, 4, 4, 73)
+    assert (len(made.kept), len(made.dropped), len(made.added), made.learned) == (37, 4, 5, 69)
     assert "asked ∈ first|other ∧ at = ask" in dict(made.dropped)
 
 

@@ -114,5 +114,5 @@ def test_every_way_is_asked_of_each_fleet() -> None:
     """Of a compensation's first mutant that brings its workers to rest as ever each of the four ways has an answer."""
     fleet = FleetBench("fleet-compensation")
     (row,) = fleet.judge([next(mutant for mutant in fleet.mutants if rest(mutant, fleet.fleet) == "as ever")])
-    assert [cell.checker for cell in row.cells] == ["prove", "explore", "count", "found"]
-    assert all(cell.outcome in ("killed", "survived") for cell in row.cells)
+    assert [cell.checker for cell in row.cells] == ["prove", "explore", "count", "found", "stated"]
+    assert all(cell.outcome in ("killed", "survived") for cell in row.cells[:4])

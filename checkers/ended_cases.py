@@ -25,7 +25,7 @@ from .crash_witness import GIVEN, Given, Witnessed, World
 from .ended_judge import ARGS, TOLD, EndedCourt
 from .semantics_cases import LOST, NONE, REFUSED, SILENT, UNDO, wait
 from .semantics_records import UNDO as UNDOING
-from .semantics_world import Deed, Undo, truth_of, witnessed
+from .semantics_world import Deed, Undo, in_a_row, truth_of, witnessed
 
 STEP: Final = "a"
 """What is undone."""
@@ -61,9 +61,7 @@ class EndedCase:
     @property
     def plan(self) -> dict[str, Json]:
         """The nodes in a row."""
-        stored = [node.stored if isinstance(node, Deed) else node for node in self.nodes]
-        ids = [node["id"] for node in stored]
-        return {"version": 1, "nodes": [{**node, "depends_on": ids[:at][-1:]} for at, node in enumerate(stored)]}
+        return in_a_row(self.nodes)
 
     def tools(self, world: World) -> dict[str, Tool]:
         """A tool for each tool node; what the step and its undoing are given is noted."""

@@ -19,7 +19,7 @@ from .enumerate_read import Letters, Reader, Seen
 from .enumerate_sets import Sets
 from .interleave_case import STEP, Case
 from .interleave_floor import Floor, Move, State
-from .interleave_turn import Turn
+from .interleave_turn import Turn, Turns
 
 MOST: Final = 3
 """Partings after which an enumeration ends: the first ones say what there is to say."""
@@ -138,6 +138,11 @@ class Product:
         self._states.clear()
         self._moves.clear()
         self._behind = len(words)
+
+    @property
+    def turns(self) -> Turns:
+        """Those that were come to."""
+        return self.floor.turns
 
     def run(self) -> Enumeration:
         """Every pair, breadth first, so that a parting's schedule is a shortest; up to a few partings."""

@@ -20,6 +20,7 @@ from .enumerate_contract_case import ContractCase
 from .enumerate_contract_floor import ContractFloor
 from .enumerate_contract_sets import ContractSets, Reading
 from .enumerate_contract_state import Move, Seen, State
+from .enumerate_contract_turn import Turns
 from .enumerate_contract_view import View
 
 MOST: Final = 3
@@ -60,6 +61,11 @@ class ContractProduct:
         self.unopened: Parted | None = None
         self.first = Node(self.floor.first, self._opened())
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
+
+    @property
+    def turns(self) -> Turns:
+        """Those that were come to."""
+        return self.floor.turns
 
     def run(self) -> ContractEnumeration:
         """Every pair, breadth first, so that a parting's schedule is a shortest; up to a few partings."""

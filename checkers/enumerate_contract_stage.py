@@ -15,7 +15,7 @@ from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
 from .enumerate_contract_sqlite import SqliteShelf
 from .enumerate_cover import by_rule, reachable
-from .enumerate_repeat import remembered
+from .enumerate_repeat import enumerated as with_repeats
 from .evidence import Item, MutantResult, Verdict
 from .search import complete
 from .substitute import Plant
@@ -101,7 +101,7 @@ def contract_sets() -> ContractSets:
 def enumerated(names: Iterable[str], sets: ContractSets, singly: bool = False) -> Iterator[ContractEnumeration]:
     """Cases, one after the other, over the store in memory. singly: see `remembered`."""
     for name in names:
-        yield _run(ContractProduct(CONTRACTS[name], sets), singly)
+        yield with_repeats(ContractProduct(CONTRACTS[name], sets), singly)
 
 
 def over_sqlite(names: Iterable[str], sets: ContractSets) -> Iterator[ContractEnumeration]:
@@ -110,17 +110,9 @@ def over_sqlite(names: Iterable[str], sets: ContractSets) -> Iterator[ContractEn
         with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
             shelf = SqliteShelf(Path(folder))
             try:
-                yield _run(ContractProduct(CONTRACTS[name], sets, shelf))
+                yield with_repeats(ContractProduct(CONTRACTS[name], sets, shelf))
             finally:
                 shelf.close()
-
-
-def _run(product: ContractProduct, singly: bool = False) -> ContractEnumeration:
-    """A case; and its runners once more, whose answers come only the second time."""
-    run = product.run()
-    if not run.parted:
-        run.repeated, run.remembered = remembered(product.floor.turns, singly)
-    return run
 
 
 def contract_enumeration(context: Context) -> Found:

@@ -9,7 +9,7 @@ Of turns that are one the ids of batches differ, and the store's contents forget
 beginning, it is looked at here whether a batch has an id of its own (`Turn.wrong`).
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
@@ -204,27 +204,26 @@ class Turns:
         found = [number for number, turn in enumerate(self._turns) if turn.answer not in (None, DOWN)]
         return sorted(set(found) - {self._turns[number].before for number in found})
 
-    def answered(self, number: int) -> list[Command]:
-        """A turn's commands that were answered."""
+    def repeated(
+        self, number: int, choices: Callable[[Sequence[Command | None]], Iterator[Collection[int]]]
+    ) -> Iterator[str]:
+        """See `enumerate_repeat.Turns`."""
         turn = self._turns[number]
         started, past = self._past(turn.before, turn.answer, turn.at)
-        return self._drive(turn, started, past, _nothing)[1][: len(past)]
-
-    def repeated(self, number: int, places: Collection[int]) -> str:
-        """See `interleave_turn.Turns.repeated`."""
-        turn, late, due = self._turns[number], list[tuple[Answer, float]](), list[Command]()
-        started, past = self._past(turn.before, turn.answer, turn.at)
         (once,), performed = self._drive(turn, started, past, _nothing)
-        for place, (answer, at) in enumerate(past):
-            twice = place in places
-            late += [(LOST, at), (answer, at)] if twice else [(answer, at)]
-            due += [performed[place]] * (1 + twice)
-        try:
-            (now,), _ = self._drive(turn, started, late, _nothing, due)
-        except InconstantError as error:
-            return otherwise(error.now, error.once)
-        same = (now.command, now.refused) == (once.command, once.refused)
-        return "" if same else otherwise(now.command, once.command)
+        for places in choices(performed[: len(past)]):
+            late, due = list[tuple[Answer, float]](), list[Command]()
+            for place, (answer, at) in enumerate(past):
+                twice = place in places
+                late += [(LOST, at), (answer, at)] if twice else [(answer, at)]
+                due += [performed[place]] * (1 + twice)
+            try:
+                (now,), _ = self._drive(turn, started, late, _nothing, due)
+            except InconstantError as error:
+                yield otherwise(error.now, error.once)
+            else:
+                same = (now.command, now.refused) == (once.command, once.refused)
+                yield "" if same else otherwise(now.command, once.command)
 
     def _reach(
         self, owner: str, entry: Entry, session: str, before: int, answer: Answer | None, at: float, onward: Onward

@@ -12,7 +12,7 @@ from .enumerate_cover import by_rule, fleet_sets, reachable, step_sets
 from .enumerate_fleet_stage import TWO, fleet_converse, fleet_edges
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
-from .enumerate_repeat import remembered
+from .enumerate_repeat import enumerated as with_repeats
 from .enumerate_sets import Sets
 from .enumerate_sqlite import compared
 from .evidence import Item, MutantResult, Verdict
@@ -160,10 +160,7 @@ def enumerated(names: Iterable[str], kept: dict[int, Sets], singly: bool = False
             if workers not in kept:
                 kept[workers] = fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
             made = product(name, kept[workers])
-        run = made.run()
-        if not run.parted:
-            run.repeated, run.remembered = remembered(made.floor.turns, singly and name not in SAMPLED)
-        yield run
+        yield with_repeats(made, singly and name not in SAMPLED)
 
 
 def enumeration(context: Context) -> Found:

@@ -6,7 +6,7 @@ in two ways is one turn, and each is run up to once. A driver that was brought s
 answers that come next if nobody interferes, and the turns on this way are kept for whoever gets there.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from ..runtime import drive
@@ -196,23 +196,23 @@ class Turns:
         found = [number for number, turn in enumerate(self._turns) if turn.answer not in (None, LOST, DOWN)]
         return sorted(set(found) - {self._turns[number].before for number in found})
 
-    def answered(self, number: int) -> list[Command | None]:
-        """A turn's commands that were answered."""
+    def repeated(
+        self, number: int, choices: Callable[[Sequence[Command | None]], Iterator[Collection[int]]]
+    ) -> Iterator[str]:
+        """See `enumerate_repeat.Turns`."""
         turn = self._turns[number]
-        return [given.command for given in self._past(turn.before, turn.answer, turn.at)[1]]
-
-    def repeated(self, number: int, places: Collection[int]) -> str:
-        """What a turn comes to if the answers in these places had come only when its commands were repeated; "" if the same."""
-        turn, given = self._turns[number], list[Given]()
         started, past = self._past(turn.before, turn.answer, turn.at)
-        for place, each in enumerate(past):
-            given += [each._replace(answer=LOST), each] if place in places else [each]
-        try:
-            (anew,) = self._drive(turn.owner, started, given)
-        except InconstantError as error:
-            return otherwise(error.now, error.once)
-        same = (anew.asks, anew.stopped) == (turn.asks, turn.stopped)
-        return "" if same else otherwise(anew.command, turn.command)
+        for places in choices([given.command for given in past]):
+            late = list[Given]()
+            for place, each in enumerate(past):
+                late += [each._replace(answer=LOST), each] if place in places else [each]
+            try:
+                (anew,) = self._drive(turn.owner, started, late)
+            except InconstantError as error:
+                yield otherwise(error.now, error.once)
+            else:
+                same = (anew.asks, anew.stopped) == (turn.asks, turn.stopped)
+                yield "" if same else otherwise(anew.command, turn.command)
 
     def _reach(self, owner: int, before: int, answer: Answer | None, at: float, onward: Onward) -> int:
         key = (owner, before, answer.name if answer else "", self._seen(before, answer, at))

@@ -1,6 +1,7 @@
 """A machine that was searched, as a report has it; and whether it is as large as this program states."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from ..model.fingerprint import machine_sha256
 from ..scenarios.searched import GRAPHS, IN_WINDOWS, SEARCHED, TWO_WORKERS, Searched, digest
@@ -50,10 +51,19 @@ def not_as_stated(policy: str, space: Space) -> str:
     found, stated = _found(described(space, 1.0)), SEARCHED[policy]
     if found == stated:
         return ""
-    counted = f"{found.states} states, {found.transitions} transitions"
-    if (found.states, found.transitions) == (stated.states, stated.transitions):
-        return f"{counted}, as stated; the rules that never fire are others"
-    return f"{counted}; stated are {stated.states} and {stated.transitions}"
+    rules = f"{found.states} states, {found.transitions} transitions, as stated; the rules that never fire are others"
+    return another_size(space, stated.states, stated.transitions) or rules
+
+
+BEYOND: Final = 1_000
+"""States beyond those that are stated, after which a search need not go on: what is searched is larger."""
+
+
+def another_size(space: Space, states: int, transitions: int) -> str:
+    """How many states and transitions there are, where so many are stated; "" where there are as many."""
+    if (len(space), space.transitions) == (states, transitions):
+        return ""
+    return f"{len(space)} states, {space.transitions} transitions; stated are {states} and {transitions}"
 
 
 def _found(machine: Described) -> Searched:

@@ -18,6 +18,7 @@ from ..scenarios.searched import TWO_WORKERS
 from .explore import Space
 from .fleet_search import search, unfenced
 from .invariant_ways import STEP_PROPERTIES
+from .machines import BEYOND, another_size
 from .mutate_count import CountBase
 from .mutate_fleet_rows import FleetMutant
 from .mutate_fleet_search import FleetBase, Seen, fires, unreduced
@@ -44,8 +45,6 @@ class Place:
     dear: Sequence[Mapping[str, str]] = ()
 
 
-BEYOND: Final = 1_000
-"""States beyond those that are stated, after which a mutant is larger."""
 REEXECUTED: Final = {"idempotent": "yes", "on_unknown": "reexecute", "look": "none"}
 TOOLS: Final = (
     TOOL,
@@ -124,10 +123,8 @@ class Kind:
         not. Raises ModelError where they can have no such row."""
         stated = self.base(suspected=False).space
         made = search(mutant.of(self.fleet), reduced=self.place.reduced, limit=len(stated) + BEYOND)
-        if (len(made), made.transitions) == (len(stated), stated.transitions):
-            return ""
-        found = f"two workers have {len(made)} states, {made.transitions} transitions"
-        return f"{found}; stated are {len(stated)} and {stated.transitions}"
+        said = another_size(made, len(stated), stated.transitions)
+        return said and f"two workers have {said}"
 
     def sees(self, mutant: FleetMutant, suspected: bool) -> Seen:
         """What is seen of a mutant in the states of two workers of the original. Raises ModelError where they can have no such

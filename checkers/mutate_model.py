@@ -26,7 +26,7 @@ from ..scenarios.searched import SEARCHED
 from .evidence import Cell, MutantCells
 from .explore import Engine, Space, explore, searched
 from .liveness_stage import LIVE
-from .machines import not_as_stated
+from .machines import BEYOND, not_as_stated
 from .mutate_live import Liveness
 from .mutate_prove import Asked, ask
 from .mutate_refine import refines
@@ -52,8 +52,6 @@ KEPT: Final = "its changed rows keep the invariant"
 STEP: Final = "hardened"
 PAIRED: Final = (STEP, "contract-hardened")
 """The machines that refine each other's models."""
-BEYOND: Final = 1_000
-"""States beyond those that are stated, after which a mutant is larger."""
 Replay = Callable[[Machine, Engine], str]
 """What the code was recorded to do, replayed in a machine, with its engine; "" where the machine follows."""
 Until = Literal["proof", "all"]

@@ -96,7 +96,7 @@ class StaleCodeError(Exception):
 
 
 def _as_on_disk() -> None:
-    """Load what makes proofs. Raises StaleCodeError."""
+    """Load what makes proofs, once for all processes that are forked then. Raises StaleCodeError."""
     from . import proof_subjects, prove, prove_cached, prove_fleet, prove_fleet_obligations  # noqa: F401
     from .evidence_code import stale_bytecode
 

@@ -15,7 +15,7 @@ from .crash_witness import Witnessed, World
 from .semantics_judge import SemanticsCourt
 from .semantics_life import Act, SemanticsLife, When, Why, Word
 from .semantics_records import UNDO as UNDO_OF
-from .semantics_world import MODEL, RESOURCE, Deed, Undo, WitnessModel, WitnessVerifier, witnessed
+from .semantics_world import MODEL, RESOURCE, Deed, Undo, WitnessModel, WitnessVerifier, in_a_row, witnessed
 
 Node = Deed | dict[str, Json]
 COMMIT_FIRST: Final[tuple[str, ...]] = ("put_effect", "commit", "append_finished", "append_committed")
@@ -61,9 +61,7 @@ class SemanticsCase:
     @property
     def plan(self) -> dict[str, Json]:
         """The nodes in a row."""
-        stored = [node.stored if isinstance(node, Deed) else node for node in self.nodes]
-        ids = [node["id"] for node in stored]
-        return {"version": 1, "nodes": [{**node, "depends_on": ids[:at][-1:]} for at, node in enumerate(stored)]}
+        return in_a_row(self.nodes)
 
     def begin(self, store: SqliteStore) -> None:
         """The job is submitted."""

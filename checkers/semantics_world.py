@@ -4,7 +4,7 @@ A compensation of `a` is an effect of its own, `a#undo`, in the same files. A ve
 and what it answered; a model what it was asked, and the number that its answer bears: a second answer is another one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -202,6 +202,13 @@ class WitnessModel:
         if failed:
             raise LlmError("the model is overloaded")
         return LlmAnswer({"answer": number}, "witness-1")
+
+
+def in_a_row(nodes: Sequence[Deed | dict[str, Json]]) -> dict[str, Json]:
+    """A plan of nodes, each behind the one before it."""
+    stored = [node.stored if isinstance(node, Deed) else node for node in nodes]
+    ids = [node["id"] for node in stored]
+    return {"version": 1, "nodes": [{**node, "depends_on": ids[:at][-1:]} for at, node in enumerate(stored)]}
 
 
 def witnessed(world: World) -> Witnessed:

@@ -87,9 +87,8 @@ def misfit(stream: Stream, number: int, known: Mapping[str, Any]) -> str | None:
     if number == 2 and kind != "compensation_requested":
         return "a person's request begins such a job"
     if event.step is None:
-        ended = any(
-            e.data.get("result_type") == COMPENSATED for e in stream.events[:number]
-        )  # a cancel may come in between
+        # A cancel may come in between.
+        ended = any(e.data.get("result_type") == COMPENSATED for e in stream.events[:number])
         early = kind == "job_completed" and not ended
         return "what it is for is not done" if early or kind == "job_failed" else None
     if event.step == name and "compensates" not in data:

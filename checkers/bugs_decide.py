@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..model.policy import HARDENED, Policy
-from ..runtime import keys, protocol
+from ..runtime import commands, keys, protocol
 from ..runtime.commands import Execute, Outcome, Ports, Query
 from ..runtime.history import StepHistory
 from ..runtime.protocol import Step
@@ -198,3 +198,39 @@ def committed_ledger_ignored(patch: Patch) -> None:
 def no_effect_left_open(patch: Patch) -> None:
     """A refused attempt is not closed in what the worker knows: the next decision takes it for open."""
     patch.setattr(StepHistory, "close", lambda self, attempts: None)
+
+
+def arguments_dropped(patch: Patch) -> None:
+    """The tool is called without its arguments."""
+    original = Execute.perform
+
+    def planted(self: Execute, ports: Ports) -> Outcome:
+        return original(replace(self, args={}), ports)
+
+    patch.setattr(Execute, "perform", planted)
+
+
+def arguments_altered_in_a_retry(patch: Patch) -> None:
+    """What comes with the first attempt is wrapped once more in each further one."""
+    original = Execute.perform
+
+    def planted(self: Execute, ports: Ports) -> Outcome:
+        args = self.args if self.context.attempt == 1 else {"args": self.args}
+        return original(replace(self, args=args), ports)
+
+    patch.setattr(Execute, "perform", planted)
+
+
+def question_without_arguments(patch: Patch) -> None:
+    """A tool that is asked whether it has happened is not told what."""
+    original = Query.perform
+
+    def planted(self: Query, ports: Ports) -> Any:
+        return original(replace(self, args={}), ports)
+
+    patch.setattr(Query, "perform", planted)
+
+
+def error_words_lost(patch: Patch) -> None:
+    """What a tool's error says is not kept."""
+    patch.setattr(commands, "_words", lambda error: "")

@@ -319,3 +319,9 @@ def forgiveness_lost_by_a_requeue(patch: Patch) -> None:
             self.forgiven = 0
 
     patch.setattr(StepHistory, "_node", node)
+
+
+def undoing_told_no_result(patch: Patch) -> None:
+    """What undoes an effect is never told what the effect has given."""
+    told = property(lambda undoing: {"args": undoing.original.node.args, "result": None})
+    patch.setattr(compensation.Compensation, "told", told)

@@ -23,9 +23,10 @@ from ..model.policy import HARDENED, Policy
 from ..model.step import build
 from ..runtime.verifier import Mode
 from .abstraction import RAM
+from .conform_calls import ERRORS
 from .conform_follow import Disagreement, Model
 from .conform_rig import Rig, Strike
-from .conform_world import CONTRACTS, Behaviour, Gate, Looks, StepPlan, Undoing, beyond
+from .conform_world import CONTRACTS, Behaviour, Does, Gate, Looks, Says, StepPlan, Undoing, beyond, step_name
 from .evidence import Item, Verdict
 from .walk_profiles import BY_NAME, PROFILES, Bounds, WalkProfile, examples_folder
 from .walk_programs import Program, shortest, written
@@ -43,9 +44,13 @@ LEAST: Final = {"steps": 500, "durable states": 70, "rules taken": 70}
 85 rules; in the middle are 809, 134 and 106 (decision 032)."""
 MOST_UNSETTLED: Final = 2
 """More are submitted only after some have ended: a job that is never worked on shows nothing."""
+MOST_STEPS: Final = 4
+"""Of a plan that is a graph."""
 MOST_BOUNDARIES: Final = 20
 """Positions at which a turn is struck: most turns of a two-step job have fewer."""
 
+EDGES: Final = st.tuples(*[st.sets(st.integers(1, MOST_STEPS - 1), max_size=MOST_STEPS - 1)] * 2)
+"""Which nodes one comes after, and of which it is given the result."""
 SAFE: Final = 2**53 - 1
 TEXT: Final = st.text(st.characters(codec="utf-8"), max_size=4)
 JSON: Final = st.recursive(
@@ -53,7 +58,15 @@ JSON: Final = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
-BEHAVIOURS: Final[st.SearchStrategy[list[Behaviour]]] = st.lists(st.sampled_from(get_args(Behaviour)), max_size=2)
+WORDS: Final = st.sampled_from(("", "\0", "half \ud800", "\udfff\0", "é\n")) | TEXT
+"""What an error says: all that a store cannot hold as it is, too."""
+SAYING: Final[tuple[Behaviour, ...]] = ("no effect", "partial", "lost answer", "lost refusal", "on the wire")
+"""What a call does whose error says something."""
+BEHAVIOURS: Final[st.SearchStrategy[list[Does]]] = st.lists(
+    st.sampled_from(get_args(Behaviour))
+    | st.builds(Says, st.sampled_from(SAYING), st.sampled_from(tuple(ERRORS)), WORDS),
+    max_size=2,
+)
 LOOKS: Final[st.SearchStrategy[Looks]] = st.builds(
     Looks,
     st.sampled_from(get_args(Mode)),
@@ -71,10 +84,23 @@ STORE_FAULTS: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
 # What can be drawn is found out at the first draw: a tenth of a walk, where a strategy is made anew for each.
 @cache
 def steps(policy: Policy) -> st.SearchStrategy[list[StepPlan]]:
-    """One or two steps with any contract that the policy considers, any arguments, any result."""
+    """One or two steps with any contract that the policy considers, any arguments, any result; or a graph of up to four."""
     contracts = [contract for contract in CONTRACTS if contract[0] or not policy.tools_idempotent]
     step = st.builds(StepPlan, st.sampled_from(contracts), st.integers(0, 2), JSON, JSON)
-    return st.lists(step, min_size=1, max_size=2)
+    graph = st.tuples(
+        st.lists(step, min_size=2, max_size=MOST_STEPS), st.lists(EDGES, min_size=MOST_STEPS, max_size=MOST_STEPS)
+    )
+    return st.lists(step, min_size=1, max_size=2) | graph.map(lambda drawn: joined(*drawn))
+
+
+def joined(plain: list[StepPlan], edges: list[tuple[set[int], set[int]]]) -> list[StepPlan]:
+    """Steps as a graph: each comes after some of those before it, and is given the results of some of these."""
+    nodes = []
+    for number, (step, (after, used)) in enumerate(zip(plain, edges, strict=False), 1):
+        before = tuple(sorted(each for each in after if each < number))
+        given = [{"$result": step_name(each)} for each in before if each in used]
+        nodes.append(replace(step, after=before, args={"plain": step.args, "given": given} if given else step.args))
+    return nodes
 
 
 @cache
@@ -94,7 +120,7 @@ def widened(
     alone = looks if len(plain) == 1 else None
     first = replace(plain[0], looks=alone, undoes=undoes, max_requeues=requeues)
     nodes: list[StepPlan | Gate] = [first, *plain[1:]]
-    if gate >= 0:
+    if gate >= 0 and first.after is None:  # a graph names its nodes by their numbers
         nodes.insert(min(gate, len(nodes)), Gate())
     return nodes
 
@@ -211,19 +237,19 @@ class Walk(WrittenWalk):
 
     @precondition(lambda self: self.rig.has("open"))
     @rule(behaviours=BEHAVIOURS)
-    def work(self, behaviours: list[Behaviour]) -> None:
+    def work(self, behaviours: list[Does]) -> None:
         """A worker takes a turn, undisturbed: the recovery, where an earlier one did not end."""
         self.do(self.rig.work, behaviours)
 
     @precondition(lambda self: self.rig.has("open"))
     @rule(behaviours=BEHAVIOURS, at=POSITIONS, when=st.sampled_from(INTERRUPTIONS))
-    def crash(self, behaviours: list[Behaviour], at: int, when: Strike) -> None:
+    def crash(self, behaviours: list[Does], at: int, when: Strike) -> None:
         """A worker takes a turn, and at a boundary is killed, a client speaks, or time passes."""
         self.do(self.rig.work, behaviours, {at: when})
 
     @precondition(lambda self: self.rig.has("open"))
     @rule(behaviours=BEHAVIOURS, faults=STORE_FAULTS)
-    def store_faults(self, behaviours: list[Behaviour], faults: dict[int, Strike]) -> None:
+    def store_faults(self, behaviours: list[Does], faults: dict[int, Strike]) -> None:
         """A worker takes a turn while its store errs, conflicts or fences it off."""
         self.do(self.rig.work, behaviours, faults)
 

@@ -9,6 +9,7 @@ from ..runtime.registry import Registry
 from ..runtime.store import Store
 from ..runtime.verifier import Mode
 from .abstraction import StoredJob, durable_state
+from .conform_follow import Disagreement
 from .conform_world import QUIET, SIGNAL, TTL, Job, Services, step_name
 
 UNSETTLED: Final = ("open", "parked", "waiting")
@@ -237,6 +238,8 @@ class People:
         """Compare every step of a job with its file: through a connection, or raw, as a crash leaves it."""
         job = self.jobs[job_id]
         stored = job.without_undoing(self._raw(job_id) if raw else self.reader.read(job_id))
+        if misquoted := job.misquoted(stored):
+            raise Disagreement(f"{job_id}: {misquoted}")
         for name, follower in job.followers.items():
             world = job.worlds[name]
             state = durable_state(stored, name, world.first)

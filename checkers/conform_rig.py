@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, NoReturn, get_args
 from ..model.policy import HARDENED, Policy
 from ..runtime import drive
 from ..runtime.commands import Append, Claim, Command, Execute, Outcome, Ports, Query, Verify
-from ..runtime.keys import execution_key
 from ..runtime.plan import parse_plan, submission, validate_plan
 from ..runtime.records import Event
 from ..runtime.sqlite_store import SqliteStore
@@ -22,22 +21,23 @@ from ..runtime.tool import Absent, Happened
 from ..runtime.turn import End, Worker
 from ..runtime.verifier import Confirmation, Match, Mismatch, Mode, Undetermined
 from .abstraction import LiveReader, Result, StoredJob, read_job
+from .conform_calls import HandedError
 from .conform_follow import Disagreement, Follower, Model
 from .conform_people import UNSETTLED, People, Reads
 from .conform_world import (
     QUIET,
     RESOURCE,
     TTL,
-    Behaviour,
     Crash,
-    Directed,
+    Does,
     Gate,
     Job,
     StepPlan,
     World,
     beyond,
     declared,
-    step_name,
+    named,
+    node_of,
 )
 
 Strike = Literal["crash before", "crash after", "error", "lost", "conflict", "stale", "cancel", "signal", "time"]
@@ -117,25 +117,21 @@ class Rig(People):
     # What a walk does.
 
     def submit(self, plan: Sequence[StepPlan | Gate]) -> str:
-        """A new job, a chain of steps and gates."""
+        """A new job of steps and gates."""
         job_id = f"job-{len(self.jobs) + 1}"
-        names = [step_name(number) for number in range(1, len(plan) + 1)]
-        nodes = [
-            {"id": name, **node_of(each), "depends_on": names[:number][-1:]}
-            for number, (name, each) in enumerate(zip(names, plan, strict=True))
-        ]
-        steps = {name: each for name, each in zip(names, plan, strict=True) if isinstance(each, StepPlan)}
+        nodes = [{"id": name, **node_of(each), "depends_on": after} for name, each, after in named(plan)]
+        steps = {name: each for name, each, _ in named(plan) if isinstance(each, StepPlan)}
         for step in steps.values():
             if step.tool not in self.registry:
                 self.registry.add(self.services.tool(step.contract, step.undoes))
         valid = validate_plan(parse_plan({"version": 1, "nodes": nodes}), self.registry)
         self.store.submit(job_id, submission(job_id, valid))
         self.mode = next((step.looks.mode for step in steps.values() if step.looks), self.mode)
-        tools = (node for node in valid["nodes"] if "tool" in node)
         self.jobs[job_id] = Job(
+            job_id,
+            steps,
             {name: self._follower(f"{job_id} {name}", step, len(steps) > 1) for name, step in steps.items()},
             {name: world_of(step) for name, step in steps.items()},
-            {execution_key(job_id, node["id"], node["tool"], node["args"]): node["id"] for node in tools},
         )
         self._observe(job_id)
         return job_id
@@ -145,7 +141,7 @@ class Rig(People):
         follower.undoes, follower.among_others = step.undoes, among_others
         return follower
 
-    def work(self, behaviours: Sequence[Behaviour | Directed] = (), strikes: dict[int, Strike] | None = None) -> str:
+    def work(self, behaviours: Sequence[Does] = (), strikes: dict[int, Strike] | None = None) -> str:
         """A turn: how it ended. Strikes are faults, by the position of the boundary in this turn."""
         self.strikes, self.services.behaviours, self.performed, self.job_id = strikes or {}, iter(behaviours), 0, ""
         self.landed, self.looks = False, []
@@ -160,6 +156,8 @@ class Rig(People):
             if stopped.lease is not None:
                 self.store.release(stopped.lease)
             return "stopped"
+        except HandedError as error:
+            raise Disagreement(str(error)) from error
         except Disagreement:
             raise
         except Exception as error:
@@ -362,13 +360,6 @@ class Rig(People):
             for job in self.jobs.values():
                 for follower in job.followers.values():
                     follower.rest()
-
-
-def node_of(each: StepPlan | Gate) -> dict[str, Any]:
-    """A node of a plan, as it is submitted."""
-    if isinstance(each, Gate):
-        return {"wait": each.signal}
-    return {"tool": each.tool, "args": each.args, "max_retries": each.max_retries, "max_requeues": each.max_requeues}
 
 
 def world_of(step: StepPlan) -> World:

@@ -3,13 +3,14 @@
 The world lives outside the runtime: it counts effects and answers truthfully when it is asked.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from functools import partial
+from typing import Any, Final, Literal
 
 from ..model.policy import Policy
 from ..runtime.commands import Acquire, Append, Command, Execute, PutEffect, Query, Settle, Verify
-from ..runtime.keys import compensation_key
+from ..runtime.keys import compensation_key, execution_key
 from ..runtime.records import Json
 from ..runtime.tool import (
     Absent,
@@ -23,7 +24,10 @@ from ..runtime.tool import (
 )
 from ..runtime.verifier import Answer, Match, Mismatch, Mode, StateChange, Undetermined, VerifyContext
 from .abstraction import COMPENSATES, Result, StoredJob
+from .conform_calls import ERRORS, NO_WORDS, asked_for, handed, kept, on_record
 from .conform_follow import Follower
+from .crash_judge import filled
+from .crash_witness import text_of
 
 Behaviour = Literal[
     "ok",
@@ -47,6 +51,9 @@ TTL: Final = 30.0
 QUIET: Final = 60.0
 RESOURCE: Final = "thing"
 SIGNAL: Final = "go"
+HALF_DONE: Final = "half done"
+ENDS: Final = ("tool_invocation_finished", "compensation_failed")
+"""The events that hold what a tool's error said."""
 REFUSED: Final = ("no effect", "lost refusal", "dies after the refusal")
 PARTIAL: Final = ("partial", "lost part", "dies after a part")
 DIES: Final = "dies"
@@ -67,6 +74,19 @@ class Crash(BaseException):
 
 
 @dataclass(frozen=True)
+class Says:
+    """How a call behaves whose error is drawn. error: its class, by name, where nothing is proven; words: what it says."""
+
+    behaviour: Behaviour
+    error: str
+    words: str
+
+
+Does = Behaviour | Directed | Says
+"""What a call does."""
+
+
+@dataclass(frozen=True)
 class Looks:
     """How records are confirmed from now on, and what the verifier answers of one, look by look; behind that it finds a match.
 
@@ -83,7 +103,8 @@ class StepPlan:
     """A step to submit. looks: it records changes, which a verifier looks at; beside other steps it finds them as they are.
 
     What follows where the record of a step differs that a later one has used already is for two models, not for one.
-    undoes: what its tool says of undoing its effect.
+    undoes: what its tool says of undoing its effect. after: the nodes that it comes after, by number; None: the one before it. Of
+    these it may use the results: `{"$result": "step-1"}` among its arguments.
     """
 
     contract: Contract
@@ -93,6 +114,7 @@ class StepPlan:
     looks: Looks | None = None
     max_requeues: int = 0
     undoes: Undoing = ""
+    after: tuple[int, ...] | None = None
 
     @property
     def tool(self) -> str:
@@ -112,9 +134,28 @@ def step_name(number: int) -> str:
     return f"step-{number}"
 
 
+def named(plan: Sequence[StepPlan | Gate]) -> Iterator[tuple[str, StepPlan | Gate, list[str]]]:
+    """Each node of a plan, with its name and the names of those that it comes after."""
+    for number, node in enumerate(plan, 1):
+        chosen = node.after if isinstance(node, StepPlan) else None
+        after = range(max(1, number - 1), number) if chosen is None else chosen
+        yield step_name(number), node, [step_name(each) for each in after]
+
+
+def node_of(each: StepPlan | Gate) -> dict[str, Any]:
+    """A node of a plan, as it is submitted."""
+    if isinstance(each, Gate):
+        return {"wait": each.signal}
+    return {"tool": each.tool, "args": each.args, "max_retries": each.max_retries, "max_requeues": each.max_requeues}
+
+
 @dataclass
 class World:
-    """The place that a step's tool changes. undone: whether what undoes it has had its effect."""
+    """The place that a step's tool changes. undone: whether what undoes it has had its effect.
+
+    told: what that was given, as one text, once it was called. said: how the errors that were raised have to be on record, by
+    whether it was the undoing's, and by attempt.
+    """
 
     value: Json
     idempotent: bool
@@ -125,6 +166,8 @@ class World:
     undone: bool = False
     keys: set[str] = field(default_factory=set)
     wire: list[str] = field(default_factory=list)
+    told: str = ""
+    said: dict[tuple[bool, int], str] = field(default_factory=dict)
 
     @property
     def changes(self) -> tuple[Json, ...]:
@@ -150,14 +193,36 @@ class World:
 
 @dataclass
 class Job:
-    """A submitted job: what follows it, and its part of the world, by step. keys: each step's execution key, with its name."""
+    """A submitted job: what its steps are, what follows them, and their part of the world, by step."""
 
+    job_id: str
+    steps: dict[str, StepPlan]
     followers: dict[str, Follower]
     worlds: dict[str, World]
-    keys: dict[str, str]
+    _keys: dict[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.undoing_keys = {compensation_key(key): name for key, name in self.keys.items()}
+    @property
+    def results(self) -> dict[str, Json]:
+        """What the steps whose effects have happened have truly given."""
+        return {name: world.first.value for name, world in self.worlds.items() if world.first is not None}
+
+    def given(self, name: str) -> Json:
+        """The arguments that the plan has for a step, with these results filled in."""
+        return filled(self.steps[name].args, self.results)
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Each step's execution key, with its name, as soon as there is every result that its arguments ask for."""
+        if len(self._keys) < len(self.steps):
+            for name in self.steps.keys() - self._keys.values():
+                if asked_for(self.steps[name].args) <= self.results.keys():
+                    self._keys[execution_key(self.job_id, name, self.steps[name].tool, self.given(name))] = name
+        return self._keys
+
+    @property
+    def undoing_keys(self) -> dict[str, str]:
+        """The same of what undoes the steps."""
+        return {compensation_key(key): name for key, name in self.keys.items()}
 
     def step_of(self, command: Command) -> str | None:
         """The step that a command is about, None for one about the job."""
@@ -194,6 +259,19 @@ class Job:
         effects = tuple(row for row in stored.effects if row.key not in self.undoing_keys)
         return replace(stored, ledger=ledger, effects=effects)
 
+    def misquoted(self, stored: StoredJob) -> str:
+        """The first error that is on record in other words than the tool's own; "" where there is none."""
+        for event in stored.events:
+            if event.type not in ENDS or (event.data["outcome"] == "success" and "failed" not in event.data):
+                continue
+            number, undoing = event.data["attempt"], COMPENSATES in event.data
+            told = event.data["failed" if event.data["outcome"] == "success" else "error"]
+            due = self.worlds[event.step or ""].said.get((undoing, number))
+            if told != due:
+                whose = "what undoes it" if undoing else "its tool"
+                return f"{event.step}: the error of attempt {number} of {whose} is recorded as {told!r}, and it was {due!r}"
+        return ""
+
 
 class Services:
     """The tools of a rig's jobs, and the verifier. beyond: whether effects may be partial (`beyond`).
@@ -203,7 +281,7 @@ class Services:
 
     def __init__(self, jobs: dict[str, Job], beyond: bool) -> None:
         self.jobs, self.beyond = jobs, beyond
-        self.behaviours: Iterator[Behaviour | Directed] = iter(())
+        self.behaviours: Iterator[Does] = iter(())
         self.did: list[str] = []
 
     def verify(self, change: StateChange, context: VerifyContext) -> Answer:
@@ -219,65 +297,90 @@ class Services:
     def _world(self, context: ToolContext | VerifyContext) -> World:
         return self.jobs[context.job_id].worlds[context.step_id]
 
-    def _call(self, context: ToolContext) -> Json | ToolResult:
+    def _call(self, args: Json, context: ToolContext) -> Json | ToolResult:
         """The tool."""
         world = self._world(context)
-        behaviour = next(self.behaviours, "ok")
+        handed(context, args, self.jobs[context.job_id].given(context.step_id))
+        drawn: Does = next(self.behaviours, "ok")
+        behaviour, fault = behaving(drawn)
         if behaviour in ("on the wire", "dies on the wire"):
             world.wire.append(context.external_key)
         elif behaviour in REFUSED:
             self.did.append("world: refuses")
         else:
             value, did = world.serve(context.external_key)
-            partial = behaviour in PARTIAL and did != "serves again" and self.beyond
-            self.did.append("world: serves in part" if partial and did == "serves" else f"world: {did}")
-            if partial and behaviour == "partial":
-                raise PartialEffectError("half done", value, state_changes=world.changes)
+            in_part = behaviour in PARTIAL and did != "serves again" and self.beyond
+            self.did.append("world: serves in part" if in_part and did == "serves" else f"world: {did}")
+            if in_part and behaviour == "partial":
+                words = drawn.words if isinstance(drawn, Says) else HALF_DONE
+                world.said[False, context.attempt] = kept(words) or NO_WORDS
+                raise PartialEffectError(words, value, state_changes=world.changes)
             if behaviour in ("ok", "partial"):
                 return ToolResult(value, state_changes=world.changes)
-        if behaviour == "no effect":
-            raise NoEffectError("refused")
         if behaviour.startswith(DIES):
             raise Crash
-        raise TimeoutError
+        world.said[False, context.attempt] = on_record(fault)
+        raise fault
 
-    def _query(self, contract: Contract, context: ToolContext) -> Happened | Absent:
+    def _query(self, contract: Contract, args: Json, context: ToolContext) -> Happened | Absent:
         """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
         world = self._world(context)
+        handed(context, args, self.jobs[context.job_id].given(context.step_id))
         if world.first is not None:
             return Happened(world.first.value, state_changes=world.changes)
         if contract[2] == "fence":
             world.wire.clear()
         return Absent()
 
-    def _undo(self, context: ToolContext) -> Json:
+    def _undo(self, harmless: bool, args: Json, context: ToolContext) -> Json:
         """What undoes the tool's effect: it works, it is refused, nobody knows, or its worker dies."""
-        behaviour = next(self.behaviours, "ok")
+        world = self._world(context)
+        self._told(world, harmless, args, context)
+        behaviour, fault = behaving(next(self.behaviours, "ok"))
         if behaviour in REFUSED:
-            raise NoEffectError("refused")
-        self._world(context).undone = True
-        if behaviour.startswith(DIES):
-            raise Crash
-        if behaviour in ("ok", "partial"):
-            return "undone"
-        raise TimeoutError
+            fault = fault if isinstance(fault, NoEffectError) else NoEffectError("refused")
+        else:
+            world.undone = True
+            if behaviour.startswith(DIES):
+                raise Crash
+            if behaviour in ("ok", "partial"):
+                return "undone"
+        world.said[True, context.attempt] = on_record(fault)
+        raise fault
+
+    def _told(self, world: World, harmless: bool, args: Json, context: ToolContext) -> None:
+        """What undoes an effect is told all of it, or, where it is harmless, that nobody knows it; the same in each attempt."""
+        done, given = world.first, self.jobs[context.job_id].given(context.step_id)
+        due: list[Json] = [] if done is None else [{"args": given, "result": done.value, "external_id": None}]
+        if harmless:
+            due.append({"args": given, "result": None})
+        handed(context, args, *(each for each in due if world.told in ("", text_of(each))))
+        world.told = text_of(args)
 
     def tool(self, contract: Contract, undoes: Undoing) -> Tool:
         """The tool with a contract."""
         idempotent, on_unknown, look = contract
         harmless = undoes == "harmless"
-        undo = Compensation(lambda _, context: self._undo(context), quiet_seconds=QUIET, harmless=harmless)
+        undo = Compensation(partial(self._undo, harmless), quiet_seconds=QUIET, harmless=harmless)
         return Tool(
             tool_name(contract, undoes),
-            lambda _, context: self._call(context),
+            self._call,
             "a witnessed tool",
             idempotent=idempotent,
             on_unknown=on_unknown,
-            query=None if look == "none" else lambda _, context: self._query(contract, context),
+            query=None if look == "none" else partial(self._query, contract),
             look=look,
             quiet_seconds=QUIET,
             compensation=undo if undoes else None,
         )
+
+
+def behaving(drawn: Does) -> tuple[Behaviour | Directed, Exception]:
+    """How a call behaves, and what it raises where it raises something that is not to say what was done."""
+    if isinstance(drawn, Says):
+        proven = drawn.behaviour == "no effect"
+        return drawn.behaviour, NoEffectError(drawn.words) if proven else ERRORS[drawn.error](drawn.words)
+    return drawn, NoEffectError("refused") if drawn == "no effect" else TimeoutError()
 
 
 def tool_name(contract: Contract, undoes: Undoing = "") -> str:

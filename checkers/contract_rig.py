@@ -7,7 +7,7 @@ and each machine follows (`contract_follow`). A crash is a dropped generator and
 
 import itertools
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -20,21 +20,24 @@ from ..runtime.contracts.records import ExecutionContract, GraphState
 from ..runtime.contracts.runner import GraphRunner
 from ..runtime.contracts.sqlite_contracts import SqliteContractStore
 from ..runtime.contracts.store import Batch, ContractError
+from ..runtime.records import Json
 from ..runtime.resolve import Answer
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StoreError
+from .conform_calls import HandedError
 from .conform_follow import Disagreement
 from .conform_world import QUIET, TTL, Crash
 from .contract_abstraction import (
     ContractReader,
     NotAContractError,
+    StoredContract,
     StoredContracts,
     StoredEntry,
     consent_of,
     contract_state,
 )
 from .contract_follow import STEP, ContractFollower, ContractModel
-from .contract_services import PATIENCE, Behaviour, Services, Wish, result_of
+from .contract_services import PATIENCE, Behaviour, Services, Wish, arguments, result_of
 
 Strike = Literal["crash before", "crash after", "error", "lost", "overtaken"]
 """What befalls a command. error: the store fails, nothing is written; lost: it is written, the answer is lost; overtaken: another
@@ -50,7 +53,8 @@ class ContractRig:
         self.clock = 1_000_000.0
         self.sessions: dict[str, Wish] = {}
         self.followers: dict[str, ContractFollower] = {}
-        self.services = Services(lambda: self._follow(STEP, world=True), self._give_up)
+        self.services = Services(lambda: self._follow(STEP, world=True), self._give_up, self._due)
+        self.asked: defaultdict[str, list[Json]] = defaultdict(list)
         self.edges: Counter[Edge] = Counter()
         self.owners = itertools.count()
         self.traced = self.lives = 0
@@ -95,6 +99,7 @@ class ContractRig:
         """A new session, run until it rests."""
         name = f"s{len(self.sessions) + 1}"
         self.sessions[name] = wish
+        self.asked[name].append(arguments(wish.argument))
         return self._act(lambda: self._begin(name), behaviours, strikes)
 
     def advance(
@@ -139,7 +144,8 @@ class ContractRig:
 
     def supersede(self, number: int, argument: int, strikes: Mapping[int, Strike] | None = None) -> str:
         """The arguments of the newest contract of a session change."""
-        name, args = self._newest(number).execution_id, {"n": argument}
+        name, args = self._newest(number).execution_id, arguments(argument)
+        self.asked[self._name(number)].append(args)
         return self._act(lambda: operations.supersede(self.ports, name, args, "ann", self._perform), (), strikes)
 
     def resolve(self, number: int, late_requests_arrive: bool, strikes: Mapping[int, Strike] | None = None) -> str:
@@ -176,6 +182,8 @@ class ContractRig:
             return "crash"
         except (drive.StoppedError, StoreError):
             return "stopped"
+        except HandedError as error:
+            raise Disagreement(str(error)) from error
         except ContractError as refusal:
             self._follow(f"refusal ({refusal})", world=True)
             return "refused"
@@ -318,12 +326,25 @@ class ContractRig:
             if contract.action_type != "tool_call":
                 continue
             if name not in self.followers:
+                self._wanted(contract)
                 self.followers[name] = ContractFollower(self.model, consent_of(stored, name), name)
             request = stored.request_of(name)
             roles = {name: "tool"} | ({request.execution_id: "request"} if request else {})
             moves = tuple(_move(roles[entry.execution_id], entry) for entry in new
                           if entry.execution_id in roles and entry.action.startswith("transition:"))  # fmt: skip
             self.followers[name].observe(boundary, moves, contract_state(stored, name, self.services.effects))
+
+    def _due(self, name: str) -> Json:
+        """The arguments of a contract, by its row; that they are what its session has asked for was looked at before."""
+        return self.reader.read().contracts[name].action_detail["args"]
+
+    def _wanted(self, contract: StoredContract) -> None:
+        """A contract is about what its session's reasoner, or a person, has asked for."""
+        args, asked = contract.action_detail["args"], self.asked[contract.session_id]
+        if args not in asked:
+            raise Disagreement(
+                f"contract {contract.execution_id} is to call with {args}, and what was asked for is {asked}"
+            )
 
     def _whole(self, boundary: str, new: list[StoredEntry]) -> None:
         """A contract is given up for another one in one write (C-BIND)."""

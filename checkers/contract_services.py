@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal
 
 from ..model.contract import Status
@@ -10,6 +11,7 @@ from ..runtime.contracts.reasoner import Decision, Request, Retry
 from ..runtime.records import Json
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
+from .conform_calls import handed
 from .conform_world import CONTRACTS, QUIET, Contract, Crash, tool_name
 from .contract_abstraction import JOB_PREFIX
 
@@ -36,6 +38,11 @@ PATIENCE: Final = 500.0
 """Seconds that a request to a person waits."""
 
 
+def arguments(number: int) -> Json:
+    """What a tool is to be called with."""
+    return {"n": number}
+
+
 @dataclass(frozen=True)
 class Wish:
     """What a session's reasoner asks for. retries: how often again, after any end but success. oldest: it is the session's first
@@ -56,7 +63,12 @@ class Wish:
         calls = [seen for seen in request.observations if seen.action_type == "tool_call"]
         if request.turn == 0:
             service = FREE_SERVICE if self.consent == "none" else BOUND_SERVICE
-            call = {"kind": "call", "service": service, "method": tool_name(self.tool), "args": {"n": self.argument}}
+            call = {
+                "kind": "call",
+                "service": service,
+                "method": tool_name(self.tool),
+                "args": arguments(self.argument),
+            }
             ask = {"kind": "ask", "message": "May it?", "defers": 0, "timeout_seconds": PATIENCE}
             return Decision.model_validate({"actions": (call, ask) if self.consent == "before" else (call,)})
         tried = calls[0 if self.oldest else -1] if calls else None
@@ -77,11 +89,13 @@ class Effects:
 
 class Services:
     """Every service that a tool may speak to. followed: told after each act of the world; meanwhile: lets somebody else act while
-    a call lasts.
+    a call lasts; due: the arguments of a contract.
     """
 
-    def __init__(self, followed: Callable[[], None], meanwhile: Callable[[str, Behaviour], None]) -> None:
-        self.followed, self.meanwhile = followed, meanwhile
+    def __init__(
+        self, followed: Callable[[], None], meanwhile: Callable[[str, Behaviour], None], due: Callable[[str], Json]
+    ) -> None:
+        self.followed, self.meanwhile, self.due = followed, meanwhile, due
         self.places: dict[str, Effects] = {}
         self.effects: Counter[str] = Counter()
         self.behaviours: Iterator[Behaviour] = iter(())
@@ -113,20 +127,21 @@ class Services:
         idempotent, on_unknown, look = contract
         return Tool(
             f"{service}.{tool_name(contract)}",
-            lambda _, context: self._call(idempotent, context),
+            partial(self._call, idempotent),
             "a witnessed tool",
             idempotent=idempotent,
             irreversible=irreversible,
             on_unknown=on_unknown,
-            query=None if look == "none" else lambda _, context: self._query(look, context),
+            query=None if look == "none" else partial(self._query, look),
             look=look,
             quiet_seconds=QUIET,
             retry=RetryPolicy(max_retries=int(idempotent)),
         )
 
-    def _call(self, idempotent: bool, context: ToolContext) -> Json:
+    def _call(self, idempotent: bool, args: Json, context: ToolContext) -> Json:
         """The tool."""
         name = context.job_id.removeprefix(JOB_PREFIX)
+        handed(context, args, self.due(name))
         place = self.places.setdefault(context.external_key, Effects())
         behaviour: Behaviour = next(self.behaviours, "ok")
         if behaviour in ("on the wire", "dies on the wire"):
@@ -150,8 +165,9 @@ class Services:
             self.effects[name] += 1
         place.acted = True
 
-    def _query(self, look: str, context: ToolContext) -> Happened | Absent:
+    def _query(self, look: str, args: Json, context: ToolContext) -> Happened | Absent:
         """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
+        handed(context, args, self.due(context.job_id.removeprefix(JOB_PREFIX)))
         place = self.places.setdefault(context.external_key, Effects())
         if place.acted:
             return Happened(result_of(context.job_id.removeprefix(JOB_PREFIX)))

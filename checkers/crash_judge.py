@@ -2,19 +2,19 @@
 
 Each violation begins with the property that is broken (T-PROP). What is asked at every moment, at the crash as in the end:
 P1 no step has two effects; P2 no record speaks of an effect that is not there, or denies one that is; P11 a step's requests
-bear one external key, and two steps' never the same; P14 each request has a started event in the file. At rest in addition: P3
-an effect record is caught up; P6 all records of a result are there and equal. Between the crash and the end: P7 nothing
-written has changed.
+bear one external key, two steps' never the same, and come with the arguments that the plan has for it; P14 each request has a
+started event in the file. At rest in addition: P3 an effect record is caught up; P6 all records of a result are there and equal.
+Between the crash and the end: P7 nothing written has changed.
 """
 
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from .crash_witness import Witnessed
+from .crash_witness import Witnessed, text_of
 
 SUCCESS: Final = "side_effect_committed"
 COMMITTED: Final = (SUCCESS, "compensatable_failure", "compensated")
@@ -74,6 +74,7 @@ class Step:
         self.node: str | None = None
         self.reason = ""
         self.ledger: str | None = None
+        self.args: str | None = None  # what the plan has for it, in one text
 
     @property
     def ambiguous(self) -> bool:
@@ -101,13 +102,24 @@ class Step:
                 self.node, self.reason = data["result_type"], data.get("reason") or ""
 
 
+def filled(value: Any, results: Mapping[Any, Any]) -> Any:
+    """Arguments, with each `{"$result": NODE}` replaced by what is recorded of the node."""
+    if isinstance(value, dict):
+        if list(value) == ["$result"]:
+            return results.get(value["$result"])
+        return {key: filled(item, results) for key, item in value.items()}
+    return [filled(item, results) for item in value] if isinstance(value, list) else value
+
+
 @lru_cache(maxsize=64)
 def steps_of(durable: Durable) -> dict[str, Step]:
     """The steps of the plan, in its order, with all that the records say about each. Not to be altered: it is kept."""
     steps: dict[str, Step] = {}
+    nodes: list[dict[str, Any]] = []
     for _, _, kind, step, _, text in durable.events:
         if kind == "plan_generated":
-            steps = {node["id"]: Step() for node in parsed(text)["plan"]["nodes"]}
+            nodes = parsed(text)["plan"]["nodes"]
+            steps = {node["id"]: Step() for node in nodes}
         elif step is not None:
             steps[step].take(kind, parsed(text))
     for name, status, result in durable.ledger:
@@ -116,6 +128,10 @@ def steps_of(durable: Durable) -> dict[str, Step]:
             steps[name].results["ledger"] = parsed(result)
     for name, output in durable.effects:
         steps[name].results["effect record"] = parsed(output)
+    results = {name: next(iter(step.results.values())) for name, step in steps.items() if step.results}
+    for node in nodes:
+        if "args" in node:
+            steps[node["id"]].args = text_of(filled(node["args"], results))
     return steps
 
 
@@ -192,6 +208,9 @@ def step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
         yield "P2: the step failed as without effect, and there is one"
     if len({line.key for line in requests}) > 1:
         yield "P11: the external key differs between requests"
+    strange = [line for line in requests if None not in (line.args, step.args) and line.args != step.args]
+    if strange:
+        yield f"P11: attempt {strange[0].attempt} came with {strange[0].args}, and the plan has {step.args}"
     if any(line.attempt not in step.started for line in requests if line.attempt is not None):
         yield "P14: a request was made whose started event is not in the file"
 

@@ -52,7 +52,7 @@ class Shipped(Turns):
         tool = registry[self.tool]
 
         def call(args: Json, context: ToolContext) -> Any:
-            world.request(context)
+            world.request(args, context)
             answer = tool.call(self.reach(args, world), context)
             world.call.reached()
             return answer

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
+import rfc8785
+
 from ..runtime.records import Json
 from ..runtime.tool import Absent, Happened, Look, NoEffectError, OnUnknown, Tool, ToolContext, ToolResult
 from .crash_faults import ToolCall
@@ -30,13 +32,22 @@ FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN)
 
 
 class Line(NamedTuple):
-    """A request, or an effect, as the world saw it. `attempt` is None where the world is not told of it."""
+    """A request, or an effect, as the world saw it. `attempt` is None where the world is not told of it.
+
+    args: of a request, what came with it (`text_of`); None where the world does not note that.
+    """
 
     step: str
     key: str
     attempt: int | None
     result: Json = None
     external_id: str | None = None
+    args: str | None = None
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """The line as it stands in a file: a field more where it tells arguments, since effects are known by having five."""
+        return self[: 5 if self.args is None else 6]
 
 
 class Looked(NamedTuple):
@@ -79,6 +90,14 @@ class Witnessed(NamedTuple):
         return sum(line.step == step for line in self.effects)
 
 
+def text_of(value: Json) -> str:
+    """The one text of a JSON value (RFC 8785); what is none is told as Python shows it."""
+    try:
+        return rfc8785.dumps(value).decode()
+    except ValueError:
+        return repr(value)
+
+
 def parse_lines(content: bytes) -> list[Line]:
     """The lines of a witness file."""
     return list(map(parse_line, content.splitlines()))
@@ -101,7 +120,7 @@ class World:
         """One line, on the disk when this returns."""
         file = os.open(f"{self.directory}/{name}", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(file, json.dumps(line).encode() + b"\n")
+            os.write(file, json.dumps(line.fields if isinstance(line, Line) else line).encode() + b"\n")
             os.fsync(file)
         finally:
             os.close(file)
@@ -122,9 +141,10 @@ class World:
         except FileNotFoundError:
             return b""
 
-    def request(self, context: ToolContext) -> int:
-        """Note a request; how many this step has made by now."""
-        self.append(REQUESTS, Line(context.step_id, context.external_key, context.attempt))
+    def request(self, args: Json, context: ToolContext) -> int:
+        """Note a request, and what came with it; how many this step has made by now."""
+        line = Line(context.step_id, context.external_key, context.attempt, args=text_of(args))
+        self.append(REQUESTS, line)
         return sum(line.step == context.step_id for line in self.lines(REQUESTS))
 
     def effect(self, context: ToolContext) -> Line:
@@ -152,7 +172,7 @@ def witness_tool(
     """A tool whose world is the witness. The n-th request of a step behaves as the script says; its last word repeats."""
 
     def call(args: Json, context: ToolContext) -> ToolResult:
-        number = world.request(context)
+        number = world.request(args, context)
         behaviour = script[min(number, len(script)) - 1]
         line: Line | None = None
         if behaviour in ("ok", "lost_answer"):
@@ -198,7 +218,7 @@ def witnessed_tool(tool: Tool, world: World) -> Tool:
         return returned(await answer, context)
 
     def call(args: Json, context: ToolContext) -> Any:
-        world.request(context)
+        world.request(args, context)
         answer = tool.call(args, context)
         return awaited(answer, context) if inspect.isawaitable(answer) else returned(answer, context)
 

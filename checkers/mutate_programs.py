@@ -9,9 +9,10 @@ from ..model.step import build
 from .abstraction import RAM
 from .conform_follow import Disagreement, Model
 from .conform_rig import Rig
-from .conform_world import Contract, Looks, StepPlan
+from .conform_world import Contract, Looks, Says, StepPlan
 
 PARKS: Final[Contract] = (False, "park", "none")
+ASKS: Final[Contract] = (False, "query", "fence")
 LAST: Final = 9
 """The boundary of a first turn at which everything is recorded, and nothing confirmed."""
 
@@ -45,7 +46,26 @@ def cancelled_unconfirmed(rig: Rig) -> None:
         rig.work()
 
 
-PROGRAMS: Final[tuple[Callable[[Rig], None], ...]] = (mismatched, half_done, cancelled, cancelled_unconfirmed)
+def refused_in_words(rig: Rig) -> None:
+    """A refusal and an error that proves nothing, each with something to say."""
+    rig.submit([StepPlan(PARKS, 1, None, "sent")])
+    rig.work([Says("no effect", "", "the world refused"), Says("lost answer", "ValueError", "nobody answered")])
+
+
+def asked_with_arguments(rig: Rig) -> None:
+    """The answer is lost, and the tool is asked whether what it was called with has happened."""
+    rig.submit([StepPlan(ASKS, 0, {"to": "ann"}, "sent")])
+    rig.work(["lost answer"])
+
+
+PROGRAMS: Final[tuple[Callable[[Rig], None], ...]] = (
+    mismatched,
+    half_done,
+    cancelled,
+    cancelled_unconfirmed,
+    refused_in_words,
+    asked_with_arguments,
+)
 
 
 def parted() -> str:

@@ -70,7 +70,7 @@ def changing(house: House, name: str, *resources: str) -> None:
     """Register a tool that changes these resources."""
 
     def call(args: Json, context: ToolContext) -> ToolResult:
-        house.world.request(context)
+        house.world.request(args, context)
         line = house.world.effect(context)
         return ToolResult(line.result, line.external_id, tuple(change(resource) for resource in resources))
 

@@ -36,7 +36,7 @@ def half_done(house: House, *script: Behaviour, **declared: Any) -> list[Json]:
         return undo(args, replace(context, step_id=f"{context.step_id}{UNDO}"))
 
     def half(args: Json, context: ToolContext) -> Json:
-        house.world.request(context)
+        house.world.request(args, context)
         line = house.world.effect(context)
         raise PartialEffectError("only half of it", line.result, line.external_id)
 

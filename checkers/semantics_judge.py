@@ -100,6 +100,7 @@ class SemanticsCourt:
         found += laws.waits(durable)
         found += laws.final(durable, self.quiet)
         found += laws.compensations(durable, witnessed, self.harmless)
+        found += laws.handed(durable, witnessed, self.harmless)
         found += laws.recorded(durable, witnessed)
         if self.mode is not None:
             found += laws.confirmations(durable, witnessed)

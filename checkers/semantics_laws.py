@@ -3,14 +3,14 @@
 Generators of violations, each of which begins with the property that is broken. They hold at every moment, at a crash as at rest.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 from ..runtime.verifier import Mode
-from .crash_judge import COMMITTED, SUCCESS, parsed
-from .crash_witness import Witnessed
+from .crash_judge import COMMITTED, SUCCESS, filled, parsed
+from .crash_witness import Witnessed, text_of
 from .semantics_records import (
     UNDO,
     Durable,
@@ -255,11 +255,16 @@ def gates(durable: Durable) -> Iterator[str]:
 def asked(durable: Durable, gate: str, node: dict[str, Any]) -> dict[str, Any]:
     """What a person is shown of a gated step: computed here from the plan and the results on record."""
     (job,) = [row.said["job_id"] for row in of(durable, "job_created")]
-    results = {row.step: row.said["result"] for row in of(durable, "command_committed") if row.said["kind"] in RESULTS}
-    return question(job, gate, node, results)
+    return question(job, gate, node, results_of(durable))
 
 
-def question(job: str, gate: str, node: Mapping[str, Any], results: dict[str | None, Any]) -> dict[str, Any]:
+def results_of(durable: Durable) -> dict[str, Any]:
+    """What is recorded of each node as its result."""
+    committed = of(durable, "command_committed")
+    return {row.step or "": row.said["result"] for row in committed if row.said["kind"] in RESULTS}
+
+
+def question(job: str, gate: str, node: Mapping[str, Any], results: Mapping[Any, Any]) -> dict[str, Any]:
     """The same from what it is made of."""
     return {
         "type": "confirmation",
@@ -269,15 +274,6 @@ def question(job: str, gate: str, node: Mapping[str, Any], results: dict[str | N
         "step": node["id"],
         "action": {"tool": node["tool"], "args": filled(node["args"], results)},
     }
-
-
-def filled(value: Any, results: dict[str | None, Any]) -> Any:
-    """Arguments, with each `{"$result": NODE}` replaced by what is recorded of the node."""
-    if isinstance(value, dict):
-        if list(value) == ["$result"]:
-            return results.get(value["$result"])
-        return {key: filled(item, results) for key, item in value.items()}
-    return [filled(item, results) for item in value] if isinstance(value, list) else value
 
 
 def waits(durable: Durable) -> Iterator[str]:
@@ -368,6 +364,29 @@ def compensations(durable: Durable, witnessed: Witnessed, harmless: bool) -> Ite
     requested = {line.step for line in witnessed.requests if line.step.endswith(UNDO)}
     for name in requested - deeds_of(durable).keys():
         yield f"P10: {name} was executed, and nothing durable says that it was to be"
+
+
+def handed(durable: Durable, witnessed: Witnessed, harmless: bool) -> Iterator[str]:
+    """P11: what comes with a request is what its key stands for: the plan's arguments, with the results on record filled in.
+
+    An undoing is told these, and what the step truly answered; or nothing of it where nothing was known when it was first begun.
+    """
+    nodes, results, told = nodes_of(durable), results_of(durable), defaultdict[str, set[str]](set)
+    for line in witnessed.requests:
+        step, _, undo = line.step.partition(UNDO[0])
+        if line.args is None or step not in nodes:
+            continue
+        args = filled(nodes[step]["args"], results)
+        allowed = [text_of({"args": args, "result": None})] if undo and harmless else []
+        if not undo:
+            allowed.append(text_of(args))
+        elif (done := next((each for each in witnessed.effects if each.step == step), None)) is not None:
+            allowed.append(text_of({"args": args, "result": done.result, "external_id": done.external_id}))
+        told[line.step].add(line.args)
+        if line.args not in allowed:
+            yield f"P11: {line.step} came with {line.args}, and was to come with {' or '.join(allowed) or 'nothing'}"
+    for name in (name for name, said in told.items() if len(said) > 1):
+        yield f"P11: {name} came with other arguments in another attempt"
 
 
 def _closed(row: Row) -> int | None:

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from .abstraction import compensation_key
 from .attempts import Attempts, allowed
-from .crash_judge import parsed
+from .crash_judge import filled, parsed
 from .crash_run import Trace
 from .node_order import ASKING, WAITING, NodeOrder
-from .semantics_laws import RESULTS, filled, question
+from .semantics_laws import RESULTS, question
 from .semantics_records import UNDO, Durable, canonical_digest, nodes_of
 
 Fields = dict[str, str]

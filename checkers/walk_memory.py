@@ -12,7 +12,7 @@ from .abstraction import StoredJob, of_records
 from .conform_follow import Model
 from .conform_people import Reads
 from .conform_rig import Rig, Strike
-from .conform_world import Behaviour, Directed
+from .conform_world import Does
 
 
 class Held:
@@ -37,7 +37,7 @@ class MemoryRig(Rig):
         self.lengths: list[int] = []
         super().__init__(Path(), model)
 
-    def work(self, behaviours: Sequence[Behaviour | Directed] = (), strikes: dict[int, Strike] | None = None) -> str:
+    def work(self, behaviours: Sequence[Does] = (), strikes: dict[int, Strike] | None = None) -> str:
         """A turn, whose length is noted."""
         try:
             return super().work(behaviours, strikes)

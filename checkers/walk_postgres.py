@@ -20,7 +20,7 @@ from .conform_follow import Disagreement, EdgeClass, Model
 from .conform_people import Reads
 from .conform_rig import Rig, Strike
 from .conform_workers import WorkersRecord, walk_workers
-from .conform_world import Behaviour, Directed, World
+from .conform_world import Does, World
 from .interleave_whole import on_postgres
 from .stream_lines import Records
 from .stream_store import of_store
@@ -82,7 +82,7 @@ class ProcessRig(Rig):
         self.store = on_postgres(self.url)(lambda: self.clock)
         self.reader: Reads = Reader(self.url)
 
-    def work(self, behaviours: Sequence[Behaviour | Directed] = (), strikes: dict[int, Strike] | None = None) -> str:
+    def work(self, behaviours: Sequence[Does] = (), strikes: dict[int, Strike] | None = None) -> str:
         """A turn, in a process of its own; what it leaves is compared once it is gone."""
         told, self._report_to = os.pipe()
         worker = os.fork()
@@ -98,7 +98,7 @@ class ProcessRig(Rig):
             raise Disagreement(f"the process of a turn ended without a word, as {status}")
         return self._after(pickle.loads(said), os.WIFSIGNALED(status))
 
-    def _at_work(self, behaviours: Sequence[Behaviour | Directed], strikes: dict[int, Strike] | None) -> NoReturn:
+    def _at_work(self, behaviours: Sequence[Does], strikes: dict[int, Strike] | None) -> NoReturn:
         """In the worker's process. It ends here, or in `_die`."""
         end = parted = ""
         try:

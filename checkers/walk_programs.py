@@ -22,7 +22,7 @@ from ..scenarios.policies import POLICIES
 from .abstraction import RAM
 from .conform_follow import Disagreement, Model
 from .conform_rig import Rig
-from .conform_world import Gate, Looks, StepPlan
+from .conform_world import Gate, Looks, Says, StepPlan
 from .contract_follow import ContractModel
 from .contract_rig import ContractRig
 from .contract_services import Wish
@@ -36,7 +36,9 @@ MOVES: Final[Mapping[Kind, tuple[str, ...]]] = {
     "contract": ("open", "advance", "respond", "resume", "cancel", "supersede", "reopen", "resolve", "wait", "late"),
     "workers": ("submit", "begin", "go", "kill", "cancel", "answer", "late", "lapse"),
 }
-RECORDS: Final[Mapping[str, Callable[..., Any]]] = {"StepPlan": StepPlan, "Gate": Gate, "Looks": Looks, "Wish": Wish}
+RECORDS: Final[Mapping[str, Callable[..., Any]]] = {
+    "StepPlan": StepPlan, "Gate": Gate, "Looks": Looks, "Says": Says, "Wish": Wish,
+}  # fmt: skip
 LONGEST: Final = 100_000
 """Characters of a program: a key that unfolds to more is none of ours."""
 

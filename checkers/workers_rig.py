@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -30,6 +31,7 @@ from .abstraction import LiveReader, durable_state
 from .chaos_judge import late_writes
 from .chaos_records import Site
 from .chaos_site import SqliteSite
+from .conform_calls import HandedError, handed, on_record
 from .conform_follow import Disagreement
 from .conform_people import UNSETTLED, Reads
 from .conform_world import (
@@ -37,15 +39,20 @@ from .conform_world import (
     QUIET,
     REFUSED,
     TTL,
-    Behaviour,
     Contract,
     Crash,
+    Does,
+    Job,
     StepPlan,
     World,
+    behaving,
     declared,
+    named,
+    node_of,
+    step_name,
     tool_name,
 )
-from .crash_witness import Line, Witnessed
+from .crash_witness import Line, Witnessed, text_of
 from .monitor import Monitor
 from .semantics_judge import SemanticsCourt
 from .windows import MisfitError, class_of
@@ -60,11 +67,9 @@ COURT: Final = SemanticsCourt()
 
 
 @dataclass
-class JobSeen:
-    """A job: what its steps declare, their part of the world, and what was read of its stream under which lease."""
+class JobSeen(Job):
+    """A job that nobody follows step by step, and what was read of its stream under which lease."""
 
-    contracts: dict[str, Contract]
-    worlds: dict[str, World]
     requests: list[Line] = field(default_factory=list)
     effects: list[Line] = field(default_factory=list)
     fences: list[tuple[int, int]] = field(default_factory=list)
@@ -102,7 +107,7 @@ class Hand:
         self.job = ""
         self.epoch = 0
         self.fault: Fault | Literal["kill"] = ""
-        self.behaviours: Iterator[Behaviour] = iter(())
+        self.behaviours: Iterator[Does] = iter(())
         self.error: BaseException | None = None
         self.thread: threading.Thread | None = None
         self.let_go, self.stopped = threading.Semaphore(0), threading.Semaphore(0)
@@ -134,21 +139,16 @@ class WorkersRig:
     # What can be done.
 
     def submit(self, steps: Sequence[StepPlan]) -> None:
-        """A new job, a chain of steps."""
+        """A new job of steps."""
         job_id = f"job-{len(self.jobs) + 1}"
-        names = [f"step-{number}" for number in range(1, len(steps) + 1)]
-        nodes = [
-            {"id": name, "tool": tool_name(step.contract), "args": step.args, "max_retries": step.max_retries,
-             "max_requeues": step.max_requeues, "depends_on": names[:number][-1:]}
-            for number, (name, step) in enumerate(zip(names, steps, strict=True))
-        ]  # fmt: skip
+        nodes = [{"id": name, **node_of(each), "depends_on": after} for name, each, after in named(steps)]
         plan = validate_plan(parse_plan({"version": 1, "nodes": nodes}), self.registry)
-        pairs = list(zip(names, steps, strict=True))
-        contracts = {name: step.contract for name, step in pairs}
-        self.jobs[job_id] = JobSeen(contracts, {name: World(step.result, step.contract[0]) for name, step in pairs})
+        by_name = {step_name(number): step for number, step in enumerate(steps, 1)}
+        worlds = {name: World(step.result, step.contract[0]) for name, step in by_name.items()}
+        self.jobs[job_id] = JobSeen(job_id, by_name, {}, worlds)
         self.store.submit(job_id, submission(job_id, plan))
 
-    def begin(self, number: int, behaviours: Sequence[Behaviour] = ()) -> None:
+    def begin(self, number: int, behaviours: Sequence[Does] = ()) -> None:
         """A worker without a turn begins one, and stops before its first command. What it calls behaves so, call by call."""
         hand = self.hands[number]
         if hand.command is not None:
@@ -269,6 +269,8 @@ class WorkersRig:
         self._let_go(hand, fault)
         if hand.error is not None:
             error, hand.error = hand.error, None
+            if isinstance(error, HandedError):
+                raise Disagreement(str(error)) from error
             raise Disagreement(f"{hand.job}: the worker raised {type(error).__name__}: {error}") from error
         if hand.job:
             self._doubled(hand.job)
@@ -286,31 +288,30 @@ class WorkersRig:
     def _tool(self, contract: Contract) -> Tool:
         idempotent, on_unknown, look = contract
         return Tool(
-            tool_name(contract), lambda _, context: self._call(context), "a witnessed tool", idempotent=idempotent,
+            tool_name(contract), self._call, "a witnessed tool", idempotent=idempotent,
             on_unknown=on_unknown, look=look, quiet_seconds=QUIET,
-            query=None if look == "none" else lambda _, context: self._query(contract, context),
+            query=None if look == "none" else partial(self._query, contract),
         )  # fmt: skip
 
-    def _call(self, context: ToolContext) -> Json:
+    def _call(self, args: Json, context: ToolContext) -> Json:
         job, name, key = self.jobs[context.job_id], context.step_id, context.external_key
+        handed(context, args, job.given(name))
         hand = next(h for h in self.hands if h.thread is threading.current_thread())
-        behaviour = next(hand.behaviours, "ok")
-        job.requests.append(Line(name, key, context.attempt))
+        behaviour, fault = behaving(next(hand.behaviours, "ok"))
+        job.requests.append(Line(name, key, context.attempt, args=text_of(args)))
         if context.attempt <= job.refused.get(name, 0):
-            raise NoEffectError("it was fenced")
-        if behaviour in REFUSED:
-            if behaviour == "no effect":
-                raise NoEffectError("refused")
-            raise TimeoutError
-        if behaviour in ("on the wire", "dies on the wire"):
-            job.worlds[name].wire.append(f"{context.attempt} {key}")
-        else:
-            value = self._serve(job, name, context.attempt, key)
-            if behaviour in ("ok", "partial"):
-                return value
-        if behaviour.startswith("dies"):
-            raise Crash
-        raise TimeoutError
+            fault = NoEffectError("it was fenced")
+        elif behaviour not in REFUSED:
+            if behaviour in ("on the wire", "dies on the wire"):
+                job.worlds[name].wire.append(f"{context.attempt} {key}")
+            else:
+                value = self._serve(job, name, context.attempt, key)
+                if behaviour in ("ok", "partial"):
+                    return value
+            if behaviour.startswith("dies"):
+                raise Crash
+        job.worlds[name].said[False, context.attempt] = on_record(fault)
+        raise fault
 
     def _serve(self, job: JobSeen, name: str, attempt: int, key: str) -> Json:
         value, did = job.worlds[name].serve(key)
@@ -318,13 +319,15 @@ class WorkersRig:
             job.effects.append(Line(name, key, attempt, value))
         return value
 
-    def _query(self, contract: Contract, context: ToolContext) -> Happened | Absent:
-        world = self.jobs[context.job_id].worlds[context.step_id]
+    def _query(self, contract: Contract, args: Json, context: ToolContext) -> Happened | Absent:
+        job = self.jobs[context.job_id]
+        handed(context, args, job.given(context.step_id))
+        world = job.worlds[context.step_id]
         if world.first is not None:
             return Happened(world.first.value)
         if contract[2] == "fence":
             world.wire.clear()
-            self.jobs[context.job_id].refused[context.step_id] = context.attempt
+            job.refused[context.step_id] = context.attempt
         return Absent()
 
     def _late(self, job_id: str, name: str, arrives: bool) -> None:
@@ -358,8 +361,10 @@ class WorkersRig:
         if durable.status not in ("open",):
             problems += COURT.broken_at_rest(durable, witnessed)
         stored = self.reader.read(job_id)
+        if misquoted := job.misquoted(stored):
+            problems.append(misquoted)
         for name, world in job.worlds.items():
-            contract = declared(job.contracts[name])
+            contract = declared(job.steps[name].contract)
             found = self.monitor.check(stored, name, declared=contract, first_result=world.first, effects=world.effects)
             if not found.ok:
                 problems.append(str(found))

@@ -18,7 +18,7 @@ from crashwindow.checkers.bugs_step import altered_result, ledger_forgotten, ski
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_follow import Disagreement, Follower, Model
 from crashwindow.checkers.conform_rig import Rig
-from crashwindow.checkers.conform_world import CONTRACTS, Gate, Looks, StepPlan
+from crashwindow.checkers.conform_world import CONTRACTS, Gate, Looks, Says, StepPlan
 from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant
@@ -109,7 +109,7 @@ def test_a_planted_bug_is_found(bug: Plant, words: str, tmp_path: Path, monkeypa
     program = str(item.figures["program"]).splitlines()
     assert program[0].startswith("rig.submit([StepPlan(")
     assert len(program) <= 6
-    names = {"rig": Rig(tmp_path, Model(build())), "StepPlan": StepPlan, "Looks": Looks, "Gate": Gate}
+    names = {"rig": Rig(tmp_path, Model(build())), "StepPlan": StepPlan, "Looks": Looks, "Gate": Gate, "Says": Says}
     with pytest.raises(Disagreement):
         exec("\n".join(program), names)
 

@@ -1,0 +1,56 @@
+"""What a rig's tools compare: the arguments that they are handed with the plan's, their errors with those on record (E-TRUST).
+
+The model knows neither: to it a step has some arguments, and an outcome that is unknown has no words.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from ..runtime.records import Json
+from ..runtime.tool import NoEffectError, ToolContext
+from .crash_witness import text_of
+
+ERRORS: Final[Mapping[str, type[Exception]]] = {
+    each.__name__: each for each in (TimeoutError, ValueError, KeyError, OSError, ConnectionError, RuntimeError)
+}
+"""What a tool raises that proves nothing: whichever it is, the outcome is unknown (T-OUTCOME)."""
+NO_STORE_HOLDS: Final = re.compile("[\0\ud800-\udfff]")
+"""NUL, and half of a surrogate pair: an error that says such a thing is recorded with its number instead."""
+NO_WORDS: Final = "the step failed after its effect"
+"""What is recorded of a partial effect whose error says nothing."""
+
+
+class HandedError(BaseException):
+    """A tool was handed other arguments than the plan has for it. The runtime must not take that for an outcome of the tool's."""
+
+
+def handed(context: ToolContext, args: Json, *due: Json) -> None:
+    """Raise HandedError where a tool is handed other arguments than it should be, byte by byte."""
+    given, allowed = text_of(args), [text_of(each) for each in due]
+    if given not in allowed:
+        words = " or ".join(allowed) or "nothing"
+        raise HandedError(
+            f"{context.job_id} {context.step_id}: attempt {context.attempt} is handed {given}, not {words}"
+        )
+
+
+def asked_for(value: Json) -> set[str]:
+    """The nodes whose results some arguments ask for."""
+    if isinstance(value, dict):
+        if list(value) == ["$result"]:
+            return {value["$result"]}
+        value = list(value.values())
+    return set().union(*map(asked_for, value)) if isinstance(value, list) else set()
+
+
+def on_record(error: Exception) -> str:
+    """How an error has to be on record: its class, but for a plain refusal, and what it says."""
+    if type(error) is NoEffectError:
+        return kept(str(error) or "no effect")
+    return kept(f"{type(error).__name__}: {error}")
+
+
+def kept(words: str) -> str:
+    """Words as every store can hold them."""
+    return NO_STORE_HOLDS.sub(lambda found: f"\\u{ord(found[0]):04x}" if ord(found[0]) else "\\x00", words)

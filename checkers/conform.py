@@ -105,20 +105,31 @@ def joined(plain: list[StepPlan], edges: list[tuple[set[int], set[int]]]) -> lis
 
 @cache
 def plans(policy: Policy) -> st.SearchStrategy[list[StepPlan | Gate]]:
-    """The same; where the policy's machine holds it some wait for a signal, can be undone, are requeued, or, alone, verified."""
+    """The same; where the policy's machine holds it some wait for a signal, can be undone, are requeued or tried again later, or,
+    alone, verified.
+    """
     plain: st.SearchStrategy[list[StepPlan | Gate]] = steps(policy).map(list)
     if not beyond(policy):
         return plain
-    wider = st.tuples(steps(policy), st.none() | LOOKS, UNDOINGS, st.sampled_from((0, 2)), st.integers(-1, 2))
+    wider = st.tuples(
+        steps(policy),
+        st.none() | LOOKS,
+        UNDOINGS,
+        st.sampled_from((0, 2)),
+        st.integers(-1, 2),
+        st.sampled_from((0.0, 3.0)),
+    )
     return plain | wider.map(lambda drawn: widened(*drawn))
 
 
 def widened(
-    plain: list[StepPlan], looks: Looks | None, undoes: Undoing, requeues: int, gate: int
+    plain: list[StepPlan], looks: Looks | None, undoes: Undoing, requeues: int, gate: int, backoff: float
 ) -> list[StepPlan | Gate]:
-    """Steps with more: verified where there is one; the first can be undone; a gate in this place, if it is not negative."""
+    """Steps with more: verified where there is one; the first can be undone, is requeued, pauses before a retry; a gate in this
+    place, if it is not negative.
+    """
     alone = looks if len(plain) == 1 else None
-    first = replace(plain[0], looks=alone, undoes=undoes, max_requeues=requeues)
+    first = replace(plain[0], looks=alone, undoes=undoes, max_requeues=requeues, backoff=backoff)
     nodes: list[StepPlan | Gate] = [first, *plain[1:]]
     if gate >= 0 and first.after is None:  # a graph names its nodes by their numbers
         nodes.insert(min(gate, len(nodes)), Gate())

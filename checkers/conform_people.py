@@ -34,18 +34,22 @@ class Reads(Protocol):
 
 
 class People:
-    """Jobs in a store, with whoever speaks to them, and the model beside each step. A rig adds the workers."""
+    """Jobs in a store, with whoever speaks to them, and the model beside each step. A rig adds the workers.
+
+    slept: how long these have paused in all. No clock shows it: what a request or a lease has waited for is for a walk to say.
+    """
 
     store: Store
     reader: Reads
 
     def __init__(self, beyond: bool) -> None:
         self.clock = 1_000_000.0
+        self.slept = 0.0
         self.beyond = beyond
         self.mode: Mode = "strict"
         self.jobs: dict[str, Job] = {}
         self.status: dict[str, str] = {}
-        self.services = Services(self.jobs, beyond)
+        self.services = Services(self.jobs, beyond, lambda: self.clock + self.slept)
         self.registry = Registry()
 
     def has(self, status: str) -> bool:

@@ -148,7 +148,7 @@ class Rig(People):
         confirmation = Confirmation({RESOURCE: self.services}, self.mode, retries=0)
         worker = replace(self.worker, tools=self.registry.tools, confirmation=confirmation)
         try:
-            end = drive.run(worker, Ports(self.store, lambda _: None), None, self._perform)
+            end = drive.run(worker, Ports(self.store, self._sleep), None, self._perform)
         except Crash:
             self._reopen()
             return "crash"
@@ -166,6 +166,10 @@ class Rig(People):
         return end.status
 
     # The driver's hands.
+
+    def _sleep(self, seconds: float) -> None:
+        """A pause of the worker's."""
+        self.slept += seconds
 
     def _perform(self, command: Command, ports: Ports) -> Any:
         """Perform a command, or strike; the model follows."""

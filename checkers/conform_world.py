@@ -3,7 +3,7 @@
 The world lives outside the runtime: it counts effects and answers truthfully when it is asked.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal
@@ -24,7 +24,7 @@ from ..runtime.tool import (
 )
 from ..runtime.verifier import Answer, Match, Mismatch, Mode, StateChange, Undetermined, VerifyContext
 from .abstraction import COMPENSATES, Result, StoredJob
-from .conform_calls import ERRORS, NO_WORDS, asked_for, handed, kept, on_record
+from .conform_calls import ERRORS, NO_WORDS, HandedError, asked_for, handed, kept, on_record
 from .conform_follow import Follower
 from .crash_judge import filled
 from .crash_witness import text_of
@@ -104,7 +104,7 @@ class StepPlan:
 
     What follows where the record of a step differs that a later one has used already is for two models, not for one.
     undoes: what its tool says of undoing its effect. after: the nodes that it comes after, by number; None: the one before it. Of
-    these it may use the results: `{"$result": "step-1"}` among its arguments.
+    these it may use the results: `{"$result": "step-1"}` among its arguments. backoff: seconds before its first retry.
     """
 
     contract: Contract
@@ -115,6 +115,7 @@ class StepPlan:
     max_requeues: int = 0
     undoes: Undoing = ""
     after: tuple[int, ...] | None = None
+    backoff: float = 0.0
 
     @property
     def tool(self) -> str:
@@ -146,7 +147,8 @@ def node_of(each: StepPlan | Gate) -> dict[str, Any]:
     """A node of a plan, as it is submitted."""
     if isinstance(each, Gate):
         return {"wait": each.signal}
-    return {"tool": each.tool, "args": each.args, "max_retries": each.max_retries, "max_requeues": each.max_requeues}
+    node = {"tool": each.tool, "args": each.args, "max_retries": each.max_retries, "max_requeues": each.max_requeues}
+    return {**node, "backoff_seconds": each.backoff} if each.backoff else node
 
 
 @dataclass
@@ -154,7 +156,7 @@ class World:
     """The place that a step's tool changes. undone: whether what undoes it has had its effect.
 
     told: what that was given, as one text, once it was called. said: how the errors that were raised have to be on record, by
-    whether it was the undoing's, and by attempt.
+    whether it was the undoing's, and by attempt. called: when each attempt came.
     """
 
     value: Json
@@ -168,6 +170,7 @@ class World:
     wire: list[str] = field(default_factory=list)
     told: str = ""
     said: dict[tuple[bool, int], str] = field(default_factory=dict)
+    called: dict[int, float] = field(default_factory=dict)
 
     @property
     def changes(self) -> tuple[Json, ...]:
@@ -276,11 +279,12 @@ class Job:
 class Services:
     """The tools of a rig's jobs, and the verifier. beyond: whether effects may be partial (`beyond`).
 
-    behaviours: what the tools do, call by call; behind that they succeed. did: what the world has done since it was last cleared.
+    now: the time, with all that workers have slept. behaviours: what the tools do, call by call; behind that they succeed. did:
+    what the world has done since it was last cleared.
     """
 
-    def __init__(self, jobs: dict[str, Job], beyond: bool) -> None:
-        self.jobs, self.beyond = jobs, beyond
+    def __init__(self, jobs: dict[str, Job], beyond: bool, now: Callable[[], float]) -> None:
+        self.jobs, self.beyond, self.now = jobs, beyond, now
         self.behaviours: Iterator[Does] = iter(())
         self.did: list[str] = []
 
@@ -300,6 +304,7 @@ class Services:
     def _call(self, args: Json, context: ToolContext) -> Json | ToolResult:
         """The tool."""
         world = self._world(context)
+        self._in_time(world, context)
         handed(context, args, self.jobs[context.job_id].given(context.step_id))
         drawn: Does = next(self.behaviours, "ok")
         behaviour, fault = behaving(drawn)
@@ -321,6 +326,16 @@ class Services:
             raise Crash
         world.said[False, context.attempt] = on_record(fault)
         raise fault
+
+    def _in_time(self, world: World, context: ToolContext) -> None:
+        """T-RETRY: a further attempt comes after the pause that the plan has for it, which is twice as long each time."""
+        number, now = context.attempt, self.now()
+        pause = self.jobs[context.job_id].steps[context.step_id].backoff * 2.0 ** (number - 2)
+        before = world.called.get(number - 1)
+        if before is not None and now < before + pause:
+            said = f"attempt {number} came {now - before:g} s after the one before it, not {pause:g} s"
+            raise HandedError(f"{context.job_id} {context.step_id}: {said}")
+        world.called[number] = now
 
     def _query(self, contract: Contract, args: Json, context: ToolContext) -> Happened | Absent:
         """What the world says when it is asked; a fencing look first shuts out what is on the wire."""

@@ -60,6 +60,7 @@ class Report:
     end: str
     job_id: str
     clock: float
+    slept: float
     status: dict[str, str]
     followers: dict[tuple[str, str], tuple[dict[int, int], bool]]
     worlds: dict[tuple[str, str], World]
@@ -119,13 +120,16 @@ class ProcessRig(Rig):
         each = [(job_id, step, job) for job_id, job in self.jobs.items() for step in job.followers]
         followers = {(j, step): (job.followers[step].states, job.followers[step].asked) for j, step, job in each}
         worlds = {(j, step): job.worlds[step] for j, step, job in each}
-        report = Report(end, self.job_id, self.clock, self.status, followers, worlds, self.model.kept, parted)
+        report = Report(
+            end, self.job_id, self.clock, self.slept, self.status, followers, worlds, self.model.kept, parted
+        )
         with open(self._report_to, "wb") as stream:
             stream.write(pickle.dumps(report))
 
     def _after(self, report: Report, killed: bool) -> str:
         """The process is gone: this one goes on where it ended."""
         self.job_id, self.clock, self.model.kept = report.job_id, report.clock, report.model
+        self.slept = report.slept
         self.status.update(report.status)
         for (job_id, step), (states, asked) in report.followers.items():
             job = self.jobs[job_id]

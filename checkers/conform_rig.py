@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NoReturn, get_args
 
 from ..model.policy import HARDENED, Policy
 from ..runtime import drive
-from ..runtime.commands import Append, Claim, Command, Execute, Outcome, Ports, Query, Verify
+from ..runtime.commands import Acquire, Append, Claim, Command, Execute, Outcome, Ports, Query, Verify
 from ..runtime.plan import parse_plan, submission, validate_plan
 from ..runtime.records import Event
 from ..runtime.sqlite_store import SqliteStore
@@ -20,7 +20,7 @@ from ..runtime.store import StaleEpoch, StoreError, VersionConflict
 from ..runtime.tool import Absent, Happened
 from ..runtime.turn import End, Worker
 from ..runtime.verifier import Confirmation, Match, Mismatch, Mode, Undetermined
-from .abstraction import LiveReader, Result, StoredJob, read_job
+from .abstraction import LiveReader, Result, StoredJob, durable_state, read_job
 from .conform_calls import HandedError
 from .conform_follow import Disagreement, Follower, Model
 from .conform_people import UNSETTLED, People, Reads
@@ -39,6 +39,7 @@ from .conform_world import (
     named,
     node_of,
 )
+from .crash_witness import text_of
 
 Strike = Literal["crash before", "crash after", "error", "lost", "conflict", "stale", "cancel", "signal", "time"]
 EVENTS: Final = {
@@ -51,6 +52,8 @@ EVENTS: Final = {
 """What the job's other steps hear of, by the boundary that says it."""
 EVERYBODYS: Final = ("fence_events", "fence_ledger", "fence_effects", "append_completed")
 """Boundaries that every step of a job comes to."""
+RESULTS: Final = ("finished", "committed", "resolved", "recorded", "effect")
+"""The durable fields that hold a step's result."""
 LEAST_TRUSTED: Final = (Undetermined, Mismatch, Match)
 """Of several looks the first of these that was met decides."""
 LEADS: Final[dict[tuple[type, Mode], tuple[str, ...]]] = {
@@ -273,6 +276,8 @@ class Rig(People):
             return
         if job.undoing(command):
             job.followers[step or ""].undoing()
+            if isinstance(command, Acquire):
+                self._begun(job, step or "")
             self.landed = lost
             return
         leading_to, called = self._led(command, reply, job)
@@ -283,6 +288,13 @@ class Rig(People):
             elif event and not self.landed:
                 follower.elsewhere(event)
         self.landed = lost
+
+    def _begun(self, job: Job, step: str) -> None:
+        """What undoes an effect has begun. Its key stands for one call: it is told what is on record now, and no more later."""
+        world = job.worlds[step]
+        state = durable_state(job.without_undoing(self.reader.read(self.job_id)), step, world.first)
+        known = any(state[name] != "none" for name in RESULTS)
+        world.told = world.told or text_of(job.told(step, known))
 
     def _led(self, command: Command, reply: Any, job: Job) -> tuple[tuple[str, ...], str]:
         """Where, in the model, an answer leads, and how its rules are called; nothing is said where it decides nothing."""

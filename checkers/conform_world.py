@@ -155,7 +155,7 @@ def node_of(each: StepPlan | Gate) -> dict[str, Any]:
 class World:
     """The place that a step's tool changes. undone: whether what undoes it has had its effect.
 
-    told: what that was given, as one text, once it was called. said: how the errors that were raised have to be on record, by
+    told: what that is to be told, as one text, once it has begun. said: how the errors that were raised have to be on record, by
     whether it was the undoing's, and by attempt. called: when each attempt came.
     """
 
@@ -212,6 +212,13 @@ class Job:
     def given(self, name: str) -> Json:
         """The arguments that the plan has for a step, with these results filled in."""
         return filled(self.steps[name].args, self.results)
+
+    def told(self, name: str, known: bool) -> Json:
+        """What undoes a step's effect is to be told: the arguments, and what the effect has given where that is known."""
+        first, given = self.worlds[name].first, self.given(name)
+        if first is None or not known:
+            return {"args": given, "result": None}
+        return {"args": given, "result": first.value, "external_id": None}
 
     @property
     def keys(self) -> dict[str, str]:
@@ -350,7 +357,9 @@ class Services:
     def _undo(self, harmless: bool, args: Json, context: ToolContext) -> Json:
         """What undoes the tool's effect: it works, it is refused, nobody knows, or its worker dies."""
         world = self._world(context)
-        self._told(world, harmless, args, context)
+        job = self.jobs[context.job_id]
+        due = [job.told(context.step_id, known=True), *([job.told(context.step_id, known=False)] if harmless else [])]
+        handed(context, args, *(each for each in due if world.told in ("", text_of(each))))
         behaviour, fault = behaving(next(self.behaviours, "ok"))
         if behaviour in REFUSED:
             fault = fault if isinstance(fault, NoEffectError) else NoEffectError("refused")
@@ -362,15 +371,6 @@ class Services:
                 return "undone"
         world.said[True, context.attempt] = on_record(fault)
         raise fault
-
-    def _told(self, world: World, harmless: bool, args: Json, context: ToolContext) -> None:
-        """What undoes an effect is told all of it, or, where it is harmless, that nobody knows it; the same in each attempt."""
-        done, given = world.first, self.jobs[context.job_id].given(context.step_id)
-        due: list[Json] = [] if done is None else [{"args": given, "result": done.value, "external_id": None}]
-        if harmless:
-            due.append({"args": given, "result": None})
-        handed(context, args, *(each for each in due if world.told in ("", text_of(each))))
-        world.told = text_of(args)
 
     def tool(self, contract: Contract, undoes: Undoing) -> Tool:
         """The tool with a contract."""

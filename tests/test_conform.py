@@ -1,5 +1,9 @@
 """The walk: model and runtime agree over random histories, and a planted bug parts them, with the field and a program."""
 
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -7,25 +11,37 @@ import pytest
 
 from crashwindow.checkers import conform
 from crashwindow.checkers.bugs_decide import (
+    arguments_altered_in_a_retry,
+    arguments_dropped,
     cancel_ignored,
     dropped_unknown,
+    error_words_lost,
     ignored_effect,
     lookup_after_barrier,
     mismatch_injected,
     partial_taken_for_success,
+    question_without_arguments,
+)
+from crashwindow.checkers.bugs_semantics import (
+    backoff_forgotten,
+    undoing_told_no_result,
+    undoing_told_what_is_known_now,
 )
 from crashwindow.checkers.bugs_step import altered_result, ledger_forgotten, skipped_committed, swapped_writes
 from crashwindow.checkers.conform import walk
+from crashwindow.checkers.conform_calls import ERRORS, on_record
 from crashwindow.checkers.conform_follow import Disagreement, Follower, Model
 from crashwindow.checkers.conform_rig import Rig
 from crashwindow.checkers.conform_world import CONTRACTS, Gate, Looks, Says, StepPlan
 from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.stages import STAGES
-from crashwindow.checkers.substitute import Plant
+from crashwindow.checkers.substitute import Patch, Plant
 from crashwindow.checkers.verify import Context
 from crashwindow.checkers.walk_profiles import Bounds
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build, normal
+from crashwindow.runtime import turn
+from crashwindow.runtime.tool import NoEffectError
 from crashwindow.scenarios.policies import POLICIES
 
 from .sampled import sampled
@@ -89,7 +105,7 @@ def test_a_walk_is_given_by_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     sampled(
         [
             (swapped_writes, "the code performs append_finished, the model cannot"),
-            (altered_result, ": other≠first"),
+            (altered_result, "the model"),  # in the record itself, or in a step that is handed it
             (skipped_committed, "the model cannot"),
             (dropped_unknown, "the model cannot"),
             (ignored_effect, "the model cannot"),
@@ -156,6 +172,129 @@ def test_an_effect_record_that_is_not_read_first_is_found(
     program(tmp_path / "hardened")
     bug(monkeypatch)
     with pytest.raises(Disagreement, match="the code performs ledger_unknown, the model cannot"):
+        program(tmp_path / "planted")
+
+
+def said(rig: Rig) -> None:
+    """Every class of error, with words that no store holds as they are; refusals that say nothing, and half done ones."""
+    words = ("", "\0", "half \ud800", "\udfff\0é\n")
+    for error, told in product(ERRORS, words):
+        rig.submit([StepPlan((True, "reexecute", "none"), 9, None, "sent")])
+        rig.work([Says("no effect", error, told), Says("lost answer", error, told), Says("on the wire", error, told)])
+    for told in words:
+        rig.submit([StepPlan((False, "park", "none"), 0, None, "sent", undoes="works")])
+        rig.work([Says("partial", "ValueError", told), Says("no effect", "ValueError", told)])
+        rig.cancel()
+        rig.work()
+
+
+def again(rig: Rig) -> None:
+    """A step that is refused, and tried again after a pause, and after twice as long."""
+    rig.submit([StepPlan((False, "park", "none"), 2, {"to": ["ann", 1.0]}, "sent", backoff=3.0)])
+    rig.work(["no effect", "no effect"])
+    assert rig.slept == 9.0
+
+
+def asked(rig: Rig) -> None:
+    """A step whose answer is lost, and whose tool is asked."""
+    rig.submit([StepPlan((False, "query", "fence"), 0, {"to": "ann"}, "sent")])
+    rig.work(["lost answer"])
+
+
+def undone(rig: Rig) -> None:
+    """A step that fails after its effect, and is undone."""
+    rig.submit([StepPlan((False, "park", "none"), 0, {"to": "ann"}, "sent", undoes="works")])
+    rig.work(["partial"])
+
+
+def undone_harmlessly(rig: Rig) -> None:
+    """The same of a tool for which nobody need know of the effect; what is known it is told nonetheless."""
+    rig.submit([StepPlan((False, "park", "none"), 0, {"to": "ann"}, "sent", undoes="harmless")])
+    rig.work(["partial"])
+
+
+def handed_on(rig: Rig) -> None:
+    """A fan-out and a fan-in: the last of four steps is given what two before it have given, one of them after a crash."""
+    first = StepPlan((False, "park", "none"), 0, 1, {"n": 1.0})
+    left = replace(first, args=[{"$result": "step-1"}], result="left", after=(1,))
+    right = replace(first, args={"$result": "step-1"}, result=None, after=(1,))
+    last = replace(first, args={"l": {"$result": "step-2"}, "r": [{"$result": "step-3"}]}, after=(2, 3))
+    rig.submit([first, left, right, last])
+    rig.work([], {19: "crash after"})
+    rig.work()
+    assert rig.jobs["job-1"].given("step-4") == {"l": "left", "r": [None]}
+
+
+def results_not_filled_in(patch: Patch) -> None:
+    """Arguments that ask for a result are handed over as they stand."""
+    patch.setattr(turn, "filled", lambda value, results: value)
+
+
+@pytest.mark.parametrize(
+    ("bug", "program", "words"),
+    [
+        (arguments_dropped, again, 'attempt 1 is handed {}, not {"to":["ann",1]}'),
+        (arguments_altered_in_a_retry, again, 'attempt 2 is handed {"args":{"to":["ann",1]}}, not {"to":["ann",1]}'),
+        (backoff_forgotten, again, "attempt 2 came 0 s after the one before it, not 3 s"),
+        (question_without_arguments, asked, 'attempt 1 is handed {}, not {"to":"ann"}'),
+        (undoing_told_no_result, undone, 'not {"args":{"to":"ann"},"external_id":null,"result":"sent"}'),
+        (undoing_told_no_result, undone_harmlessly, 'not {"args":{"to":"ann"},"external_id":null,"result":"sent"}'),
+        (results_not_filled_in, handed_on, 'handed [{"$result":"step-1"}], not [{"n":1}]'),
+        (
+            error_words_lost,
+            said,
+            "step-1: the error of attempt 1 of its tool is recorded as '', and it was 'no effect'",
+        ),
+    ],
+)
+def test_what_a_tool_is_handed_and_says_is_compared(
+    bug: Plant, program: Callable[[Rig], None], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arguments byte for byte, in each attempt, question and undoing; the pause before a retry; the words of each error."""
+    for planted in (False, True):
+        folder = tmp_path / str(planted)
+        folder.mkdir()
+        rig = Rig(folder, MODEL)
+        if planted:
+            bug(monkeypatch)
+            with pytest.raises(Disagreement, match=re.escape(words)):
+                program(rig)
+        else:
+            program(rig)
+            assert {*rig.status.values()} <= {"completed", "failed", "cancelled"}
+        rig.close()
+
+
+def test_words_are_compared_as_every_store_holds_them() -> None:
+    """NUL and half of a surrogate pair with their numbers; a plain refusal without a name, any other error with its own."""
+    assert on_record(NoEffectError("a\0\ud800é")) == "a\\x00\\ud800é"
+    assert on_record(NoEffectError()) == "no effect"
+    assert on_record(OSError("")) == "OSError: "
+    assert on_record(KeyError("k")) == "KeyError: 'k'"
+
+
+def test_an_undoing_is_told_the_same_in_each_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begun when no record told of the effect, it is never told of it: its key stands for one call (T-KEY)."""
+
+    def program(folder: Path) -> None:
+        folder.mkdir()
+        rig = Rig(folder, MODEL)
+        rig.submit([StepPlan((False, "park", "none"), 0, {"to": "ann"}, "sent", undoes="harmless")])
+        rig.work(["lost answer"])
+        rig.wait(False)
+        rig.undo(1)
+        rig.work(["no effect"])
+        rig.tell(False)
+        rig.work()
+        rig.answer(False)
+        rig.work()
+        assert rig.jobs["job-1"].worlds["step-1"].undone
+        assert rig.jobs["job-1"].worlds["step-1"].told == '{"args":{"to":"ann"},"result":null}'
+        rig.close()
+
+    program(tmp_path / "hardened")
+    undoing_told_what_is_known_now(monkeypatch)
+    with pytest.raises(Disagreement, match="with arguments"):  # by the ledger, which has the hash of what it was told
         program(tmp_path / "planted")
 
 

@@ -1,6 +1,8 @@
 """Several workers in threads over one store: histories repeat, laws hold, and bugs that take two workers are found."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +10,20 @@ import pytest
 from hypothesis.statistics import collector
 
 from crashwindow.checkers import conform
-from crashwindow.checkers.bugs_decide import ignored_effect
+from crashwindow.checkers.bugs_decide import (
+    arguments_dropped,
+    error_words_lost,
+    ignored_effect,
+    question_without_arguments,
+)
 from crashwindow.checkers.bugs_step import skipped_committed
 from crashwindow.checkers.conform import AIM, Progress, chosen
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_workers import LEAST, WorkersRecord, item_of, walk_workers
-from crashwindow.checkers.conform_world import StepPlan
+from crashwindow.checkers.conform_world import Says, StepPlan
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.monitor import Monitor
+from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.walk_profiles import PROFILES, Bounds, WalkProfile
 from crashwindow.checkers.walk_programs import of_key
 from crashwindow.checkers.workers_rig import WorkersRig, in_file
@@ -134,6 +142,46 @@ def test_a_bug_that_takes_two_workers_is_found(rig: WorkersRig, monkeypatch: pyt
     rig.begin(1)
     with pytest.raises(Disagreement, match="P3: the effect record was not caught up"):
         rig.go(1, 40)
+
+
+@pytest.mark.parametrize(
+    ("bug", "words"),
+    [
+        (arguments_dropped, 'job-1 step-1: attempt 1 is handed {}, not {"to":"ann"}'),
+        (question_without_arguments, 'job-1 step-1: attempt 2 is handed {}, not {"to":"ann"}'),
+        (error_words_lost, "job-1: step-1: the error of attempt 1 of its tool is recorded as '', and it was 'who?'"),
+    ],
+)
+def test_what_a_tool_is_handed_and_says_is_compared(
+    bug: Plant, words: str, rig: WorkersRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a worker's thread, too: arguments as the plan has them, with the results of other steps, and the words of each error."""
+
+    def program() -> None:
+        first = StepPlan((False, "query", "fence"), 2, {"to": "ann"}, {"n": 1})
+        rig.submit([first, replace(first, args=[{"$result": "step-1"}], after=(1,)), replace(first, after=())])
+        rig.begin(0, [Says("no effect", "", "who?"), Says("lost answer", "KeyError", "\0")])
+        rig.go(0, 40)
+        rig.begin(0)
+        rig.go(0, 40)
+
+    bug(monkeypatch)
+    with pytest.raises(Disagreement, match=re.escape(words)):
+        program()
+
+
+def test_results_are_handed_on(rig: WorkersRig) -> None:
+    """A graph runs to its end: what was given is what its tools are handed, whoever works."""
+    first = StepPlan((False, "park", "none"), 0, 1, {"n": 1})
+    rig.submit([first, replace(first, args=[{"$result": "step-1"}], after=(1,)), replace(first, after=())])
+    rig.begin(0)
+    rig.go(0, 25)
+    rig.kill(0)
+    rig.lapse()
+    rig.begin(1)
+    rig.go(1, 60)
+    assert rig.jobs["job-1"].given("step-2") == [{"n": 1}]
+    assert [world.effects for world in rig.jobs["job-1"].worlds.values()] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("few", [*LEAST, ""])

@@ -25,6 +25,7 @@ from crashwindow.checkers.bugs_contract import (
     supersede_in_two,
     timeout_cancels,
 )
+from crashwindow.checkers.bugs_decide import arguments_dropped, question_without_arguments
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_world import Contract
 from crashwindow.checkers.contract_abstraction import NotAContractError, contract_state
@@ -200,6 +201,12 @@ def recognised(rig: ContractRig) -> None:
     assert sum(rig.services.effects.values()) == 1
 
 
+def asked(rig: ContractRig) -> None:
+    """The answer is lost, and the service is asked whether it has happened."""
+    rig.open(replace(NONE, tool=(False, "query", "fence")), ["lost answer"])
+    assert sum(rig.services.effects.values()) == 1
+
+
 PROGRAMS = (
     worked,
     denied,
@@ -214,6 +221,7 @@ PROGRAMS = (
     told,
     redeclared,
     recognised,
+    asked,
 )
 ENDS: Mapping[str, tuple[str, ...]] = {
     "worked": ("completed",),
@@ -229,6 +237,7 @@ ENDS: Mapping[str, tuple[str, ...]] = {
     "told": ("failed",),
     "redeclared": ("rejected",),
     "recognised": ("completed",),
+    "asked": ("completed",),
 }
 """How the tool contracts of each program end, in the order of their creation."""
 
@@ -268,6 +277,8 @@ BUGS: tuple[tuple[Plant, str], ...] = (
     (request_ends_alone, "request:waiting:timeout:graph_runner, the model cannot"),
     (doubt_is_failure, "tool:running:fail:tool_node, the model cannot"),
     (key_not_reserved, "is held by 2"),
+    (arguments_dropped, 'attempt 1 is handed {}, not {"n":0}'),
+    (question_without_arguments, 'attempt 1 is handed {}, not {"n":0}'),
 )
 
 
@@ -312,6 +323,14 @@ def test_the_walk_finds_a_planted_bug(bug: Plant, words: str, tmp_path: Path, mo
 
 
 # Teeth: the abstraction.
+
+
+def test_a_contract_about_something_else_parts(rig: ContractRig) -> None:
+    """The arguments in a contract's row are looked at as well: they are what the session, or a person, has asked for."""
+    rig.sessions["s1"] = NONE
+    rig.asked["s1"].append({"n": 1})
+    with pytest.raises(Disagreement, match=r"is to call with {'n': 0}, and what was asked for is \[{'n': 1}\]"):
+        rig.advance(0)
 
 
 def test_a_blind_abstraction_parts(rig: ContractRig, monkeypatch: pytest.MonkeyPatch) -> None:

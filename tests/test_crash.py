@@ -21,18 +21,20 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers import crash, crash_lives, crash_snapshot, crash_zygote
+from crashwindow.checkers.bugs_decide import arguments_altered_in_a_retry, arguments_dropped
 from crashwindow.checkers.bugs_step import effect_not_stored, execute_before_started, unchecked_started
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_faults import Fault, crashes_of, parse_fault, parse_key
-from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read
+from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read, steps_of
 from crashwindow.checkers.crash_kill import Killer
 from crashwindow.checkers.crash_run import Record
 from crashwindow.checkers.crash_server import stop_servers
 from crashwindow.checkers.crash_shipped import SHIPPED
 from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
 from crashwindow.checkers.crash_turns import submission
-from crashwindow.checkers.crash_witness import Line, Witnessed
+from crashwindow.checkers.crash_witness import EFFECTS, REQUESTS, Line, Witnessed, World
 from crashwindow.checkers.crash_zygote import SUBJECTS, Request, Zygote
+from crashwindow.checkers.substitute import Plant
 from crashwindow.model.policy import HARDENED, Policy
 from crashwindow.runtime.records import NewEvent
 from crashwindow.runtime.sqlite_store import SqliteStore
@@ -418,6 +420,11 @@ def test_the_judge_accepts_what_is_right() -> None:
         (durable(*GOOD, ledger="INFLIGHT"), WORLD, "P6: the step succeeded without ledger"),
         (durable(*GOOD), Witnessed([LINE, LINE._replace(key="other")], [LINE]), "P11: the external key differs"),
         (durable(*GOOD), Witnessed([LINE, LINE._replace(attempt=2)], [LINE]), "P14: a request was made"),
+        (
+            durable(*GOOD),
+            Witnessed([LINE._replace(args="null")], [LINE]),
+            "P11: attempt 1 came with null, and the plan has {}",
+        ),
         (durable(*GOOD[:1], status="open", ledger="INFLIGHT", effect=None), WORLD, "P15: the job is left open"),
         (
             durable(
@@ -446,6 +453,42 @@ def test_the_judge_accepts_what_is_right() -> None:
 def test_the_judge_says_no(state: Durable, world: Witnessed, words: str) -> None:
     """Each kind of lie in the records is named with its property."""
     assert any(found.startswith(words) for found in broken_at_rest(state, world))
+
+
+def test_the_judge_fills_in_the_results_that_arguments_ask_for() -> None:
+    """What a step has to come with is made of the plan and of what is on record of the steps before it."""
+    first = {"id": "a", "tool": "t", "args": {}, "depends_on": []}
+    nodes = [first, {"id": "b", "tool": "t", "args": [{"$result": "a"}, 1.0], "depends_on": ["a"]}]
+    state = durable(*GOOD)
+    plan = (2, "p", "plan_generated", None, None, json.dumps({"plan": {"nodes": nodes}}))
+    steps = steps_of(state._replace(events=(state.events[0], plan, *state.events[2:])))
+    assert (steps["a"].args, steps["b"].args) == ("{}", '[{"effect":1},1]')
+
+
+def test_a_request_bears_a_field_more_than_an_effect(tmp_path: Path) -> None:
+    """The world's lines are told apart by how many fields they have; what came with a request is one, in its canonical text."""
+    world, context = World(str(tmp_path)), ToolContext("j", "a", "k", "x", "i", 2, 1)
+    assert world.request({"é": 1.0, "a": [None]}, context) == 1
+    world.effect(context)
+    assert [len(world.rows(name)[0]) for name in (REQUESTS, EFFECTS)] == [6, 5]
+    assert world.lines(REQUESTS) == [Line("a", "x", 2, args='{"a":[null],"é":1}')]
+    assert world.lines(EFFECTS) == [Line("a", "x", 2, {"effect": 1}, "a-1")]
+
+
+@pytest.mark.parametrize(
+    ("bug", "case", "words"),
+    [
+        (arguments_dropped, "ok-park", 'P11: attempt 1 came with {}, and the plan has {"step":"a"}'),
+        (arguments_altered_in_a_retry, "retry-park", 'P11: attempt 2 came with {"args":{"step":"a"}}'),
+    ],
+)
+def test_other_arguments_than_the_plans_are_found(
+    bug: Plant, case: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool that is called without its arguments, or with others in a further attempt: a run without a fault shows it."""
+    bug(monkeypatch)
+    (record,) = sweep_case(CASES[case], Breadth(0))
+    assert any(words in each for each in record.violations), record
 
 
 def test_two_steps_with_one_key_are_found() -> None:

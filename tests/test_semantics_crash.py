@@ -16,6 +16,7 @@ from crashwindow.checkers.semantics_crash import NEW, QUICK, sweep_semantics
 from crashwindow.checkers.semantics_crash_stage import JUDGED, judged
 from crashwindow.checkers.semantics_monitor import SemanticsMonitor
 from crashwindow.checkers.substitute import Plant
+from crashwindow.runtime import turn
 
 from .sampled import sampled
 
@@ -274,6 +275,18 @@ def test_an_absence_that_is_not_final_is_found(
     """T-QUIET: it is said that a step did not happen while a request of it may still act."""
     bug(monkeypatch)
     assert found_in(case, f"T-QUIET: {said}")
+
+
+def test_an_undoing_that_is_told_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P11: what undoes a step that is known to have happened is told what the step had and gave, as a request of it shows."""
+    bugs_semantics.undoing_told_no_result(monkeypatch)
+    assert found_in("undo-partial", 'P11: a#undo came with {"args":{"step":"a"},"result":null}, and was to come with')
+
+
+def test_a_step_that_is_given_another_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P11: arguments that ask for a result are told it, and not what asks for it."""
+    monkeypatch.setattr(turn, "filled", lambda value, results: value)
+    assert found_in("result-used", 'P11: b came with {"from":{"$result":"a"},"step":"b"}')
 
 
 # Planted bugs: gates.

@@ -1,5 +1,6 @@
 """Programs of walks: a failure is a key, the key a scenario, and the scenario shows the same failure again."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from crashwindow.__main__ import main
 from crashwindow.checkers import conform
 from crashwindow.checkers.bugs_decide import ignored_effect
 from crashwindow.checkers.conform import walk
-from crashwindow.checkers.conform_world import Looks, StepPlan
+from crashwindow.checkers.conform_world import Looks, Says, StepPlan
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.walk_programs import Program, of_key, parsed, shortest
 from crashwindow.scenarios.schema import ScenarioError, load
@@ -18,12 +19,17 @@ PARKS = StepPlan((False, "park", "none"), 0, {"a": [-1, 0.5, None]}, "é", Looks
 PROGRAM = Program(
     "step", "hardened", (f"rig.submit([{PARKS!r}])", "rig.work([], {7: 'crash after'})", "rig.work([], {})")
 )
+GRAPH = Program(
+    "step", "hardened",
+    (f"rig.submit([{PARKS!r}, {replace(PARKS, looks=None, args={'$result': 'step-1'}, after=(1,), backoff=3.0)!r}])",
+     f"rig.work([{Says('no effect', '', chr(0xd800))!r}, {Says('lost answer', 'OSError', chr(0))!r}])"),
+)  # fmt: skip
 CONTRACT = Program("contract", "hardened", ("rig.open(Wish('none', (True, 'park', 'none')), [], {})",))
 WORKERS = Program("workers", "hardened", ("rig.submit([StepPlan((False, 'park', 'none'), 0, None, 1)])", "rig.begin(0, [])",
                                           "rig.go(0, 40, '')"))  # fmt: skip
 
 
-@pytest.mark.parametrize("program", [PROGRAM, CONTRACT, WORKERS])
+@pytest.mark.parametrize("program", [PROGRAM, GRAPH, CONTRACT, WORKERS])
 def test_a_key_holds_its_program(program: Program) -> None:
     """Packed and unpacked it is the same, its arguments are what they were, and it runs."""
     assert of_key(program.key) == program
@@ -34,6 +40,8 @@ def test_a_line_is_read_as_it_was_written() -> None:
     """Literals and records come back as they were."""
     assert parsed(PROGRAM.lines[0], "step") == ("submit", ([PARKS],))
     assert parsed(PROGRAM.lines[1], "step") == ("work", ([], {7: "crash after"}))
+    said = [Says("no effect", "", chr(0xD800)), Says("lost answer", "OSError", chr(0))]
+    assert parsed(GRAPH.lines[1], "step") == ("work", (said,))
 
 
 @pytest.mark.parametrize(

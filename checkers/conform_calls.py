@@ -22,7 +22,7 @@ NO_WORDS: Final = "the step failed after its effect"
 
 
 class HandedError(BaseException):
-    """A tool was handed other arguments than the plan has for it. The runtime must not take that for an outcome of the tool's."""
+    """A tool was called with other arguments than the plan has, or too early. The runtime must not take that for an outcome."""
 
 
 def handed(context: ToolContext, args: Json, *due: Json) -> None:

@@ -275,6 +275,8 @@ STAGES = (
     Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
     *WALK_STAGES,
     Stage("canaries", "defects planted in the model", canaries, PROVED, "explore"),
+    # It plants: in the process that does one stage after the other, and there before those that leave much in memory.
+    CHECKER_CANARIES,
     MUTANTS,
     *CONTRACT_STAGES,
     *CONTRACT_WALK_STAGES,
@@ -293,8 +295,6 @@ STAGES = (
     NECESSITY,
     # These need no search of another stage: a second core does them while this one is at the others.
     *(replace(stage, elsewhere=True) for stage in (INTERLEAVINGS, ENUMERATION, CONTRACT_ENUMERATION, POWER)),
-    # It plants: in that other process, where nothing else runs.
-    CHECKER_CANARIES,
     CRASHES,
     SEMANTICS_CRASHES,
     CONTRACT_CRASHES,

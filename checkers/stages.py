@@ -49,6 +49,7 @@ from .windows import Derived, derive
 
 if TYPE_CHECKING:
     from .prove import Proof
+    from .scenario import Known
 
 PROVED = tuple(p.id for p in PROPERTIES)
 STEP_CLAIMS = tuple(
@@ -61,6 +62,8 @@ SEARCHED = tuple(c for c in STEP_CLAIMS if "explore" in c.methods and c.kind not
 ONE_TOOL: Final = {"idempotent": ("no",), "on_unknown": ("park",), "look": ("none",)}
 """The smallest of the tools, for a table that is derived of a defect in every run: a fifteenth of the states."""
 LOST_RULE: Final = "3: effect record"
+DOUBLED: Final = "seed-row-3"
+"""A scenario that holds, in the model and on the runtime."""
 
 
 def search(context: Context) -> Found:
@@ -205,7 +208,21 @@ def scenarios(context: Context) -> Found:
             said = f"the runtime shows the same under policy {scenario.policy!r}: {scenario.title}: {ended}"
             item = Item(checker="replay", verdict=Verdict.REFUTED, statement=said, command=result.command)
             found.add(scenario.claim, item)
+    found.mutants.append(told_otherwise(known))
     return found
+
+
+def told_otherwise(known: "Known") -> MutantResult:
+    """A scenario that says of its run that it doubles the effect, which it does not."""
+    from ..scenarios.schema import shipped
+    from .scenario import run
+
+    (scenario,) = (each for each in shipped() if each.name == DOUBLED)
+    assert scenario.run is not None
+    wrong = scenario.run.model_copy(update={"outcome": "completed/2", "violates": ("P1",)})
+    result = run(scenario.model_copy(update={"run": wrong}), known)
+    name = f"replay: {DOUBLED} is said to double the effect"
+    return MutantResult(name=name, killed_by=None if result.passed else "replay", words=result.detail)
 
 
 def keys(context: Context) -> Found:

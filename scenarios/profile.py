@@ -55,6 +55,7 @@ PLANTED: Final = (
     "necessity",
     "ambiguity",
     "reprove",
+    "replay",
     "windows",
     "walk",
     "contract walk",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crashwindow.checkers import canary_stage, keys, power_stage, prove, second_stage, stages, windows
+from crashwindow.checkers import canary_stage, keys, power_stage, prove, scenario, second_stage, stages, windows
 from crashwindow.checkers.canary import noticed
 from crashwindow.checkers.canary_stage import CANARIES, CHECKER_CANARIES
 from crashwindow.checkers.conform_follow import Follower
@@ -178,6 +178,20 @@ def test_a_court_that_misses_no_write_fails_the_run(
     assert (mutant.killed_by is None, evidence.passed) == (blind, not blind), mutant.words
 
 
+@pytest.mark.parametrize("blind", [False, True])
+def test_a_replay_that_agrees_with_every_scenario_fails_the_run(
+    blind: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scenario that says what its run does not is not as expected; who compares nothing takes it. No other is run here."""
+    if blind:
+        monkeypatch.setattr(scenario, "_runtime", lambda told, tell: ([], "as it says"))
+    monkeypatch.setattr(stages, "of_contracts", lambda told: True)
+    stage = Stage("one canary", "scenarios", stages.scenarios, (), "replay")
+    evidence = evidence_of(tmp_path, passing(), stage)
+    (mutant,) = evidence.mutants
+    assert (mutant.killed_by is None, evidence.passed) == (blind, not blind), mutant.words
+
+
 @pytest.mark.parametrize("verdict", [Verdict.ERROR, Verdict.NOT_CHECKED, Verdict.TESTED])
 def test_who_fails_or_is_silent_has_killed_nothing(verdict: Verdict) -> None:
     """Only a refutation is a no: a checker that stumbles over what was planted has not seen it."""
@@ -189,7 +203,7 @@ def test_who_fails_or_is_silent_has_killed_nothing(verdict: Verdict) -> None:
 def test_every_canary_is_one_that_an_audit_looks_for() -> None:
     """A run that leaves one out is not a whole one: the names are stated, and the kinds of checkers are all there."""
     assert set(CANARIES) <= set(PLANTED)
-    assert {"windows", "power", "reprove"} <= set(PLANTED)
+    assert {"windows", "power", "reprove", "replay"} <= set(PLANTED)
 
 
 def test_it_is_planted_where_nothing_else_runs() -> None:

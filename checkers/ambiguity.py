@@ -12,6 +12,10 @@ The theorem. (1) At each observation of the class every function is wrong in a s
 executes in one, one that does not in another. (2) At every other observation there is an answer that is right in all states in
 which it is made, so the function made of these answers is right at all of them at once: the class is exactly that.
 
+Reachable is what the hardened machine reaches. Observations that are made after a first crash, before anything was
+recovered, every recovery comes to, whatever it writes: there (1) is said of all of them. What the hardened recovery's own
+writes make (2u with an UNKNOWN of its own), and (2), is said of recoveries in that machine.
+
 A function answers for each observation by itself, and there are two answers: both are tried at every observation that there is.
 `prove_ambiguity.py` asks a solver the same, with an uninterpreted function for the recovery.
 """

@@ -13,13 +13,14 @@ from rich.table import Table
 
 from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
-from .mutate_matrix import Kept, OtherCodeError, gaps, summed
+from .mutate_matrix import Kept, OtherCodeError, blind, gaps, summed
 from .mutate_stage import EVERY, GAPS, every, one
 from .verify import made_by, new_run
 
 
 def mutants(args: argparse.Namespace) -> int:
-    """All mutants, or one; 0 only if none is a gap: each is killed, proved harmless, or safe by proof and not asked further."""
+    """All mutants, or one; 0 only if none is a gap: each is killed, proved harmless, or safe by proof and not asked further; and,
+    of all, if no checker that was asked of many said no to none."""
     console = Console(stderr=args.json)
     if args.jobs < 1:
         raise CommandError(f"--jobs {args.jobs}: at least one process has to judge")
@@ -53,7 +54,11 @@ def mutants(args: argparse.Namespace) -> int:
             soft_wrap=True,
         )
         raise
-    code = _said(found, console)
+    # Of a part of the subjects nobody need find anything.
+    unseeing = [] if args.subject else blind(summed(found))
+    for words in unseeing:
+        console.print(words, style="bold red", markup=False, highlight=False, soft_wrap=True)
+    code = _said(found, console) or int(bool(unseeing))
     if args.json:
         print(json.dumps([row.model_dump() for row in survivors_first(found)], indent=1, ensure_ascii=False))
     else:

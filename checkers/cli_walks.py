@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .enumerate_sets import Sets
     from .walk_profiles import ProfileName
 
+REPLAY = "crashwindow replay "
 REGRESSIONS = FOLDER / "regressions.yaml"
 """Where a scenario is kept if nothing else is asked for: it ships, and every `verify` runs it."""
 
@@ -96,13 +97,14 @@ def _show(console: Console, title: str, gaps: Mapping[tuple[str, str], int]) -> 
 
 
 def walk(args: argparse.Namespace) -> int:
-    """A random walk of one machine, with its seed and what it came to."""
+    """A random walk of one machine, with its seed and what it came to; of one that parts, what repeats it and what keeps it."""
     console = Console()
     console.print(f"seed {args.seed}, profile {args.profile}", highlight=False)
     item = _walked(args.machine, args.profile, args.seed)
     program = str(item.figures.pop("program", ""))
     told = ", ".join(f"{name} {value}" for name, value in item.figures.items())
-    for line in filter(None, (f"{item.verdict}: {item.statement}", told, program, item.command)):
+    kept = save_command(item.command.removeprefix(REPLAY)) if program else ""
+    for line in filter(None, (f"{item.verdict}: {item.statement}", told, program, item.command, kept)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return 0 if item.verdict is Verdict.TESTED else 1
 
@@ -129,9 +131,12 @@ def _walked(machine: str, profile: "ProfileName", seed: int) -> Item:
 
 def save(args: argparse.Namespace) -> int:
     """Keep the program of a walk as a scenario, in which model and runtime have to agree."""
-    if len(args.names) != 1 or not args.name or not args.title:
-        raise CommandError("save keeps one program: crashwindow scenario save KEY --name NAME --title TEXT")
+    if len(args.names) != 1:
+        raise CommandError(f"save keeps one program, not {len(args.names) or 'none'}: {save_command('KEY')}")
+    # The key first: who gives something else would be asked for a name that does not help.
     program, file = _program(args.names[0]), Path(args.file) if args.file else REGRESSIONS
+    if not args.name or not args.title:
+        raise CommandError(f"a scenario has a name and says what it shows: {save_command('KEY')}")
     try:
         known = {each.name for each in [*shipped(), *(load(file) if file.exists() else ())]}
         scenario = Scenario(
@@ -159,9 +164,16 @@ def save(args: argparse.Namespace) -> int:
     return 0
 
 
+def save_command(key: str) -> str:
+    """The command that keeps the program of a walk as a scenario."""
+    return f"crashwindow scenario save {key} --name NAME --title TEXT"
+
+
 def _program(key: str) -> Program:
     if not key.startswith(f"{PREFIX}:"):
-        raise CommandError(f"{key!r} is no key of a walk, which begins with walk: and is printed beside its failure")
+        raise CommandError(
+            f"{key!r} is no key of a walk: give one that begins with {PREFIX}:, as `crashwindow walk` prints it beside a failure"
+        )
     try:
         return of_key(key)
     except ValueError as error:

@@ -291,7 +291,7 @@ class Walk(WrittenWalk):
 
 def walk(profile: Profile, number: int, policy: Policy = HARDENED) -> Item:
     """Walk with a seed; a disagreement comes back shrunk, as the program that shows it."""
-    return _item(walked(profile, number, policy), profile, number)
+    return item_of(walked(profile, number, policy), profile, number)
 
 
 def walked(profile: Profile, number: int, policy: Policy = HARDENED) -> Record:
@@ -346,7 +346,8 @@ def chosen(bounds: Bounds, profile: WalkProfile = PROFILES["quick"]) -> settings
     )
 
 
-def _item(record: Record, profile: Profile, number: int) -> Item:
+def item_of(record: Record, profile: Profile, number: int) -> Item:
+    """What a walk has shown."""
     figures: dict[str, Any] = {
         "examples": record.examples,
         "steps": record.steps,

@@ -46,6 +46,7 @@ NO_COLUMN: Final[Mapping[str, str]] = {
     "contract_canaries": "the same of contracts",
     "semantics_canaries": "the same of gates, compensations and recorded values",
     "fleet_canaries": "the same of fences",
+    "checker_canaries": "the same of the code, one for each checker that runs it",
     "health": "it asks whether a proof says something, of the original; a mutant that says nothing more is no better proved",
     "second": "it puts the questions that `prove` has answered to another solver; what it can find is a wrong answer of Z3",
     "necessity": "each mechanism that it takes out of the model is a mutant, and its matrix says which property falls",

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from ..scenarios.profile import MUTATED, MUTATED_FLEETS
 from .evidence import KillRow, MutantCells
 
 FILE: Final = "mutants.jsonl"
@@ -76,6 +77,26 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
     )
 
 
+def blind(rows: Iterable[KillRow]) -> list[str]:
+    """The checkers that said no to nobody, of more than `FEW` that they were asked about: such a column cannot fail, or is blind.
+
+    A column is one way to look at one kind of subject: at machines, at fleets, or at a part of the runtime.
+    """
+    asked, killed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for row in rows:
+        of = "machines" if row.subject in MUTATED else "fleets" if row.subject in MUTATED_FLEETS else row.subject
+        for checker, count in row.met.items():
+            asked[checker, of] += count
+            killed[checker, of] += row.by.get(checker, 0)
+    return [
+        f"mutants of {of}: {checker} was asked about {count}, and said no to none of them: it cannot fail, or is blind"
+        for (checker, of), count in asked.items()
+        if count > FEW and not killed[checker, of]
+    ]
+
+
+FEW: Final = 10
+"""Of so many mutants a checker that works may find none."""
 EXHAUSTED: Final = "exhausted:"
 THE_SAME: Final = "proved the same:"
 PROVED: Final = "proved:"

@@ -15,7 +15,7 @@ from .evidence import MutantCells
 from .explore import Space
 from .mutate_bugs import PARTS
 from .mutate_fleet import FLEETS, FleetBench
-from .mutate_matrix import Kept, summed
+from .mutate_matrix import Kept, blind, summed
 from .mutate_model import STEP, SUBJECTS, Bench
 from .mutate_runtime import judge, rows, sound
 from .side_by_side import side_by_side
@@ -155,7 +155,8 @@ def one(name: str) -> MutantCells:
 
 
 def mutants(context: Context) -> Found:
-    """The sample or the whole, as rows of the report; rows are kept in the run's directory, so that it can be resumed.
+    """The sample or the whole, as rows of the report; rows are kept in the run's directory, so that it can be resumed. A checker
+    that says no to nobody fails the run.
 
     Each maker's rows have a place of their own: a run that goes on with other code or packages begins this stage afresh.
     """
@@ -169,7 +170,8 @@ def mutants(context: Context) -> Found:
         context.spaces,
         jobs=1 if context.profile == "quick" else JUDGES,
     )
-    return Found(kills=summed(found))
+    kills = summed(found)
+    return Found(kills=kills, errors=blind(kills))
 
 
 MUTANTS: Final = Stage("mutants", "mutants of the models", mutants, (), "explore")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from .canary import noticed
 from .evidence import Item, Verdict
 from .power import Sweep, sweep
 from .power_images import Bounds
@@ -59,6 +60,8 @@ def power_loss(context: Context) -> Found:
     found.add("POWER-FULL", survived(swept["POWER-FULL"]))
     for claim in ("POWER-NORMAL", "POWER-OFF"):
         found.add(claim, belied(swept[claim]))
+    # The setting that the store refuses, before who has to say that nothing is lost.
+    found.mutants.append(noticed("power: synchronous=OFF is taken for FULL", survived(swept["POWER-OFF"])))
     return found
 
 

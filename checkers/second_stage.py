@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from ..model.claims import CLAIMS, Claim
 from ..model.fleet_claims import FLEET
-from .evidence import Item, Verdict
+from .evidence import Item, MutantResult, Verdict
 from .invariant_stage import ABOUT
 from .proof_subjects import ROWS
 from .second import LIMIT, NoSolverError, Opinion, Solver, files_of, read, recheck, sample
@@ -28,6 +29,24 @@ BESIDE: Final[Mapping[str, Sequence[str]]] = {
 }
 """The other proofs that a run may write: of the table's rows, and over invariants that were found; with their claims."""
 
+PLANTED: Final[Mapping[str, str]] = {
+    "what can be is stated not to be": """(set-logic QF_LIA)
+(declare-const effects Int)
+(assert (>= effects 0))
+; two effects
+(set-info :status unsat)
+(assert (= effects 2))
+""",
+    "what is assumed cannot hold": """(set-logic QF_LIA)
+(declare-const effects Int)
+(assert (< effects effects))
+; two effects
+(set-info :status unsat)
+(assert (= effects 2))
+""",
+}
+"""Questions to which cvc5 must not agree, of which the second is answered as it states, since everything follows from nothing."""
+
 
 def second_opinion(context: Context) -> Found:
     """cvc5's answers to the obligations in the run's directory: some of them in the quick profile, all in the deep one."""
@@ -43,6 +62,7 @@ def second_opinion(context: Context) -> Found:
             told = by_proof(said, folder)
             for claim, names in due:
                 found.add(claim, item(names, told, folder, quick, solver.version))
+            found.mutants += [planted(name, solver) for name in PLANTED]
     except NoSolverError as error:
         for claim, _ in due:
             words = f"no second opinion: {error}"
@@ -52,6 +72,19 @@ def second_opinion(context: Context) -> Found:
             f"smt2/{name}: no claim rests on these obligations, so nobody would hear that cvc5 does not agree"
         )
     return found
+
+
+def planted(name: str, solver: Solver) -> MutantResult:
+    """A file that states what is not so: cvc5 has to say another answer, or that what the file assumes cannot hold."""
+    with TemporaryDirectory() as directory:
+        folder = Path(directory)
+        file = folder / "planted.smt2"
+        file.write_text(f"{PLANTED[name]}(check-sat)\n", encoding="utf-8")
+        opinions = recheck(read([file]), solver)
+        said = item(["planted"], by_proof(opinions, folder), folder, False, solver.version)
+    disagrees = said.verdict is Verdict.ERROR and any(opinion.verdict == "disagrees" for opinion in opinions)
+    words = said.statement.replace(f"{folder}/", "")
+    return MutantResult(name=f"reprove: {name}", killed_by="reprove" if disagrees else None, words=words)
 
 
 def proofs_of_claims(written: set[str]) -> list[tuple[str, Sequence[str]]]:

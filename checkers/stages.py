@@ -2,28 +2,26 @@
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..model.claims import CLAIMS
 from ..model.invariant import INVARIANT
-from ..model.machine import show
+from ..model.machine import Field, show
 from ..model.policy import HARDENED, Policy
 from ..model.properties import PROPERTIES
 from ..model.seed_claims_s1 import ROW_WINDOWS
 from ..model.step import build
 from ..model.windows import WINDOWS
 from ..scenarios.policies import POLICIES
-from ..scenarios.profile import CRASH_STREAMS
 from .campaign_stage import CAMPAIGN
+from .canary import noticed
+from .canary_stage import CHECKER_CANARIES
 from .contract_crash_stage import CONTRACT_CRASHES, CONTRACT_SCENARIOS
 from .contract_scenario import of_contracts
 from .contract_stages import CONTRACT_STAGES
 from .contract_text import CONTRACT_TEXT
 from .contract_walk_stage import CONTRACT_WALK_STAGES
-from .crash import Campaign, sweep
-from .crash_cases import CASES
-from .crash_shipped import SHIPPED
-from .crash_streams import KEPT, keep_streams
+from .crash_stage import CRASHES
 from .enumerate_contract_stage import CONTRACT_ENUMERATION
 from .enumerate_stage import ENUMERATION
 from .evidence import Item, MutantResult, Observed, Verdict, WindowResult
@@ -51,6 +49,7 @@ from .windows import Derived, derive
 
 if TYPE_CHECKING:
     from .prove import Proof
+    from .scenario import Known
 
 PROVED = tuple(p.id for p in PROPERTIES)
 STEP_CLAIMS = tuple(
@@ -59,6 +58,12 @@ STEP_CLAIMS = tuple(
 """The claims about the tool step; those about contracts have stages of their own."""
 SEARCHED = tuple(c for c in STEP_CLAIMS if "explore" in c.methods and c.kind not in ("matrix", "exactly"))
 """Those that explicit search of the whole machine answers; what is needed for what is a stage of its own."""
+
+ONE_TOOL: Final = {"idempotent": ("no",), "on_unknown": ("park",), "look": ("none",)}
+"""The smallest of the tools, for a table that is derived of a defect in every run: a fifteenth of the states."""
+LOST_RULE: Final = "3: effect record"
+DOUBLED: Final = "seed-row-3"
+"""A scenario that holds, in the model and on the runtime."""
 
 
 def search(context: Context) -> Found:
@@ -129,6 +134,15 @@ def table(context: Context) -> Found:
                 source=window.source,
             )
         )
+    found.add("T-WINDOW", as_stated(rows, len(space)))
+    for claim, (ids, effects) in ROW_WINDOWS.items():
+        found.add(claim, row_of_the_seed(claim, [row for row in rows if row.window.id in ids], effects))
+    found.mutants.append(table_with_a_rule_lost())
+    return found
+
+
+def as_stated(rows: list[Derived], states: int) -> Item:
+    """Whether the derived table is the one that is stated by hand."""
     wrong = [row.window.id for row in rows if not row.agrees]
     said = (
         f"rows that differ from the table stated by hand: {', '.join(wrong)}"
@@ -136,14 +150,23 @@ def table(context: Context) -> Found:
         else f"each of {len(rows)} windows, over {sum(r.states for r in rows)} states, is as stated by hand"
     )
     verdict = Verdict.REFUTED if wrong else Verdict.EXHAUSTED
-    figures: dict[str, int | float | str] = {"windows": len(rows), "states": len(space)}
+    figures: dict[str, int | float | str] = {"windows": len(rows), "states": states}
     command = "crashwindow check T-WINDOW"
     files = [f"smt2/{ROWS}/"]
-    item = Item(checker="windows", verdict=verdict, statement=said, figures=figures, files=files, command=command)
-    found.add("T-WINDOW", item)
-    for claim, (ids, effects) in ROW_WINDOWS.items():
-        found.add(claim, row_of_the_seed(claim, [row for row in rows if row.window.id in ids], effects))
-    return found
+    return Item(checker="windows", verdict=verdict, statement=said, figures=figures, files=files, command=command)
+
+
+def table_with_a_rule_lost() -> MutantResult:
+    """The table of a machine that has lost a rule of recovery. Of one tool, by whose states alone each row is as stated, too."""
+    machine = build(HARDENED)
+    rules = tuple(rule for rule in machine.rules if rule.name != LOST_RULE)
+    space = explore(replace(machine, fields=tuple(map(of_one_tool, machine.fields)), rules=rules))
+    return noticed(f"windows: the rule {LOST_RULE!r} is lost", as_stated(derive(space), len(space)))
+
+
+def of_one_tool(field: Field) -> Field:
+    """A field that begins as one tool declares it, where a tool declares it."""
+    return replace(field, initial=ONE_TOOL.get(field.name, field.initial))
 
 
 def row_of_the_seed(claim: str, rows: list[Derived], effects: frozenset[str]) -> Item:
@@ -158,90 +181,6 @@ def row_of_the_seed(claim: str, rows: list[Derived], effects: frozenset[str]) ->
     return Item(
         checker="windows", verdict=verdict, statement=said, figures=figures, command=f"crashwindow check {claim}"
     )
-
-
-def crashes(context: Context) -> Found:
-    """Every crash schedule of the profile on the real runtime, and what was seen in each window."""
-    from .observed import observe
-
-    campaign = sweep(context.profile, progress=lambda name, done, of: context.tell(f"crash: {name} {done}/{of}"))
-    observed, misfits = observe(campaign.records)
-    found = Found(schedules=campaign.summaries, observed=observed)
-    found.add("T-WINDOW", _in_the_table(observed, misfits))
-    keep_streams(campaign.images, {**CASES, **SHIPPED}, context.directory / CRASH_STREAMS)
-    replayed = traces(campaign)
-    schedules = sum(s.schedules for s in campaign.summaries)
-    for name in PROVED:
-        broken = [r for r in campaign.records if any(v.startswith(f"{name}:") for v in r.violations)]
-        failed = [r for r in campaign.records if r.error]
-        key = str(broken[0].key) if broken else ""
-        said = f"{name} was broken in {len(broken)} of {schedules} crash schedules, first in {key}"
-        if not broken:
-            said = f"{name} held in each of {schedules} crash schedules on the SQLite runtime"
-        verdict = Verdict.REFUTED if broken else Verdict.ERROR if failed else Verdict.TESTED
-        figures: dict[str, int | float | str] = {
-            "schedules": schedules,
-            "not run as meant": len(failed),
-            KEPT: len(campaign.images),
-        }
-        command = f"crashwindow replay '{key}'" if broken else "crashwindow verify"
-        found.add(
-            name,
-            Item(
-                checker="crash",
-                verdict=verdict,
-                statement=said,
-                figures=figures,
-                files=[CRASH_STREAMS],
-                command=command,
-            ),
-            replayed,
-        )
-    return found
-
-
-def _in_the_table(observed: dict[str, Observed], misfits: list[str]) -> Item:
-    """Whether every state that a real crash left is in the table."""
-    crashes = sum(window.crashes for window in observed.values())
-    figures: dict[str, int | float | str] = {"crashes": crashes, "windows": len(observed), "misfits": len(misfits)}
-    if misfits:
-        key = misfits[0].partition(": state")[0].partition(": the state")[0]
-        said = f"{len(misfits)} crashes left a state that the table does not have, first {misfits[0]}"
-        return Item(
-            checker="crash",
-            verdict=Verdict.REFUTED,
-            statement=said,
-            figures=figures,
-            command=f"crashwindow replay '{key}'",
-        )
-    said = f"each of {crashes} crashes on the runtime left a step in one of {len(observed)} windows of the table"
-    return Item(checker="crash", verdict=Verdict.TESTED, statement=said, figures=figures, command="crashwindow verify")
-
-
-def traces(campaign: Campaign) -> Item:
-    """The trace of every run, read back from the store's files, replayed in the model under the tool's declared contract.
-
-    A trace is replayed for each of its steps, with the effects and the first result that the world's witness saw.
-    """
-    from .abstraction import Result
-    from .crash import declared, stored
-    from .monitor import Monitor, to_item
-
-    monitor = Monitor(build(HARDENED))
-    told, keys = [], []
-    for trace in campaign.traces:
-        job = stored(trace)
-        for step, effects in trace.effects.items():
-            first = Result(trace.results[step]) if step in trace.results else None
-            contract = declared(trace.case)
-            told.append(monitor.check(job, step, declared=contract, first_result=first, effects=effects))
-            keys.append(trace.key)
-    wrong = [key for key, conformity in zip(keys, told, strict=True) if not conformity.ok]
-    item = to_item(told, f"crashwindow replay '{wrong[0]}'" if wrong else "crashwindow verify")
-    runs = sum(record.error is None for record in campaign.records)
-    words = f"{item.statement}; they are all the distinct ones that {runs} runs left"
-    figures = {**item.figures, "runs": runs, KEPT: len(campaign.images)}
-    return item.model_copy(update={"statement": words, "figures": figures, "files": [CRASH_STREAMS]})
 
 
 def walk(context: Context) -> Found:
@@ -269,7 +208,21 @@ def scenarios(context: Context) -> Found:
             said = f"the runtime shows the same under policy {scenario.policy!r}: {scenario.title}: {ended}"
             item = Item(checker="replay", verdict=Verdict.REFUTED, statement=said, command=result.command)
             found.add(scenario.claim, item)
+    found.mutants.append(told_otherwise(known))
     return found
+
+
+def told_otherwise(known: "Known") -> MutantResult:
+    """A scenario that says of its run that it doubles the effect, which it does not."""
+    from ..scenarios.schema import shipped
+    from .scenario import run
+
+    (scenario,) = (each for each in shipped() if each.name == DOUBLED)
+    assert scenario.run is not None
+    wrong = scenario.run.model_copy(update={"outcome": "completed/2", "violates": ("P1",)})
+    result = run(scenario.model_copy(update={"run": wrong}), known)
+    name = f"replay: {DOUBLED} is said to double the effect"
+    return MutantResult(name=name, killed_by=None if result.passed else "replay", words=result.detail)
 
 
 def keys(context: Context) -> Found:
@@ -339,6 +292,8 @@ STAGES = (
     Stage("walk", "model and runtime in lockstep", walk, PROVED, "walk"),
     *WALK_STAGES,
     Stage("canaries", "defects planted in the model", canaries, PROVED, "explore"),
+    # It plants: in the process that does one stage after the other, and there before those that leave much in memory.
+    CHECKER_CANARIES,
     MUTANTS,
     *CONTRACT_STAGES,
     *CONTRACT_WALK_STAGES,
@@ -357,7 +312,7 @@ STAGES = (
     NECESSITY,
     # These need no search of another stage: a second core does them while this one is at the others.
     *(replace(stage, elsewhere=True) for stage in (INTERLEAVINGS, ENUMERATION, CONTRACT_ENUMERATION, POWER)),
-    Stage("crashes", "crashes on the runtime", crashes, (*PROVED, "T-WINDOW"), "crash", beside=True),
+    CRASHES,
     SEMANTICS_CRASHES,
     CONTRACT_CRASHES,
     CAMPAIGN,

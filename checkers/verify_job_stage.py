@@ -9,7 +9,7 @@ chain of hashes as it was has to be found by the chain, whatever he altered.
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -143,14 +143,14 @@ def forgeries(job: Honest, other: Honest) -> Iterator[tuple[str, Forgery]]:
         yield "beside", forgery
 
 
-def judge(job: Honest, other: Honest, auditor: Auditor, found: Counter[str]) -> Iterator[str]:
+def judge(job: Honest, forged: Iterable[tuple[str, Forgery]], auditor: Auditor, found: Counter[str]) -> Iterator[str]:
     """What is wrong with the verdicts on a job and its forgeries; `found` counts what was refused, by which criterion."""
     verdict = verify(job.records)
     if not verdict.verifiable:
         yield f"{job.case}: the honest job is refused: {verdict.violated}"
     if reason := auditor.refuses(job, job.records):
         yield f"{job.case}: the honest job is no run of the models: {reason}"
-    for intruder, (what, records) in forgeries(job, other):
+    for intruder, (what, records) in forged:
         if records == job.records:
             continue
         if intruder == "plain" and next(CRITERIA[CHAIN][1](records), None):  # the rest of the verdict takes much longer
@@ -177,7 +177,7 @@ def audit(context: Context) -> Found:
         problems = [
             problem
             for job, other in zip(jobs, [*jobs[1:], jobs[0]], strict=True)
-            for problem in judge(job, other, auditor, counted)
+            for problem in judge(job, forgeries(job, other), auditor, counted)
         ]
     unused = [name for name in CRITERIA if not any(each.endswith(f": {name}") for each in counted)]
     problems += [f"no forgery was refused as not {name}: the criterion was never needed" for name in unused]

@@ -81,6 +81,9 @@ class _Rows:
         if row.appends:
             writes |= {f"{y}.current": "no" for y in self.workers if y != x}
         guards = {**named(row.guards, names), **more, **({ORDER: frozenset({order})} if order else {})}
+        if row.overtakes:  # who leads has read all stores, whatever else a row asks of it
+            led = f"{names[LED[0]]}.at"
+            guards[led] = guards.get(led, self.fleet.working) & self.fleet.working
         unless = [named(g, names) for g in row.unless]
         unless += [named(g, {OWN[0]: y}) for g in row.nobody for y in self.workers]
         apart = f"{order}{self.numbered(more)}".strip()

@@ -24,6 +24,7 @@ NECESSITY_CLAIMS: Final = (
             _CONCLUSION),
     Claim("T-AMBIGUOUS-EXACT", "hardened", "At an observation of the ambiguity class (windows 1c, 2, 2x and 2u of a tool that is not idempotent) every "
           "deterministic recovery that reads the stores alone is wrong in one of two reachable states that look the same: it doubles the effect or "
-          "loses it. At every other observation one is right: the class is exactly that.", (_ROW2,), "T-WINDOW, T-PROP", "hardened", "exactly",
+          "loses it. At every other observation one is right: the class is exactly that. Reachable is what the hardened machine reaches; what it "
+          "reaches by a first crash every recovery comes to, whatever it writes.", (_ROW2,), "T-WINDOW, T-PROP", "hardened", "exactly",
           (), (), ("explore", "prove"), "EXHAUSTED"),
 )  # fmt: skip

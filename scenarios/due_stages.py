@@ -33,6 +33,7 @@ SILENT: Final = (
     "graphs",
     "fleet_canaries",
     "campaigns",
+    "checker_canaries",
 )
 """Stages that put nothing beside a claim."""
 SEVERAL: Final = ("P1", "P2", "P3", "P6", "P7", "P11", "P14")

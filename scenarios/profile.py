@@ -54,8 +54,26 @@ PLANTED: Final = (
     "enumeration",
     "necessity",
     "ambiguity",
+    "reprove",
+    "replay",
+    "windows",
+    "walk",
+    "contract walk",
+    "workers walk",
+    "test path",
+    "crash",
+    "semantics crash",
+    "contract crash",
+    "monitor",
+    "semantics monitor",
+    "check-trace",
+    "verify-job",
+    "keys",
+    "power",
 )
 """How the names of planted defects begin, but for those of the step's model: of each there is one at least."""
+ASKED_AGAIN: Final = "reprove"
+"""The one of which there is none where nobody is there to give a second opinion."""
 
 
 def command(profile: str, seed: int | str = "") -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crashwindow.checkers import crash, stages
+from crashwindow.checkers import crash, crash_stage
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_faults import Key
 from crashwindow.checkers.crash_run import Record
@@ -61,7 +61,7 @@ def test_two_runs_of_a_stage_keep_the_same_bytes(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(crash, "Pool", partial(crash.Pool, processes=1))
     (tmp_path / CRASH_STREAMS).mkdir(parents=True)
     (tmp_path / CRASH_STREAMS / "left-by-an-interrupted-run.jsonl").write_text("x")
-    found = stages.crashes(Context("quick", 1, tmp_path, lambda words: None))
+    found = crash_stage.crashes(Context("quick", 1, tmp_path, lambda words: None))
     assert {place for items in found.items.values() for item in items for place in item.files} == {CRASH_STREAMS}
     written = {f"{CRASH_STREAMS}{p.name}": p.read_bytes() for p in (tmp_path / CRASH_STREAMS).iterdir()}
     sampled = crash.sample(records(), "quick")

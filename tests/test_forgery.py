@@ -25,7 +25,7 @@ def judged(case: str) -> tuple[list[str], Counter[str]]:
     with tempfile.TemporaryDirectory() as directory:
         job = stage.honest(case, stage.JOBS[case], directory)
     counted: Counter[str] = Counter()
-    return list(stage.judge(job, job, AUDITOR(), counted)), counted
+    return list(stage.judge(job, stage.forgeries(job, job), AUDITOR(), counted)), counted
 
 
 def test_nothing_that_is_accepted_contradicts_the_model() -> None:

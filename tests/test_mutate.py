@@ -33,7 +33,7 @@ from crashwindow.checkers.mutate_bugs import BUGS, Bug
 from crashwindow.checkers.mutate_fleet import FleetBench
 from crashwindow.checkers.mutate_fleet_prove import Said
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
-from crashwindow.checkers.mutate_matrix import Kept, OtherCodeError, summed
+from crashwindow.checkers.mutate_matrix import FEW, Kept, OtherCodeError, blind, summed
 from crashwindow.checkers.mutate_model import Bench
 from crashwindow.checkers.mutate_prove import Asked
 from crashwindow.checkers.mutate_rows import KINDS, Rows, generate, row
@@ -574,6 +574,38 @@ def test_a_canary_that_survives_fails_the_run(tmp_path: Path, monkeypatch: pytes
     gap: KillRow = summed([cells("d", "survived")])[0]
     assert not sound.model_copy(update={"mutants": found.mutants}).passed
     assert not sound.model_copy(update={"kills": [gap]}).passed
+
+
+def column(subject: str, asked: int, killed: int) -> KillRow:
+    """A class of mutants of which the search killed some; the proof killed all."""
+    (row,) = summed([cells("a")])
+    return row.model_copy(
+        update={
+            "subject": subject,
+            "met": {"explore": asked, "prove": asked},
+            "by": {"explore": killed, "prove": asked},
+        }
+    )
+
+
+def test_a_checker_that_says_no_to_nobody_is_named() -> None:
+    """Of one kind of subject, whatever its name; of few that it was asked about nothing follows."""
+    many = FEW // 2 + 1
+    machines, fleets = list(MUTATED)[:2], list(MUTATED_FLEETS)[:2]
+    assert blind([column("step", FEW, 0)]) == []
+    assert blind([column(name, many, number) for number, name in enumerate(machines)]) == []
+    (said,) = blind([column(name, many, 0) for name in fleets] + [column("contract", many, 1)])
+    assert said.startswith(f"mutants of fleets: explore was asked about {2 * many}, and said no to none")
+
+
+def test_a_blind_column_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In `verify` it is an error of the stage; `mutants` ends with 1 for it, and of a part of the subjects says nothing."""
+    every = [cells(f"m{number}", "survived", "proved: x") for number in range(FEW + 1)]
+    monkeypatch.setattr(mutate_stage, "every", lambda *asked, **named: iter(every))
+    assert len(mutate_stage.mutants(Context("deep", 1, tmp_path, lambda _: None)).errors) == 1
+    monkeypatch.setattr(cli_mutants, "every", lambda *asked, **named: iter(every))
+    assert cli_mutants.mutants(asked(tmp_path)) == 1
+    assert cli_mutants.mutants(asked(tmp_path, subject=["gate-hardened"])) == 0
 
 
 def test_a_run_tells_its_gaps() -> None:

@@ -70,6 +70,13 @@ def test_what_is_proved_the_same_is_as_large(monkeypatch: pytest.MonkeyPatch) ->
         list(bench().judge([named(same)]))
 
 
+def test_who_leads_is_at_work_for_every_way() -> None:
+    """A row that overtakes need not say that whom it overtakes is at work: for proof and search alike nobody else leads."""
+    (row,) = bench().judge([named("fence effects, overtakes: crash: does not look at l.at")])
+    assert row.equivalent.startswith("proved the same:")
+    assert {cell.checker: cell.outcome for cell in row.cells}["stated"] != "killed"
+
+
 @pytest.mark.deep
 def test_one_row_is_proved_as_the_whole_is() -> None:
     """A mutant is safe by its changed rows alone if and only if the whole proof over the mutant stands."""

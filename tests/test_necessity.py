@@ -1,7 +1,9 @@
 """The necessity matrix: cells, orders, minimal sets and the ambiguity class; and an error planted in each is seen."""
 
+from collections import Counter
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,7 @@ from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.fleet_broken import forbidden
 from crashwindow.model.fleet_claims import FLEET
+from crashwindow.model.machine import Machine
 from crashwindow.model.mechanisms import BY_ID, MECHANISMS, NEEDED, ONE, ORDERS, PLANTS, TWO, missing, step_without
 from crashwindow.model.missing import changed
 from crashwindow.model.policy import HARDENED
@@ -38,6 +41,7 @@ from crashwindow.model.step import build
 from crashwindow.scenarios.fleet_policies import searched_fleet
 from crashwindow.scenarios.policies import POLICIES
 from crashwindow.scenarios.without import fleet_without, named
+from crashwindow.tests.spaces import space_of
 
 
 @pytest.fixture(scope="module")
@@ -247,6 +251,30 @@ def test_the_ambiguity_class_is_exact(whole: Space) -> None:
     assert (len(found.inside), len(found.outside), found.problems) == (96, 396, ())
     assert {o.window for o in found.inside} == {"1c", "2u"}
     assert unrecoverable(found) == []
+
+
+def test_what_a_first_crash_leaves_every_recovery_comes_to() -> None:
+    """Of the class three quarters are made in one life, before anything was recovered; the rest the recovery's own UNKNOWN makes.
+
+    The numbers are those of docs/theory.md.
+    """
+    machine = space_of().machine
+    every, once = theorem(observations(space_of())), theorem(observations(explore(one_life(machine))))
+    assert (len(every.inside), len(once.inside)) == (192, 144)
+    assert Counter(o.window for o in once.inside) == {"1c": 48, "2u": 96}
+    first = {o.seen for o in once.inside}
+    assert first <= {o.seen for o in every.inside}
+    views = [machine.view(space_of().packing.unpack(o.seen[0])) for o in every.inside if o.seen not in first]
+    assert {(view["ledger"], view["doubt"]) for view in views} == {("unknown", "no")}
+    text = (Path(__file__).parents[1] / "docs" / "theory.md").read_text(encoding="utf-8")
+    assert "Of the 192 observations of the class 144 are made after a first\ncrash" in text
+
+
+def one_life(machine: Machine) -> Machine:
+    """The machine whose one worker has claimed the job in the beginning, and after whom nobody does."""
+    claims = machine.rule("claim").writes
+    fields = (replace(f, initial=(claims[f.name],)) if f.name in claims else f for f in machine.fields)
+    return replace(machine, fields=tuple(fields), rules=tuple(r for r in machine.rules if r.name != "claim"))
 
 
 def test_the_theorem_fails_where_an_observation_tells_the_states_apart(small: Space, whole: Space) -> None:

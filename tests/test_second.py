@@ -251,6 +251,7 @@ def test_what_cvc5_says_of_any_proof_of_a_run_is_heard(
     monkeypatch.setattr(second_stage, "recheck", lambda *asked: placed)
     monkeypatch.setattr(second_stage, "files_of", lambda folders: [tmp_path / "smt2" / name / "1.smt2"])
     monkeypatch.setattr(second_stage, "sample", lambda *asked: [])
+    monkeypatch.setattr(second_stage, "PLANTED", {})
     found = second_stage.second_opinion(Context("quick", 1, tmp_path, lambda words: None))
     assert found.errors == []
     assert any("does not agree" in item.statement for item in found.items[claim] if item.verdict is Verdict.ERROR)
@@ -281,7 +282,7 @@ def test_a_proof_without_files_fails_its_claims(written: Path) -> None:
 
 
 def test_the_quick_profile_asks_a_sample(written: Path, tmp_path: Path) -> None:
-    """`verify` starts cvc5 on the run's own files, some of each proof, and says how many they were."""
+    """`verify` starts cvc5 on the run's own files, some of each proof, and says how many; and on what it must not agree to."""
     (tmp_path / "smt2" / "recorded-hardened").mkdir(parents=True)
     for file in written.glob("smt2/recorded-hardened/*.smt2"):
         (tmp_path / "smt2" / "recorded-hardened" / file.name).symlink_to(file)
@@ -291,6 +292,7 @@ def test_the_quick_profile_asks_a_sample(written: Path, tmp_path: Path) -> None:
     assert item.figures["obligations"] in (second_stage.EACH + 1, second_stage.EACH + 2)
     assert item.figures["proofs checked"] == second_stage.EACH
     assert json.loads(item.model_dump_json())["checker"] == "reprove"
+    assert [mutant.killed_by for mutant in found.mutants] == ["reprove"] * len(second_stage.PLANTED)
 
 
 def test_without_cvc5_nothing_is_claimed(
@@ -304,3 +306,4 @@ def test_without_cvc5_nothing_is_claimed(
     assert "pip install 'crashwindow[second]'" in capsys.readouterr().err
     found = second_stage.second_opinion(Context("quick", 1, written, lambda words: None))
     assert {item.verdict for items in found.items.values() for item in items} == {Verdict.NOT_CHECKED}
+    assert found.mutants == []

@@ -113,6 +113,34 @@ def test_a_failure_becomes_a_regression(
     assert saved.walk.program == of_key(key).lines
 
 
+def test_a_failure_says_how_it_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`walk` ends with the program that parts, the command that repeats it, and the one that makes a scenario of it."""
+    monkeypatch.setattr(conform, "SHRINKS", 0)
+    with monkeypatch.context() as patch:
+        ignored_effect(patch)
+        assert main(["walk", "step", "--seed", "20"]) == 1
+    *_, replay, save = capsys.readouterr().out.splitlines()
+    key = replay.removeprefix("crashwindow replay ")
+    assert of_key(key).lines
+    assert save == f"crashwindow scenario save {key} --name NAME --title TEXT"
+
+
+@pytest.mark.parametrize("more", [[], ["--name", "x"], ["--name", "x", "--title", "t"]])
+def test_what_is_no_key_is_named_first(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the scenario has a name or not: no name helps a key that is none, and the words say where to find one."""
+    assert main(["scenario", "save", "nope", *more]) == 2
+    said = capsys.readouterr().err
+    assert "'nope' is no key of a walk" in said
+    assert "walk:" in said
+    assert "--name" not in said
+
+
+def test_a_key_without_a_name_is_asked_for_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """The key is one; what is missing is named, with the whole command."""
+    assert main(["scenario", "save", PROGRAM.key]) == 2
+    assert "scenario save KEY --name NAME --title TEXT" in capsys.readouterr().err
+
+
 def test_names_are_given_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A second scenario is added behind the first; a name that is taken, or none, is refused."""
     file = tmp_path / "kept.yaml"

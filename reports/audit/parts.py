@@ -9,7 +9,17 @@ from typing import Final
 
 from ...checkers.evidence import Item, Machine, RunEvidence, Schedules
 from ...scenarios.fleet_policies import FLEET_POLICIES
-from ...scenarios.profile import CAMPAIGNS, COVERED, COVERED_BY, CRASHED, MATRICES, MUTATED, MUTATED_FLEETS, PLANTED
+from ...scenarios.profile import (
+    ASKED_AGAIN,
+    CAMPAIGNS,
+    COVERED,
+    COVERED_BY,
+    CRASHED,
+    MATRICES,
+    MUTATED,
+    MUTATED_FLEETS,
+    PLANTED,
+)
 from ...scenarios.searched import COMBINATIONS, GRAPHS, SEARCHED, TWO_WORKERS, Searched, digest
 from .listed import names
 
@@ -115,6 +125,8 @@ def _planted(evidence: RunEvidence, described: set[str]) -> Iterator[str]:
     yield from names("the planted defect", there, set(there))
     if STEP in described:
         begun = {name.partition(": ")[0] if ": " in name else "" for name in there}
+        if all(item.verdict == "NOT CHECKED" for _, item in _items(evidence) if item.checker == ASKED_AGAIN):
+            begun.add(ASKED_AGAIN)
         yield from (
             f"planted defects of {name or 'the step'}: there is none" for name in ("", *PLANTED) if name not in begun
         )

@@ -68,7 +68,7 @@ def of_sqlite(store: SqliteStore) -> Iterator[Planned]:
     with store.session as connection:
         parts = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE INDEX%WHERE%'").fetchall()
     scan = re.compile(
-        rf"SCAN (?!CONSTANT ROW|\w+ USING (?:COVERING )?INDEX {_one_of(parts)}$)|INTEGER PRIMARY KEY \(rowid[<>]"
+        rf"SCAN (?!CONSTANT ROW|json_each|\w+ USING (?:COVERING )?INDEX {_one_of(parts)}$)|INTEGER PRIMARY KEY \(rowid[<>]"
     )
     for module in SQLITE:
         for name, text in statements(module).items():

@@ -1,10 +1,23 @@
 """Plausible bugs beyond the plain step: confirmation, retries, cancels, compensations, gates, recorded values (E-TRUST)."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..runtime import clients, compensation, confirm, drive, gate, inputs, llm_step, protocol, turn
+from ..runtime import (
+    checkpoint,
+    clients,
+    compensation,
+    confirm,
+    drive,
+    gate,
+    inputs,
+    llm_step,
+    protocol,
+    settling,
+    sqlite_store,
+    turn,
+)
 from ..runtime.commands import Acquire, Execute
 from ..runtime.history import History, Input, StepHistory, Stored
 from ..runtime.llm import LlmAnswer
@@ -325,3 +338,52 @@ def undoing_told_no_result(patch: Patch) -> None:
     """What undoes an effect is never told what the effect has given."""
     told = property(lambda undoing: {"args": undoing.original.node.args, "result": None})
     patch.setattr(compensation.Compensation, "told", told)
+
+
+def settled_though_to_be_confirmed(patch: Patch) -> None:
+    """A checkpoint settles a step that has changed what every recovery has to confirm."""
+    said = settling.Settling.said
+
+    def planted(self: settling.Settling) -> dict[str, Any]:
+        self._again = False
+        return said(self)
+
+    patch.setattr(settling.Settling, "said", planted)
+
+
+def settled_before_a_signal_is_heard(patch: Patch) -> None:
+    """A checkpoint settles what is before it, a signal that a later node waits for included."""
+    said = settling.Settling.said
+
+    def planted(self: settling.Settling) -> dict[str, Any]:
+        self._last_wait = {}
+        return said(self)
+
+    patch.setattr(settling.Settling, "said", planted)
+
+
+def settled_without_what_is_used(patch: Patch) -> None:
+    """A checkpoint keeps the plan alone: who recovers from it does not know the results that later nodes use."""
+    said = settling.Settling.said
+
+    def planted(self: settling.Settling) -> dict[str, Any]:
+        told = said(self)
+        return {**told, "keeps": [1, 2]} if told else told
+
+    patch.setattr(settling.Settling, "said", planted)
+
+
+def settled_whatever_is_asked(patch: Patch) -> None:
+    """Who recovers begins at the last checkpoint, and does not see that a client wants a step undone that is settled."""
+    find = checkpoint.from_checkpoint
+
+    def planted(newest_first: Iterable[Event]) -> tuple[list[Event], Sequence[int]]:
+        whole, spoken = list(newest_first), set[int]()
+        for event in whole:
+            if event.epoch is None and event.step is not None:
+                spoken.add(event.version)
+        unheard = (e._replace(epoch=0) if e.version in spoken else e for e in whole)
+        read, keeps = find(unheard)
+        return [e._replace(epoch=None) if e.version in spoken else e for e in read], keeps
+
+    patch.setattr(sqlite_store, "from_checkpoint", planted)

@@ -119,11 +119,11 @@ def weaken(names: Sequence[Protection], store: Store, perform: Perform, between:
     for name in names:
         match name:
             case "fence_events":
-                _replace(store, name, lambda job_id, epoch: store.events(job_id))
+                _replace(store, name, lambda job_id, epoch: store.since_checkpoint(job_id))
             case "fence_ledger":
-                _replace(store, name, lambda job_id, epoch: store.ledger(job_id))
+                _replace(store, name, lambda job_id, epoch, keys=None: store.ledger(job_id))
             case "fence_effects":
-                _replace(store, name, lambda job_id, epoch: store.effects(job_id))
+                _replace(store, name, lambda job_id, epoch, keys=None: store.effects(job_id))
             case "conditional_append":
                 _replace(store, "append", _appending_at_the_end(store, store.append))
             case "heartbeat_check":

@@ -7,7 +7,7 @@ removed, and repeated under another key.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
@@ -113,8 +113,10 @@ def rechained(records: Records, other: Records) -> Iterator[Forgery]:
 def remade(records: Records, chain: Iterable[ChainedEvent]) -> Records:
     """The records with other events, numbered and chained anew, and checkpoints and a job's line that agree with them."""
     link, linked = None, []
+    chain = list(chain)
+    places = {event.version: version for version, event in reversed(list(enumerate(chain, 1)))}
     for version, at in enumerate(chain, 1):
-        event = _moved(at, version)
+        event = _moved(at, version, places)
         link = next_link(link, records.job_id, event)
         linked.append(event._replace(link=link))
     statuses = [STATUS_AFTER[event.type] for event in linked if event.type in STATUS_AFTER]
@@ -122,14 +124,21 @@ def remade(records: Records, chain: Iterable[ChainedEvent]) -> Records:
     return replace(records, chain=linked, line=line)
 
 
-def _moved(event: ChainedEvent, version: int) -> ChainedEvent:
-    """An event under another number; a checkpoint goes on to cover what it covered."""
+def _moved(event: ChainedEvent, version: int, places: Mapping[int, int]) -> ChainedEvent:
+    """An event under another number; a checkpoint goes on to cover what it covered, and to keep what is there of what it kept."""
     data = event.data
     if event.type == "state_checkpointed" and version != event.version:
-        said = json.loads(data)
-        if type(said.get("covers")) is int:
-            data = canonical({**said, "covers": said["covers"] + version - event.version}).decode()
+        data = canonical(still_covering(json.loads(data), version - event.version, places)).decode()
     return event._replace(version=version, data=data)
+
+
+def still_covering(said: dict[str, Json], further: int, places: Mapping[int, int]) -> dict[str, Json]:
+    """What a checkpoint says where it is written so much further on. places: the new numbers of events, by their old ones."""
+    if type(said.get("covers")) is int:
+        said = {**said, "covers": said["covers"] + further}
+    if isinstance(kept := said.get("keeps"), list):
+        said = {**said, "keeps": [places.get(version, version) for version in kept]}
+    return said
 
 
 def numbered(chain: Iterable[ChainedEvent]) -> Chain:

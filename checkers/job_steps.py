@@ -7,12 +7,12 @@ store (T-RECOVER). Where none does, and an attempt was begun and not closed, it 
 from collections.abc import Iterator
 
 from ..runtime.canonical import digest
+from ..runtime.fill import references
 from ..runtime.history import INPUT_KINDS, History, StepHistory
 from ..runtime.job_records import Records, Step
 from ..runtime.keys import invocation_id
 from ..runtime.records import Event, Json
 from ..runtime.store_rules import encode
-from ..runtime.turn import references
 from ..runtime.verify_job import repeats
 from .evidence_job import Attempt, Edge, JobStep, ModelCall, Note, Standing
 

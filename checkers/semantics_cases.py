@@ -307,6 +307,10 @@ COMPENSATIONS: Final = (
         acts=undo("done", "a"),
     ),
     SemanticsCase(
+        "undo-settled", "Undone on request, though it is settled, and a later step uses its result",
+        (Deed("a", looks=(), undo=UNDO), Deed("b", looks=()), Deed("c", uses="a", looks=())), acts=undo("done", "b"),
+    ),
+    SemanticsCase(
         "undo-parked", "Undone on request while another step is parked",
         (Deed("a", undo=UNDO), Deed("b", SILENT, uses="a")), acts=undo("waiting"),
     ),
@@ -362,12 +366,21 @@ VALUES: Final = (
         (Deed("a", LOST, "reexecute", idempotent=True, inputs=2),),
     ),
     SemanticsCase("result-used", "A step uses what another one gave", (Deed("a"), Deed("b", uses="a"))),
+    SemanticsCase(
+        "result-settled", "Two steps use what a settled one gave, and nothing is to be confirmed",
+        (Deed("a", looks=()), Deed("b", uses="a", looks=()), Deed("c", uses="a", looks=())),
+    ),
 )  # fmt: skip
 
 WAITS: Final = (
     SemanticsCase("wait", "A signal comes while the job waits", (wait("w"), Deed("a", uses="w"))),
     SemanticsCase(
         "wait-early", "A signal comes before it is waited for", (Deed("a"), wait("w"), Deed("b")), acts=(signal("started", "a"),)
+    ),
+    SemanticsCase(
+        "wait-settled", "A signal comes first of all, and a step runs before it is waited for that nobody will go through again",
+        (Deed("a", looks=()), wait("w"), Deed("b", uses="w", looks=())), acts=(signal("submitted"),),
+        words={"signal": "leave"},
     ),
     SemanticsCase(
         "wait-twice", "Two nodes wait for one name, and take a signal each",

@@ -67,8 +67,8 @@ class Deed:
     """A tool node: how its tool behaves, request by request, what it declares, and what the plan says of it.
 
     partial: the effect happens, and the step fails. inputs: how often it asks for the time. uses: the node whose result it is
-    given. looks: what a verifier answers, look by look; beside: the same of a second change, where the effect is two. quiet: D,
-    in seconds. errors: `retryable_errors`. node: more of the plan's node.
+    given. looks: what a verifier answers, look by look (none: nothing is changed that could be confirmed); beside: the same of a
+    second change, where the effect is two. quiet: D, in seconds. errors: `retryable_errors`. node: more of the plan's node.
     """
 
     id: str
@@ -116,6 +116,8 @@ class Deed:
 
     def changes(self, external_id: str | None) -> tuple[dict[str, Json], ...]:
         """The state changes that its effect is."""
+        if not self.looks:
+            return ()
         first = {"resource_type": RESOURCE, "resource_id": external_id, "operation": "append"}
         return (first, {**first, "resource_id": f"{external_id}{BESIDE}"}) if self.beside else (first,)
 

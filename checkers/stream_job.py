@@ -31,6 +31,7 @@ from .stream_fence import FORGED, NO_TYPES, OF_A_NODE, OF_NO_NODE, by, kind_of, 
 from .stream_lines import Records
 from .stream_readers import Readers, Refused
 from .stream_rows import NO_ROWS, Rows
+from .stream_settled import Settled
 from .stream_step import (
     ABSENT,
     AHEAD,
@@ -160,8 +161,8 @@ class Job:
     """A live job."""
 
     __slots__ = ("before", "cancelled", "contract", "declared", "elsewhere", "ended", "failed", "homes", "idle", "job_id",
-                 "nodes", "pending", "positions", "readers", "records", "rows", "status", "tracks", "undo_asked", "undo_keys",
-                 "version")  # fmt: skip
+                 "nodes", "pending", "positions", "readers", "records", "rows", "settled", "status", "tracks", "undo_asked",
+                 "undo_keys", "version")  # fmt: skip
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
@@ -172,6 +173,7 @@ class Job:
         self.idle: set[Track] = set()
         self.readers: Readers | None = None
         self.nodes: Mapping[str, Mapping[str, Json]] = {}
+        self.settled = Settled({})
         self.declared = NOTHING_DECLARED
         self.ended: dict[str | None, int] = {}
         self.failed: dict[str | None, Json] = {}
@@ -281,7 +283,7 @@ class Job:
             return
         try:
             nodes = {node["id"]: node for node in event.data["plan"]["nodes"]}
-            by_itself, self.nodes = len(nodes) == 1, nodes
+            by_itself, self.nodes, self.settled = len(nodes) == 1, nodes, Settled(nodes)
             self.declared = known_of(nodes, self.contract) if self.contract else NOTHING_DECLARED
             for name, node in nodes.items():
                 if "undoes" in node:

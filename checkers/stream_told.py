@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from .abstraction import COMPENSATES, FAILURES, INPUTS, Json, StoredEvent
 from .attempts import Again, allowed
+from .stream_settled import TAKEN, Settled
 from .stream_step import Position
 
 IN_DOUBT: Final = next(reason for reason, claim in FAILURES.items() if claim == "unknown")
@@ -51,13 +52,15 @@ class Step(Protocol):
 class Job(Protocol):
     """A job, as far as it has come. ended: by which event each node ended last. failed: why, of nodes that were once not done.
 
-    nodes: of the plan. declared: what the tools declare, by step; a step of an unknown tool is not in it.
+    nodes: of the plan. declared: what the tools declare, by step; a step of an unknown tool is not in it. settled: what depends
+    on the events before for what a checkpoint may settle.
     """
 
     nodes: Mapping[str, Mapping[str, Json]]
     declared: Mapping[str, Declared]
     ended: dict[str | None, int]
     failed: dict[str | None, Json]
+    settled: Settled
 
     @property
     def tracks(self) -> Mapping[str, Step]:
@@ -86,10 +89,11 @@ def _ends(job: Job, event: StoredEvent, own: Step | None) -> str | None:
 
 
 def _covers(job: Job, event: StoredEvent, _: Step | None) -> str | None:
-    """A checkpoint covers the end of its node, and nothing that is not there yet."""
+    """A checkpoint covers the end of its node, and nothing that is not there yet; and it settles what is settled."""
     covers, end = event.data.get("covers"), job.ended.get(event.step, 0)
     if type(covers) is int and end <= covers < event.version:
-        return None
+        settles = "settled" in event.data or "keeps" in event.data
+        return job.settled.wrong(event, len(job.ended) - len(job.failed)) if settles else None
     return f"it covers {covers!r}, and its node ended with event {end}"
 
 
@@ -179,7 +183,17 @@ def _most(job: Job, step: str | None, name: str) -> int | None:
     return said if type(said) is int else None
 
 
-ASKED: Final[Mapping[str, Asked]] = {
+def _noted(asked: Asked | None) -> Asked:
+    """It depends on such an event, too, what later checkpoints may settle."""
+
+    def noted(job: Job, event: StoredEvent, own: Step | None) -> str | None:
+        job.settled.take(event)
+        return None if asked is None else asked(job, event, own)
+
+    return noted
+
+
+_ASKED: Final[Mapping[str, Asked]] = {
     "node_finished": _ends,
     "state_checkpointed": _covers,
     "retry_scheduled": _tries_again,
@@ -190,6 +204,7 @@ ASKED: Final[Mapping[str, Asked]] = {
     "compensation_requested": _names("step"),
     "job_waiting": _waits,
 }
+ASKED: Final[Mapping[str, Asked]] = {**_ASKED, **{kind: _noted(_ASKED.get(kind)) for kind in TAKEN}}
 """What is asked of an event, by its type."""
 ANSWERS: Final = frozenset({"invocation_resolved", "replay_confirmed", "compensation_requested"})
 """What a person says of a parked job, in the batch that queues it again."""

@@ -255,7 +255,7 @@ class WorkersRig:
         if command.boundary == "claim" and reply is not None:
             hand.job, hand.epoch = reply.job_id, reply.epoch
         if isinstance(command, Fence) and command.boundary == "fence_events":
-            self.jobs[hand.job].fences.append((hand.epoch, len(reply)))
+            self.jobs[hand.job].fences.append((hand.epoch, reply[-1].version))
         if fault == "lost" and not looks:
             raise StoreError("injected: it was written")
         return reply

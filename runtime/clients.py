@@ -16,6 +16,7 @@ from . import drive
 from .canonical import NotCanonicalError, canonical, digest
 from .commands import Ports
 from .drive import Perform
+from .fill import filled
 from .history import History, StepHistory
 from .keys import execution_key
 from .outcome import StepResult
@@ -24,7 +25,6 @@ from .records import TERMINAL, Json, NewEvent
 from .resolve import moment
 from .store import JobExistsError, Store, VersionConflict
 from .tool import Tool
-from .turn import filled
 
 TRIES: Final = 8
 """How often an operation is tried on a job that others write to at the same time."""

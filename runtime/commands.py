@@ -94,14 +94,16 @@ class Renew:
 
 @dataclass(frozen=True)
 class Fence:
-    """F1 to F3: raise the fence in one store, and read what it holds."""
+    """F1 to F3: raise the fence in one store, and read what it holds; of ledger and effects what is under `keys`, if given."""
 
     boundary: Literal["fence_events", "fence_ledger", "fence_effects"]
     lease: Lease
+    keys: frozenset[str] | None = None
 
     def perform(self, ports: Ports) -> Any:
         """The store's content for the job."""
-        return getattr(ports.store, self.boundary)(self.lease.job_id, self.lease.epoch)
+        among = () if self.keys is None else (self.keys,)
+        return getattr(ports.store, self.boundary)(self.lease.job_id, self.lease.epoch, *among)
 
 
 @dataclass(frozen=True)

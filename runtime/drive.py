@@ -177,7 +177,7 @@ def _version(command: Command, reply: Any, before: int) -> int:
     """What the turn knows of its job's stream after a command: the version up to which it wrote or read."""
     if isinstance(command, Append):
         return int(reply)
-    return len(reply) if command.boundary == "fence_events" else before
+    return int(reply[-1].version) if command.boundary == "fence_events" else before
 
 
 def rest(pause: Pause, ports: Ports, perform: Perform, hold: Hold, version: int) -> None:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .canonical import digest
 from .commands import Command
+from .fill import filled
 from .history import Stored
 from .outcome import StepResult
 from .records import Json
-from .turn import End, Rest, Run, Writes, filled
+from .turn import End, Rest, Run, Writes
 
 if TYPE_CHECKING:
     from .contracts.records import ExecutionContract
@@ -74,7 +75,7 @@ class Gate:
         committed = {"command_id": self.id, "kind": "human", "result": result, **hashes}
         completed = {"node": self.id, **answer}
         yield from self.append("append_wait_completed", ("wait_completed", completed), ("command_committed", committed))
-        self.past.waited, self.past.committed = completed, Stored(result)
+        self.past.waited, self.past.committed, self.past.committed_at = completed, Stored(result), self.run.version
 
     def conclude(self, answer: dict[str, Json]) -> Rest:
         """B8 and B9; or the end of the job, for anything but a signal or an approval (C-DENY: it is final)."""
@@ -84,7 +85,7 @@ class Gate:
             done = {"result_type": StepResult.SUCCESS.value}
             yield from self.append("append_node_finished", ("node_finished", done))
         if not self.past.checkpointed:
-            yield from self.append("checkpoint", ("state_checkpointed", {"covers": self.run.version}))
+            yield from self.append("checkpoint", ("state_checkpointed", self.run.checkpoint()))
         if self.past.committed is not None:
             self.run.results[self.id] = self.past.committed.result
         return None

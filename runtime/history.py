@@ -59,6 +59,7 @@ class StepHistory:
     requeues: int = 0  # how often a retryable failure sent the job back to the queue
     finished: Stored | None = None
     committed: Stored | None = None
+    committed_at: int = 0  # the version of the event that holds it
     resolved: Stored | None = None
     node: str | None = None  # node_finished: its result type
     failure: str | None = None  # node_finished: why it failed
@@ -133,7 +134,7 @@ class StepHistory:
             case "command_committed" if data["kind"] in INPUT_KINDS:
                 self.inputs.append(Input(data["command_id"], data["input"], data["result"]))
             case "command_committed":
-                self.committed, self.model = _stored(data), data.get("model")
+                self.committed, self.committed_at, self.model = _stored(data), event.version, data.get("model")
             case "invocation_resolved" if data["answer"] == "happened":
                 self.resolved = _stored(data)
             case "invocation_resolved":
@@ -204,13 +205,15 @@ class History:
         self.waiting: dict[str, Json] | None = None  # job_waiting: for what, while the job waits
         self.parked: str | None = None  # job_parked: at which step, while the job is parked
         self.steps: dict[str, StepHistory] = {}
+        self.touched: set[str] = set()  # the steps of which any event speaks
+        self.submitted = 0  # the version of the last event of the submission
         for event in events:
             self.version, self.last_at = event.version, event.at
             self.status = STATUS_AFTER.get(event.type, self.status)
             if event.type == "plan_generated":
-                self.plan = event.data["plan"]
+                self.plan, self.submitted = event.data["plan"], event.version
             elif event.type == "decision_snapshot":
-                self.decision = event.id
+                self.decision, self.submitted = event.id, event.version
             elif event.type == "job_parked":
                 self.parked, self.quiet_until = event.step, event.at + event.data["quiet_seconds"]
             elif event.type == "job_waiting":
@@ -222,6 +225,7 @@ class History:
             elif event.type == "confirmation_warned":
                 self.warned = True
             if event.step is not None:
+                self.touched.add(event.step)
                 self.step(event.step).fold(event)
 
     @property

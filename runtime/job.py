@@ -3,11 +3,14 @@
 from collections.abc import Generator
 from typing import Any, Final
 
+from .checkpoint import settled
 from .commands import Claim, Command, Fence
 from .compensation import ElsewhereStep, undo
+from .fill import asked_for, filled
 from .gate import Approval, Wait
 from .history import History
-from .llm_step import LlmStep
+from .keys import compensation_key, execution_key
+from .llm_step import LlmStep, llm_input, llm_key
 from .outcome import StepResult
 from .protocol import Step
 from .records import Json, Lease
@@ -28,19 +31,42 @@ def work(worker: Worker, job_id: str | None = None) -> Protocol:
 def resume(worker: Worker, lease: Lease) -> Protocol:
     """F1 to F3, then every node in the plan's order, then the terminal event."""
     events = yield Fence("fence_events", lease)
-    ledger = yield Fence("fence_ledger", lease)
-    effects = yield Fence("fence_effects", lease)
-    history = History(events)
+    history, done = History(events), settled(events)
+    keys = keys_at_hand(lease.job_id, history, done) if done else None
+    ledger = yield Fence("fence_ledger", lease, keys)
+    effects = yield Fence("fence_effects", lease, keys)
     if history.status != "open":
         return End(lease.job_id, history.status)
-    run = Run(worker, lease, history, ledger, effects)
-    for entry in (*owed(history), *history.plan["nodes"]):
+    run = Run(worker, lease, history, ledger, effects, done)
+    nodes = history.plan["nodes"]
+    order = [(None, entry) for entry in owed(history)] + [(place, nodes[place]) for place in range(done, len(nodes))]
+    for run.place, entry in order:
         rest = yield from bring_to_rest(run, entry)
         if rest is not None:
             return rest
     tainted = {"tainted": True} if run.history.warned else {}
     yield from run.append("append_completed", None, ("job_completed", tainted))
     return End(lease.job_id, "completed")
+
+
+def keys_at_hand(job_id: str, history: History, done: int) -> frozenset[str]:
+    """The keys under which ledger and effect store may hold something of a node behind the first ones, which are done.
+
+    A turn comes to a node once all before it are done, which their events say. So there are those of which events speak, and
+    the next one; unless that asks for a result that is not there.
+    """
+    keys: set[str] = set()
+    for entry in history.plan["nodes"][done:]:
+        if not history.results.keys() >= {*asked_for(entry)}:
+            break
+        if "tool" in entry:
+            key = execution_key(job_id, entry["id"], entry["tool"], filled(entry["args"], history.results))
+            keys |= {key, compensation_key(key)}
+        elif "llm" in entry:
+            keys.add(llm_key(job_id, entry, llm_input(entry, history.results)))
+        if entry["id"] not in history.touched:
+            break
+    return frozenset(keys)
 
 
 def owed(history: History) -> list[dict[str, Json]]:

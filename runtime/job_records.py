@@ -7,6 +7,7 @@ from typing import Literal
 
 from .canonical import digest
 from .event_chain import event_of
+from .fill import filled
 from .gate import shown
 from .history import INPUT_KINDS, History, undoing
 from .keys import compensation_key, execution_key
@@ -15,7 +16,6 @@ from .outcome import COMPLETE_FOR_REPLAY, StepResult
 from .records import ChainedEvent, EffectRecord, Event, Invocation, JobRow, Json
 from .store import Store
 from .store_rules import no_job
-from .turn import filled
 
 Kind = Literal["tool", "elsewhere", "compensation", "llm", "human"]
 """What a step is: what calls a tool, here or in another job, what undoes that, what asks a model, or what waits for somebody."""

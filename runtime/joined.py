@@ -277,10 +277,14 @@ class Together:
 
 
 def _covering(event: NewEvent, behind: int) -> NewEvent:
-    """An event that is written so much further on: a checkpoint covers the end of its node where that is now."""
+    """An event that is written so much further on: a checkpoint covers the end of its node where that is now.
+
+    It settles nothing: a client has spoken, whom the turn had not heard when it said so.
+    """
     if event.type != "state_checkpointed":
         return event
-    return event._replace(data={**event.data, "covers": event.data["covers"] + behind})
+    told = {name: value for name, value in event.data.items() if name not in ("settled", "keeps")}
+    return event._replace(data={**told, "covers": told["covers"] + behind})
 
 
 def transaction_of(store: Store) -> Transaction:

@@ -10,12 +10,13 @@ from typing import Any
 
 from .canonical import digest
 from .commands import CallModel, Pause, PutEffect
+from .fill import filled
 from .keys import execution_key
 from .llm import LlmAnswer, LlmError, LlmRequest
 from .outcome import StepResult
 from .records import EffectRecord, Json
 from .retry import DEFAULT_RETRY, LONGEST
-from .turn import End, Rest, Run, Writes, filled
+from .turn import End, Rest, Run, Writes
 
 
 def llm_input(entry: dict[str, Json], results: dict[str, Json]) -> dict[str, Json]:
@@ -105,13 +106,14 @@ class LlmStep:
             hashes = {"input_hash": digest(self.input), "output_hash": digest(answer.response)}
             command = {"command_id": self.id, "kind": "llm", "result": answer.response}
             yield from self.append(boundary, "command_committed", **command, **hashes, **self.provenance(answer))
+            self.past.committed_at = self.run.version
 
     def conclude(self, answer: LlmAnswer) -> Rest:
         """B8 and B9: the node is done, without an effect on the world; its result may be used."""
         if self.past.node is None:
             yield from self.append("append_node_finished", "node_finished", result_type=StepResult.SUCCESS.value)
         if not self.past.checkpointed:
-            yield from self.append("checkpoint", "state_checkpointed", covers=self.run.version)
+            yield from self.append("checkpoint", "state_checkpointed", **self.run.checkpoint())
         self.run.results[self.id] = answer.response
         return None
 

@@ -3,11 +3,12 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from .checkpoint import from_checkpoint
 from .event_chain import chained, event_of
 from .records import (
     TERMINAL,
@@ -136,21 +137,21 @@ class MemoryStore:
         with self._alone():
             stream = self._stream(job_id)
             _raise_fence(stream, job_id, "the event stream", epoch)
-            return [event_of(stored) for stored in stream.events]
+            return _recent(stream)
 
-    def fence_ledger(self, job_id: str, epoch: int) -> dict[str, Invocation]:
+    def fence_ledger(self, job_id: str, epoch: int, keys: Collection[str] | None = None) -> dict[str, Invocation]:
         """F2: see Store.fence_ledger."""
         with self._alone():
             ledger = self._ledgers.setdefault(job_id, _Ledger())
             _raise_fence(ledger, job_id, "the ledger", epoch)
-            return {key: _copied_record(record) for key, record in ledger.records.items()}
+            return {key: _copied_record(ledger.records[key]) for key in _among(keys, ledger.records)}
 
-    def fence_effects(self, job_id: str, epoch: int) -> dict[str, EffectRecord]:
+    def fence_effects(self, job_id: str, epoch: int, keys: Collection[str] | None = None) -> dict[str, EffectRecord]:
         """F3: see Store.fence_effects."""
         with self._alone():
             effects = self._effects.setdefault(job_id, _Effects())
             _raise_fence(effects, job_id, "the effect store", epoch)
-            return {key: _copied_effect(record) for key, record in effects.records.items()}
+            return {key: _copied_effect(effects.records[key]) for key in _among(keys, effects.records)}
 
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
         """One batch: see Store.append. KeyError when there is no such job."""
@@ -221,6 +222,11 @@ class MemoryStore:
         """The job's stream: see Store.events."""
         with self._alone():
             return [event_of(stored) for stored in self._stream(job_id).events]
+
+    def since_checkpoint(self, job_id: str) -> list[Event]:
+        """From where recovery begins: see Store.since_checkpoint."""
+        with self._alone():
+            return _recent(self._stream(job_id))
 
     def chain(self, job_id: str) -> list[ChainedEvent]:
         """The job's stream as it is stored: see Store.chain."""
@@ -312,6 +318,17 @@ def _raise_fence(store: _Stream | _Ledger | _Effects, job_id: str, name: str, ep
     """Raise the job's fence in one store; StaleEpoch when it is higher already (F1 to F3)."""
     _check_fence(store, job_id, name, epoch)
     store.fence = epoch
+
+
+def _recent(stream: _Stream) -> list[Event]:
+    """The events from where recovery begins on, and those that are kept before them."""
+    events, keeps = from_checkpoint(map(event_of, reversed(stream.events)))
+    return [*(event_of(stream.events[version - 1]) for version in keeps), *events]
+
+
+def _among(keys: Collection[str] | None, records: Mapping[str, object]) -> list[str]:
+    """The keys of these records; of some alone, where they are given."""
+    return [key for key in records if keys is None or key in keys]
 
 
 def _extend(stream: _Stream, batch: Sequence[ChainedEvent], status: JobStatus | None) -> None:

@@ -24,12 +24,12 @@ from pydantic import (
 )
 
 from .canonical import NotCanonicalError, canonical, check_kept, digest
+from .fill import references
 from .history import snapshot_of
 from .records import Json, NewEvent
 from .registry import Registry, UnknownToolError
 from .retry import LONGEST, RetryPolicy
 from .tool import OnUnknown
-from .turn import references
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -1,13 +1,19 @@
 """What the PostgreSQL store looks up on a connection: a job's content, and why a write was refused."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final, LiteralString
 
 from . import postgres_statements as sql
+from .checkpoint import from_checkpoint
 from .postgres_session import Connection
 from .records import EffectRecord, Event, Invocation, NewEvent
 from .store_rows import effect_of_row, event_of_row, invocation_of_row
 from .store_rules import conflict, no_job, no_record, stale
+
+LAST: Final = 2**63 - 1
+"""Above the version of every event."""
+FIRST_PAGE: Final = 64
+"""How many events are read at first, backwards."""
 
 
 def job(connection: Connection, job_id: str) -> Any:
@@ -68,13 +74,42 @@ def events_after(connection: Connection, job_id: str, after: int) -> list[Event]
     return [event_of_row(row) for row in connection.execute(sql.EVENTS_AFTER, (job_id, after))]
 
 
-def ledger_of(connection: Connection, job_id: str) -> dict[str, Invocation]:
-    """The job's ledger records, by idempotency key."""
-    records = [invocation_of_row(row) for row in connection.execute(sql.LEDGER, (job_id,))]
+def recent(connection: Connection, job_id: str) -> list[Event]:
+    """The events from where recovery begins on, and those that are kept before them."""
+    events, keeps = from_checkpoint(_newest_first(connection, job_id))
+    if keeps:
+        kept = connection.execute(sql.EVENTS_AMONG, (job_id, list(keeps)))
+        events = [*map(event_of_row, kept), *events]
+    return events
+
+
+def _newest_first(connection: Connection, job_id: str) -> Iterator[Event]:
+    """The job's events, read backwards, in pages that grow: most of what is looked for is near the end."""
+    before, size = LAST, FIRST_PAGE
+    while True:
+        rows = connection.execute(sql.NEWEST_FIRST, (job_id, before, size)).fetchall()
+        yield from map(event_of_row, rows)
+        if len(rows) < size:
+            return
+        before, size = rows[-1][0], 4 * size
+
+
+def _found(
+    connection: Connection, everything: LiteralString, among: LiteralString, job_id: str, keys: Collection[str] | None
+) -> Iterable[Any]:
+    """The rows of a job's records: all, or those under some keys."""
+    if keys is None:
+        return connection.execute(everything, (job_id,))
+    return connection.execute(among, (job_id, list(keys)))
+
+
+def ledger_of(connection: Connection, job_id: str, keys: Collection[str] | None = None) -> dict[str, Invocation]:
+    """The job's ledger records, by idempotency key; of `keys` alone, if given."""
+    records = map(invocation_of_row, _found(connection, sql.LEDGER, sql.LEDGER_AMONG, job_id, keys))
     return {record.idempotency_key: record for record in records}
 
 
-def effects_of(connection: Connection, job_id: str) -> dict[str, EffectRecord]:
-    """The job's effect records, by idempotency key."""
-    records = [effect_of_row(row) for row in connection.execute(sql.EFFECTS, (job_id,))]
+def effects_of(connection: Connection, job_id: str, keys: Collection[str] | None = None) -> dict[str, EffectRecord]:
+    """The job's effect records, by idempotency key; of `keys` alone, if given."""
+    records = map(effect_of_row, _found(connection, sql.EFFECTS, sql.EFFECTS_AMONG, job_id, keys))
     return {record.idempotency_key: record for record in records}

@@ -53,6 +53,8 @@ APPEND_AND_WAKE: Final = APPEND.replace("SELECT 1 FROM advanced", f"SELECT {_WAK
 JOB: Final = "SELECT version, fence, status FROM jobs WHERE job_id = %s"
 VERSION_OF_ID: Final = "SELECT version FROM events WHERE job_id = %s AND id = %s"
 EVENTS_AFTER: Final = f"SELECT {_EVENT} FROM events WHERE job_id = %s AND version > %s ORDER BY version"
+NEWEST_FIRST: Final = f"SELECT {_EVENT} FROM events WHERE job_id = %s AND version < %s ORDER BY version DESC LIMIT %s"
+EVENTS_AMONG: Final = f"SELECT {_EVENT} FROM events WHERE job_id = %s AND version = ANY(%s) ORDER BY version"
 CHAIN: Final = f"SELECT {_EVENT}, link FROM events WHERE job_id = %s ORDER BY version"
 LINK: Final = "SELECT link FROM events WHERE job_id = %s AND version = %s"
 FENCE_EVENTS: Final = "UPDATE jobs SET fence = %(epoch)s WHERE job_id = %(job)s AND fence <= %(epoch)s"
@@ -133,6 +135,7 @@ SETTLE: Final = (
 )
 RECORD: Final = f"SELECT {_RECORD} FROM ledger WHERE job_id = %s AND idempotency_key = %s"
 LEDGER: Final = f"SELECT {_RECORD} FROM ledger WHERE job_id = %s ORDER BY idempotency_key"
+LEDGER_AMONG: Final = f"SELECT {_RECORD} FROM ledger WHERE job_id = %s AND idempotency_key = ANY(%s::text[])"
 
 # Effect store.
 
@@ -149,6 +152,7 @@ PUT_EFFECT: Final = (
     " ON CONFLICT (job_id, idempotency_key) DO NOTHING"
 )
 EFFECTS: Final = f"SELECT {_EFFECT} FROM effects WHERE job_id = %s ORDER BY idempotency_key"
+EFFECTS_AMONG: Final = f"SELECT {_EFFECT} FROM effects WHERE job_id = %s AND idempotency_key = ANY(%s::text[])"
 
 # Writes that are joined (`runtime.joined`): what a turn writes into event store, ledger and effect store of one database, in one
 # statement. Its parts are the statements above, but for the fences: the turn has raised them, so their rows are there, and are

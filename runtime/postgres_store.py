@@ -4,7 +4,7 @@ A write is one statement, which is a transaction by itself, so a client that is 
 was refused is looked up afterwards: fences only grow, committed records and events never change, so the reason is there still.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from psycopg import RawCursor
@@ -150,21 +150,21 @@ class PostgresStore:
             if not connection.execute(sql.FENCE_EVENTS, {"job": job_id, "epoch": epoch}).rowcount:
                 _, fence, _ = reads.job(connection, job_id)
                 raise stale(job_id, "the event stream", epoch, fence)
-            return reads.events_after(connection, job_id, 0)
+            return reads.recent(connection, job_id)
 
-    def fence_ledger(self, job_id: str, epoch: int) -> dict[str, Invocation]:
+    def fence_ledger(self, job_id: str, epoch: int, keys: Collection[str] | None = None) -> dict[str, Invocation]:
         """F2: see Store.fence_ledger."""
         with self._session.connection() as connection:
             if not connection.execute(sql.FENCE_LEDGER, {"job": job_id, "epoch": epoch}).rowcount:
                 reads.check_ledger_fence(connection, job_id, epoch)
-            return reads.ledger_of(connection, job_id)
+            return reads.ledger_of(connection, job_id, keys)
 
-    def fence_effects(self, job_id: str, epoch: int) -> dict[str, EffectRecord]:
+    def fence_effects(self, job_id: str, epoch: int, keys: Collection[str] | None = None) -> dict[str, EffectRecord]:
         """F3: see Store.fence_effects."""
         with self._session.connection() as connection:
             if not connection.execute(sql.FENCE_EFFECTS, {"job": job_id, "epoch": epoch}).rowcount:
                 reads.check_effect_fence(connection, job_id, epoch)
-            return reads.effects_of(connection, job_id)
+            return reads.effects_of(connection, job_id, keys)
 
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
         """One batch: see Store.append. KeyError when there is no such job."""
@@ -254,6 +254,14 @@ class PostgresStore:
         """The job's stream: see Store.events."""
         with self._session.connection() as connection:
             events = reads.events_after(connection, job_id, 0)
+        if not events:
+            raise no_job(job_id)
+        return events
+
+    def since_checkpoint(self, job_id: str) -> list[Event]:
+        """From where recovery begins: see Store.since_checkpoint."""
+        with self._session.connection() as connection:
+            events = reads.recent(connection, job_id)
         if not events:
             raise no_job(job_id)
         return events

@@ -201,6 +201,7 @@ class Step:
                 command = {"command_id": self.command_id, "kind": "tool"}
                 hashes = {"input_hash": self.args_hash, "output_hash": output_hash}
                 yield from self.append(name, "command_committed", **command, **hashes, **told)
+                self.past.committed_at = self.run.version
             elif write == "commit" and self.ledger != "COMMITTED":
                 yield Settle(name, self.job_id, self.key, self.epoch, "COMMITTED", **result)
                 self.ledger = "COMMITTED"
@@ -221,7 +222,7 @@ class Step:
             done = StepResult.SIDE_EFFECT_COMMITTED.value
             yield from self.append("append_node_finished", "node_finished", result_type=done)
         if not self.past.checkpointed:
-            yield from self.append("checkpoint", "state_checkpointed", covers=self.run.version)
+            yield from self.append("checkpoint", "state_checkpointed", **self.run.checkpoint(bool(self.changes)))
         self.run.results[self.node.id] = self.memory.result
         return None
 

@@ -37,7 +37,7 @@ class Replay:
 
 def replay(job_id: str, events: Sequence[Event]) -> Replay:
     """Replay a job up to the event with which it came to rest, if it has. Raises KeyError for events without a plan."""
-    told, result = list(before_rest(events)), Replay()
+    told, result = [_whole(event) for event in before_rest(events)], Replay()
     result.end = _follow(resume(*_behind(job_id, told)), told, result)
     return result
 
@@ -53,6 +53,13 @@ def replay_each(job_id: str, events: Sequence[Event]) -> Replay:
         if run.history.step(entry["id"]).node in COMPLETE_FOR_REPLAY:
             _follow(bring_to_rest(run, entry), told, result)
     return result
+
+
+def _whole(event: Event) -> Event:
+    """An event as a replay is told it: a checkpoint settles nothing, for all of the job is gone through again."""
+    if event.type != "state_checkpointed":
+        return event
+    return event._replace(data={name: value for name, value in event.data.items() if name != "settled"})
 
 
 def _behind(job_id: str, told: list[Event]) -> tuple[Worker, Lease]:

@@ -101,7 +101,7 @@ class Shift:
 
     def due(self, job_id: str) -> bool:
         """Whether a turn on a job is due, found without a claim; otherwise the backlog says why not. Raises StoreError."""
-        history = History(self.ports.store.events(job_id))
+        history = History(self.ports.store.since_checkpoint(job_id))
         problem = unrunnable(history.plan, self.worker, self.ports.contracts)
         if problem:
             self.backlog.cannot_run(job_id, problem)

@@ -24,9 +24,11 @@ ADD_EVENT: Final = (
 )
 JOB: Final = "SELECT version, fence, status FROM jobs WHERE job_id = ?"
 VERSION_OF_ID: Final = "SELECT version FROM events WHERE job_id = ? AND id = ?"
-EVENTS_AFTER: Final = (
-    "SELECT version, id, type, step, epoch, at, data FROM events WHERE job_id = ? AND version > ? ORDER BY version"
-)
+_EVENT: Final = "version, id, type, step, epoch, at, data"
+NEWEST_FIRST: Final = f"SELECT {_EVENT} FROM events WHERE job_id = ? ORDER BY version DESC"
+_AMONG: Final = "(SELECT value FROM json_each(?))"
+EVENTS_AFTER: Final = f"SELECT {_EVENT} FROM events WHERE job_id = ? AND version > ? ORDER BY version"
+EVENTS_AMONG: Final = f"SELECT {_EVENT} FROM events WHERE job_id = ? AND version IN {_AMONG} ORDER BY version"
 CHAIN: Final = "SELECT version, id, type, step, epoch, at, data, link FROM events WHERE job_id = ? ORDER BY version"
 FENCE_EVENTS: Final = "UPDATE jobs SET fence = ?2 WHERE job_id = ?1 AND fence <= ?2"
 _JOBS: Final = (
@@ -95,6 +97,7 @@ SETTLED: Final = (
 SETTLE: Final = f"{SETTLED} RETURNING {_RECORD}"
 RECORD: Final = f"SELECT {_RECORD} FROM ledger WHERE job_id = ? AND idempotency_key = ?"
 LEDGER: Final = f"SELECT {_RECORD} FROM ledger WHERE job_id = ? ORDER BY idempotency_key"
+LEDGER_AMONG: Final = f"SELECT {_RECORD} FROM ledger WHERE job_id = ? AND idempotency_key IN {_AMONG}"
 
 # Effect store.
 
@@ -109,3 +112,4 @@ PUT_EFFECT: Final = (
     " ON CONFLICT (job_id, idempotency_key) DO NOTHING"
 )
 EFFECTS: Final = f"SELECT {_EFFECT} FROM effects WHERE job_id = ? ORDER BY idempotency_key"
+EFFECTS_AMONG: Final = f"SELECT {_EFFECT} FROM effects WHERE job_id = ? AND idempotency_key IN {_AMONG}"

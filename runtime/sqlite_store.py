@@ -5,13 +5,15 @@ is several, in a transaction that takes the write lock at its beginning. Why a w
 fences only grow, committed records and events never change, so the reason is there still.
 """
 
+import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
 from . import sqlite_statements as sql
+from .checkpoint import from_checkpoint
 from .event_chain import LastLink, chained
 from .joined import Joint
 from .records import (
@@ -159,21 +161,21 @@ class SqliteStore:
             if not connection.execute(sql.FENCE_EVENTS, (job_id, epoch)).rowcount:
                 _, fence, _ = _job(connection, job_id)
                 raise stale(job_id, "the event stream", epoch, fence)
-            return _events(connection, job_id, 0)
+            return _recent(connection, job_id)
 
-    def fence_ledger(self, job_id: str, epoch: int) -> dict[str, Invocation]:
+    def fence_ledger(self, job_id: str, epoch: int, keys: Collection[str] | None = None) -> dict[str, Invocation]:
         """F2: see Store.fence_ledger."""
         with self._session as connection:
             if not connection.execute(sql.FENCE_LEDGER, (job_id, epoch)).rowcount:
                 _check_ledger_fence(connection, job_id, epoch)
-            return _ledger(connection, job_id)
+            return _ledger(connection, job_id, keys)
 
-    def fence_effects(self, job_id: str, epoch: int) -> dict[str, EffectRecord]:
+    def fence_effects(self, job_id: str, epoch: int, keys: Collection[str] | None = None) -> dict[str, EffectRecord]:
         """F3: see Store.fence_effects."""
         with self._session as connection:
             if not connection.execute(sql.FENCE_EFFECTS, (job_id, epoch)).rowcount:
                 _check_effect_fence(connection, job_id, epoch)
-            return _effects(connection, job_id)
+            return _effects(connection, job_id, keys)
 
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
         """One batch: see Store.append. KeyError when there is no such job."""
@@ -270,6 +272,14 @@ class SqliteStore:
         """The job's stream: see Store.events."""
         with self._session as connection:
             events = _events(connection, job_id, 0)
+        if not events:
+            raise no_job(job_id)
+        return events
+
+    def since_checkpoint(self, job_id: str) -> list[Event]:
+        """From where recovery begins: see Store.since_checkpoint."""
+        with self._session as connection:
+            events = _recent(connection, job_id)
         if not events:
             raise no_job(job_id)
         return events
@@ -419,13 +429,37 @@ def _events(connection: sqlite3.Connection, job_id: str, after: int) -> list[Eve
     return [event_of_row(row) for row in connection.execute(sql.EVENTS_AFTER, (job_id, after))]
 
 
-def _ledger(connection: sqlite3.Connection, job_id: str) -> dict[str, Invocation]:
+def _recent(connection: sqlite3.Connection, job_id: str) -> list[Event]:
+    """The events from where recovery begins on, and those that are kept before them."""
+    rows = connection.execute(sql.NEWEST_FIRST, (job_id,))
+    events, keeps = from_checkpoint(map(event_of_row, rows))
+    rows.close()  # it has read no more than was asked for
+    if keeps:
+        kept = connection.execute(sql.EVENTS_AMONG, (job_id, json.dumps(keeps)))
+        events = [*map(event_of_row, kept), *events]
+    return events
+
+
+def _found(
+    connection: sqlite3.Connection, everything: str, among: str, job_id: str, keys: Collection[str] | None
+) -> sqlite3.Cursor:
+    """A job's records: all, or those under some keys."""
+    if keys is None:
+        return connection.execute(everything, (job_id,))
+    return connection.execute(among, (job_id, json.dumps(sorted(keys))))
+
+
+def _ledger(connection: sqlite3.Connection, job_id: str, keys: Collection[str] | None = None) -> dict[str, Invocation]:
     """The job's ledger records, by idempotency key."""
-    records = [invocation_of_row(row) for row in connection.execute(sql.LEDGER, (job_id,))]
+    found = _found(connection, sql.LEDGER, sql.LEDGER_AMONG, job_id, keys)
+    records = map(invocation_of_row, found)
     return {record.idempotency_key: record for record in records}
 
 
-def _effects(connection: sqlite3.Connection, job_id: str) -> dict[str, EffectRecord]:
+def _effects(
+    connection: sqlite3.Connection, job_id: str, keys: Collection[str] | None = None
+) -> dict[str, EffectRecord]:
     """The job's effect records, by idempotency key."""
-    records = [effect_of_row(row) for row in connection.execute(sql.EFFECTS, (job_id,))]
+    found = _found(connection, sql.EFFECTS, sql.EFFECTS_AMONG, job_id, keys)
+    records = map(effect_of_row, found)
     return {record.idempotency_key: record for record in records}

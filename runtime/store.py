@@ -6,7 +6,7 @@ Every write may be repeated: a store that finds the caller's own write answers a
 time (T-WRITE). `StoreError` means *not known*: the write may or may not have happened.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from .records import (
@@ -75,15 +75,15 @@ class Store(Protocol):
         ...
 
     def fence_events(self, job_id: str, epoch: int) -> list[Event]:
-        """F1: raise the job's fence in the event stream to `epoch` and read the stream."""
+        """F1: raise the job's fence in the event stream to `epoch` and read the stream, as `since_checkpoint` does."""
         ...
 
-    def fence_ledger(self, job_id: str, epoch: int) -> dict[str, Invocation]:
-        """F2: raise the job's fence in the ledger and read its records, by idempotency key."""
+    def fence_ledger(self, job_id: str, epoch: int, keys: Collection[str] | None = None) -> dict[str, Invocation]:
+        """F2: raise the job's fence in the ledger and read its records, by idempotency key. keys: only what is under these."""
         ...
 
-    def fence_effects(self, job_id: str, epoch: int) -> dict[str, EffectRecord]:
-        """F3: raise the job's fence in the effect store and read its records, by idempotency key."""
+    def fence_effects(self, job_id: str, epoch: int, keys: Collection[str] | None = None) -> dict[str, EffectRecord]:
+        """F3: raise the job's fence in the effect store and read its records, by idempotency key. keys: see `fence_ledger`."""
         ...
 
     def append(self, job_id: str, expected: int, events: Sequence[NewEvent], epoch: int | None) -> int:
@@ -121,6 +121,10 @@ class Store(Protocol):
 
     def events(self, job_id: str) -> list[Event]:
         """The job's stream, without fencing: for people and checkers. KeyError when there is no such job."""
+        ...
+
+    def since_checkpoint(self, job_id: str) -> list[Event]:
+        """What whoever recovers the job reads of its stream (`runtime.checkpoint`), without fencing. KeyError: no such job."""
         ...
 
     def chain(self, job_id: str) -> list[ChainedEvent]:

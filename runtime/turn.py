@@ -1,14 +1,16 @@
 """A worker's turn on a job: who works, on which nodes, and what every node of the turn shares."""
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..model.policy import HARDENED, Policy
 from .commands import Append, Command, Fence, Pause
+from .fill import filled
 from .history import History
 from .llm import Provider
 from .records import NEUTRAL, EffectRecord, Event, Invocation, JobStatus, Json, Lease, NewEvent
+from .settling import Settling
 from .tool import Tool
 from .verifier import Confirmation
 
@@ -95,36 +97,12 @@ def approvals_of(plan: dict[str, Json]) -> dict[str, str]:
     return {entry["approve"]: entry["id"] for entry in plan["nodes"] if "approve" in entry}
 
 
-def filled(value: Json, results: Mapping[str, Json]) -> Json:
-    """A value in which each `{"$result": NODE}` is the result of that node; raises KeyError for a node without one."""
-    match value:
-        case {"$result": str(name), **rest} if not rest:
-            return results[name]
-        case dict():
-            return {key: filled(item, results) for key, item in value.items()}
-        case list():
-            return [filled(item, results) for item in value]
-        case _:
-            return value
-
-
-def references(value: Json) -> Iterable[str]:
-    """The nodes whose results a value asks for."""
-    match value:
-        case {"$result": str(name), **rest} if not rest:
-            yield name
-        case dict():
-            for item in value.values():
-                yield from references(item)
-        case list():
-            for item in value:
-                yield from references(item)
-        case _:
-            pass
-
-
 class Run:
-    """A worker's turn on one job: the lease, what the stores held when it began, and the stream's version since."""
+    """A worker's turn on one job: the lease, what the stores held when it began, and the stream's version since.
+
+    settled: how many nodes of the plan it has read nothing of, since a checkpoint says that they are settled. place: that of the
+    node at hand, while the turn goes through the plan in its order.
+    """
 
     def __init__(
         self,
@@ -133,6 +111,7 @@ class Run:
         history: History,
         ledger: dict[str, Invocation],
         effects: dict[str, EffectRecord],
+        settled: int = 0,
     ) -> None:
         self.worker, self.lease, self.history = worker, lease, history
         self.ledger, self.effects = ledger, effects
@@ -141,6 +120,9 @@ class Run:
         self.approvals = approvals_of(history.plan)
         self.results: dict[str, Json] = history.results
         """What nodes have given, by node: as their records say, and as this turn has gone through them."""
+        self.place: int | None = None
+        self._settled = settled
+        self._settling: Settling | None = None
 
     @property
     def job_id(self) -> str:
@@ -158,6 +140,20 @@ class Run:
         self.version = yield Append(boundary, self.job_id, self.version, batch, epoch)
         self.overtaken |= self.version > expected
 
+    def checkpoint(self, to_confirm: bool = False) -> dict[str, Json]:
+        """What the checkpoint of the node at hand says: what it covers, and where it can, that all up to it is settled.
+
+        to_confirm: whether the node has changed what is confirmed before each injection (T-CONFIRM).
+        """
+        covers = {"covers": self.version}
+        if self.place is None:
+            return covers
+        if self._settling is None:
+            self._settling = Settling(self.history, self.effects, self._settled)
+        self._settling.passed(self.place, to_confirm)
+        # What overtook the turn is behind what it covers, and not read.
+        return covers if self.overtaken else covers | self._settling.said()
+
     def heard(self) -> Generator[Command, Any, bool]:
         """Whether a cancel has been asked for and nothing is open, of any step. Where neutral events overtook a write of this
         turn, they are read first.
@@ -172,11 +168,13 @@ class Run:
     def listen(self) -> Writes:
         """Read what clients have appended since the turn began."""
         events: list[Event] = yield Fence("fence_events", self.lease)
-        if all(event.type in NEUTRAL for event in events[self.version :]):
-            self.version = len(events)
+        if all(event.type in NEUTRAL for event in events if event.version > self.version):
+            self.version = events[-1].version
             self.overtaken = False
         heard = History(events)
         self.history.cancelled, self.history.signals = heard.cancelled, heard.signals
+        for name in heard.touched:  # what was overtaken stands elsewhere than the turn believes
+            self.history.step(name).committed_at = heard.step(name).committed_at
 
     def wait(self, pause: Pause, cancellable: bool = True) -> Writes:
         """Let a backoff pass; afterwards it is to be read whether somebody has cancelled meanwhile.

@@ -25,6 +25,7 @@ from .outcome import StepResult
 from .protocol import IN_FLIGHT
 from .records import EffectRecord, Event, Invocation, Json
 from .replay import COMPLETE, Replay, replay, replay_each
+from .settled_order import overstated
 from .store_rules import encode
 
 
@@ -69,6 +70,7 @@ def auditable(records: Records) -> Iterator[Fault]:
         if events[-1].type != "job_completed":
             yield Fault(events[-1].version, f"the job is completed, and its last event is {events[-1].type}")
     yield from (Fault(*found) for found in intrusions(records))
+    yield from (Fault(*found) for found in overstated(events))
 
 
 WHOSE: Final = {"node_started": "node_id", "compensation_requested": "step"}

@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from crashwindow.checkers.crash_witness import Behaviour
-from crashwindow.checkers.semantics_world import MODEL, Deed, Undo
+from crashwindow.checkers.semantics_world import MODEL, Deed, Seen, Undo
 from crashwindow.runtime.clients import ClientError, why_parked
 from crashwindow.runtime.commands import Command
 from crashwindow.runtime.contracts.approvals import relay
@@ -53,6 +53,13 @@ class RandomJob:
             yield self._deed(name, before)
             before.append(name)
 
+    def _looks(self, name: str) -> tuple[Seen, ...]:
+        """What a verifier says of what the step has changed; of some there is nothing to be said."""
+        draw = self.draw
+        words: tuple[Seen, ...] = ("match", "mismatch", "undetermined")
+        looks = tuple(draw.choices(words, [4, 1, 1], k=draw.randint(1, 3)))
+        return () if Random(f"{self.seed} {name} changes nothing").random() < 0.4 else looks
+
     def _deed(self, name: str, before: list[str]) -> Deed:
         """A step, with a tool that behaves and declares as it likes."""
         draw = self.draw
@@ -74,7 +81,7 @@ class RandomJob:
             undo=self._undo() if self.undoing or draw.random() < 0.7 else None,
             inputs=draw.choice([0, 0, 0, 1]),
             uses=draw.choice([None, *before]),
-            looks=tuple(draw.choices(["match", "mismatch", "undetermined"], [4, 1, 1], k=draw.randint(1, 3))),
+            looks=self._looks(name),
             errors=draw.choice([None, None, ("never",)]),
             quiet=Random(f"{self.seed} {name}").choice([0.0, 0.0, 3.0, 7.5]),
             node=retries,

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from crashwindow.checkers.crash_streams import LINKED, NOTED, contract
 from crashwindow.checkers.crash_witness import EFFECTS, World
+from crashwindow.checkers.forgery import still_covering
 from crashwindow.checkers.semantics_records import UNDO
 from crashwindow.checkers.semantics_world import MODEL, RESOURCE, Deed, WitnessModel, WitnessVerifier
 from crashwindow.checkers.stream_check import StreamChecker, contract_of
@@ -162,9 +163,10 @@ class Left(NamedTuple):
         head, *events = json.loads(json.dumps(self.lines))
         change(events)
         link = None
+        places = {event["version"]: version for version, event in enumerate(events, 1)}
         for version, event in enumerate(events, 1):
             if "covers" in event["data"]:
-                event["data"]["covers"] += version - event["version"]
+                event["data"] = still_covering(event["data"], version - event["version"], places)
             event["version"] = version
             link = event["link"] = next_link(link, event)
         ends = {"job_completed": "completed", "job_failed": "failed", "job_cancelled": "cancelled"}

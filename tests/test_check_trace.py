@@ -1,7 +1,7 @@
 """Recorded streams: what real runs leave conforms, what one alteration makes of it is judged as the monitors judge it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -28,7 +28,7 @@ from crashwindow.checkers.automaton import Automaton, Divergence
 from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
-from crashwindow.checkers.forgery import edits
+from crashwindow.checkers.forgery import edits, still_covering
 from crashwindow.checkers.monitor import Monitor
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.checkers.semantics_monitor import NONSENSE, queues
@@ -346,14 +346,15 @@ def _beyond_refused(job: StoredJob, said: Records | None) -> bool:
 
 def numbered(events: list[Raw]) -> list[Raw]:
     """The events, numbered from 1; a checkpoint goes on to cover what it covered."""
-    return [renumbered(event, number) for number, event in enumerate(events, 1)]
+    places = {event["version"]: number for number, event in reversed(list(enumerate(events, 1)))}
+    return [renumbered(event, number, places) for number, event in enumerate(events, 1)]
 
 
-def renumbered(event: Raw, number: int) -> Raw:
+def renumbered(event: Raw, number: int, places: Mapping[int, int]) -> Raw:
     """An event under another number."""
     data = event["data"]
-    if type(data) is dict and type(covers := data.get("covers")) is int:
-        data = {**data, "covers": covers + number - event["version"]}
+    if type(data) is dict:
+        data = still_covering(data, number - event["version"], places)
     return {**event, "version": number, "data": data}
 
 

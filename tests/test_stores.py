@@ -272,12 +272,17 @@ FENCED: dict[str, tuple[str, Write]] = {
 }
 
 
+def fences(store: Store) -> dict[str, Callable[[str, int], object]]:
+    """What raises the fence in each store."""
+    return {"events": store.fence_events, "ledger": store.fence_ledger, "effects": store.fence_effects}
+
+
 @pytest.mark.parametrize("name", FENCED)
 def test_a_write_below_the_fence_changes_nothing(store: Store, name: str) -> None:
     """Each write of an epoch below its store's fence raises StaleEpoch and leaves the store as it was (P5)."""
     at, write = FENCED[name]
     prepared(store)
-    {"events": store.fence_events, "ledger": store.fence_ledger, "effects": store.fence_effects}[at](JOB, 2)
+    fences(store)[at](JOB, 2)
     before = picture(store)
     with pytest.raises(StaleEpoch, match="fenced at epoch 2"):
         write(store, 1)
@@ -289,9 +294,8 @@ def test_each_store_has_its_own_fence(store: Store, name: str) -> None:
     """A fence in the other two stores does not hinder a write: each store is fenced by itself (T-FENCE)."""
     at, write = FENCED[name]
     prepared(store)
-    fences = {"events": store.fence_events, "ledger": store.fence_ledger, "effects": store.fence_effects}
-    for other in fences.keys() - {at}:
-        fences[other](JOB, 2)
+    for other in fences(store).keys() - {at}:
+        fences(store)[other](JOB, 2)
     write(store, 1)
 
 
@@ -315,6 +319,70 @@ def test_a_fence_answers_what_the_store_holds(store: Store) -> None:
         assert store.fence_effects(JOB, 2) == store.effects(JOB)
     assert set(store.ledger(JOB)) == {KEY, "done"}
     assert store.effects(JOB) == {KEY: effect()}
+
+
+def checkpoint(covers: int, **settles: Json) -> NewEvent:
+    """A checkpoint; `settles`: what it settles and keeps."""
+    return NewEvent(f"checkpoint {covers}", "state_checkpointed", "step", {"covers": covers, **settles})
+
+
+def read_back(store: Store) -> list[int]:
+    """The versions that whoever recovers reads."""
+    return [event.version for event in store.since_checkpoint(JOB)]
+
+
+def test_recovery_reads_from_the_last_checkpoint_that_settles(store: Store) -> None:
+    """With and without fencing: what it keeps, and what follows what it covers; a later one that settles nothing is none, and one
+    behind which a client speaks of a node is none any more (T-RECOVER)."""
+    prepared(store)
+    assert read_back(store) == [1, 2, 3]
+    store.append(JOB, 3, [event("e4"), event("e5")], 1)
+    store.append(JOB, 5, [checkpoint(5, settled=1, keeps=[1, 3])], 1)
+    assert read_back(store) == [1, 3, 6]
+    store.append(JOB, 6, [event("e7"), checkpoint(7)], 1)
+    assert read_back(store) == [1, 3, 6, 7, 8]
+    assert store.fence_events(JOB, 1) == store.since_checkpoint(JOB)
+    store.append(JOB, 8, [NewEvent("word", "signal_received", None, {})], None)
+    assert read_back(store) == [1, 3, 6, 7, 8, 9]
+    store.append(JOB, 9, [NewEvent("ask", "compensation_requested", "step", {})], None)
+    assert read_back(store) == [*range(1, 11)]
+    store.append(JOB, 10, [checkpoint(9, settled=1, keeps=[1])], 1)
+    assert read_back(store) == [*range(1, 12)]
+    store.append(JOB, 11, [checkpoint(11, settled=1, keeps=[1])], 1)
+    assert read_back(store) == [1, 12]
+
+
+def test_a_long_stream_is_read_back_to_its_checkpoint(store: Store) -> None:
+    """However far that is: more than one page, and all where there is none."""
+    prepared(store)
+    store.append(JOB, 3, [event(f"m{number}") for number in range(100)], 1)
+    store.append(JOB, 103, [event(f"o{number}") for number in range(100)], 1)
+    assert read_back(store) == [*range(1, 204)]
+    store.append(JOB, 203, [checkpoint(201, settled=1, keeps=[2, 100])], 1)
+    assert read_back(store) == [2, 100, 202, 203, 204]
+    store.append(JOB, 204, [event(f"n{number}") for number in range(100)], 1)
+    assert read_back(store) == [2, 100, *range(202, 305)]
+
+
+def test_a_fence_reads_what_is_under_some_keys(store: Store) -> None:
+    """Of ledger and effects only these, also none of them; and raises the fence all the same (T-FENCE)."""
+    prepared(store)
+    assert set(store.fence_ledger(JOB, 1)) == {KEY, "done"}
+    assert set(store.fence_ledger(JOB, 1, frozenset({"done", "never"}))) == {"done"}
+    store.put_effect(effect(), 1)
+    assert set(store.fence_effects(JOB, 1, frozenset({KEY}))) == {KEY}
+    assert store.fence_effects(JOB, 2, frozenset()) == {}
+    assert store.fence_ledger(JOB, 2, frozenset()) == {}
+    with pytest.raises(StaleEpoch):
+        store.put_effect(effect(), 1)
+    with pytest.raises(StaleEpoch):
+        store.acquire(invocation(1, key="new"))
+
+
+def test_nothing_is_read_of_an_unknown_job(store: Store) -> None:
+    """It is named."""
+    with pytest.raises(KeyError, match="no job 'nobody'"):
+        store.since_checkpoint("nobody")
 
 
 def test_people_are_not_fenced(store: Store) -> None:

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashwindow.__main__ import main
+from crashwindow.checkers.forgery import still_covering
 from crashwindow.runtime import verify_job
 from crashwindow.runtime.canonical import canonical, digest
 from crashwindow.runtime.event_chain import next_link
@@ -61,10 +62,11 @@ class Intruder:
         previous = None
         with closing(sqlite3.connect(self.path)) as connection, connection:
             connection.execute("DELETE FROM events WHERE job_id = ?", (job,))
+            places = {event["version"]: version for version, event in reversed(list(enumerate(events, 1)))}
             for version, event in enumerate(events, 1):
                 data = event["data"]
-                if chain and isinstance(data, dict) and type(covers := data.get("covers")) is int:
-                    data = {**data, "covers": covers + version - event["version"]}
+                if chain and isinstance(data, dict):
+                    data = still_covering(data, version - event["version"], places)
                 row = {**event, "job_id": job, "version": version, "data": canonical(data).decode()}
                 if chain:
                     bare = ChainedEvent(**{name: row[name] for name in ChainedEvent._fields})

@@ -5,6 +5,7 @@ from typing import Final
 
 from .stream_events import COMPENSATION, Event, Stream, digest
 from .stream_fields import COMPENSATING, FINISHED, INPUTS, JOB, STARTED, is_input
+from .stream_settled import settled
 
 BEGINNING: Final = ("job_created", "plan_generated")
 OF_JOB: Final = (*BEGINNING, "decision_snapshot", "signal_received", "cancel_requested", *JOB)
@@ -69,6 +70,7 @@ def job(stream: Stream) -> Iterator[str]:
         elif wrong := misnamed(stream, event):
             yield f"line {event.line}: {event.type!r} of {event.step!r}: {wrong}"
     yield from rest(stream)
+    yield from settled(stream)
     yield from end(stream)
     yield from records(stream)
     yield from world(stream)

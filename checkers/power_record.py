@@ -110,7 +110,7 @@ def contents(connection: Any) -> Contents:
 class Cursor:
     """What a statement answers, as sqlite3 has it."""
 
-    def __init__(self, rows: Iterator[Any], rowcount: int) -> None:
+    def __init__(self, rows: apsw.Cursor, rowcount: int) -> None:
         self.rows, self.rowcount = rows, rowcount
 
     def __iter__(self) -> Iterator[Any]:
@@ -123,6 +123,10 @@ class Cursor:
     def fetchall(self) -> list[Any]:
         """The rows that are left."""
         return list(self.rows)
+
+    def close(self) -> None:
+        """No more rows are read."""
+        self.rows.close()
 
 
 class Connection:

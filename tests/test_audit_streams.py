@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 
+from crashwindow.checkers.forgery import still_covering
 from crashwindow.model.surroundings import build_around
 from crashwindow.reports.audit import stream_replay
 from crashwindow.reports.audit.stream_replay import replay_streams
@@ -49,8 +50,11 @@ def forged(lines: Lines) -> bytes:
     """The lines as a stream that is whole in itself: versions, chain and the job's line are those of its events."""
     head, *events = lines
     head["records"]["version"] = len(events)
+    places = {event["version"]: version for version, event in reversed(list(enumerate(events, 1)))}
     link = None
     for version, event in enumerate(events, 1):
+        if isinstance(event["data"], dict):
+            event["data"] = still_covering(event["data"], version - event["version"], places)
         event["version"] = version
         link = event["link"] = next_link(link, event)
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)

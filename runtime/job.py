@@ -38,10 +38,14 @@ def resume(worker: Worker, lease: Lease) -> Protocol:
     if history.status != "open":
         return End(lease.job_id, history.status)
     run = Run(worker, lease, history, ledger, effects, done)
-    nodes = history.plan["nodes"]
-    order = [(None, entry) for entry in owed(history)] + [(place, nodes[place]) for place in range(done, len(nodes))]
-    for run.place, entry in order:
+    for entry in owed(history):
         rest = yield from bring_to_rest(run, entry)
+        if rest is not None:
+            return rest
+    nodes = history.plan["nodes"]
+    for place in range(done, len(nodes)):
+        run.place = place
+        rest = yield from bring_to_rest(run, nodes[place])
         if rest is not None:
             return rest
     tainted = {"tainted": True} if run.history.warned else {}
@@ -56,14 +60,15 @@ def keys_at_hand(job_id: str, history: History, done: int) -> frozenset[str]:
     the next one; unless that asks for a result that is not there.
     """
     keys: set[str] = set()
+    results = history.results
     for entry in history.plan["nodes"][done:]:
-        if not history.results.keys() >= {*asked_for(entry)}:
+        if not results.keys() >= {*asked_for(entry)}:
             break
         if "tool" in entry:
-            key = execution_key(job_id, entry["id"], entry["tool"], filled(entry["args"], history.results))
+            key = execution_key(job_id, entry["id"], entry["tool"], filled(entry["args"], results))
             keys |= {key, compensation_key(key)}
         elif "llm" in entry:
-            keys.add(llm_key(job_id, entry, llm_input(entry, history.results)))
+            keys.add(llm_key(job_id, entry, llm_input(entry, results)))
         if entry["id"] not in history.touched:
             break
     return frozenset(keys)

@@ -25,6 +25,7 @@ CASES: Final = (
 )  # fmt: skip
 """Enough of them: each is small but the last ones."""
 DEFENCE: Final = "defence in depth: what stands before it never lets it come to that"
+LONGER: Final = "`tests/test_settling.py` takes it, whose plans have more nodes than these cases"
 CONTRACT: Final = "only a contract's runner has workers that may not begin: decision 034"
 EXCEPTIONS: Final[dict[str, str]] = {
     "compensation: if declared is None: → raise ValueError(f\"tool {tool.name!r} declares no compensation\")":
@@ -39,6 +40,9 @@ EXCEPTIONS: Final[dict[str, str]] = {
     " call, in the thread of the call\")": "no tool of these cases asks from another thread: that is refused at once",
     "job: if \"undoes\" in entry: → step: Step = ElsewhereStep(run, entry)":
         "the job that undoes a step of another one (`request_compensation`) is in no case",
+    "job: if not results.keys() >= {*asked_for(entry)}: → break": LONGER,
+    "job: elif \"llm\" in entry: → if entry[\"id\"] not in history.touched:": LONGER,
+    "llm_step: if not self.past.checkpointed: → self.run.results[self.id] = answer.response": LONGER,
     "protocol: if self.stored is not None: → return": "the same job, where the step's effect is not known",
     "protocol: elif not permitted(self.run, self.node.approved_by, self.node.id, self.tool.name, self.node.args): → need ="
     " yield from self.abandon(UNAPPROVED)": f"{DEFENCE}: the gate stands before its step in every valid plan",

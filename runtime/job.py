@@ -81,6 +81,8 @@ def owed(history: History) -> list[dict[str, Json]]:
     """
     first = []
     for entry in history.plan["nodes"]:
+        if entry["id"] not in history.touched:
+            continue
         past = history.step(entry["id"])
         undoing = past.undo is not None and past.node != StepResult.COMPENSATED and "undoes" not in entry
         if past.node in FAILURES or undoing:

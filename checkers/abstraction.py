@@ -9,7 +9,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, replace
@@ -461,3 +461,16 @@ def durable_state(stored: StoredJob, step_id: str, first_result: Result | None =
         fold.take(event)
     check_line(stored, fold.job)
     return {**fold.state(), **records_state(stored, step_id, told)}
+
+
+def asked_for(value: Json) -> Iterator[str]:
+    """The nodes whose results a value of a plan asks for, wherever it does."""
+    if isinstance(value, Mapping):
+        if set(value) == {"$result"} and type(value["$result"]) is str:
+            yield value["$result"]
+        else:
+            for each in value.values():
+                yield from asked_for(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from asked_for(each)

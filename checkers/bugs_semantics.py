@@ -378,10 +378,8 @@ def settled_whatever_is_asked(patch: Patch) -> None:
     find = checkpoint.from_checkpoint
 
     def planted(newest_first: Iterable[Event]) -> tuple[list[Event], Sequence[int]]:
-        whole, spoken = list(newest_first), set[int]()
-        for event in whole:
-            if event.epoch is None and event.step is not None:
-                spoken.add(event.version)
+        whole = list(newest_first)
+        spoken = {event.version for event in whole if event.epoch is None and event.step is not None}
         unheard = (e._replace(epoch=0) if e.version in spoken else e for e in whole)
         read, keeps = find(unheard)
         return [e._replace(epoch=None) if e.version in spoken else e for e in read], keeps

@@ -35,15 +35,6 @@ def handed(context: ToolContext, args: Json, *due: Json) -> None:
         )
 
 
-def asked_for(value: Json) -> set[str]:
-    """The nodes whose results some arguments ask for."""
-    if isinstance(value, dict):
-        if list(value) == ["$result"]:
-            return {value["$result"]}
-        value = list(value.values())
-    return set().union(*map(asked_for, value)) if isinstance(value, list) else set()
-
-
 def on_record(error: Exception) -> str:
     """How an error has to be on record: its class, but for a plain refusal, and what it says."""
     if type(error) is NoEffectError:

@@ -23,8 +23,8 @@ from ..runtime.tool import (
     ToolResult,
 )
 from ..runtime.verifier import Answer, Match, Mismatch, Mode, StateChange, Undetermined, VerifyContext
-from .abstraction import COMPENSATES, Result, StoredJob
-from .conform_calls import ERRORS, NO_WORDS, HandedError, asked_for, handed, kept, on_record
+from .abstraction import COMPENSATES, Result, StoredJob, asked_for
+from .conform_calls import ERRORS, NO_WORDS, HandedError, handed, kept, on_record
 from .conform_follow import Follower
 from .crash_judge import filled
 from .crash_witness import text_of
@@ -225,7 +225,7 @@ class Job:
         """Each step's execution key, with its name, as soon as there is every result that its arguments ask for."""
         if len(self._keys) < len(self.steps):
             for name in self.steps.keys() - self._keys.values():
-                if asked_for(self.steps[name].args) <= self.results.keys():
+                if {*asked_for(self.steps[name].args)} <= self.results.keys():
                     self._keys[execution_key(self.job_id, name, self.steps[name].tool, self.given(name))] = name
         return self._keys
 

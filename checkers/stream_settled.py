@@ -4,10 +4,10 @@ Whoever recovers reads nothing of what is settled. So all nodes up to the checkp
 is left to be heard or to be gone through again, and the results that later nodes use are among what it keeps.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from .abstraction import COMPENSATES, Json, StoredEvent
+from .abstraction import COMPENSATES, Json, StoredEvent, asked_for
 
 RESULTS: Final = ("tool", "llm", "human")
 """The kinds of `command_committed` that hold the result of a node."""
@@ -73,7 +73,7 @@ class Settled:
     def _pass(self, number: int) -> None:
         """Note whose results the nodes behind the first ones use."""
         if self.last is None:
-            self.last = {name: place for place, node in enumerate(self.order) for name in used(node)}
+            self.last = {name: place for place, node in enumerate(self.order) for name in asked_for(node)}
             self.waits = {node["wait"]: place for place, node in enumerate(self.order) if "wait" in node}
         for node in self.order[self.passed : number]:
             if node["id"] in self.last:
@@ -92,16 +92,3 @@ TAKEN: Final = STAYS | {
     "invocation_resolved",
 }
 """The types of events on which it depends what is settled."""
-
-
-def used(value: Json) -> Iterator[str]:
-    """The nodes whose results a node asks for, wherever it does."""
-    if isinstance(value, Mapping):
-        if set(value) == {"$result"} and type(value["$result"]) is str:
-            yield value["$result"]
-        else:
-            for each in value.values():
-                yield from used(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from used(each)

@@ -5,7 +5,6 @@ is several, in a transaction that takes the write lock at its beginning. Why a w
 fences only grow, committed records and events never change, so the reason is there still.
 """
 
-import json
 import os
 import sqlite3
 import time
@@ -435,7 +434,7 @@ def _recent(connection: sqlite3.Connection, job_id: str) -> list[Event]:
     events, keeps = from_checkpoint(map(event_of_row, rows))
     rows.close()  # it has read no more than was asked for
     if keeps:
-        kept = connection.execute(sql.EVENTS_AMONG, (job_id, json.dumps(keeps)))
+        kept = connection.execute(sql.EVENTS_AMONG, (job_id, encode(keeps)))
         events = [*map(event_of_row, kept), *events]
     return events
 
@@ -446,7 +445,7 @@ def _found(
     """A job's records: all, or those under some keys."""
     if keys is None:
         return connection.execute(everything, (job_id,))
-    return connection.execute(among, (job_id, json.dumps(sorted(keys))))
+    return connection.execute(among, (job_id, encode(sorted(keys))))
 
 
 def _ledger(connection: sqlite3.Connection, job_id: str, keys: Collection[str] | None = None) -> dict[str, Invocation]:

@@ -92,7 +92,7 @@ class Step:
                 self.results["finished"] = data["result"]
             case "tool_invocation_finished", "no_effect":
                 self.closed.add(data["attempt"])
-            case "command_committed", _:
+            case "command_committed", _ if data["kind"] == "tool":  # the others are inputs that it was given
                 self.results["committed"] = data["result"]
             case "invocation_resolved", "happened":
                 self.results["resolved"] = data["result"]

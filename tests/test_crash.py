@@ -321,6 +321,18 @@ def test_a_users_plan_is_struck_at_every_boundary() -> None:
     assert not Path("notes.txt").exists()
 
 
+def test_an_input_that_a_users_tool_was_given_is_not_its_result() -> None:
+    """A tool that asks for the time is struck at each boundary, that of the input too, and is not accused of another result."""
+
+    def stamp(args: Any, context: ToolContext) -> Any:
+        return {"at": context.now()}
+
+    plan = {"version": 1, "nodes": [{"id": "one", "tool": "stamp", "args": {}, "depends_on": []}]}
+    found = crash.crash_plan(plan, {"stamp": Tool("stamp", stamp, "")})
+    assert not found.summaries[0].violations
+    assert found.summaries[0].boundaries["record_input:after"] == 1
+
+
 # Teeth: policies as written.
 
 
@@ -377,7 +389,7 @@ GOOD = ("tool_invocation_started", "tool_invocation_finished", "command_committe
 DATA: dict[str, dict[str, Any]] = {
     "tool_invocation_started": {"attempt": 1},
     "tool_invocation_finished": {"outcome": "success", "attempt": 1, "result": {"effect": 1}},
-    "command_committed": {"result": {"effect": 1}},
+    "command_committed": {"kind": "tool", "result": {"effect": 1}},
     "node_finished": {"result_type": "side_effect_committed"},
 }
 PLAN = {"version": 1, "nodes": [{"id": "a", "tool": "t", "args": {}, "depends_on": []}]}

@@ -1,7 +1,7 @@
 """Sessions of execution contracts that are crashed, as data: what the user says, the reasoner decides, people do."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import ClassVar, Final
 
@@ -265,6 +265,24 @@ CONTRACT_CASES: Final = {
             "Two sessions with one occurrence create the same contract at once: one is refused, and told of the other",
             two(TUESDAY, meanwhile=Meanwhile("create_contracts", "open")),
             whole=False,
+        ),
+        ContractCase(
+            "contract-repeat-in-doubt",
+            "The same occurrence in a later session, while nobody knows what became of the first: refused",
+            two(TUESDAY, meanwhile=Meanwhile("resolve", "open")),
+            world=("lost_answer", "ok"),
+            whole=False,
+        ),
+        ContractCase(
+            "contract-timeout-repeat",
+            "The clock strikes after the effect and before its record; the same occurrence in a later session is refused",
+            replace(
+                two(TUESDAY, meanwhile=Meanwhile("put_effect", "clock")),
+                decisions={"monday": (Decision(actions=(SLOWLY,)),), "tuesday": (UNASKED,)},
+            ),
+            world=("slow", "ok"),
+            whole=False,
+            undone=("move#2:down",),
         ),
         ContractCase(
             "contract-repeat",

@@ -11,7 +11,7 @@ from .contract_streams import keep_contracts
 from .crash_run import Record
 from .crash_streams import KEPT
 from .evidence import Item, ScenarioResult, Verdict
-from .scenario import Known, run
+from .scenario import Known, run, shown
 from .verify import Context, Found, Stage
 
 JUDGED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
@@ -80,7 +80,9 @@ def contract_scenarios(context: Context) -> Found:
         result = run(scenario, known)
         found.scenarios.append(result)
         for claim in shown_by(scenario):
-            found.add(claim, shown(claim, scenario, result))
+            found.add(claim, session(claim, scenario, result))
+        for claim, item in shown(scenario, result).items():
+            found.add(claim, item)
     return found
 
 
@@ -91,7 +93,7 @@ def shown_by(scenario: Scenario) -> tuple[str, ...]:
     return (scenario.claim,) if scenario.claim in SHOWN else ()
 
 
-def shown(claim: str, scenario: Scenario, result: ScenarioResult) -> Item:
+def session(claim: str, scenario: Scenario, result: ScenarioResult) -> Item:
     """A scenario's outcome, as evidence."""
     return Item(
         checker="replay",

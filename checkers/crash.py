@@ -35,6 +35,7 @@ from .crash_user import UserPlan
 from .crash_witness import World
 from .crash_zygote import Request, Zygote, subject_of
 from .evidence import Schedules
+from .substitute import nothing, planted
 
 Profile = Literal["quick", "deep"]
 Progress = Callable[[str, int, int], None]
@@ -225,16 +226,20 @@ def run_schedule(
 ) -> Record:
     """Run one schedule again, by its key, with processes that are killed; `step_by_step` hears each line of what happens.
 
-    What it left is added to `traces`.
+    What it left is added to `traces`. A policy may be one under which the runtime has lost a rule (`without_rules`).
     """
+    from .without_rules import WITHOUT
+
     parsed = parse_key(key)
     subject = subject_of(parsed.case)
-    if parsed.policy not in POLICIES:
-        raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join(POLICIES)}")
+    if parsed.policy not in {**POLICIES, **WITHOUT}:
+        raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join({**POLICIES, **WITHOUT})}")
+    policy = POLICIES.get(parsed.policy) or replace(HARDENED, name=parsed.policy)
     directory = memory_directory(workdir)
     try:
-        killer = Killer(subject, POLICIES[parsed.policy], f"{directory}/killer", {} if traces is None else traces)
-        return killer.run(parsed.schedule, step_by_step or (lambda line: None))
+        with planted(WITHOUT.get(parsed.policy, nothing)):
+            killer = Killer(subject, policy, f"{directory}/killer", {} if traces is None else traces)
+            return killer.run(parsed.schedule, step_by_step or (lambda line: None))
     finally:
         stop_servers()
         shutil.rmtree(directory, ignore_errors=True)

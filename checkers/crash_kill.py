@@ -17,7 +17,7 @@ from ..model.policy import Policy
 from .crash_cases import WORKING_DIRECTORY
 from .crash_faults import Fault, Key, Schedule
 from .crash_image import Files, lay_out, template
-from .crash_lives import FOUND, LET_GO, PARKED, RESTED, Birth, Life, Tell, live
+from .crash_lives import FOUND, LET_GO, PARKED, RESTED, RESTLESS, Birth, Life, Tell, live
 from .crash_run import STORE, Judgement, Record, Traces, keep
 from .crash_subject import Durable, Subject
 from .crash_witness import FILES, Witnessed, World
@@ -93,7 +93,7 @@ class Course:
     @property
     def goes_on(self) -> bool:
         """Whether a further life is needed: the job does not rest yet, and all went as it was meant."""
-        return self.life.end != RESTED and self.error is None
+        return self.life.end not in (RESTED, RESTLESS) and self.error is None
 
     @property
     def fault(self) -> Fault | None:
@@ -117,6 +117,8 @@ class Course:
         for durable, witnessed in life.states(PARKED):
             self.judgement.parked(durable, witnessed)
             self.parked = tuple(map(witnessed.count, self.killer.subject.court.steps_of(durable)))
+        if life.restless is not None:
+            self.judgement.found.append(f"P15: {life.restless}")
         self.life, self.error = life, wrong_end(self.fault, life)
         self.number += 1
 
@@ -165,11 +167,11 @@ def left_in(directory: str) -> Files:
 def wrong_end(fault: Fault | None, life: Life) -> str | None:
     """Why an incarnation's end is an error of the campaign; None when it ended as its fault says."""
     if fault is None:
-        return None if life.end == RESTED else f"the recovery {life.said()}"
-    if fault.kills and life.end == RESTED:
+        return None if life.end in (RESTED, RESTLESS) else f"the recovery {life.said()}"
+    if fault.kills and life.end in (RESTED, RESTLESS):
         return f"{fault} {NEVER_REACHED}"
     if fault.kills:
         return None if life.killed else f"{fault} was to kill the process, which {life.said()}"
     if f"! {fault}" not in life.told:
         return f"{fault} {NEVER_REACHED}"
-    return None if life.end in (RESTED, LET_GO) else f"the process struck by {fault} {life.said()}"
+    return None if life.end in (RESTED, RESTLESS, LET_GO) else f"the process struck by {fault} {life.said()}"

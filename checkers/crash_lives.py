@@ -20,15 +20,16 @@ from ..model.policy import Policy
 from ..runtime.drive import StoppedError
 from ..runtime.sqlite_store import SqliteStore
 from .crash_cases import WORKING_DIRECTORY
-from .crash_faults import Fault, Striker, connection_of
+from .crash_faults import Fault, NoRestError, Striker, connection_of
 from .crash_run import EPOCH, STORE
 from .crash_subject import Clock, Durable, Setting, Subject
 from .crash_witness import Witnessed, World
 
 RESTED: Final = "rested"
+RESTLESS: Final = "restless"
 LET_GO: Final = "let go"
 FAILED: Final = "failed"
-ENDS: Final = (RESTED, LET_GO, FAILED)
+ENDS: Final = (RESTED, RESTLESS, LET_GO, FAILED)
 """How a life ends that nothing kills, told as its last line."""
 
 SECONDS: Final = 30
@@ -36,6 +37,8 @@ SECONDS: Final = 30
 
 FOUND: Final = "found"
 PARKED: Final = "parked"
+NO_REST: Final = "no rest: "
+"""How the line begins in which a life says why there is no rest to be had."""
 STATES: Final = (f"{FOUND} ", f"{PARKED} ")
 """How the lines begin in which a life tells a state that it has read: the tables and the witness, as one word."""
 
@@ -83,6 +86,11 @@ class Life:
     def lines(self) -> list[str]:
         """What it told, for a reader."""
         return [line.split()[0] if line.startswith(STATES) else line for line in self.told if line not in ENDS]
+
+    @property
+    def restless(self) -> str | None:
+        """Why it found no rest; None where it did, or something else ended it."""
+        return self.told[-2].removeprefix(NO_REST) if self.end == RESTLESS else None
 
     def said(self) -> str:
         """How it ended, for a message."""
@@ -159,6 +167,9 @@ class _OneLife:
         """The life, with its last word."""
         try:
             end = self.work()
+        except NoRestError as error:
+            self.tell(f"{NO_REST}{' '.join(str(error).split())}")
+            end = RESTLESS
         except BaseException as error:
             self.tell(f"{type(error).__name__}: {' '.join(str(error).split())}")
             end = FAILED

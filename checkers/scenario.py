@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from ..model.claim_types import PROPERTY_BY_ID
+from ..model.claims import CLAIM_BY_ID
 from ..model.policy import HARDENED
-from ..model.properties import BY_ID
-from ..scenarios.schema import Scenario
+from ..scenarios.schema import Run, Scenario
 from .contract_scenario import steps_told, told_otherwise
 from .crash import run_schedule
 from .crash_run import Traces
-from .evidence import ScenarioResult, Trace
+from .crash_subject import Durable
+from .evidence import Item, ScenarioResult, Trace, Verdict
 from .explore import Space
 from .fleet_scenario import counterexample, runtime
 from .observed import window_of
 from .search import check, complete, shortest
+from .semantics_records import of
 from .traces import trace_to
 from .walk_programs import Program
 from .windows import Derived, MisfitError, derive
@@ -93,10 +96,32 @@ def _model(scenario: Scenario, known: Known) -> tuple[str, Trace | None]:
         except ValueError as error:
             return f"no run of the model: {error}", None
     if scenario.expect == "holds":
-        violation = check(complete(scenario.policy, known.spaces), BY_ID[scenario.property])
+        violation = check(complete(scenario.policy, known.spaces), PROPERTY_BY_ID[scenario.property])
         return ("refuted", violation.trace) if violation else ("holds", None)
-    space, state = shortest(scenario.policy, BY_ID[scenario.property].never)
+    space, state = shortest(scenario.policy, PROPERTY_BY_ID[scenario.property].never)
     return ("refuted", trace_to(space, state)) if state is not None else ("holds", None)
+
+
+def recorded_otherwise(run: Run, durable: Durable) -> list[str]:
+    """What the file expects to be on record of a node, and is not."""
+    found = {node: [row.said["result"] for row in of(durable, "command_committed", step=node)] for node in run.recorded}
+    return [
+        f"{node} has {found[node]} on record, expected {due}"
+        for node, due in run.recorded.items()
+        if found[node] != [due]
+    ]
+
+
+def shown(scenario: Scenario, result: ScenarioResult) -> dict[str, Item]:
+    """What a scenario says of its claim, where the runtime has shown what refutes it in the model."""
+    claim = CLAIM_BY_ID.get(scenario.claim or "")
+    if claim is None or claim.kind != "refuted" or "replay" not in claim.methods:
+        return {}
+    if not (scenario.run or scenario.interleaving) or not result.passed:
+        return {}
+    ended = scenario.run.outcome if scenario.run else f"{scenario.property} is broken"
+    said = scenario.shows() + ended
+    return {claim.id: Item(checker="replay", verdict=Verdict.REFUTED, statement=said, command=result.command)}
 
 
 def _workers(scenario: Scenario, trace: Trace | None) -> tuple[list[str], str]:
@@ -125,7 +150,7 @@ def _runtime(scenario: Scenario, tell: Callable[[str], None]) -> tuple[list[str]
     left = traces[record.trace]
     for line in steps_told(scenario.run, left) if scenario.run.steps else ():
         tell(line)
-    problems = told_otherwise(scenario.run, left.durable)
+    problems = [*told_otherwise(scenario.run, left.durable), *recorded_otherwise(scenario.run, left.durable)]
     if record.outcome != scenario.run.outcome:
         problems.append(f"the outcome is {record.outcome}, expected {scenario.run.outcome}")
     broken = sorted({violation.split(":")[0] for violation in record.violations})

@@ -188,6 +188,13 @@ CANCELS: Final = (
         (Deed("a", LOST, "reexecute", idempotent=True), Deed("b")),
         acts=cancel("started", "a"),
     ),
+    SemanticsCase(
+        "cancel-just-then",
+        "Cancelled as the job is about to be let go to wait for a signal",
+        (wait("w"), Deed("a")),
+        acts=cancel("resting"),
+        words={"signal": "leave"},
+    ),
     SemanticsCase("cancel-model", "Cancelled before a model is asked", (ask("q"), Deed("a")), acts=cancel("submitted")),
 )
 
@@ -276,6 +283,11 @@ COMPENSATIONS: Final = (
         "Read again by the turn that has sent a request, which asks about it while the request may be on the wire",
         (Deed("a", undo=UNDO), Deed("b", SILENT, "query", "quiet")),
         acts=undo("started", "b"),
+    ),
+    SemanticsCase(
+        "undo-nothing",
+        "A step that could be undone is refused until it is given up: nothing happened, and nothing is undone",
+        (Deed("a", REFUSED, undo=UNDO, node=NONE),),
     ),
     SemanticsCase(
         "undo-refused",

@@ -290,8 +290,10 @@ def waits(durable: Durable) -> Iterator[str]:
 
 
 def asleep(durable: Durable) -> Iterator[str]:
-    """P15: a job that waits for a signal, and has it: nobody will wake it."""
+    """P15: a job that waits for a signal, and has it, or whose end was asked for: nobody will wake it."""
     waiting = of(durable, "job_waiting")[-1].said if durable.status == "waiting" else {}
+    if waiting and of(durable, "cancel_requested"):
+        yield "P15: the job waits, and its end was asked for"
     if any(signal for name, signal in _own_signals(durable) if name == waiting.get("node")):
         yield f"P15: the job waits for signal {waiting['signal']}, which it has"
 

@@ -195,19 +195,15 @@ def walk(context: Context) -> Found:
 def scenarios(context: Context) -> Found:
     """Every shipped scenario of tool steps, in both its halves."""
     from ..scenarios.schema import shipped
-    from .scenario import Known, run
+    from .scenario import Known, run, shown
 
     found, known = Found(), Known(context.spaces, context.table)
-    replayed = {claim.id for claim in CLAIMS if "replay" in claim.methods}
     for scenario in (each for each in shipped() if not of_contracts(each)):
         context.tell(f"scenario: {scenario.name}")
         result = run(scenario, known)
         found.scenarios.append(result)
-        if scenario.claim in replayed and (scenario.run or scenario.interleaving) and result.passed:
-            ended = scenario.run.outcome if scenario.run else f"{scenario.property} is broken"
-            said = f"the runtime shows the same under policy {scenario.policy!r}: {scenario.title}: {ended}"
-            item = Item(checker="replay", verdict=Verdict.REFUTED, statement=said, command=result.command)
-            found.add(scenario.claim, item)
+        for claim, item in shown(scenario, result).items():
+            found.add(claim, item)
     found.mutants.append(told_otherwise(known))
     return found
 

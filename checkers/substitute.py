@@ -18,6 +18,10 @@ Plant = Callable[[Patch], None]
 """A bug: a function that puts something else in the place of a few lines of the runtime."""
 
 
+def nothing(patch: Patch) -> None:
+    """Nothing is planted."""
+
+
 class Substitution:
     """Attributes replaced; `undo` puts each back, in reverse."""
 

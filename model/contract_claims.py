@@ -21,7 +21,7 @@ def _holds(name: str, sentence: str, requirement: str, assumptions: tuple[str, .
 
 
 def _refuted(name: str, sentence: str, requirement: str, fails: str, beside: str, *cited: Citation) -> Claim:
-    methods = ("explore",)
+    methods = ("explore", "replay")
     return Claim(
         name,
         "as_written",
@@ -52,7 +52,7 @@ def _needed(rule: Rule, fails: tuple[str, ...], cited: Citation) -> Claim:
         "refuted",
         fails,
         (),
-        ("explore",),
+        ("explore", "replay"),
         "REFUTED",
         fails[0],
     )

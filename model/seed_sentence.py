@@ -26,7 +26,7 @@ def belied(name: str, sentence: str, requirement: str, hardened: str, *cited: Ci
 def refuted(name: str, sentence: str, requirement: str, policy: str, fails: str, hardened: str, *cited: Citation,
             tried: bool = False) -> Claim:  # fmt: skip
     """A sentence whose policy breaks a property in the model; `tried`: a run of the shipped code contradicts it as well."""
-    methods = ("explore", "enumerate") if tried else ("explore",)
+    methods = ("explore", "enumerate" if tried else "replay")
     needs = STORE + TOOL
     return Claim(
         name,

@@ -13,6 +13,7 @@ _STORE: Final = ("A-DURABLE", "A-CAS", "A-ONE-WORKER")
 
 
 _SEARCH: Final = ("explore",)
+_REPLAYED: Final = ("explore", "replay")
 _BOTH: Final = ("prove", "explore")
 
 
@@ -40,7 +41,7 @@ def _stands(name: str, policy: str, stated: str, beside: str, sentence: str, *ci
 def _fails(name: str, policy: str, stated: str, beside: str, sentence: str, *cited: Citation) -> Claim:
     """A sentence that is refuted as written."""
     return Claim(
-        name, "as_written", sentence, cited, beside, policy, "refuted", (stated,), (), _SEARCH, "REFUTED", beside
+        name, "as_written", sentence, cited, beside, policy, "refuted", (stated,), (), _REPLAYED, "REFUTED", beside
     )
 
 
@@ -48,7 +49,9 @@ def _needed(beside: str, rule: str, fails: tuple[str, ...], cited: Citation) -> 
     """The matrix of rules and properties, a row: without the rule, all others in force, exactly these properties fail."""
     sentence = f"The other rules suffice without {rule} ({_RULES[rule]})."
     name, policy = f"WITHOUT-{rule}", f"{_SHORT[beside]}-without-{rule}"
-    return Claim(name, "as_written", sentence, (cited,), rule, policy, "refuted", fails, (), _SEARCH, "REFUTED", beside)
+    return Claim(
+        name, "as_written", sentence, (cited,), rule, policy, "refuted", fails, (), _REPLAYED, "REFUTED", beside
+    )
 
 
 SEMANTICS_ASSUMPTIONS: Final = (

@@ -148,19 +148,29 @@ def _test_paths(claim: Claim, deep: bool) -> Iterable[Due]:
         yield from [Due("walk", "TESTED", of.SERVED, spare=True)] if deep else []
 
 
-def _scenarios(claim: Claim, deep: bool) -> Iterable[Due]:
-    """Counterexamples of the model, shown by the runtime: in each scenario that names the claim."""
+def _shown(claim: Claim, contracts: bool) -> Iterable[Due]:
+    """Counterexamples of the model, shown by the runtime: in each scenario that names the claim, of contracts or other jobs."""
     if claim.kind == "refuted" and "replay" in claim.methods:
         for scenario in _played():
-            if scenario.claim == claim.id:
-                begins = f"the runtime shows the same under policy {scenario.policy!r}: {scenario.title}: "
-                yield Due("replay", "REFUTED", {}, begins=begins, command=f"crashwindow replay '{scenario.key()}'")
+            if scenario.claim == claim.id and _of_contracts(scenario) == contracts:
+                again = f"crashwindow replay '{scenario.key()}'"
+                yield Due("replay", "REFUTED", {}, begins=scenario.shows(), command=again)
+
+
+def _scenarios(claim: Claim, deep: bool) -> Iterable[Due]:
+    """What jobs show."""
+    return _shown(claim, contracts=False)
+
+
+def _of_contracts(scenario: Scenario) -> bool:
+    return scenario.run is not None and scenario.run.case.startswith("contract-")
 
 
 def _contract_scenarios(claim: Claim, deep: bool) -> Iterable[Due]:
-    """Sentences that a session shows: the scenario that names the claim, or the one that is told step by step."""
+    """What sessions of contracts show; of a sentence of S3 the scenario that names it, or the one that is told step by step."""
+    yield from _shown(claim, contracts=True)
     if claim.methods == ("replay",):
-        played = [each for each in _played() if each.run and each.run.case.startswith("contract-")]
+        played = [each for each in _played() if _of_contracts(each)]
         named = [each for each in played if each.claim == claim.id] or [
             each for each in played if each.run and each.run.steps
         ]

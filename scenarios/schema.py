@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
+from ..model.claim_types import PROPERTY_BY_ID
 from ..model.claims import CLAIM_BY_ID
-from ..model.properties import BY_ID as PROPERTIES
 from ..model.windows import BY_ID as WINDOWS
 from .fleet_policies import FLEET_POLICIES
-from .policies import POLICIES
+from .machines import NAMES
 
 FOLDER = Path(__file__).parent
 
@@ -54,6 +54,7 @@ class Run(Base):
     """A crash schedule on the real runtime: `crashwindow replay crash:CASE@POLICY:SCHEDULE` runs the same.
 
     reply, steps: of sessions of execution contracts alone: what the last reply holds, and how the golden trace comes about.
+    recorded: of other jobs, by node: the result that the events hold in the end.
     """
 
     case: str
@@ -62,6 +63,7 @@ class Run(Base):
     violates: tuple[str, ...] = ()  # the properties that the judge must find broken; none: it must find nothing
     reply: str = ""
     steps: tuple[Step, ...] = ()
+    recorded: dict[str, JsonValue] = {}
 
 
 class Beside(Base):
@@ -110,14 +112,19 @@ class Scenario(Base):
     title: str
     list: Literal["regression", "exploratory"]
     source: str
-    policy: Annotated[str, _known("policy", (*POLICIES, *FLEET_POLICIES))] = "hardened"
+    policy: Annotated[str, _known("policy", NAMES)] = "hardened"
     claim: Annotated[str, _known("claim", CLAIM_BY_ID)] | None = None
     window: Annotated[str, _known("window", WINDOWS)] | None = None
-    property: Annotated[str, _known("property", PROPERTIES)] | None = None
+    property: Annotated[str, _known("property", PROPERTY_BY_ID)] | None = None
     expect: Literal["holds", "refuted"]
     run: Run | None = None
     interleaving: Interleaving | None = None
     walk: Walk | None = None
+
+    def shows(self) -> str:
+        """What the runtime half shows of its claim, in words."""
+        how = "as it ships" if self.policy.endswith("hardened") else f"under policy {self.policy!r}"
+        return f"the runtime shows the same {how}: {self.title}: "
 
     def key(self) -> str | None:
         """The replay key of the runtime half."""

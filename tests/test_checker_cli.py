@@ -95,4 +95,4 @@ def test_scenarios_are_listed_and_validated(capsys: pytest.CaptureFixture[str]) 
     assert main(["scenario", "list"]) == 0
     assert "window-3b" in capsys.readouterr().out
     assert main(["scenario", "validate"]) == 0
-    assert "74 scenarios are valid" in capsys.readouterr().out
+    assert "123 scenarios are valid" in capsys.readouterr().out

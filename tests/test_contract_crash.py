@@ -28,7 +28,7 @@ from crashwindow.checkers.crash_run import Record, Traces
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.crash_witness import Line, Witnessed
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.checkers.substitute import Plant
+from crashwindow.checkers.substitute import Plant, planted
 from crashwindow.model.policy import HARDENED
 
 from .sampled import sampled
@@ -403,6 +403,16 @@ def test_the_judge_computes_keys_and_asks_at_every_moment(left: tuple[Durable, W
     assert "C10: 2 effects under one key" in "\n".join(
         broken_now(left[0], left[1]._replace(effects=left[1].effects * 2))
     )
+
+
+def test_both_ways_find_that_there_is_no_rest(tmp_path: Path) -> None:
+    """Where nothing that waits can ever go on, copies and killed processes say so alike: it is a violation, not an error."""
+    with planted(bugs_contract.request_ends_alone):
+        copied = next(iter(sweep_case(CONTRACT_CASES["contract-denied"], Breadth(1))))
+        killed = Killer(CONTRACT_CASES["contract-denied"], HARDENED, str(tmp_path / "killer"), {}).run(())
+    assert killed.error is copied.error is None
+    assert killed.violations == copied.violations
+    assert killed.violations[0].startswith("P15: exec-001 did not end")
 
 
 def test_a_broken_schedule_is_no_evidence() -> None:

@@ -14,12 +14,12 @@ from crashwindow.checkers.mutate_bugs import BUGS, PARTS, Bug
 from crashwindow.checkers.mutate_columns import BESIDE, COLUMNS, NO_COLUMN
 from crashwindow.checkers.mutate_left import diverged_in_check_trace, refused_by_verify_job
 from crashwindow.checkers.mutate_runs import CannotMeetError, contracts_covered, paths_walked, power_failed
-from crashwindow.checkers.mutate_runtime import SUBJECTS, apart, nothing, sound
+from crashwindow.checkers.mutate_runtime import SUBJECTS, apart, sound
 from crashwindow.checkers.mutate_woken import went_on
 from crashwindow.checkers.power_images import Bounds
 from crashwindow.checkers.power_stage import Part
 from crashwindow.checkers.stages import STAGES
-from crashwindow.checkers.substitute import Plant, planted
+from crashwindow.checkers.substitute import Plant, nothing, planted
 from crashwindow.runtime.protocol import Step
 
 ASKED = {*mutate_model.CHECKERS, *mutate_fleet.CHECKERS, mutate_fleet.STATED, *mutate_runtime.CHECKERS}

@@ -13,7 +13,6 @@ from crashwindow.checkers.crash_witness import Line, Witnessed
 from crashwindow.checkers.ended_cases import ENDED_CASES
 from crashwindow.checkers.ended_judge import Both
 from crashwindow.checkers.mutate_left import diverged_in_check_trace, refused_by_verify_job
-from crashwindow.checkers.mutate_runtime import 
 from crashwindow.checkers.semantics_crash import QUICK, sweep_semantics
 from crashwindow.checkers.substitute import Plant, nothing
 

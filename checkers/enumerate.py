@@ -6,7 +6,7 @@ what stores and world hold after a step is compared with it. A step that no mode
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -133,7 +133,7 @@ class Product:
         self.first = Node(floor.first, (), sets.start(self.reader.declared))
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
         self._behind = 0
-        self._led: list[tuple[str, Reading, int]] = []
+        self._lead_in: list[tuple[Node, str]] = []
         if floor.case.lead:
             self._lead(floor.case.lead.split(";"))
 
@@ -146,7 +146,7 @@ class Product:
             _, state, seen, code = possible[word]
             number = self.sets.move(self.first.set, seen.reading, code)
             assert number is not None
-            self._led.append((word, seen.reading, code))
+            self._lead_in.append((self.first, word))
             after = Node(state, seen.letters, number)
             self._parents[after] = (self.first, word)
             self.first = after
@@ -198,26 +198,35 @@ class Product:
         return self._moves[key]
 
     def graph(self, reader: Reader | None = None, sets: Sets | None = None) -> Graph:
-        """What was gone through, for whoever holds another machine beside it; read otherwise, if there is a reader of that."""
+        """What was gone through, for whoever holds another machine beside it; read otherwise, for a machine of other fields."""
         numbers = {key: number for number, key in enumerate(self._moves)}
+
+        def told(word: str, state: State, seen: Seen, code: int) -> tuple[str, Reading, int, int]:
+            return word, seen.reading, code, numbers.get((state, seen.letters), -1)
+
+        every: Iterable[Iterable[tuple[str, State, Seen, int]]] = self._moves.values()
+        if reader is not None and sets is not None:
+            every = (self._reread(*key, reader, sets) for key in self._moves)
         return Graph(
             self.floor.case.name,
             (reader or self.reader).declared,
-            tuple(self._led),
-            [
-                [
-                    (word, seen.reading, code, numbers.get((state, seen.letters), -1))
-                    for word, state, seen, code in moves
-                ]
-                for moves in (self._moves.values() if reader is None or sets is None else self._reread(reader, sets))
-            ],
+            tuple(told(*move)[:3] for move in self._led(reader or self.reader, self.sets if sets is None else sets)),
+            [[told(*move) for move in moves] for moves in every],
         )
 
-    def _reread(self, reader: Reader, sets: Sets) -> Iterator[list[tuple[str, State, Seen, int]]]:
-        """The moves from each state, as they are to another machine."""
-        for state, letters in self._moves:
-            read = ((move, reader.read(state, letters, move)) for move in self._states[state])
-            yield [(move.word, move.state, seen, sets.code(reader.durable(move.state))) for move, seen in read]
+    def _led(self, reader: Reader, sets: Sets) -> Iterator[tuple[str, State, Seen, int]]:
+        """What is done before the first state."""
+        for node, word in self._lead_in:
+            yield from (move for move in self._reread(node.state, node.letters, reader, sets) if move[0] == word)
+
+    def _reread(
+        self, state: State, letters: Letters, reader: Reader, sets: Sets
+    ) -> Iterator[tuple[str, State, Seen, int]]:
+        """The moves from a state, as a reader has them."""
+        for move in self._states[state] if state in self._states else self.floor.moves(state):
+            seen = reader.read(state, letters, move)
+            code = sets.code({**reader.durable(move.state), **reader.world(move.state, seen.letters)})
+            yield move.word, move.state, seen, code
 
     def _code(self, state: State, letters: Letters) -> int:
         """What stores and world hold, packed: each once."""

@@ -10,10 +10,11 @@ row can be.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from typing import Final, NamedTuple
 
 from ..model.machine import Machine
-from .enumerate import Graph
+from .enumerate import Graph, Product
 from .enumerate_case import AROUND, GATES
 from .enumerate_contract import ContractProduct
 from .enumerate_contract_cases import CONTRACTS
@@ -26,26 +27,44 @@ from .enumerate_ops import TURNED_AWAY
 from .enumerate_recorded import RECORDED, recorded_graph, recorded_sets
 from .enumerate_sets import Edge, Reading, Sets
 from .enumerate_stage import COUNTS, SEVERAL, every, product
+from .enumerate_undoing import UNDOING, undoing_graph, undoing_sets
 from .explore import Engine, searched
 from .mutate_rows import Rows
 
 MakeSets = Callable[[Machine, Engine], Sets]
 
 
+class Read(NamedTuple):
+    """How a case is read as another machine has it, and that machine's sets."""
+
+    graph: Callable[[Product], Graph]
+    sets: Callable[[], Sets]
+
+
+OTHERWISE: Final = {
+    **{
+        name: (case, Read(partial(recorded_graph, reader=reader), recorded_sets))
+        for name, (case, reader) in RECORDED.items()
+    },
+    **{f"{name}, its undoing": (name, Read(undoing_graph, undoing_sets)) for name in UNDOING},
+}
+"""Cases of the step that are read as another machine has them, and how."""
+
+
 @cache
 def graph_of(name: str) -> Graph:
     """What the code does in a case. Raises AssertionError where the original parts from it, or it is not what is pinned."""
-    case, reader = RECORDED.get(name, (name, None))
+    case, read = OTHERWISE.get(name, (name, None))
     made = product(case)
     run = made.run()
     if run.parted or run.counts != COUNTS[case]:
         raise AssertionError(
             f"{case}: the original and its code part, or {run.counts} is not {COUNTS[case]}: {run.parted}"
         )
-    if reader is None:
+    if read is None:
         return made.graph()
-    graph = recorded_graph(made, reader)
-    if said := parted(graph, recorded_sets()):
+    graph = read.graph(made)
+    if said := parted(graph, read.sets()):
         raise AssertionError(f"the original and its code part: {said}")
     return graph
 
@@ -176,6 +195,8 @@ def beside(policy: str, base: Engine) -> Beside | None:
             return StepsBeside(base, _smallest(names, COUNTS), True, step_sets)
         case "recorded-hardened":
             return StepsBeside(base, tuple(RECORDED), False, recorded_sets)
+        case "compensation-hardened":
+            return StepsBeside(base, [f"{name}, its undoing" for name in UNDOING], False, undoing_sets)
         case "gate-hardened":
             return StepsBeside(base, tuple(GATES), False, gate_sets)
         case "contract-hardened":

@@ -6,7 +6,8 @@ the original's, which refines (`refine.py`).
 The compensation's machine has the step's interface in rows of its own, and is small: of its mutants the whole is looked at, in
 both directions. The step that it sees makes each move of the interface, and no other. So does the world with the calls of what
 undoes the step: one that is on its way stays there, whoever crashes, until the world has it act, or come to nothing; and wherever
-one is, either may be.
+one is, either may be. No record in the ledger goes away, and who
+has decided, or has the answer to a write, goes on (T-WRITE): this machine has no row for an answer that is lost.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -57,6 +58,10 @@ def compensates(space: Space) -> str:
                 moves.add(move)
             if move[0] != move[1] and move not in wanted:
                 return f"{rule.name}: {move[0]} becomes {move[1]}"
+            if before["ledger"] != "none" == after["ledger"]:
+                return f"{rule.name}: a record in the ledger is gone"
+            if _at_work(rule) and before["at"] == after["at"]:
+                return f"{rule.name}: its worker has its answer, and stays where it is"
             if gone and rule.actor is not Actor.WORLD:
                 return f"{rule.name}: a call that is on its way is gone"
             if gone:
@@ -67,6 +72,11 @@ def compensates(space: Space) -> str:
             )
     missing = sorted({ALLOWED[move] for move in wanted - moves})
     return f"nothing does what the step can do: {', '.join(missing)}" if missing else ""
+
+
+def _at_work(rule: Rule) -> bool:
+    """Whether a row is the worker's, who is at work on the compensation."""
+    return rule.actor is Actor.WORKER and "idle" not in rule.sees.get("at", ("idle",))
 
 
 def _calls(view: Mapping[str, str]) -> int:

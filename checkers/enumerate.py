@@ -6,7 +6,7 @@ what stores and world hold after a step is compared with it. A step that no mode
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -16,7 +16,7 @@ from .collector import uncollected
 from .enumerate_case import WideCase
 from .enumerate_floor import WideFloor
 from .enumerate_read import Letters, Reader, Seen
-from .enumerate_sets import Sets
+from .enumerate_sets import Reading, Sets
 from .interleave_case import STEP, Case
 from .interleave_floor import Floor, Move, State
 from .interleave_turn import Turn, Turns
@@ -33,6 +33,19 @@ class Node(NamedTuple):
     state: State
     letters: Letters
     set: int
+
+
+class Graph(NamedTuple):
+    """What the code was found to do in a case, without any machine beside it.
+
+    declared: what the case's machine begins with; lead: what is done before the first state. moves: of each state that was gone
+    on from, the first one first, its words, each with how it is read, what is there then, and the state after it (-1: none).
+    """
+
+    case: str
+    declared: Mapping[str, str]
+    lead: tuple[tuple[str, Reading, int], ...]
+    moves: Sequence[Sequence[tuple[str, Reading, int, int]]]
 
 
 class Parted(NamedTuple):
@@ -120,6 +133,7 @@ class Product:
         self.first = Node(floor.first, (), sets.start(self.reader.declared))
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
         self._behind = 0
+        self._lead_in: list[tuple[Node, str]] = []
         if floor.case.lead:
             self._lead(floor.case.lead.split(";"))
 
@@ -132,6 +146,7 @@ class Product:
             _, state, seen, code = possible[word]
             number = self.sets.move(self.first.set, seen.reading, code)
             assert number is not None
+            self._lead_in.append((self.first, word))
             after = Node(state, seen.letters, number)
             self._parents[after] = (self.first, word)
             self.first = after
@@ -181,6 +196,37 @@ class Product:
                 (move.word, move.state, each, self._code(move.state, each.letters)) for move, each in seen
             ]
         return self._moves[key]
+
+    def graph(self, reader: Reader | None = None, sets: Sets | None = None) -> Graph:
+        """What was gone through, for whoever holds another machine beside it; read otherwise, for a machine of other fields."""
+        numbers = {key: number for number, key in enumerate(self._moves)}
+
+        def told(word: str, state: State, seen: Seen, code: int) -> tuple[str, Reading, int, int]:
+            return word, seen.reading, code, numbers.get((state, seen.letters), -1)
+
+        every: Iterable[Iterable[tuple[str, State, Seen, int]]] = self._moves.values()
+        if reader is not None and sets is not None:
+            every = (self._reread(*key, reader, sets) for key in self._moves)
+        return Graph(
+            self.floor.case.name,
+            (reader or self.reader).declared,
+            tuple(told(*move)[:3] for move in self._led(reader or self.reader, self.sets if sets is None else sets)),
+            [[told(*move) for move in moves] for moves in every],
+        )
+
+    def _led(self, reader: Reader, sets: Sets) -> Iterator[tuple[str, State, Seen, int]]:
+        """What is done before the first state."""
+        for node, word in self._lead_in:
+            yield from (move for move in self._reread(node.state, node.letters, reader, sets) if move[0] == word)
+
+    def _reread(
+        self, state: State, letters: Letters, reader: Reader, sets: Sets
+    ) -> Iterator[tuple[str, State, Seen, int]]:
+        """The moves from a state, as a reader has them."""
+        for move in self._states[state] if state in self._states else self.floor.moves(state):
+            seen = reader.read(state, letters, move)
+            code = sets.code({**reader.durable(move.state), **reader.world(move.state, seen.letters)})
+            yield move.word, move.state, seen, code
 
     def _code(self, state: State, letters: Letters) -> int:
         """What stores and world hold, packed: each once."""

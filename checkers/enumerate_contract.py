@@ -7,6 +7,7 @@ of its machine (`enumerate_contract_sets`). What is done is read write by write.
 
 import time
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Final, NamedTuple
 
 from ..model.contract import InvalidTransitionError
@@ -61,6 +62,14 @@ class ContractProduct:
         self.unopened: Parted | None = None
         self.first = Node(self.floor.first, self._opened())
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
+
+    def beside_another(self, sets: ContractSets) -> "ContractProduct":
+        """The same with the sets of another machine: what the engine can do is known already."""
+        product = copy(self)
+        product.sets, product.unopened, product._read = sets, None, {}  # it is one of its own kind
+        product.first = Node(self.floor.first, product._opened())
+        product._parents = {product.first: None}
+        return product
 
     @property
     def turns(self) -> Turns:

@@ -3,15 +3,17 @@
 A reading is one thing that was done: a boundary with the transitions that it made, and what a process may have come to know or
 lost by it. The machine answers with every path of its rows that this can be: rows that only a process knows of, as far as the
 reading allows them; one row for the write, or several that make its transitions between them; and rows of other contracts with
-the key, where what they share has changed. The durable fields, and what a witness counts, are compared after it.
+the key, where what they share has changed. The durable fields, and what a witness counts, are compared after it; and what the
+machine remembers of a status before its last transition is compared with that transition.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..model.machine import Machine, Rule
 from .contract_follow import OTHER, PLACES, STEP, ContractModel
 from .enumerate_sets import Edge
+from .explore import Engine
 
 EXECUTOR: Final = ("recover", "executor: finds it ended", "crash of the executor")
 CALLER: Final = ("caller: conflict", "crash of the caller")
@@ -48,8 +50,8 @@ class Reading(NamedTuple):
 class ContractSets:
     """The sets of the contract's machine, by number. taken: the edges on the paths that were not given up."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine, self.model = machine, ContractModel(machine)
+    def __init__(self, machine: Machine, engine: Engine | None = None) -> None:
+        self.machine, self.model = machine, ContractModel(machine, engine)
         self.packing, self.engine = self.model.packing, self.model.engine
         self.members: list[frozenset[int]] = []
         self.taken: set[Edge] = set()
@@ -71,7 +73,9 @@ class ContractSets:
     def _move(self, number: int, reading: Reading, code: int) -> int | None:
         reached = self._reached(self.members[number], reading)
         made = len(reading.moves)
-        last = [node for node in reached if node[1] == made and node[0] & self.model.mask == code]
+        history, told = self._history(reading.moves)
+        there = self.model.mask | history
+        last = [node for node in reached if node[1] == made and node[0] & there == code | told]
         todo, alive = list(last), set(last)
         single = self.engine.single
         while todo:
@@ -81,6 +85,11 @@ class ContractSets:
                     alive.add(before)
                     todo.append(before)
         return self._number(frozenset(node[0] for node in last)) if last else None
+
+    def _history(self, moves: Sequence[str]) -> tuple[int, int]:
+        """What the transitions say of the machine's history, as a mask and packed: each contract's status before its last one."""
+        last = {f"{role}_was": before for role, before, *_ in (move.split(":") for move in moves)}
+        return self.packing.mask(last), self.packing.some(last)
 
     def _reached(self, states: frozenset[int], reading: Reading) -> dict[Node, list[tuple[Node, int]]]:
         """Every state that a reading can lead to, and how: the steps into it."""

@@ -12,18 +12,18 @@ from ..model.policy import HARDENED
 from ..model.step import build
 from ..scenarios.fleet_policies import step_fleet
 from .enumerate_sets import Edge, Sets
-from .explore import Space
+from .explore import Engine, Space
 from .fleet_search import FleetEngine
 
 WORLD: Final = ("wire", "effects")
 """What a witness counts, beside the requests."""
 
 
-def step_sets(machine: Machine | None = None) -> Sets:
-    """The sets of the step machine: one worker at a time."""
+def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> Sets:
+    """The sets of the step machine: one worker at a time. engine: its engine, where there is one already."""
     machine = machine or build(HARDENED)
     durable = [f.name for f in machine.fields if f.scope is Scope.DURABLE]
-    return Sets(machine, [*durable, *WORLD, "request"])
+    return Sets(machine, [*durable, *WORLD, "request"], engine)
 
 
 def fleet_sets(letters: tuple[str, ...]) -> Sets:

@@ -16,6 +16,7 @@ from .enumerate_case import WideCase
 from .enumerate_floor import WideFloor
 from .enumerate_read import Letters, Reader, Seen
 from .enumerate_sets import Reading, Sets
+from .explore import Engine
 from .interleave_case import STEP
 from .interleave_floor import Move, State
 from .interleave_steps import Actor
@@ -44,10 +45,10 @@ ANSWERED: Final = {"completed": "approved", "rejected": "denied", "cancelled": "
 """A request's status as a decision."""
 
 
-def gate_sets(machine: Machine | None = None) -> Sets:
-    """The sets of the gate's machine."""
+def gate_sets(machine: Machine | None = None, engine: Engine | None = None) -> Sets:
+    """The sets of the gate's machine. engine: its engine, where there is one already."""
     machine = machine or build_gate()
-    return Sets(machine, [f.name for f in machine.fields if f.scope is Scope.DURABLE])
+    return Sets(machine, [f.name for f in machine.fields if f.scope is Scope.DURABLE], engine)
 
 
 class GateReader(Reader):

@@ -69,7 +69,7 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
         met=dict(
             Counter(cell.checker for row in members for cell in row.cells if cell.outcome in ("killed", "survived"))
         ),
-        same=proved(EXHAUSTED) + proved(THE_SAME),
+        same=proved(EXHAUSTED) + proved(THE_SAME) + proved(BISIMILAR),
         safe=proved(PROVED),
         unasked=sum(bool(row.unasked) for row in members),
         gaps=[row.name for row in members if row.gap],
@@ -99,9 +99,11 @@ FEW: Final = 10
 """Of so many mutants a checker that works may find none."""
 EXHAUSTED: Final = "exhausted:"
 THE_SAME: Final = "proved the same:"
+BISIMILAR: Final = "bisimilar:"
 PROVED: Final = "proved:"
 """How the proof of an equivalent mutant begins: the same transitions, in every reachable state, or in every state of the
-invariant, for any number of workers; or safe, whatever else may differ."""
+invariant, for any number of workers; or the same to whoever sees both; or, of fleets and of the code, safe, whatever else may
+differ."""
 
 
 def gaps(rows: Iterable[MutantCells]) -> Iterator[MutantCells]:

@@ -1,12 +1,13 @@
 """Mutants of the models against the checkers of models: who says no to each, and what is proved of the others (E-TRUST).
 
 A mutant meets the proof and the search; where neither finds anything, and no state tells it apart from the original, it is
-equivalent, by exhaustion. Else it is asked whether it is as large as is stated of its machine: a row of the fault model that is
-lost breaks no property, and nobody else says no to it. And it meets liveness, the crash-window table, the refinement between the
-models and what the code was recorded to do. The verdict *safe, proved* is for a mutant that nobody kills: its changed rows keep
-the invariant, so P1 to P14 (or the properties of its model) hold of it for any number of crashes; what differs is nothing that
-any property speaks of. Where nobody is asked after proof and search there is no such verdict: what they let through is *safe by
-proof, not asked further*.
+equivalent, by exhaustion. Else it is asked whether it is as large as is stated of its machine, and comes to what must occur: a
+row of the fault model that is lost breaks no property, and nobody else says no to it. It meets liveness, the crash-window table,
+the refinement between the models and what the code was recorded to do. Of whom all these let through it is asked whether
+it is *bisimilar*: nobody who sees stores, world, clock and what is done can tell it from the original (`mutate_bisimilar`). If
+not, the code is enumerated beside it (`mutate_enumerate`). What is left then is a gap: that its rows keep the invariant makes it
+safe, and not equivalent. Where nobody is asked after proof and search, what these let through is *safe by proof, not asked
+further*.
 """
 
 import time
@@ -19,7 +20,7 @@ from ..model.contract_invariant import CONTRACT_INVARIANT
 from ..model.contract_properties import CONTRACT_PROPERTIES
 from ..model.invariant import INVARIANT, Clause
 from ..model.liveness import RESTS
-from ..model.machine import Machine
+from ..model.machine import Machine, show
 from ..model.properties import PROPERTIES, Property
 from ..scenarios.machines import machine_of
 from ..scenarios.searched import SEARCHED
@@ -27,9 +28,11 @@ from .evidence import Cell, MutantCells
 from .explore import Engine, Space, explore, searched
 from .liveness_stage import LIVE
 from .machines import BEYOND, not_as_stated
+from .mutate_bisimilar import Observer
+from .mutate_enumerate import Beside, beside
 from .mutate_live import Liveness
 from .mutate_prove import Asked, ask
-from .mutate_refine import refines
+from .mutate_refine import compensates, refines
 from .mutate_rows import Generated, Rows, generate
 from .mutate_search import Base, Difference, Seen, examine
 from .mutate_tape import (
@@ -43,7 +46,7 @@ from .mutate_tape import (
 from .mutate_windows import Table
 from .semantics_stages import MODELS
 
-CHECKERS: Final = ("prove", "explore", "stated", "windows", "lockstep", "refine", "liveness")
+CHECKERS: Final = ("prove", "explore", "stated", "windows", "lockstep", "refine", "liveness", "enumerate")
 """The checkers of models, in the order in which they are asked: the cheapest first."""
 
 NEEDS: Final = {"windows": "table", "lockstep": "replay", "liveness": "liveness"}
@@ -52,6 +55,8 @@ KEPT: Final = "its changed rows keep the invariant"
 STEP: Final = "hardened"
 PAIRED: Final = (STEP, "contract-hardened")
 """The machines that refine each other's models."""
+COMPENSATION: Final = "compensation-hardened"
+"""The machine that has the step's interface in rows of its own."""
 Replay = Callable[[Machine, Engine], str]
 """What the code was recorded to do, replayed in a machine, with its engine; "" where the machine follows."""
 Until = Literal["proof", "all"]
@@ -139,6 +144,16 @@ class Bench:
             raise AssertionError(f"the original does not follow its own code: {said}")
         return replay
 
+    @cached_property
+    def observer(self) -> Observer:
+        """Who tells a mutant from the original, if anybody can."""
+        return Observer(self.base, self.model.invariant)
+
+    @cached_property
+    def shipped(self) -> Beside | None:
+        """What the code can do; None where none of it is enumerated beside this machine."""
+        return beside(self.policy, self.base.space.engine)
+
     def judge(self, mutants: Sequence[Rows], until: Until) -> Iterator[MutantCells]:
         """Every mutant's row of the matrix. Raises AssertionError where proof and search contradict each other."""
         for mutant, asked in ask(self.machine, self.model.properties, self.model.invariant, mutants):
@@ -168,14 +183,34 @@ class Bench:
             started = time.perf_counter()
             said = check()
             cells.append(_cell(name, said, time.perf_counter() - started))
-        if asked.answer != "unsat" or _killed(cells):
+        if _killed(cells):
             return self._result(mutant, cells)
-        return self._result(mutant, cells, f"proved: {KEPT}") if until == "all" else self._unasked(mutant, cells)
+        if until == "all":
+            return self._last(mutant, cells, difference)
+        return self._result(mutant, cells) if asked.answer != "unsat" else self._unasked(mutant, cells)
+
+    def _last(self, mutant: Rows, cells: list[Cell], difference: Difference) -> MutantCells:
+        """The row of a mutant that nobody has killed: bisimilar, or else what the code says of it."""
+        if same := self.observer.bisimilar(mutant, difference):
+            return self._result(mutant, cells, same)
+        if self.shipped:
+            started = time.perf_counter()
+            cells.append(_cell("enumerate", self.shipped.examine(mutant), time.perf_counter() - started))
+        return self._result(mutant, cells)
 
     def stated(self, mutant: Rows) -> str:
-        """How a mutant's search, from its starts, comes to something else than is stated of its machine."""
+        """How a mutant's search, from its starts, comes to something else than is stated of its machine, or never to what has to
+        occur: its properties say nothing then."""
+        space = self._searched(mutant)
+        return not_as_stated(self.policy, space) or self._vacuous(space)
+
+    def _searched(self, mutant: Rows) -> Space:
         engine = Engine(mutant.of(self.machine), self.base.space.engine)
-        return not_as_stated(self.policy, searched(engine, limit=SEARCHED[self.policy].states + BEYOND))
+        return searched(engine, limit=SEARCHED[self.policy].states + BEYOND)
+
+    def _vacuous(self, space: Space) -> str:
+        missing = ((p.id, g) for p in self.model.properties for g in p.occurs if space.find(g) is None)
+        return next((f"{name} is vacuous: never reached: {show(g)}" for name, g in missing), "")
 
     def _others(self, mutant: Rows, difference: Difference, seen: Seen) -> dict[str, Callable[[], str]]:
         """The checkers that need no violation of a property to say no."""
@@ -188,6 +223,8 @@ class Bench:
             every = {"windows": lambda: self.table.examine(mutant, difference, seen), **every}
         if self.policy in PAIRED:
             every["refine"] = lambda: refines(self.base, mutant, difference, seen)
+        elif self.policy == COMPENSATION:
+            every["refine"] = lambda: compensates(self._searched(mutant))
         every["liveness"] = lambda: self.liveness.examine(mutant, difference, seen).words
         return every
 
@@ -208,8 +245,10 @@ class Bench:
         )  # fmt: skip
 
     def _missing(self, checker: str) -> Literal["not applicable", "not run"]:
-        beyond = (checker == "windows" and self.policy != STEP) or (checker == "refine" and self.policy not in PAIRED)
-        return "not applicable" if beyond else "not run"
+        beyond = (checker == "windows" and self.policy != STEP) or (
+            checker == "refine" and self.policy not in (*PAIRED, COMPENSATION)
+        )
+        return "not applicable" if beyond or (checker == "enumerate" and not self.shipped) else "not run"
 
 
 def _proof(asked: Asked) -> Cell:

@@ -2,12 +2,19 @@
 
 Of either only the transitions that a mutant adds are looked at: what it takes away no longer needs an answer, and all others are
 the original's, which refines (`refine.py`).
+
+The compensation's machine has the step's interface in rows of its own, and is small: of its mutants the whole is looked at, in
+both directions. The step that it sees makes each move of the interface, and no other. So does the world with the calls of what
+undoes the step: one that is on its way stays there, whoever crashes, until the world has it act, or come to nothing; and wherever
+one is, either may be. No record in the ledger goes away, and who
+has decided, or has the answer to a write, goes on (T-WRITE): this machine has no row for an answer that is lost.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from ..model.machine import Rule
+from ..model.machine import Actor, Rule
+from .explore import Space
 from .mutate_rows import Rows
 from .mutate_search import Base, Difference, Seen, run_to
 from .refine import READ, View, illegal, interface, unasked, viewer
@@ -15,6 +22,8 @@ from .refine import seen as view_of
 
 STEP: Final = "hardened"
 ALLOWED: Final = interface()
+CLOSES: Final = ("none", "none"), ("no_effect", "none")
+"""What a contract alone does (`CLOSED`)."""
 EVERYTHING: Final = -1
 """The mask of all fields: what the contract's machine may do is told by its rows, too, and not by what they change alone."""
 CONTRACT: Final = ("step", "deed")
@@ -34,6 +43,49 @@ def refines(base: Base, mutant: Rows, difference: Difference, seen: Seen) -> str
         if said and run_to(base, mutant, difference, seen.grown, state) is not None:
             return f"{rules[number].name}: {said}"
     return ""
+
+
+def compensates(space: Space) -> str:
+    """How the machine of a compensation has its step, or the world its calls, do what they do not; "" where it does not."""
+    views = {state: space.machine.view(space.packing.unpack(state)) for state in space.states}
+    wanted, moves = set(ALLOWED) - {CLOSES}, set[tuple[View, View]]()
+    for state, before in views.items():
+        ends = set[bool]()
+        for delta, index in space.engine.steps(state):
+            rule, after = space.machine.rules[index], views[state ^ delta]
+            move, gone = (_original(before), _original(after)), _calls(before) > _calls(after)
+            if move[0] != move[1]:
+                moves.add(move)
+            if move[0] != move[1] and move not in wanted:
+                return f"{rule.name}: {move[0]} becomes {move[1]}"
+            if before["ledger"] != "none" == after["ledger"]:
+                return f"{rule.name}: a record in the ledger is gone"
+            if _at_work(rule) and before["at"] == after["at"]:
+                return f"{rule.name}: its worker has its answer, and stays where it is"
+            if gone and rule.actor is not Actor.WORLD:
+                return f"{rule.name}: a call that is on its way is gone"
+            if gone:
+                ends.add(before["undone"] != after["undone"])
+        if _calls(before) == 1 and before["undone"] == "0" and len(ends) < len((True, False)):
+            return (
+                f"of a call on its way nothing can become but that it {'acts' if True in ends else 'comes to nothing'}"
+            )
+    missing = sorted({ALLOWED[move] for move in wanted - moves})
+    return f"nothing does what the step can do: {', '.join(missing)}" if missing else ""
+
+
+def _at_work(rule: Rule) -> bool:
+    """Whether a row is the worker's, who is at work on the compensation."""
+    return rule.actor is Actor.WORKER and "idle" not in rule.sees.get("at", ("idle",))
+
+
+def _calls(view: Mapping[str, str]) -> int:
+    """How many calls are on their way: none, one, or more."""
+    return min(int(view["late"]) + (view["request"] == "sent"), 2)
+
+
+def _original(view: Mapping[str, str]) -> View:
+    return view["original"], "done" if view["deed"] == "late" else view["deed"]
 
 
 def _step(base: Base) -> Callable[[Rule, int, int], str]:

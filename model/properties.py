@@ -165,8 +165,11 @@ PROPERTIES: Final = (
     Property(
         "P8",
         "No result is injected from a record unless, since the last claim, the world was seen to agree with it, or the "
-        "disagreement was durably warned of, or a person has accepted it.",
-        never=(guard(at=INJECTING, undone="no", cleared="no|differs"),),
+        "disagreement was durably warned of, or a person has accepted it; and nobody is warned of what was not seen.",
+        never=(
+            guard(at=INJECTING, undone="no", cleared="no|differs"),
+            guard(at="append_warned", landed="no", cleared="no|yes"),
+        ),
         occurs=(
             guard(at="confirm", fresh="no", cleared="no"),
             guard(at="append_node_finished", fresh="no", waiver="none"),

@@ -70,7 +70,9 @@ def misled(told: Called, stand: Stand, undoing: bool, asker: int | None = None) 
     """
     mine = [each for each in stand.begun[undoing] if each.step == told.step]
     if asker is None:
-        due = next((each for each in mine if each.attempt == told.attempt), None)
+        same = [each for each in mine if each.attempt == told.attempt]
+        # Where a store let two workers begin one attempt, which is for others to say, each is told its own.
+        due = told if told in same else next(iter(same), None)
     else:
         known = [each._replace(token=asker) for each in mine if each.token <= asker]
         due = known[-1] if known else None

@@ -86,6 +86,13 @@ def test_a_question_bears_its_askers_token(told: Called, asker: int, words: str)
     assert words in found if words else found == ""
 
 
+def test_of_two_workers_who_began_one_attempt_each_is_told_its_own() -> None:
+    """A store that is not fenced lets that happen; what is wrong then is not what the tools are told."""
+    both = store(started(1, 1), started(1, 2))
+    assert [misled(FIRST._replace(token=token), both, undoing=False) for token in (1, 2)] == ["", ""]
+    assert misled(FIRST._replace(token=3), both, undoing=False) == "is told the token 3, not 1"
+
+
 def test_an_undoing_has_attempts_of_its_own() -> None:
     """What undoes a step is compared with its own started event, and neither with the other's."""
     stand = store(started(1, 2, kind="compensation_started"))

@@ -20,6 +20,7 @@ import msgspec
 import rfc8785
 
 from .attempts import Attempts
+from .standing import Stand, stand_of
 
 Json = Any
 
@@ -150,6 +151,10 @@ class LiveReader:
     def read(self, job_id: str) -> StoredJob:
         """The job as it is now."""
         return select_job(self._connection, job_id)
+
+    def stand(self, job_id: str) -> Stand:
+        """What a call of the job's has to be told now."""
+        return stand_of(lambda text, *values: self._connection.execute(text.format("?"), values), job_id)
 
     def close(self) -> None:
         """Close the connection; if it is the last one, SQLite checkpoints the file."""

@@ -14,7 +14,7 @@ from ..runtime.commands import Execute, Outcome, Ports, Query
 from ..runtime.history import StepHistory
 from ..runtime.protocol import Step
 from ..runtime.retry import RetryPolicy
-from ..runtime.tool import Absent
+from ..runtime.tool import Absent, ToolContext
 from ..runtime.turn import Run, ToolNode
 from . import keys as looked_at
 from .substitute import Patch, Plant
@@ -234,3 +234,33 @@ def question_without_arguments(patch: Patch) -> None:
 def error_words_lost(patch: Patch) -> None:
     """What a tool's error says is not kept."""
     patch.setattr(commands, "_words", lambda error: "")
+
+
+def invocation_named_by_the_key(patch: Patch) -> None:
+    """A tool is told the internal key as its invocation."""
+    original = Step.context
+
+    def planted(self: Step, attempt: int) -> ToolContext:
+        return replace(original(self, attempt), invocation_id=self.key)
+
+    patch.setattr(Step, "context", planted)
+
+
+def token_of_the_first_lease(patch: Patch) -> None:
+    """Whichever lease a tool is called under, it is told the first one's token, which fences nobody out."""
+    original = Step.context
+
+    def planted(self: Step, attempt: int) -> ToolContext:
+        return replace(original(self, attempt), fencing_token=1)
+
+    patch.setattr(Step, "context", planted)
+
+
+def every_attempt_told_the_first(patch: Patch) -> None:
+    """A tool is told of each attempt, and of each question, that it is the first."""
+    original = Step.context
+
+    def planted(self: Step, attempt: int) -> ToolContext:
+        return original(self, 1)
+
+    patch.setattr(Step, "context", planted)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from .semantics_records import Durable, Row
+from .crash_judge import split
+from .semantics_records import LEDGER, Durable, Row
 
 _EVENTS: Final = "SELECT version, id, type, step, epoch, data, at FROM events WHERE job_id = {0} ORDER BY version"
-_LEDGER: Final = "SELECT step_id, idempotency_key, status, result FROM ledger WHERE job_id = {0} ORDER BY step_id"
+_LEDGER: Final = f"SELECT {LEDGER} FROM ledger WHERE job_id = {{0}} ORDER BY step_id"
 _EFFECTS: Final = (
     "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects WHERE job_id = {0} ORDER BY step_id"
 )
@@ -59,7 +60,8 @@ class Site:
         answers = tuple((name, decision, digest) for name, decision, digest, _ in self.answers(job_id))
         times = accumulate((row[-1] for row in events), max)
         rows = tuple(Row._make((*row[:-1], at)) for row, at in zip(events, times, strict=True))
-        return Durable(status, version, rows, tuple(map(tuple, ledger)), tuple(map(tuple, effects)), answers, 0.0)
+        records, held = split(ledger)
+        return Durable(status, version, rows, records, tuple(map(tuple, effects)), answers, 0.0, held)
 
     def version(self, job_id: str) -> tuple[str, int]:
         """The status of a job, and how many events it has."""

@@ -30,7 +30,7 @@ from ..runtime.tool import (
     ToolContext,
     ToolResult,
 )
-from .crash_witness import Behaviour, Line, Witnessed
+from .crash_witness import Behaviour, Line, Told, Witnessed, told_of
 from .semantics_records import UNDO
 
 Kind = Literal["request", "effect", "fence"]
@@ -42,7 +42,10 @@ _true_time: Final = time.time
 
 
 class Mark(NamedTuple):
-    """One line of a job's file. epoch: the fencing token of the request; of a fence, the token below which nothing is let in."""
+    """One line of a job's file. epoch: the fencing token of the request; of a fence, the token below which nothing is let in.
+
+    told: what the tool was told of a request; None of what is none.
+    """
 
     kind: Kind
     step: str
@@ -52,6 +55,7 @@ class Mark(NamedTuple):
     at: float
     result: Json = None
     external_id: str | None = None
+    told: Told | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class World:
         """The same, as the judge of crashes reads it."""
         marks = self.marks(job_id)
         return Witnessed(
-            [Line(m.step, m.key, m.attempt) for m in marks if m.kind == "request"],
+            [Line(m.step, m.key, m.attempt, told=m.told and Told(*m.told)) for m in marks if m.kind == "request"],
             [Line(m.step, m.key, m.attempt, m.result, m.external_id) for m in marks if m.kind == "effect"],
         )
 
@@ -162,7 +166,7 @@ def _call(sort: Sort, world: World, inside: Inside, ttl: float, suffix: str = ""
 
     def call(args: Json, context: ToolContext) -> ToolResult:
         context = replace(context, step_id=context.step_id + suffix)
-        job, sent = context.job_id, _mark("request", context)
+        job, sent = context.job_id, _mark("request", context)._replace(told=told_of(context))
         world.append(job, sent)
         number = sum(m.kind == "request" and m.step == sent.step for m in world.marks(job))
         behaviour = sort.script[min(number, len(sort.script)) - 1]

@@ -14,7 +14,7 @@ from rich.table import Table
 from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
 from .mutate_matrix import Kept, OtherCodeError, blind, gaps, summed
-from .mutate_stage import EVERY, GAPS, every, one
+from .mutate_stage import EVERY, GAPS, every, near, one
 from .verify import made_by, new_run
 
 
@@ -154,7 +154,9 @@ def _only(name: str, console: Console, as_json: bool) -> int:
         with console.status(escape(name)):
             row = one(name)
     except KeyError as error:
-        raise CommandError(f"--only {name!r}: there is no mutant of that name; --json lists them all") from error
+        raise CommandError(
+            f"--only {name!r}: there is no mutant of that name; near are {', '.join(map(repr, near(name)))}"
+        ) from error
     if as_json:
         print(json.dumps(row.model_dump(), indent=1, ensure_ascii=False))
     else:

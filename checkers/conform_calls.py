@@ -10,6 +10,7 @@ from typing import Final
 from ..runtime.records import Json
 from ..runtime.tool import NoEffectError, ToolContext
 from .crash_witness import text_of
+from .standing import Called, Stand, misled
 
 ERRORS: Final[Mapping[str, type[Exception]]] = {
     each.__name__: each for each in (TimeoutError, ValueError, KeyError, OSError, ConnectionError, RuntimeError)
@@ -22,7 +23,9 @@ NO_WORDS: Final = "the step failed after its effect"
 
 
 class HandedError(BaseException):
-    """A tool was called with other arguments than the plan has, or too early. The runtime must not take that for an outcome."""
+    """A tool was called with other arguments than the plan has, told something else of the call than the store has, or called
+    too early. The runtime must not take that for an outcome.
+    """
 
 
 def handed(context: ToolContext, args: Json, *due: Json) -> None:
@@ -33,6 +36,29 @@ def handed(context: ToolContext, args: Json, *due: Json) -> None:
         raise HandedError(
             f"{context.job_id} {context.step_id}: attempt {context.attempt} is handed {given}, not {words}"
         )
+
+
+def called(context: ToolContext) -> Called:
+    """What a tool is told of the call itself, but for the key that is meant for others."""
+    own = context.execution_key, context.invocation_id
+    return Called(context.job_id, context.step_id, *own, context.attempt, context.fencing_token)
+
+
+def placed(context: ToolContext, stand: Stand, undoing: bool = False, asker: int | None = None) -> None:
+    """Raise HandedError where a tool is told something else of the call than stands in the store (`standing.misled`)."""
+    if wrong := misled(called(context), stand, undoing, asker):
+        what = "question" if asker is not None else "undoing" if undoing else "attempt"
+        raise HandedError(f"{context.job_id} {context.step_id}: {what} {context.attempt} {wrong}")
+
+
+def once(context: ToolContext, calls: set[tuple[bool, int]], undoing: bool = False) -> None:
+    """Raise HandedError where a tool is called as an attempt that it was called as before. calls: those so far."""
+    number = undoing, context.attempt
+    if number in calls:
+        raise HandedError(
+            f"{context.job_id} {context.step_id}: it is called as attempt {context.attempt} a second time"
+        )
+    calls.add(number)
 
 
 def on_record(error: Exception) -> str:

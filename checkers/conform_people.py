@@ -11,6 +11,7 @@ from ..runtime.verifier import Mode
 from .abstraction import StoredJob, durable_state
 from .conform_follow import Disagreement
 from .conform_world import QUIET, SIGNAL, TTL, Job, Services, step_name
+from .standing import Stand
 
 UNSETTLED: Final = ("open", "parked", "waiting")
 CANCELLED: Final = {
@@ -28,6 +29,9 @@ class Reads(Protocol):
 
     def read(self, job_id: str) -> StoredJob:
         """The job as it is now."""
+
+    def stand(self, job_id: str) -> Stand:
+        """What a call of the job's has to be told now."""
 
     def close(self) -> None:
         """Give back what is open."""
@@ -49,8 +53,12 @@ class People:
         self.mode: Mode = "strict"
         self.jobs: dict[str, Job] = {}
         self.status: dict[str, str] = {}
-        self.services = Services(self.jobs, beyond, lambda: self.clock + self.slept)
+        self.services = Services(self.jobs, beyond, lambda: self.clock + self.slept, self._stand)
         self.registry = Registry()
+
+    def _stand(self, job_id: str) -> Stand:
+        """What the store has of a call that is made now; a crash has put another reader in the place of the one before."""
+        return self.reader.stand(job_id)
 
     def has(self, status: str) -> bool:
         """Whether some job is open, parked, …"""

@@ -24,10 +24,11 @@ from ..runtime.tool import (
 )
 from ..runtime.verifier import Answer, Match, Mismatch, Mode, StateChange, Undetermined, VerifyContext
 from .abstraction import COMPENSATES, Result, StoredJob, asked_for
-from .conform_calls import ERRORS, NO_WORDS, HandedError, handed, kept, on_record
+from .conform_calls import ERRORS, NO_WORDS, HandedError, handed, kept, on_record, once, placed
 from .conform_follow import Follower
 from .crash_judge import filled
 from .crash_witness import text_of
+from .standing import Stand
 
 Behaviour = Literal[
     "ok",
@@ -156,7 +157,8 @@ class World:
     """The place that a step's tool changes. undone: whether what undoes it has had its effect.
 
     told: what that is to be told, as one text, once it has begun. said: how the errors that were raised have to be on record, by
-    whether it was the undoing's, and by attempt. called: when each attempt came.
+    whether it was the undoing's, and by attempt. called: when each attempt came. calls: as which attempts it was called, and
+    whether to undo.
     """
 
     value: Json
@@ -171,6 +173,7 @@ class World:
     told: str = ""
     said: dict[tuple[bool, int], str] = field(default_factory=dict)
     called: dict[int, float] = field(default_factory=dict)
+    calls: set[tuple[bool, int]] = field(default_factory=set)
 
     @property
     def changes(self) -> tuple[Json, ...]:
@@ -286,12 +289,14 @@ class Job:
 class Services:
     """The tools of a rig's jobs, and the verifier. beyond: whether effects may be partial (`beyond`).
 
-    now: the time, with all that workers have slept. behaviours: what the tools do, call by call; behind that they succeed. did:
-    what the world has done since it was last cleared.
+    now: the time, with all that workers have slept. stand: what the store has of a job's calls. behaviours: what the tools do,
+    call by call; behind that they succeed. did: what the world has done since it was last cleared.
     """
 
-    def __init__(self, jobs: dict[str, Job], beyond: bool, now: Callable[[], float]) -> None:
-        self.jobs, self.beyond, self.now = jobs, beyond, now
+    def __init__(
+        self, jobs: dict[str, Job], beyond: bool, now: Callable[[], float], stand: Callable[[str], Stand]
+    ) -> None:
+        self.jobs, self.beyond, self.now, self.stand = jobs, beyond, now, stand
         self.behaviours: Iterator[Does] = iter(())
         self.did: list[str] = []
 
@@ -310,7 +315,9 @@ class Services:
 
     def _call(self, args: Json, context: ToolContext) -> Json | ToolResult:
         """The tool."""
+        placed(context, self.stand(context.job_id))
         world = self._world(context)
+        once(context, world.calls)
         self._in_time(world, context)
         handed(context, args, self.jobs[context.job_id].given(context.step_id))
         drawn: Does = next(self.behaviours, "ok")
@@ -346,6 +353,8 @@ class Services:
 
     def _query(self, contract: Contract, args: Json, context: ToolContext) -> Happened | Absent:
         """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
+        stand = self.stand(context.job_id)
+        placed(context, stand, asker=stand.lease)
         world = self._world(context)
         handed(context, args, self.jobs[context.job_id].given(context.step_id))
         if world.first is not None:
@@ -356,7 +365,9 @@ class Services:
 
     def _undo(self, harmless: bool, args: Json, context: ToolContext) -> Json:
         """What undoes the tool's effect: it works, it is refused, nobody knows, or its worker dies."""
+        placed(context, self.stand(context.job_id), undoing=True)
         world = self._world(context)
+        once(context, world.calls, undoing=True)
         job = self.jobs[context.job_id]
         due = [job.told(context.step_id, known=True), *([job.told(context.step_id, known=False)] if harmless else [])]
         handed(context, args, *(each for each in due if world.told in ("", text_of(each))))

@@ -17,6 +17,7 @@ import rfc8785
 
 from .abstraction import JobRows, NotAJobError, durable_state, job_of, select_rows
 from .refine import seen
+from .standing import Stand, stand_of
 
 Json = Any
 
@@ -128,6 +129,10 @@ class ContractReader:
     def read(self) -> StoredContracts:
         """Every contract as it is now."""
         return select_contracts(self._connection)
+
+    def stand(self, job_id: str) -> Stand:
+        """What a call of a contract's step has to be told now."""
+        return stand_of(lambda text, *values: self._connection.execute(text.format("?"), values), job_id)
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every table of contracts, as it lies there."""

@@ -134,9 +134,9 @@ def _job(connection: sqlite3.Connection, job: str, status: str, version: int) ->
         return tuple(connection.execute(query, (job,)).fetchall())
 
     events = rows("SELECT version, id, type, step, epoch, data FROM events WHERE job_id = ? ORDER BY version")
-    ledger = rows("SELECT step_id, status, result FROM ledger WHERE job_id = ?")
+    ledger, held = crash_judge.split(rows(f"SELECT {crash_judge.LEDGER} FROM ledger WHERE job_id = ?"))
     effects = rows("SELECT step_id, output FROM effects WHERE job_id = ?")
-    return crash_judge.Durable(status, version, events, ledger, effects, 0.0)
+    return crash_judge.Durable(status, version, events, ledger, effects, 0.0, held)
 
 
 parsed: Final = crash_judge.parsed

@@ -14,7 +14,7 @@ from .contract_world import contract_line
 from .crash_mail_server import HOST
 from .crash_server import Server
 from .crash_subject import Setting
-from .crash_witness import EFFECTS, REQUESTS, Line, Witnessed, World
+from .crash_witness import EFFECTS, REQUESTS, Line, Witnessed, World, told_of
 
 MAIL_SERVER: Final = Server(f"{__package__}.crash_mail_server")
 PORT: Final = "port"
@@ -36,7 +36,7 @@ class MailCase(ContractCase):
         os.environ[email_send.SERVER] = f"{HOST}:{Path(world.directory, PORT).read_text(encoding='utf-8')}"
 
         def call(args: Json, context: ToolContext) -> Any:
-            world.append(REQUESTS, contract_line(context, context.attempt, args))
+            world.append(REQUESTS, contract_line(context, context.attempt, args)._replace(told=told_of(context)))
             result = tool.call(args, context)
             world.call.reached()
             return result

@@ -38,6 +38,7 @@ from .contract_abstraction import (
 )
 from .contract_follow import STEP, ContractFollower, ContractModel
 from .contract_services import PATIENCE, Behaviour, Services, Wish, arguments, result_of
+from .standing import Stand
 
 Strike = Literal["crash before", "crash after", "error", "lost", "overtaken"]
 """What befalls a command. error: the store fails, nothing is written; lost: it is written, the answer is lost; overtaken: another
@@ -53,7 +54,7 @@ class ContractRig:
         self.clock = 1_000_000.0
         self.sessions: dict[str, Wish] = {}
         self.followers: dict[str, ContractFollower] = {}
-        self.services = Services(lambda: self._follow(STEP, world=True), self._give_up, self._due)
+        self.services = Services(lambda: self._follow(STEP, world=True), self._give_up, self._due, self._stand)
         self.asked: defaultdict[str, list[Json]] = defaultdict(list)
         self.edges: Counter[Edge] = Counter()
         self.owners = itertools.count()
@@ -333,6 +334,10 @@ class ContractRig:
             moves = tuple(_move(roles[entry.execution_id], entry) for entry in new
                           if entry.execution_id in roles and entry.action.startswith("transition:"))  # fmt: skip
             self.followers[name].observe(boundary, moves, contract_state(stored, name, self.services.effects))
+
+    def _stand(self, job_id: str) -> Stand:
+        """What the store has of a call that is made now; a crash has put another reader in the place of the one before."""
+        return self.reader.stand(job_id)
 
     def _due(self, name: str) -> Json:
         """The arguments of a contract, by its row; that they are what its session has asked for was looked at before."""

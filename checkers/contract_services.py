@@ -11,9 +11,10 @@ from ..runtime.contracts.reasoner import Decision, Request, Retry
 from ..runtime.records import Json
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
-from .conform_calls import handed
+from .conform_calls import handed, placed
 from .conform_world import CONTRACTS, QUIET, Contract, Crash, tool_name
 from .contract_abstraction import JOB_PREFIX
+from .standing import Stand
 
 Behaviour = Literal[
     "ok",
@@ -89,13 +90,17 @@ class Effects:
 
 class Services:
     """Every service that a tool may speak to. followed: told after each act of the world; meanwhile: lets somebody else act while
-    a call lasts; due: the arguments of a contract.
+    a call lasts; due: the arguments of a contract; stand: what the store has of the calls of a contract's step.
     """
 
     def __init__(
-        self, followed: Callable[[], None], meanwhile: Callable[[str, Behaviour], None], due: Callable[[str], Json]
+        self,
+        followed: Callable[[], None],
+        meanwhile: Callable[[str, Behaviour], None],
+        due: Callable[[str], Json],
+        stand: Callable[[str], Stand],
     ) -> None:
-        self.followed, self.meanwhile, self.due = followed, meanwhile, due
+        self.followed, self.meanwhile, self.due, self.stand = followed, meanwhile, due, stand
         self.places: dict[str, Effects] = {}
         self.effects: Counter[str] = Counter()
         self.behaviours: Iterator[Behaviour] = iter(())
@@ -140,6 +145,7 @@ class Services:
 
     def _call(self, idempotent: bool, args: Json, context: ToolContext) -> Json:
         """The tool."""
+        placed(context, self.stand(context.job_id))
         name = context.job_id.removeprefix(JOB_PREFIX)
         handed(context, args, self.due(name))
         place = self.places.setdefault(context.external_key, Effects())
@@ -167,6 +173,8 @@ class Services:
 
     def _query(self, look: str, args: Json, context: ToolContext) -> Happened | Absent:
         """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
+        stand = self.stand(context.job_id)
+        placed(context, stand, asker=stand.lease)
         handed(context, args, self.due(context.job_id.removeprefix(JOB_PREFIX)))
         place = self.places.setdefault(context.external_key, Effects())
         if place.acted:

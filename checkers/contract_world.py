@@ -10,7 +10,7 @@ from typing import Final, Literal
 from ..runtime.records import Json
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import NoEffectError, Tool, ToolContext, ToolResult
-from .crash_witness import EFFECTS, REQUESTS, Behaviour, Line, Witnessed, World
+from .crash_witness import EFFECTS, REQUESTS, Behaviour, Line, Witnessed, World, told_of
 
 SERVICE: Final = "email"
 METHOD: Final = "send"
@@ -32,7 +32,7 @@ def mail_tool(
     """A tool that cannot be asked. The last word of the script repeats."""
 
     def call(args: Json, context: ToolContext) -> ToolResult:
-        world.append(REQUESTS, contract_line(context, context.attempt, args))
+        world.append(REQUESTS, contract_line(context, context.attempt, args)._replace(told=told_of(context)))
         number = sum(line.key == context.external_key for line in world.lines(REQUESTS))
         behaviour = script[min(number, len(script)) - 1]
         effect = None

@@ -6,7 +6,7 @@ from typing import Final
 from ..runtime.records import Json
 from ..runtime.tool import Look, OnUnknown, Tool
 from .crash_turns import QUIET, TTL, Turns
-from .crash_witness import EFFECTS, REQUESTS, Behaviour, Witnessed, World, witness_tool
+from .crash_witness import ASKED, EFFECTS, REQUESTS, Behaviour, Witnessed, World, witness_tool
 
 WORKING_DIRECTORY: Final = "cwd"
 """Where, below a schedule's directory, its processes run: what a tool writes under a relative path lies here."""
@@ -61,7 +61,7 @@ class Case(Turns):
 
     def witnessed(self, world: World) -> Witnessed:
         """The lines of the witness."""
-        return Witnessed(world.lines(REQUESTS), world.lines(EFFECTS))
+        return Witnessed(world.lines(REQUESTS), world.lines(EFFECTS), asked=world.lines(ASKED))
 
 
 OK: Final[tuple[Behaviour, ...]] = ("ok",)

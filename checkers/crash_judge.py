@@ -3,18 +3,20 @@
 Each violation begins with the property that is broken (T-PROP). What is asked at every moment, at the crash as in the end:
 P1 no step has two effects; P2 no record speaks of an effect that is not there, or denies one that is; P11 a step's requests
 bear one external key, two steps' never the same, and come with the arguments that the plan has for it; P14 each request has a
-started event in the file. At rest in addition: P3 an effect record is caught up; P6 all records of a result are there and equal.
-Between the crash and the end: P7 nothing written has changed.
+started event in the file, is an attempt of its own, and its tool is told of it what that event and the ledger have: job, key,
+invocation, and the epoch of the lease as its token; of a question likewise, whose token is its asker's. At rest in addition:
+P3 an effect record is caught up; P6 all records of a result are there and equal. Between the crash and the end: P7 nothing
+written has changed.
 """
 
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from .crash_witness import Witnessed, text_of
+from .crash_witness import Line, Told, Witnessed, text_of
 
 SUCCESS: Final = "side_effect_committed"
 COMMITTED: Final = (SUCCESS, "compensatable_failure", "compensated")
@@ -28,10 +30,17 @@ ENDS: Final = {"completed": "job_completed", "failed": "job_failed", "cancelled"
 AT_REST: Final = (*ENDS, "parked")
 
 
+Held = tuple[str, str, str]
+"""Of a record of the ledger: job, internal key, invocation."""
+LEDGER: Final = "step_id, status, result, job_id, idempotency_key, invocation_id"
+"""What is read of such a record: what is judged of it, and behind that what it is."""
+
+
 class Durable(NamedTuple):
     """The tables of one job, as rows. status, version: its own line. events: (version, id, type, step, epoch, data).
 
-    moment: the latest time that the file speaks of, an event's or a lease's end; whoever comes later comes after it.
+    moment: the latest time that the file speaks of, an event's or a lease's end; whoever comes later comes after it. held: the
+    ledger's records once more, by (job, key, invocation).
     """
 
     status: str
@@ -40,6 +49,7 @@ class Durable(NamedTuple):
     ledger: tuple[tuple[str, str, str], ...]  # step, status, result
     effects: tuple[tuple[str, str], ...]  # step, output
     moment: float
+    held: tuple[Held, ...] = ()
 
 
 def open_beside(path: str) -> sqlite3.Connection:
@@ -51,12 +61,19 @@ def read(connection: sqlite3.Connection) -> Durable:
     """What is committed in the file, which holds one job."""
     ((status, version),) = connection.execute("SELECT status, version FROM jobs").fetchall()
     events = connection.execute("SELECT version, id, type, step, epoch, data FROM events ORDER BY version").fetchall()
-    ledger = connection.execute("SELECT step_id, status, result FROM ledger ORDER BY step_id").fetchall()
+    ledger = connection.execute(f"SELECT {LEDGER} FROM ledger ORDER BY step_id").fetchall()
     effects = connection.execute("SELECT step_id, output FROM effects ORDER BY step_id").fetchall()
     ((moment,),) = connection.execute(
         "SELECT max((SELECT max(at) FROM events), (SELECT ifnull(max(expires_at), 0) FROM leases))"
     ).fetchall()
-    return Durable(status, version, tuple(events), tuple(ledger), tuple(effects), moment)
+    records, held = split(ledger)
+    return Durable(status, version, tuple(events), records, tuple(effects), moment, held)
+
+
+def split(ledger: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Held, ...]]:
+    """Rows of the ledger: what is judged of each, and what it is, its last three columns."""
+    rows = list(map(tuple, ledger))
+    return tuple(row[:-3] for row in rows), tuple(row[-3:] for row in rows)
 
 
 parsed: Final = lru_cache(maxsize=4096)(json.loads)
@@ -75,19 +92,25 @@ class Step:
         self.reason = ""
         self.ledger: str | None = None
         self.args: str | None = None  # what the plan has for it, in one text
+        self.begun: dict[
+            int, tuple[Any, Any, int | None]
+        ] = {}  # attempt -> key, invocation, epoch of its started event
+        self.answered: list[int | None] = []  # the epochs of the answers to questions
+        self.held: frozenset[Held] = frozenset()  # the ledger of its job
 
     @property
     def ambiguous(self) -> bool:
         """Whether nobody can tell if there was an effect: an attempt is open, and no record holds a result."""
         return self.node is None and not self.results and bool(self.started - self.closed)
 
-    def take(self, kind: str, data: dict[str, Any]) -> None:
-        """One more event of the step."""
+    def take(self, kind: str, data: dict[str, Any], epoch: int | None) -> None:
+        """One more event of the step. epoch: of the lease under which it was written."""
         said = data.get("outcome") or data.get("answer") or data.get("result_type")
         self.labels.append(f"{kind}({said})" if said else kind)
         match kind, said:
             case "tool_invocation_started", _:
                 self.started.add(data["attempt"])
+                self.begun[data["attempt"]] = (data.get("idempotency_key"), data.get("invocation_id"), epoch)
             case "tool_invocation_finished", "success":
                 self.results["finished"] = data["result"]
             case "tool_invocation_finished", "no_effect":
@@ -100,6 +123,8 @@ class Step:
                 self.closed |= self.started
             case "node_finished", _:
                 self.node, self.reason = data["result_type"], data.get("reason") or ""
+        if kind == "invocation_resolved" and data.get("by") == "query":
+            self.answered.append(epoch)
 
 
 def filled(value: Any, results: Mapping[Any, Any]) -> Any:
@@ -116,18 +141,20 @@ def steps_of(durable: Durable) -> dict[str, Step]:
     """The steps of the plan, in its order, with all that the records say about each. Not to be altered: it is kept."""
     steps: dict[str, Step] = {}
     nodes: list[dict[str, Any]] = []
-    for _, _, kind, step, _, text in durable.events:
+    for _, _, kind, step, epoch, text in durable.events:
         if kind == "plan_generated":
             nodes = parsed(text)["plan"]["nodes"]
             steps = {node["id"]: Step() for node in nodes}
         elif step is not None:
-            steps[step].take(kind, parsed(text))
+            steps[step].take(kind, parsed(text), epoch)
     for name, status, result in durable.ledger:
         steps[name].ledger = status
         if status == "COMMITTED":
             steps[name].results["ledger"] = parsed(result)
     for name, output in durable.effects:
         steps[name].results["effect record"] = parsed(output)
+    for each in steps.values():
+        each.held = frozenset(durable.held)
     results = {name: next(iter(step.results.values())) for name, step in steps.items() if step.results}
     for node in nodes:
         if "args" in node:
@@ -177,7 +204,7 @@ def outcome(durable: Durable, witnessed: Witnessed) -> str:
 
 def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
     """What is wrong at this moment, be it at a crash or at rest."""
-    found = shared_keys(witnessed)
+    found = [*shared_keys(witnessed), *unplanned(steps_of(durable), witnessed)]
     for name, step in steps_of(durable).items():
         found += [f"{problem} (step {name})" for problem in step_now(name, step, witnessed)]
     return found
@@ -189,6 +216,14 @@ def shared_keys(witnessed: Witnessed) -> list[str]:
     for line in witnessed.requests:
         keys[line.key].add(line.step)
     return [f"P11: steps {', '.join(sorted(names))} share a key" for names in keys.values() if len(names) > 1]
+
+
+def unplanned(steps: Mapping[str, Step], witnessed: Witnessed) -> list[str]:
+    """P14: whatever is requested, and whatever is asked, is about a step."""
+    strange = {line.step for line in (*witnessed.requests, *(witnessed.asked or ()))} - steps.keys()
+    return [
+        f"P14: a tool was told that it is called for {name!r}, and there is no such step" for name in sorted(strange)
+    ]
 
 
 def step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
@@ -213,6 +248,48 @@ def step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
         yield f"P11: attempt {strange[0].attempt} came with {strange[0].args}, and the plan has {step.args}"
     if any(line.attempt not in step.started for line in requests if line.attempt is not None):
         yield "P14: a request was made whose started event is not in the file"
+    yield from misled(step, requests)
+    if witnessed.asked is not None:
+        yield from misled_asking(step, [line for line in witnessed.asked if line.step == name])
+
+
+def misled(step: Step, requests: list[Line]) -> Iterator[str]:
+    """P14: what requests are told of themselves is what their started events and the ledger have, and each is an attempt."""
+    told = [(line.attempt or 0, line.told) for line in requests if line.told is not None]
+    if len({attempt for attempt, _ in told}) < len(told):
+        yield "P14: two requests were told that they are one attempt"
+    for attempt, said in told:
+        if attempt in step.begun:
+            yield from (
+                f"P14: attempt {attempt} was told {wrong}" for wrong in differing(step, said, step.begun[attempt])
+            )
+
+
+def misled_asking(step: Step, asked: list[Line]) -> Iterator[str]:
+    """P14: the same of questions. Each is about an attempt that was begun before; who asks bears the token of the lease then.
+
+    That is the one under which the answer is recorded, where it is.
+    """
+    for line in asked:
+        begun = step.begun.get(line.attempt or 0)
+        if begun is None:
+            yield f"P14: a question was told that it is about attempt {line.attempt}, whose started event is not in the file"
+        elif line.told is not None:
+            due = (*begun[:2], max(line.told.token, begun[2] or 0))
+            found = differing(step, line.told, due)
+            yield from (f"P14: a question about attempt {line.attempt} was told {wrong}" for wrong in found)
+    tokens = {line.told.token for line in asked if line.told is not None}
+    for epoch in step.answered:
+        if epoch not in tokens:
+            yield f"P14: an answer was recorded under the lease of epoch {epoch}, and no question bore that as its token"
+
+
+def differing(step: Step, told: Told, due: tuple[Any, ...]) -> list[str]:
+    """What of a call is not as it should have been told. due: key, invocation, token."""
+    found = [f"the {Told._fields[at]} {told[at]!r}, not {has!r}" for at, has in enumerate(due, 1) if told[at] != has]
+    if not found and told[:3] not in step.held:
+        found = [f"the job {told.job!r}, and that one's ledger has no such record"]
+    return found
 
 
 def broken_at_rest(durable: Durable, witnessed: Witnessed) -> list[str]:

@@ -27,14 +27,27 @@ EFFECTS: Final = "effects"
 LOOKS: Final = "looks"
 QUESTIONS: Final = "questions"
 GIVEN: Final = "given"
-FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN)
+ASKED: Final = "asked"
+FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN, ASKED)
 """Every file of the witness; each only ever grows."""
 
 
-class Line(NamedTuple):
-    """A request, or an effect, as the world saw it. `attempt` is None where the world is not told of it.
+class Told(NamedTuple):
+    """What a tool is told of the call itself, beside step, attempt and the key for the world, which can make nothing of it.
 
-    args: of a request, what came with it (`text_of`); None where the world does not note that.
+    key: the internal one. token: for whoever fences.
+    """
+
+    job: str
+    key: str
+    invocation: str
+    token: int
+
+
+class Line(NamedTuple):
+    """A request, an effect, or what a tool was asked, as the world saw it. `attempt` is None where the world is not told of it.
+
+    args: of a request, what came with it (`text_of`); told: what the tool was told of it. None where the world notes neither.
     """
 
     step: str
@@ -43,11 +56,12 @@ class Line(NamedTuple):
     result: Json = None
     external_id: str | None = None
     args: str | None = None
+    told: Told | None = None
 
     @property
     def fields(self) -> tuple[Any, ...]:
-        """The line as it stands in a file: a field more where it tells arguments, since effects are known by having five."""
-        return self[: 5 if self.args is None else 6]
+        """The line as it stands in a file, up to what it tells: effects are known by having five fields."""
+        return self[: 7 if self.told is not None else 6 if self.args is not None else 5]
 
 
 class Looked(NamedTuple):
@@ -77,13 +91,14 @@ class Given(NamedTuple):
 
 
 class Witnessed(NamedTuple):
-    """What the world saw, in order."""
+    """What the world saw, in order. asked: what tools were asked; None where the world does not note that."""
 
     requests: list[Line]
     effects: list[Line]
     looks: Sequence[Looked] = ()
     questions: Sequence[Question] = ()
     given: Sequence[Given] = ()
+    asked: Sequence[Line] | None = None
 
     def count(self, step: str) -> int:
         """How many effects a step had."""
@@ -106,7 +121,13 @@ def parse_lines(content: bytes) -> list[Line]:
 @lru_cache(maxsize=4096)
 def parse_line(line: bytes) -> Line:
     """One line; each is parsed once."""
-    return Line(*json.loads(line))
+    found = Line(*json.loads(line))
+    return found if found.told is None else found._replace(told=Told(*found.told))
+
+
+def told_of(context: ToolContext) -> Told:
+    """What a tool is told of a call."""
+    return Told(context.job_id, context.execution_key, context.invocation_id, context.fencing_token)
 
 
 class World:
@@ -143,9 +164,15 @@ class World:
 
     def request(self, args: Json, context: ToolContext) -> int:
         """Note a request, and what came with it; how many this step has made by now."""
-        line = Line(context.step_id, context.external_key, context.attempt, args=text_of(args))
+        key, told = context.external_key, told_of(context)
+        line = Line(context.step_id, key, context.attempt, args=text_of(args), told=told)
         self.append(REQUESTS, line)
         return sum(line.step == context.step_id for line in self.lines(REQUESTS))
+
+    def question(self, args: Json, context: ToolContext) -> None:
+        """Note that a tool is asked what became of a request."""
+        key, told = context.external_key, told_of(context)
+        self.append(ASKED, Line(context.step_id, key, context.attempt, args=text_of(args), told=told))
 
     def effect(self, context: ToolContext) -> Line:
         """Change the world: one more line."""
@@ -185,6 +212,7 @@ def witness_tool(
         return ToolResult(line.result, line.external_id, ({"resource_type": "line", "resource_id": line.external_id},))
 
     def query(args: Json, context: ToolContext) -> Happened | Absent:
+        world.question(args, context)
         # Whoever sent an earlier request is dead, and the witness delays nothing: no request can still arrive.
         line = world.find(context.external_key)
         return Happened(line.result, line.external_id) if line else Absent()

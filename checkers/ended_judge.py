@@ -13,16 +13,16 @@ from typing import Any, Final, NamedTuple
 
 from . import semantics_laws as laws
 from .abstraction import compensation_key
-from .crash_judge import AT_REST, ENDS, Step, beyond_the_end, shared_keys, step_at_rest, step_now
+from .crash_judge import AT_REST, ENDS, Step, beyond_the_end, shared_keys, split, step_at_rest, step_now
 from .crash_witness import Witnessed
-from .semantics_records import UNDO, Durable, Row, deeds_of, of
+from .semantics_records import LEDGER, UNDO, Durable, Row, deeds_of, of
 
 ARGS: Final = "arguments"
 TOLD: Final = "told"
 """What the witness notes of a call: the arguments of the step's, and all that its compensation is told."""
 TABLES: Final = (
     "SELECT version, id, type, step, epoch, data, at FROM events WHERE job_id = ? ORDER BY version",
-    "SELECT step_id, idempotency_key, status, result FROM ledger WHERE job_id = ? AND step_id = ?",
+    f"SELECT {LEDGER} FROM ledger WHERE job_id = ? AND step_id = ?",
     "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects WHERE job_id = ? AND step_id = ?",
 )
 MOMENT: Final = "SELECT max((SELECT max(at) FROM events), (SELECT ifnull(max(expires_at), 0) FROM leases))"
@@ -69,7 +69,8 @@ class EndedCourt:
             events = connection.execute(TABLES[0], (job,)).fetchall()
             ledger, effects = (connection.execute(query, (job, self.step)).fetchall() for query in TABLES[1:])
             rows = tuple(Row(*row) for row in events)
-            read.append(Durable(status, version, rows, tuple(ledger), tuple(effects), (), 0.0))
+            records, held = split(ledger)
+            read.append(Durable(status, version, rows, records, tuple(effects), (), 0.0, held))
         ended, *undoing = read
         return Both(ended, undoing[0] if undoing else None, moment)
 

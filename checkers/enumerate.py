@@ -19,6 +19,7 @@ from .enumerate_read import Letters, Reader, Seen
 from .enumerate_sets import Reading, Sets
 from .interleave_case import STEP, Case
 from .interleave_floor import Floor, Move, State
+from .interleave_told import Calls
 from .interleave_turn import Turn, Turns
 
 MOST: Final = 3
@@ -125,6 +126,7 @@ class Product:
     ) -> None:
         self.floor, self.sets, self.sampled = floor, sets, sampled
         self.reader = reader(floor, letters)
+        self.calls = Calls(floor)
         self._states: dict[State, list[Move]] = {}
         self._moves: dict[tuple[State, Letters], list[tuple[str, State, Seen, int]]] = {}
         self._durable: dict[tuple[int, int, int, bool], int] = {}
@@ -193,7 +195,13 @@ class Product:
             read = self.reader.read
             seen = ((move, read(node.state, node.letters, move)) for move in self._states[node.state])
             self._moves[key] = [
-                (move.word, move.state, each, self._code(move.state, each.letters)) for move, each in seen
+                (
+                    move.word,
+                    move.state,
+                    each,
+                    self._code(move.state, each.letters, self.calls.problems(node.state, move)),
+                )
+                for move, each in seen
             ]
         return self._moves[key]
 
@@ -228,8 +236,10 @@ class Product:
             code = sets.code({**reader.durable(move.state), **reader.world(move.state, seen.letters)})
             yield move.word, move.state, seen, code
 
-    def _code(self, state: State, letters: Letters) -> int:
-        """What stores and world hold, packed: each once."""
+    def _code(self, state: State, letters: Letters, problems: tuple[str, ...]) -> int:
+        """What stores and world hold, packed: each once. problems: with a call that led there, of which no machine knows."""
+        if problems:
+            return -1
         stores = (*state.stores[:3], bool(self.floor.worlds[state.world].effects))
         if stores not in self._durable:
             try:
@@ -283,12 +293,14 @@ class Product:
         while (before := self._parents[at]) is not None:
             at = before[0]
             schedule.append(before[1])
+        moves = (move for move in self.floor.moves(node.state) if (move.word, move.state) == (word, state))
+        misled = [problem for move in moves for problem in self.calls.problems(node.state, move)]
         try:
             real = {**self.reader.durable(state), **self.reader.world(state, seen.letters)}
         except NotAJobError as error:
             difference = str(error)
         else:
-            difference = self.sets.difference(node.set, seen.reading, real)
+            difference = "; ".join(misled) or self.sets.difference(node.set, seen.reading, real)
         reading = " then ".join(seen.reading.ops)
         return Parted(tuple(schedule[::-1]), reading, difference, tuple(self.sets.possible(node.set, seen.reading)))
 

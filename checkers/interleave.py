@@ -16,6 +16,7 @@ from .interleave_case import Bounds, Case
 from .interleave_floor import Floor, Move, State
 from .interleave_judge import Judge
 from .interleave_mutants import MUTANTS, SHIPPED, Mutant
+from .interleave_told import Calls
 
 KEY: Final = re.compile(r"interleave:([^:;@]+)(?:@([^:;@]+))?:(.*)")
 
@@ -96,14 +97,16 @@ def _search(
     graph: Graph, judge: Judge, numbers: dict[State, int], layer: list[State], words: Counter[str], until: str
 ) -> None:
     """Layer by layer, to the end or to the first that breaks property `until`."""
+    calls = Calls(graph.floor)
     while layer and until not in graph.broken:
         following = []
         for state in layer:
             number = numbers[state]
             moves = graph.floor.moves(state)
-            for word, after, problems, *_ in moves:
+            for move in moves:
+                word, after = move.word, move.state
                 words[word] += 1
-                if problems:
+                if problems := (*move.problems, *calls.problems(state, move)):
                     _note(graph, number, word, problems)
                 if after not in numbers:
                     numbers[after] = len(graph.parents)

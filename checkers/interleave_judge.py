@@ -63,6 +63,7 @@ class Judge:
             tuple((r.step_id, r.status, encode(r.result)) for r in ledger.records),
             tuple((r.step_id, encode(r.output)) for r in effects.records),
             state.at,
+            tuple((r.job_id, r.idempotency_key, r.invocation_id) for r in ledger.records),
         )
 
     def ended(self, state: State) -> str:

@@ -17,6 +17,7 @@ from .interleave_case import JOB, TTL, submission
 from .interleave_floor import Floor, Move, State
 from .interleave_history import Excuses
 from .interleave_judge import Judge
+from .interleave_told import Calls
 from .interleave_turn import Answer, answered, refused
 
 
@@ -37,14 +38,15 @@ def replay(key: str) -> Iterator[Replayed]:
     """
     case, mutant, schedule = parse(key)
     floor = Floor(case, mutant)
-    judge, excuses = Judge(floor), Excuses()
+    judge, excuses, calls = Judge(floor), Excuses(), Calls(floor)
     begun = judge.durable(floor.first)
     said = "; ".join([*(row[2] for row in begun.events), f"the job is {begun.status}"])
     yield Replayed(floor.first.at, "", said, judge.problems(floor.first), _possible(floor, floor.first))
-    for before, (word, after, problems, *_) in follow(floor, schedule):
+    for before, move in follow(floor, schedule):
+        word, after = move.word, move.state
         changed = "; ".join(_changes(judge.durable(before), judge.durable(after), floor, before, after))
         unexcused = excuses.hear(word, judge.durable(before))
-        wrong = (*problems, *unexcused, *judge.problems(after))
+        wrong = (*move.problems, *calls.problems(before, move), *unexcused, *judge.problems(after))
         yield Replayed(after.at, word, changed, wrong, _possible(floor, after))
 
 

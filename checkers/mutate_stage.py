@@ -8,6 +8,7 @@ they let through is safe by proof and not asked further; of such a mutant it is 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
@@ -153,6 +154,16 @@ def one(name: str) -> MutantCells:
     if not found:
         raise KeyError(name)
     return found[0]
+
+
+def near(name: str) -> list[str]:
+    """The names that are most like one that is none: of the mutants of the subject that it begins with, else of subjects."""
+    subject = name.partition(": ")[0]
+    bugs = {each.partition(": ")[0]: RUNTIME for each in rows()}
+    of = bugs.get(subject, subject)
+    if of not in (*SUBJECTS, *FLEETS, RUNTIME):
+        return [f"{each}: …" for each in get_close_matches(subject, (*SUBJECTS, *FLEETS, *bugs), cutoff=0.0)]
+    return get_close_matches(name, names("deep", [of])[of], cutoff=0.0)
 
 
 def mutants(context: Context) -> Found:

@@ -72,6 +72,9 @@ def prove_all(names: Sequence[str], folder: Path | None, tell: Tell) -> tuple[li
     known = {name: whole.find(f"{key} {name}") for name in names}
     told, damaged = {}, whole.damaged
     missing = [name for name, entry in known.items() if entry is None]
+    if missing and folder:
+        for file in (whole.file, *(_answers(folder, name) for name in missing)):
+            Book(file).try_to_write()
     if missing:
         _as_on_disk()
     for name, made in _making(missing, folder, tell):
@@ -89,6 +92,11 @@ def prove_all(names: Sequence[str], folder: Path | None, tell: Tell) -> tuple[li
         if entry
     }
     return [told[name] for name in names], damaged
+
+
+def _answers(folder: Path, name: str) -> Path:
+    """The book with the answers of a proof."""
+    return folder / "answers" / f"{name}.jsonl"
 
 
 class StaleCodeError(Exception):
@@ -152,7 +160,7 @@ def _make(name: str, folder: Path | None, told: "dict[str, Result]", written: "l
     from .prove_fleet import prove_asked
     from .prove_fleet_obligations import P5, Obligations
 
-    answers = Book.open(folder / "answers" / f"{name}.jsonl") if folder else Book(Path())
+    answers = Book.open(_answers(folder, name)) if folder else Book(Path())
     clock, solver = time.perf_counter(), CachedSolver(answers, told)
     proof: Any
     if name in FLEETS:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ..runtime.verifier import Mode
 from . import semantics_laws as laws
-from .crash_judge import ENDS, Step, beyond_the_end, shared_keys, step_at_rest, step_now
+from .crash_judge import ENDS, Step, beyond_the_end, shared_keys, step_at_rest, step_now, unplanned
 from .crash_witness import Witnessed
 from .semantics_records import UNDO, Durable, deeds_of, nodes_of, read
 
@@ -89,7 +89,7 @@ class SemanticsCourt:
 
     def broken_now(self, durable: Durable, witnessed: Witnessed, /) -> list[str]:
         """What is wrong at this moment, be it at a crash or at rest."""
-        found = shared_keys(witnessed)
+        found = [*shared_keys(witnessed), *unplanned(deeds_of(durable), witnessed)]
         for name, deed in deeds_of(durable).items():
             found += [f"{problem} ({name})" for problem in step_now(name, deed, witnessed)]
         found += beyond_the_end([row.type for row in durable.events])

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import rfc8785
 
 from .abstraction import compensation_key
-from .crash_judge import SUCCESS, Step, parsed
+from .crash_judge import SUCCESS, Held, Step, parsed, split
 
 UNDO: Final = "#undo"
 READ_AS: Final = {
@@ -53,6 +53,7 @@ class Durable(NamedTuple):
     """The tables of one job, as rows. ledger: (step, key, status, result). effects: (step, key, kind, output, state changes).
 
     answers: what people decided about requests for approval: (contract, decision, digest). moment: the latest time of the file.
+    held: the ledger's records once more, by (job, key, invocation).
     """
 
     status: str
@@ -62,11 +63,14 @@ class Durable(NamedTuple):
     effects: tuple[tuple[str, str, str, str, str], ...]
     answers: tuple[tuple[str, str, str | None], ...]
     moment: float
+    held: tuple[Held, ...] = ()
 
 
+LEDGER: Final = "step_id, idempotency_key, status, result, job_id, idempotency_key, invocation_id"
+"""What is read of a ledger's record: see `crash_judge.split`."""
 TABLES: Final = (
     "SELECT version, id, type, step, epoch, data, at FROM events ORDER BY version",
-    "SELECT step_id, idempotency_key, status, result FROM ledger ORDER BY step_id, idempotency_key",
+    f"SELECT {LEDGER} FROM ledger ORDER BY step_id, idempotency_key",
     "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects ORDER BY step_id, idempotency_key",
     "SELECT execution_id, decision, digest FROM contract_answers ORDER BY execution_id, version",
 )
@@ -82,7 +86,8 @@ def read(connection: sqlite3.Connection) -> Durable:
     events, ledger, effects, answers = (connection.execute(query).fetchall() for query in TABLES)
     ((moment,),) = connection.execute(MOMENT).fetchall()
     rows = tuple(Row(*row) for row in events)
-    return Durable(status, version, rows, tuple(ledger), tuple(effects), tuple(answers), moment)
+    records, held = split(ledger)
+    return Durable(status, version, rows, records, tuple(effects), tuple(answers), moment, held)
 
 
 @lru_cache(maxsize=64)
@@ -108,6 +113,8 @@ def deeds_of(durable: Durable) -> dict[str, Step]:
     for step, key, kind, output, _ in durable.effects:
         if kind == "tool":
             deeds.setdefault(step + UNDO * (key in undoing), Step()).results["effect record"] = parsed(output)
+    for deed in deeds.values():
+        deed.held = frozenset(durable.held)
     return deeds
 
 
@@ -116,14 +123,14 @@ def _take(deeds: dict[str, Step], step: str, row: Row) -> None:
     said = row.said
     if of_undo(row):
         undo = deeds.setdefault(step + UNDO, Step())
-        undo.take(READ_AS.get(row.type, row.type), said)
+        undo.take(READ_AS.get(row.type, row.type), said, row.epoch)
         undo.labels[-1] = undo.labels[-1].replace(READ_AS.get(row.type, row.type), row.type)
     elif row.type == "job_requeued":
         deeds[step].labels.append(row.type)
         if deeds[step].node == "retryable_failure":
             deeds[step].node, deeds[step].reason = None, ""
     elif row.type != "command_committed" or said["kind"] == "tool":
-        deeds[step].take(row.type, said)
+        deeds[step].take(row.type, said, row.epoch)
         if row.type == "node_finished" and said["result_type"] == "compensated":
             deeds[step + UNDO].node = SUCCESS
 

@@ -25,6 +25,7 @@ from ..runtime.tool import (
 )
 from ..runtime.verifier import Answer, Match, Mismatch, StateChange, Undetermined, VerifyContext
 from .crash_witness import (
+    ASKED,
     EFFECTS,
     GIVEN,
     LOOKS,
@@ -111,7 +112,7 @@ class Deed:
             query=plain.query and telling(plain.query, self.changes),
             quiet_seconds=self.quiet,
             retry=RetryPolicy(retryable_errors=self.errors),
-            compensation=None if self.undo is None else undoing(self.id, self.undo, world),
+            compensation=None if self.undo is None else undoing(self.undo, world),
         )
 
     def changes(self, external_id: str | None) -> tuple[dict[str, Json], ...]:
@@ -149,15 +150,20 @@ def telling(
     return ask
 
 
-def undoing(step: str, undo: Undo, world: World) -> Compensation:
-    """The compensation of a step, as an effect of its own."""
+def undoing(undo: Undo, world: World) -> Compensation:
+    """The compensation of whichever step it is told to undo, as an effect of its own."""
     plain = witness_tool("undo", undo.script, world, "query" if undo.look != "none" else "park", undo.look)
 
+    def own(context: ToolContext) -> ToolContext:
+        return replace(context, step_id=context.step_id + UNDO)
+
     def call(args: Json, context: ToolContext) -> Json:
-        answer: Json = plain.call(args, replace(context, step_id=step + UNDO))
+        answer: Json = plain.call(args, own(context))
         return answer
 
-    return Compensation(call, plain.query, undo.look, undo.quiet, harmless=undo.harmless)
+    asked = plain.query
+    query = None if asked is None else lambda args, context: asked(args, own(context))
+    return Compensation(call, query, undo.look, undo.quiet, harmless=undo.harmless)
 
 
 @dataclass(frozen=True)
@@ -221,6 +227,7 @@ def witnessed(world: World) -> Witnessed:
         [Looked(*row) for row in world.rows(LOOKS)],
         [Question(*row) for row in world.rows(QUESTIONS)],
         [Given(*row) for row in world.rows(GIVEN)],
+        world.lines(ASKED),
     )
 
 

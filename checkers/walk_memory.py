@@ -13,6 +13,7 @@ from .conform_follow import Model
 from .conform_people import Reads
 from .conform_rig import Rig, Strike
 from .conform_world import Does
+from .standing import Stand, stood
 
 
 class Held:
@@ -25,6 +26,12 @@ class Held:
         """The job as it is now."""
         store = self._store
         return of_records(job_id, store.events(job_id), store.ledger(job_id), store.effects(job_id))
+
+    def stand(self, job_id: str) -> Stand:
+        """What a call of the job's has to be told now."""
+        events = ((e.step, e.epoch, e.type, e.data) for e in self._store.events(job_id))
+        held = ((r.step_id, r.idempotency_key, r.invocation_id) for r in self._store.ledger(job_id).values())
+        return stood(job_id, events, held, next((job.epoch for job in self._store.jobs(job_id)), 0))
 
     def close(self) -> None:
         """Nothing is open."""

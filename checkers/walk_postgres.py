@@ -22,6 +22,7 @@ from .conform_rig import Rig, Strike
 from .conform_workers import WorkersRecord, walk_workers
 from .conform_world import Does, World
 from .interleave_whole import on_postgres
+from .standing import Stand, stand_of
 from .stream_lines import Records
 from .stream_store import of_store
 from .walk_profiles import Bounds, WalkProfile
@@ -44,6 +45,10 @@ class Reader:
         assert isinstance(first, Records)
         events = tuple(said for said in others if isinstance(said, StoredEvent))
         return StoredJob(job_id, events, first.ledger, first.effects, first.line)
+
+    def stand(self, job_id: str) -> Stand:
+        """What a call of the job's has to be told now."""
+        return stand_of(self._site.query, job_id)
 
     def close(self) -> None:
         """Close the connection."""

@@ -31,7 +31,7 @@ from .abstraction import LiveReader, durable_state
 from .chaos_judge import late_writes
 from .chaos_records import Site
 from .chaos_site import SqliteSite
-from .conform_calls import HandedError, handed, on_record
+from .conform_calls import HandedError, handed, on_record, once, placed
 from .conform_follow import Disagreement
 from .conform_people import UNSETTLED, Reads
 from .conform_world import (
@@ -52,9 +52,10 @@ from .conform_world import (
     step_name,
     tool_name,
 )
-from .crash_witness import Line, Witnessed, text_of
+from .crash_witness import Line, Witnessed, text_of, told_of
 from .monitor import Monitor
 from .semantics_judge import SemanticsCourt
+from .standing import stand_of
 from .windows import MisfitError, class_of
 
 Fault = Literal["", "error", "lost"]
@@ -294,11 +295,13 @@ class WorkersRig:
         )  # fmt: skip
 
     def _call(self, args: Json, context: ToolContext) -> Json:
+        placed(context, stand_of(self.site.query, context.job_id))
         job, name, key = self.jobs[context.job_id], context.step_id, context.external_key
+        once(context, job.worlds[name].calls)
         handed(context, args, job.given(name))
-        hand = next(h for h in self.hands if h.thread is threading.current_thread())
+        hand = self._hand()
         behaviour, fault = behaving(next(hand.behaviours, "ok"))
-        job.requests.append(Line(name, key, context.attempt, args=text_of(args)))
+        job.requests.append(Line(name, key, context.attempt, args=text_of(args), told=told_of(context)))
         if context.attempt <= job.refused.get(name, 0):
             fault = NoEffectError("it was fenced")
         elif behaviour not in REFUSED:
@@ -313,6 +316,10 @@ class WorkersRig:
         job.worlds[name].said[False, context.attempt] = on_record(fault)
         raise fault
 
+    def _hand(self) -> Hand:
+        """The worker whose thread this is."""
+        return next(hand for hand in self.hands if hand.thread is threading.current_thread())
+
     def _serve(self, job: JobSeen, name: str, attempt: int, key: str) -> Json:
         value, did = job.worlds[name].serve(key)
         if did != "recognises the key":
@@ -320,6 +327,8 @@ class WorkersRig:
         return value
 
     def _query(self, contract: Contract, args: Json, context: ToolContext) -> Happened | Absent:
+        # Its lease may be over, and another worker's the newest: the epoch is what the store answered its claim.
+        placed(context, stand_of(self.site.query, context.job_id), asker=self._hand().epoch)
         job = self.jobs[context.job_id]
         handed(context, args, job.given(context.step_id))
         world = job.worlds[context.step_id]

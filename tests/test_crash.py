@@ -32,7 +32,7 @@ from crashwindow.checkers.crash_server import stop_servers
 from crashwindow.checkers.crash_shipped import SHIPPED
 from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
 from crashwindow.checkers.crash_turns import submission
-from crashwindow.checkers.crash_witness import EFFECTS, REQUESTS, Line, Witnessed, World
+from crashwindow.checkers.crash_witness import ASKED, EFFECTS, REQUESTS, Line, Told, Witnessed, World
 from crashwindow.checkers.crash_zygote import SUBJECTS, Request, Zygote
 from crashwindow.checkers.substitute import Plant
 from crashwindow.model.policy import HARDENED, Policy
@@ -477,13 +477,71 @@ def test_the_judge_fills_in_the_results_that_arguments_ask_for() -> None:
     assert (steps["a"].args, steps["b"].args) == ("{}", '[{"effect":1},1]')
 
 
-def test_a_request_bears_a_field_more_than_an_effect(tmp_path: Path) -> None:
-    """The world's lines are told apart by how many fields they have; what came with a request is one, in its canonical text."""
+TOLD = Told("j", "i", "inv", 1)
+"""What the tool of step a is told of attempt 1 when its lease is the first."""
+CALL = LINE._replace(result=None, told=TOLD)
+
+
+def begun(*more: tuple[str, dict[str, Any]]) -> Durable:
+    """A job whose started event says which invocation of which key it is, as its ledger does; and what it has further."""
+    identity = {"idempotency_key": "i", "invocation_id": "inv"}
+    first = ("tool_invocation_started", {"attempt": 1, **identity})
+    return durable(first, *more, status="open", effect=None)._replace(held=(("j", "i", "inv"),))
+
+
+ANSWERED = ("invocation_resolved", {"answer": "happened", "by": "query", "result": {"effect": 1}})
+
+
+@pytest.mark.parametrize(
+    ("requests", "asked", "words"),
+    [
+        ([CALL], [CALL], ""),
+        ([CALL._replace(told=TOLD._replace(job="k"))], [CALL], "P14: attempt 1 was told the job 'k', and"),
+        ([CALL._replace(told=TOLD._replace(key="inv"))], [CALL], "P14: attempt 1 was told the key 'inv', not 'i'"),
+        ([CALL._replace(told=TOLD._replace(invocation="i"))], [CALL], "P14: attempt 1 was told the invocation 'i', not 'inv'"),
+        ([CALL._replace(told=TOLD._replace(token=2))], [CALL], "P14: attempt 1 was told the token 2, not 1"),
+        ([CALL, CALL], [CALL], "P14: two requests were told that they are one attempt"),
+        ([CALL._replace(step="b")], [CALL], "P14: a tool was told that it is called for 'b', and there is no such step"),
+        ([CALL], [CALL._replace(step="b")], "P14: a tool was told that it is called for 'b', and there is no such step"),
+        ([CALL], [CALL._replace(attempt=2)], "P14: a question was told that it is about attempt 2"),
+        ([CALL], [CALL._replace(told=TOLD._replace(token=0)), CALL], "P14: a question about attempt 1 was told the token 0"),
+        ([CALL], [CALL._replace(told=TOLD._replace(invocation="i")), CALL], "P14: a question about attempt 1 was told the inv"),
+        ([CALL], [CALL._replace(told=TOLD._replace(token=2))], "P14: an answer was recorded under the lease of epoch 1"),
+        ([CALL], [], "P14: an answer was recorded under the lease of epoch 1, and no question bore that as its token"),
+        ([CALL], None, ""),
+    ],
+)  # fmt: skip
+def test_what_a_tool_is_told_of_a_call_is_what_the_file_has(
+    requests: list[Line], asked: list[Line] | None, words: str
+) -> None:
+    """P14: attempt, key, invocation and token of a request are its started event's, and the ledger's; a question bears the epoch
+    of the lease under which its answer is recorded. A world that notes no questions is not asked about them.
+    """
+    found = broken_now(begun(ANSWERED), Witnessed(requests, [LINE], asked=asked))
+    assert [problem for problem in found if problem.startswith("P14")] == found
+    assert any(problem.startswith(words) for problem in found) if words else not found
+
+
+def test_the_ledger_has_to_know_of_an_invocation() -> None:
+    """P14: an invocation that its started event has, and the ledger has not, is none."""
+    state = begun()._replace(held=(("j", "i", "other"),))
+    assert broken_now(state, Witnessed([CALL], [LINE])) == [
+        "P14: attempt 1 was told the job 'j', and that one's ledger has no such record (step a)"
+    ]
+
+
+def test_a_request_bears_two_fields_more_than_an_effect(tmp_path: Path) -> None:
+    """The world's lines are told apart by how many fields they have; what came with a request is one, in its canonical text, and
+    what its tool was told of it is another. What a tool was asked reads as a request does.
+    """
     world, context = World(str(tmp_path)), ToolContext("j", "a", "k", "x", "i", 2, 1)
     assert world.request({"é": 1.0, "a": [None]}, context) == 1
     world.effect(context)
-    assert [len(world.rows(name)[0]) for name in (REQUESTS, EFFECTS)] == [6, 5]
-    assert world.lines(REQUESTS) == [Line("a", "x", 2, args='{"a":[null],"é":1}')]
+    world.question({}, context)
+    assert [len(world.rows(name)[0]) for name in (REQUESTS, EFFECTS, ASKED)] == [7, 5, 7]
+    told = Told("j", "k", "i", 1)
+    assert world.lines(REQUESTS) == [Line("a", "x", 2, args='{"a":[null],"é":1}', told=told)]
+    assert world.lines(ASKED) == [Line("a", "x", 2, args="{}", told=told)]
     assert world.lines(EFFECTS) == [Line("a", "x", 2, {"effect": 1}, "a-1")]
 
 

@@ -480,13 +480,32 @@ def test_a_gap_is_the_exit_code(
 def test_one_mutant_meets_every_checker(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--only` tells what each checker says; a name that is none is a usage error."""
+    """`--only` tells what each checker says."""
     name = "interleavings: events-unfenced"
     monkeypatch.setattr(mutate_stage, "judge", lambda name, whole: cells(name) if whole else None)
     assert cli_mutants.mutants(asked(tmp_path, only=name, out=".", json=False)) == 0
     assert "explore" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="there is no mutant of that name"):
-        cli_mutants.mutants(asked(tmp_path, only="gate-hardened: nothing", out="."))
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "meant"),
+    [
+        ("gate-hardened: cancelled before the step: job became open", "gate-hardened", "job becomes open"),
+        ("fleet-gate: claims: claim dropped", "fleet-gate", "fleet-gate: "),
+        ("step: tokens of the first lease", "runtime", "step: token of the first lease"),
+        ("interleavings: events unfenced", "runtime", "interleavings: events-unfenced"),
+        ("gate-hardend: crash", "", "gate-hardened: …"),
+    ],
+    ids=["a model's", "a fleet's", "a bug", "a protection", "no subject"],
+)
+def test_a_name_that_is_none_is_told_those_that_are_near(name: str, of: str, meant: str, tmp_path: Path) -> None:
+    """A mistyped `--only` costs no run: what is named are real mutants like it, or the subjects that names begin with."""
+    with pytest.raises(CommandError, match="there is no mutant of that name; near are ") as refused:
+        cli_mutants.mutants(asked(tmp_path, only=name, out="."))
+    assert meant in str(refused.value)
+    assert "--json" not in str(refused.value)
+    real = mutate_stage.names("deep", [of])[of] if of else [f"{each}: …" for each in mutate_stage.EVERY]
+    assert set(mutate_stage.near(name)) <= set(real)
 
 
 @pytest.mark.parametrize(

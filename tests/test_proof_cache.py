@@ -16,7 +16,7 @@ import pytest
 import z3
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import evidence_code, proof_cache, proof_subjects, prove_cached
+from crashwindow.checkers import evidence_code, proof_cache, proof_subjects, proofs, prove_cached
 from crashwindow.checkers.evidence_code import stale_bytecode
 from crashwindow.checkers.proof_cache import (
     BUDGET,
@@ -317,6 +317,30 @@ def test_the_command_fails_with_the_proof(
     assert not (tmp_path / "home").exists()
     assert default_folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/crashwindow")
     assert default_folder({"HOME": "/h"}) == Path("/h/.cache/crashwindow")
+
+
+@pytest.mark.parametrize("where", ["the folder", "answers", "proofs.jsonl", "answers/NAME.jsonl"])
+def test_a_cache_that_cannot_be_written_is_refused_first(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2, with file and remedy, before a proof is made: not behind minutes of work that is lost then."""
+    cache = tmp_path / "cache"
+    if where == "the folder":
+        cache.write_text("a file", encoding="utf-8")
+    elif where == "answers":
+        cache.mkdir()
+        (cache / where).write_text("a file", encoding="utf-8")
+    else:
+        (cache / where.replace("NAME", NAMES[-1])).mkdir(parents=True)
+
+    def made(*given: object) -> None:
+        raise AssertionError("a proof is made")
+
+    monkeypatch.setattr(proofs, "_making", made)
+    assert main(["prove", "--cache", str(cache)]) == 2
+    said = capsys.readouterr().err
+    assert str(cache) in said
+    assert "name a directory with --cache, or use --no-cache" in said
 
 
 def test_an_answer_says_what_it_is_of(folder: Path) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import cvc5
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import second_stage
+from crashwindow.checkers import second_cvc5, second_stage
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.prove import export, prove
 from crashwindow.checkers.prove_fleet import export_fleet, prove_fleet
@@ -169,6 +170,35 @@ def test_no_answer_is_never_a_pass(written: Path, tmp_path: Path, solver: Solver
         ("unknown", "no answer"), ("error", "no answer"), ("ended", "no answer"),
     ]  # fmt: skip
     assert solver.ask(asked(tmp_path, plain)[0]).verdict == "agrees"
+
+
+def test_a_model_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each `sat` costs what it costs to evaluate the assertions under its model: without `check-models` it would cost less."""
+    script = "(set-logic QF_LIA)(declare-const x Int)(declare-const y Int)(assert (< x (+ y 1)))(assert (> (* 2 x) 7))"
+    checked = second_cvc5.ask(script, 1_000_000, proof=False)
+    monkeypatch.setitem(second_cvc5.OPTIONS, "check-models", "false")
+    believed = second_cvc5.ask(script, 1_000_000, proof=False)
+    assert checked["answer"] == believed["answer"] == "sat"
+    assert int(checked["units"]) > int(believed["units"])
+
+
+def test_what_cvc5_is_told_is_what_it_does() -> None:
+    """The options that the page promises, as we give them and as cvc5 holds them once it has answered.
+
+    Given alone, `check-proofs` shows in no statistic, and `check-proofs-complete` turns it on: the value is all there is to see.
+    """
+    told = second_cvc5.OPTIONS
+    promised = {
+        "produce-proofs": "true", "check-proofs": "true", "check-proofs-complete": "true",
+        "proof-granularity": "dsl-rewrite", "produce-models": "true", "check-models": "true",
+    }  # fmt: skip
+    assert told.items() >= promised.items()
+    solver = cvc5.Solver(cvc5.TermManager())
+    for name, value in told.items():
+        solver.setOption(name, value)
+    solver.assertFormula(solver.mkBoolean(False))
+    assert solver.checkSat().isUnsat()
+    assert {name: solver.getOption(name) for name in promised} == promised
 
 
 def test_a_question_is_asked_once(written: Path, tmp_path: Path, solver: Solver) -> None:

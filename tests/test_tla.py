@@ -54,8 +54,18 @@ VIOLATED = {
     "contract-without-C-RETRY": ("C1", 4),
     "gate-as-written": ("P9-WAITING", 6),
     "compensation-as-written": ("P10", 11),
+    "contract-as-written": ("C4", 3),
+    "s0-events-alone": ("P1", 20),
+    "s1-no-effect-store": ("P3", 18),
+    "s0-confirmation": ("P8", 23),
+    "s2-any-failure": ("P1", 17),
+    "s4-reexecute": ("P11", 18),
 }
-"""The first property that the same TLC found violated, and the number of states of its counterexample."""
+"""The first property that the same TLC found violated, and the number of states of its counterexample.
+
+The last six were left out when the others were pinned, and were run again, with the same TLC, on 2026-11-27.
+"""
+PAGE = (Path(__file__).parent.parent / "docs" / "second-opinion.md").read_text(encoding="utf-8")
 QUICK = [name for name in TLC if name != "hardened"]
 
 SMALL = Machine(
@@ -233,6 +243,16 @@ def test_what_tlc_found_violated_is_refuted(policy: str) -> None:
     assert nearest[name] == length == min(nearest.values())
 
 
+def test_the_page_states_what_is_pinned() -> None:
+    """Each row of docs/second-opinion.md is pinned here, with the numbers that it states, and no refuted policy only here."""
+    counted = re.findall(r"^\| `([\w-]+)` \| ([\d,]+) \| ([\d,]+) \| no error \|$", PAGE, re.MULTILINE)
+    assert len(counted) == 5
+    for name, *numbers in counted:
+        assert TLC[name] == tuple(int(number.replace(",", "")) for number in numbers)
+    refuted = re.findall(r"^\| `([\w-]+)` \| ([PC][\w-]+) \| (\d+) \|$", PAGE, re.MULTILINE)
+    assert {name: (broken, int(states)) for name, broken, states in refuted} == VIOLATED
+
+
 def test_every_policy_has_a_module() -> None:
     """Each action has a name of its own that is none of a variable, and the configuration names what the module defines."""
     for policy in NAMES[::4]:
@@ -252,7 +272,7 @@ def test_the_command_writes_modules(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["export", "tla", "none", "--output", str(tmp_path)]) == 2
 
 
-@pytest.mark.parametrize("policy", TLC)
+@pytest.mark.parametrize("policy", dict.fromkeys([*TLC, *VIOLATED]))
 def test_tlc_agrees(policy: str, tmp_path: Path) -> None:
     """TLC itself, where TLA2TOOLS_JAR names its jar: its verdict, and the numbers of states where it goes to the end."""
     jar, java = os.environ.get("TLA2TOOLS_JAR"), shutil.which("java")

@@ -24,6 +24,7 @@ STEP: Final = "hardened"
 ALLOWED: Final = interface()
 CLOSES: Final = ("none", "none"), ("no_effect", "none")
 """What a contract alone does (`CLOSED`)."""
+WANTED: Final = ALLOWED.keys() - {CLOSES}
 EVERYTHING: Final = -1
 """The mask of all fields: what the contract's machine may do is told by its rows, too, and not by what they change alone."""
 CONTRACT: Final = ("step", "deed")
@@ -46,32 +47,44 @@ def refines(base: Base, mutant: Rows, difference: Difference, seen: Seen) -> str
 
 
 def compensates(space: Space) -> str:
-    """How the machine of a compensation has its step, or the world its calls, do what they do not; "" where it does not."""
+    """How the machine of a compensation has its step, or the world its calls, do what they do not; "" where it does not.
+
+    Of a space that was given up as too large nothing is said to be missing.
+    """
     views = {state: space.machine.view(space.packing.unpack(state)) for state in space.states}
-    wanted, moves = set(ALLOWED) - {CLOSES}, set[tuple[View, View]]()
+    whole = True
+    moves = set[tuple[View, View]]()
     for state, before in views.items():
         ends = set[bool]()
         for delta, index in space.engine.steps(state):
+            if state ^ delta not in views:
+                whole = False
+                continue
             rule, after = space.machine.rules[index], views[state ^ delta]
-            move, gone = (_original(before), _original(after)), _calls(before) > _calls(after)
-            if move[0] != move[1]:
-                moves.add(move)
-            if move[0] != move[1] and move not in wanted:
-                return f"{rule.name}: {move[0]} becomes {move[1]}"
-            if before["ledger"] != "none" == after["ledger"]:
-                return f"{rule.name}: a record in the ledger is gone"
-            if _at_work(rule) and before["at"] == after["at"]:
-                return f"{rule.name}: its worker has its answer, and stays where it is"
-            if gone and rule.actor is not Actor.WORLD:
-                return f"{rule.name}: a call that is on its way is gone"
-            if gone:
+            if said := _breaks(rule, before, after):
+                return f"{rule.name}: {said}"
+            moves.add((_original(before), _original(after)))
+            if _calls(before) > _calls(after):
                 ends.add(before["undone"] != after["undone"])
-        if _calls(before) == 1 and before["undone"] == "0" and len(ends) < len((True, False)):
+        if whole and _calls(before) == 1 and before["undone"] == "0" and len(ends) < len((True, False)):
             return (
                 f"of a call on its way nothing can become but that it {'acts' if True in ends else 'comes to nothing'}"
             )
-    missing = sorted({ALLOWED[move] for move in wanted - moves})
-    return f"nothing does what the step can do: {', '.join(missing)}" if missing else ""
+    missing = sorted({ALLOWED[move] for move in WANTED - moves})
+    return f"nothing does what the step can do: {', '.join(missing)}" if whole and missing else ""
+
+
+def _breaks(rule: Rule, before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """What a row does that it may not, to the step, to the ledger, to its worker, or to a call; "" where nothing."""
+    was, now = _original(before), _original(after)
+    if was != now and (was, now) not in WANTED:
+        return f"{was} becomes {now}"
+    if before["ledger"] != "none" == after["ledger"]:
+        return "a record in the ledger is gone"
+    if _at_work(rule) and before["at"] == after["at"]:
+        return "its worker has its answer, and stays where it is"
+    gone = _calls(before) > _calls(after) and rule.actor is not Actor.WORLD
+    return "a call that is on its way is gone" if gone else ""
 
 
 def _at_work(rule: Rule) -> bool:

@@ -10,8 +10,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
+from ..model.contract_machine import build_contract
 from ..model.policy import HARDENED
 from ..model.step import build
 from ..runtime.verify_job import verify
@@ -27,6 +29,8 @@ from .crash_run import Record, Trace, Traces
 from .crash_snapshot import Breadth, sweep_case
 from .crash_stage import held, traces
 from .crash_subject import Subject
+from .enumerate_contract_stage import converse_of as converse_of_sessions
+from .enumerate_stage import converse_of as converse_of_steps
 from .evidence import Item, Verdict
 from .forgery import rechained
 from .keys import check as keys_differ
@@ -107,6 +111,22 @@ def path_walked() -> Item:
     program = Program("step", HARDENED.name, (STEP, "rig.work([], {6: 'crash after'})", "rig.work()"))
     with planted(bugs_decide.barrier_absent):
         return said("walk", perform([program], Model(build(HARDENED))))
+
+
+def converse() -> Item:
+    """A row that no code follows: `finished` is appended, and another result than that one is held from there on."""
+    machine = build(HARDENED)
+    row = machine.rule("append finished")
+    false = replace(row, name=f"{row.name}, and holds another", writes={**row.writes, "memory": "other"})
+    return converse_of_steps(replace(machine, rules=(*machine.rules, false)), row.name)
+
+
+def converse_of_contracts() -> Item:
+    """Another: a call begins, and nobody is at work on it."""
+    machine = build_contract()
+    row = machine.rule("start, with consent")
+    false = replace(row, name=f"{row.name}, and lets go", writes={**row.writes, "executor": "idle"})
+    return converse_of_sessions(replace(machine, rules=(*machine.rules, false)), row.name)
 
 
 def crash() -> Item:
@@ -214,6 +234,8 @@ CANARIES: Final[Mapping[str, Canary]] = {
     "contract walk": Canary("an approval is not used up", contract_walk),
     "workers walk": Canary("a claim hands out the epoch that the last one had", workers_walk),
     "test path": Canary("an open attempt is executed again", path_walked),
+    "converse": Canary("the machine has a row that no code follows", converse),
+    "contract converse": Canary("the contract's machine has such a row", converse_of_contracts),
     "crash": Canary("an open attempt is executed again", crash),
     "semantics crash": Canary("a gate is walked through", crash_beyond),
     "contract crash": Canary("an approval is bound to no action", crash_of_contracts),

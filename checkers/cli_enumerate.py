@@ -3,25 +3,23 @@
 import argparse
 import json
 from collections.abc import Sequence
-from typing import Final
 
 from rich.console import Console
 
 from ..runtime.errors import CommandError
 from .cli_enumerate_contract import NAMES as CONTRACT_CASES
 from .cli_enumerate_contract import conform_contracts
+from .converse import converse_told
 from .enumerate import Enumeration, agreement
 from .enumerate_case import SAMPLED
-from .enumerate_cover import by_rule, reachable, step_sets
-from .enumerate_fleet_stage import fleet_edges, fleet_left
-from .enumerate_sets import Sets
+from .enumerate_certain import CertainSets
+from .enumerate_cover import step_sets
+from .enumerate_fleet_stage import fleet_converse, fleet_edges
 from .enumerate_sqlite import compared
-from .enumerate_stage import COUNTS, QUICK, SEVERAL, enumerated, every, product, samples
+from .enumerate_stage import CONVERSE, COUNTS, QUICK, SEVERAL, converse, enumerated, every, product, samples
+from .evidence import Item, Verdict
 from .explore import explore
 from .interleave import CASES
-
-CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
-"""By number of workers, whose edges all their cases together have to take."""
 
 
 def conform(args: argparse.Namespace) -> int:
@@ -63,7 +61,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def conform_steps(args: argparse.Namespace) -> int:
-    """Enumerate cases, say what was enumerated and which edges of the model were not taken; 1 where code and model part."""
+    """Enumerate cases, tell what was enumerated and which edges are taken for certain; 1 where code and model part."""
     if args.case is not None and args.case not in every():
         raise CommandError(f"there is no case {args.case!r}; there are {', '.join((*every(), *CONTRACT_CASES))}")
     if args.schedule is not None:
@@ -73,27 +71,23 @@ def conform_steps(args: argparse.Namespace) -> int:
     names = [args.case] if args.case else [name for name in QUICK if args.workers in (None, SEVERAL.get(name, 1))]
     if args.workers is not None and not args.case:
         names = [name for name in every() if SEVERAL.get(name, 1) == args.workers]
-    kept: dict[int, Sets] = {}
+    kept: dict[int, CertainSets] = {}
     console, runs = Console(), []
-    for run in enumerated(names, kept):
+    for run in enumerated(names, kept, certain=args.workers is not None):
         runs.append(run)
         if not args.json:
             _show(console, run)
     # One case takes few of the edges: only all of them together have to take each.
-    left = _left(args.workers, kept[args.workers]) if args.workers in CONVERSE else {}
-    wrong = bool(left) or any(run.parted or run.remembered or _strayed(run) for run in runs)
+    item = _converse(args.workers, kept[args.workers]) if args.workers in CONVERSE else None
+    refuted = item is not None and item.verdict is Verdict.REFUTED
+    wrong = refuted or any(run.parted or run.remembered or _strayed(run) for run in runs)
     if args.json:
-        told = {"cases": [_told(run) for run in runs], "not taken": left}
+        told = {"cases": [_told(run) for run in runs], "converse": converse_told(item)}
         print(json.dumps(told, indent=2, ensure_ascii=False))
         return 1 if wrong else 0
     console.print(_agreement(runs, args.workers), markup=False, highlight=False, soft_wrap=True)
-    if left:
-        words = ", ".join(f"{rule} ({count})" for rule, count in left.items())
-        console.print(
-            f"edges of {CONVERSE[args.workers]} not taken: {words}", markup=False, highlight=False, soft_wrap=True
-        )
-    elif args.workers in CONVERSE:
-        console.print(f"every edge of {CONVERSE[args.workers]} is taken")
+    if item is not None:
+        console.print(item.statement, markup=False, highlight=False, soft_wrap=True)
     return 1 if wrong else 0
 
 
@@ -112,11 +106,9 @@ def _strayed(run: Enumeration) -> bool:
     return COUNTS.get(run.case.name) not in (None, run.counts)
 
 
-def _left(workers: int, sets: Sets) -> dict[str, int]:
-    """The edges that the cases of so many workers have not taken, by rule."""
-    if workers == 2:
-        return fleet_left(sets, fleet_edges())
-    return by_rule(sets.machine, reachable(explore(step_sets().machine)) - sets.taken)
+def _converse(workers: int, sets: CertainSets) -> Item:
+    """Whether the cases of so many workers take every edge for certain."""
+    return fleet_converse(sets, fleet_edges()) if workers == 2 else converse(sets, explore(step_sets().machine))
 
 
 def _over_sqlite(case: str | None) -> int:

@@ -8,12 +8,12 @@ from rich.console import Console
 
 from ..model.contract_machine import build_contract
 from ..runtime.errors import CommandError
+from .converse import converse_told
 from .enumerate import agreement
 from .enumerate_contract import ContractEnumeration, ContractProduct
 from .enumerate_contract_cases import CONTRACTS
-from .enumerate_contract_sets import ContractSets
-from .enumerate_contract_stage import COUNTS, LEFT, QUICK, contract_sets, enumerated, over_sqlite
-from .enumerate_cover import by_rule, reachable
+from .enumerate_contract_stage import COUNTS, QUICK, contract_sets, converse, enumerated, over_sqlite
+from .evidence import Verdict
 from .explore import explore
 
 ALL: Final = "contracts"
@@ -22,41 +22,34 @@ NAMES: Final = (ALL, *CONTRACTS)
 
 
 def conform_contracts(args: argparse.Namespace) -> int:
-    """Enumerate the quick cases, one, or all; say what was enumerated and which edges were not taken; 1 where they part."""
+    """Enumerate the quick cases, one, or all; say what was enumerated, which edges are taken for certain; 1 where they part."""
     if args.schedule is not None:
         return _follow(args.case, args.schedule)
-    names = QUICK if args.case is None else tuple(CONTRACTS) if args.case == ALL else (args.case,)
+    all_of_them = args.case == ALL
+    names = QUICK if args.case is None else tuple(CONTRACTS) if all_of_them else (args.case,)
     sets, console, runs = contract_sets(), Console(), []
-    for run in (over_sqlite if vars(args).get("over") == "sqlite" else enumerated)(names, sets):
+    sqlite = vars(args).get("over") == "sqlite"
+    for run in (over_sqlite if sqlite else enumerated)(names, sets, certain=all_of_them):
         runs.append(run)
         if not args.json:
             _show(console, run)
-    left = _left(sets)
+    # Few cases take few of the edges: only all of them together have to take each.
+    item = converse(sets, explore(build_contract())) if all_of_them else None
     if args.json:
-        print(json.dumps({"cases": [_told(run) for run in runs], "not taken": left}, indent=2, ensure_ascii=False))
+        told = {"cases": [_told(run) for run in runs], "converse": converse_told(item)}
+        print(json.dumps(told, indent=2, ensure_ascii=False))
     else:
-        partial = [] if args.case == ALL else [f"the edges that these cases do not take; all cases: --case {ALL}"]
+        partial = [] if all_of_them else [f"whether the code takes every edge of the machine, which --case {ALL} says"]
         strayed = [run.case.name for run in runs if _strayed(run)]
-        said = agreement(runs, "the contract's machine", strayed, partial)
-        console.print(said, markup=False, highlight=False, soft_wrap=True)
-        several = (
-            f": {', '.join(f'{rule} ({count})' for rule, count in left.items())}" if args.case == ALL and left else ""
-        )
-        said = f"edges of the contract's machine that these cases do not take: {sum(left.values())}{several}"
-        console.print(said, markup=False, highlight=False, soft_wrap=True)
+        for said in (agreement(runs, "the contract's machine", strayed, partial), *([item.statement] if item else [])):
+            console.print(said, markup=False, highlight=False, soft_wrap=True)
     wrong = any(run.parted or run.remembered or _strayed(run) for run in runs)
-    return 1 if wrong or (args.case == ALL and left != LEFT) else 0
+    return 1 if wrong or (item is not None and item.verdict is Verdict.REFUTED) else 0
 
 
 def _strayed(run: ContractEnumeration) -> bool:
     """Whether what was enumerated is not what is pinned."""
     return COUNTS[run.case.name] != run.counts
-
-
-def _left(sets: ContractSets) -> dict[str, int]:
-    """The edges of the machine that these cases have not taken, by rule."""
-    space = explore(build_contract())
-    return by_rule(space.machine, reachable(space) - sets.taken)
 
 
 def _told(run: ContractEnumeration) -> dict[str, object]:

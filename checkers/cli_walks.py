@@ -20,7 +20,7 @@ from .evidence import Item, Verdict
 from .walk_programs import PREFIX, Program, of_key
 
 if TYPE_CHECKING:
-    from .enumerate_sets import Sets
+    from .enumerate_certain import CertainSets
     from .walk_profiles import ProfileName
 
 REPLAY = "crashwindow replay "
@@ -75,14 +75,14 @@ def walks(args: argparse.Namespace) -> int:
 
 
 def enumerated_classes(tell: Callable[[str], None]) -> set[EdgeClass]:
-    """What the enumeration takes of the machine of one worker: every case of it (decision 030)."""
+    """What the enumeration takes for certain of the machine of one worker: every case of it (decision 030)."""
     from .enumerate_case import ALONE, WIDE
     from .enumerate_stage import enumerated
 
-    kept: dict[int, Sets] = {}
-    for run in enumerated([*ALONE, *WIDE], kept):
+    kept: dict[int, CertainSets] = {}
+    for run in enumerated([*ALONE, *WIDE], kept, certain=True):
         tell(f"the enumeration, for what it adds: {run.case.name}")
-    return {EdgeClass(*edge) for edge in kept[1].taken}
+    return {EdgeClass(*edge) for edge in kept[1].certain.taken}
 
 
 def _rows(gaps: Mapping[tuple[str, str], int]) -> list[dict[str, str | int]]:

@@ -14,6 +14,7 @@ from ..runtime.store import VersionConflict
 from .abstraction import NotAJobError
 from .collector import uncollected
 from .enumerate_case import WideCase
+from .enumerate_certain import CertainSets, Runs
 from .enumerate_floor import WideFloor
 from .enumerate_read import Letters, Reader, Seen
 from .enumerate_sets import Reading, Sets
@@ -114,6 +115,7 @@ class Product:
 
     sampled: of the pairs that look alike to the model and to the driver only the first is gone on with: such a search finds
     what the model has that the code takes, and is not exhaustive. reader: what words mean, to the machine of the sets.
+    certain: of the shortest schedule to each pair it is followed what its runs share, and noted in the sets.
     """
 
     def __init__(
@@ -123,8 +125,11 @@ class Product:
         letters: tuple[str, ...] = ("",),
         sampled: bool = False,
         reader: type[Reader] = Reader,
+        certain: bool = False,
     ) -> None:
         self.floor, self.sets, self.sampled = floor, sets, sampled
+        self._followed = sets if certain and isinstance(sets, CertainSets) else None
+        self._runs: dict[Node, Runs] = {}
         self.reader = reader(floor, letters)
         self.calls = Calls(floor)
         self._states: dict[State, list[Move]] = {}
@@ -136,6 +141,8 @@ class Product:
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
         self._behind = 0
         self._lead_in: list[tuple[Node, str]] = []
+        if self._followed:
+            self._runs[self.first] = self._followed.begin(self.first.set)
         if floor.case.lead:
             self._lead(floor.case.lead.split(";"))
 
@@ -151,6 +158,7 @@ class Product:
             self._lead_in.append((self.first, word))
             after = Node(state, seen.letters, number)
             self._parents[after] = (self.first, word)
+            self._runs[after] = self._later(self._runs.pop(self.first, {}), self.first.set, seen, code)
             self.first = after
         self._states.clear()
         self._moves.clear()
@@ -176,15 +184,22 @@ class Product:
 
     def _next(self, node: Node, found: Enumeration) -> Iterator[Node]:
         """The pairs behind a pair that nobody has met."""
+        runs = self._runs.pop(node, {})
         for word, state, seen, code in self.moves(node):
             number = self.sets.move(node.set, seen.reading, code)
             if number is None:
                 found.parted.append(self._parted(node, word, state, seen))
                 continue
             after = Node(state, seen.letters, number)
+            later = self._later(runs, node.set, seen, code)
             if after not in self._parents and not (self.sampled and self._known(after)):
                 self._parents[after] = (node, word)
+                self._runs[after] = later
                 yield after
+
+    def _later(self, runs: Runs, number: int, seen: Seen, code: int) -> Runs:
+        """The runs after a word; none where nobody follows them."""
+        return self._followed.follow(runs, number, seen.reading, code) if self._followed and runs else {}
 
     def moves(self, node: Node) -> list[tuple[str, State, Seen, int]]:
         """What the code can do in a pair: the word, the state after it, how it is read, what is there (-1: of no model state)."""

@@ -16,6 +16,7 @@ from .collector import uncollected
 from .contract_abstraction import NotAContractError, consent_of
 from .contract_follow import SHARED
 from .enumerate import Enumerated, Parted
+from .enumerate_certain import Runs
 from .enumerate_contract_bench import Place, Shelf
 from .enumerate_contract_case import ContractCase
 from .enumerate_contract_floor import ContractFloor
@@ -29,6 +30,16 @@ MOST: Final = 3
 
 Beside = tuple[tuple[str, int], ...]
 """Of each tool contract, the number of a set of its machine's states."""
+
+
+class Step(NamedTuple):
+    """One thing that was done, to one contract: the set of its machine's states before it, how it is read, the set after it."""
+
+    name: str
+    begun: int
+    reading: Reading
+    fields: Mapping[str, str]
+    after: int
 
 
 class Node(NamedTuple):
@@ -51,14 +62,21 @@ class PartedError(Exception):
 
 
 class ContractProduct:
-    """The product of a case's graph with the sets of a machine, which may be shared between cases."""
+    """The product of a case's graph with the sets of a machine, which may be shared between cases.
 
-    def __init__(self, case: ContractCase, sets: ContractSets, shelf: Shelf | None = None) -> None:
+    certain: of the shortest schedule to each pair it is followed what its runs share, and noted in the sets.
+    """
+
+    def __init__(
+        self, case: ContractCase, sets: ContractSets, shelf: Shelf | None = None, certain: bool = False
+    ) -> None:
         self.case, self.sets = case, sets
         self.floor = ContractFloor(case, shelf)
         self.view = View(self.floor.bench)
         self._states: dict[State, list[Move]] = {}
-        self._read: dict[tuple[Place, Beside, Seen], Beside] = {}
+        self.certain = certain
+        self._runs: dict[Node, dict[str, Runs]] = {}
+        self._read: dict[tuple[Place, Beside, Seen], tuple[Step, ...]] = {}
         self.unopened: Parted | None = None
         self.first = Node(self.floor.first, self._opened())
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
@@ -92,8 +110,11 @@ class ContractProduct:
     def _opened(self) -> Beside:
         """The machines where the case begins. Where they part before that, nothing is gone through."""
         before = Node(self.floor.first._replace(place=self.floor.bench.first), ())
+        move = Move("before", self.floor.opening, self.floor.first)
         try:
-            return self.beside(before, Move("before", self.floor.opening, self.floor.first))
+            beside = self.beside(before, move)
+            self._runs[Node(self.floor.first, beside)] = self._followed({}, before, move)
+            return beside
         except PartedError as error:
             self.unopened = Parted(("before",), error.reading, error.difference, error.possible)
             return ()
@@ -104,6 +125,7 @@ class ContractProduct:
         except InvalidTransitionError as error:  # a runner's refusals are ContractErrors
             found.parted.append(Parted(self._schedule(node), "a move that no machine has", str(error), ()))
             return
+        runs = self._runs.pop(node, {})
         for move in moves:
             try:
                 after = Node(move.state, self.beside(node, move))
@@ -111,8 +133,10 @@ class ContractProduct:
                 schedule = (*self._schedule(node), move.word)
                 found.parted.append(Parted(schedule, error.reading, error.difference, error.possible))
                 continue
+            later = self._followed(runs, node, move)
             if after not in self._parents:
                 self._parents[after] = (node, move.word)
+                self._runs[after] = later
                 yield after
 
     def moves(self, state: State) -> list[Move]:
@@ -123,17 +147,31 @@ class ContractProduct:
 
     def beside(self, node: Node, move: Move) -> Beside:
         """The machines after a word, thing by thing. Raises PartedError."""
-        place, beside = node.state.place, node.beside
-        for seen in move.seen:
-            beside = self._followed(place, beside, seen)
-            place = seen.place
+        beside = node.beside
+        for steps in self._steps(node, move):
+            beside = tuple((step.name, step.after) for step in steps)
         return beside
 
-    def _followed(self, before: Place, beside: Beside, seen: Seen) -> Beside:
-        if seen.wrong:
-            raise PartedError(seen.boundary, seen.wrong)
-        if not seen.process and before == seen.place:
-            return beside
+    def _followed(self, runs: dict[str, Runs], node: Node, move: Move) -> dict[str, Runs]:
+        """The runs after a word, contract by contract, where they are followed."""
+        for steps in self._steps(node, move) if self.certain else ():
+            begun = {step.name: runs[step.name] if step.name in runs else self.sets.begin(step.begun) for step in steps}
+            runs = {step.name: self.sets.follow(begun[step.name], step.reading, step.fields) for step in steps}
+        return runs
+
+    def _steps(self, node: Node, move: Move) -> Iterator[tuple[Step, ...]]:
+        """What a word is, thing by thing, to each contract. Raises PartedError."""
+        before, beside = node.state.place, node.beside
+        for seen in move.seen:
+            if seen.wrong:
+                raise PartedError(seen.boundary, seen.wrong)
+            if seen.process or before != seen.place:
+                steps = self._looked_up(before, beside, seen)
+                beside = tuple((step.name, step.after) for step in steps)
+                yield steps
+            before = seen.place
+
+    def _looked_up(self, before: Place, beside: Beside, seen: Seen) -> tuple[Step, ...]:
         key = (before, beside, seen)
         if key not in self._read:
             try:
@@ -142,7 +180,7 @@ class ContractProduct:
                 raise PartedError(seen.boundary, str(error)) from error
         return self._read[key]
 
-    def _each(self, before: Place, beside: Mapping[str, int], seen: Seen) -> Iterator[tuple[str, int]]:
+    def _each(self, before: Place, beside: Mapping[str, int], seen: Seen) -> Iterator[Step]:
         """Each contract's machine after one thing that was done. What supersedes a contract is created with its end (C-BIND)."""
         number = seen.place.contracts
         names = self.view.tool_contracts(number)
@@ -166,7 +204,7 @@ class ContractProduct:
                 raise PartedError(
                     f"{name}: {told}", self.sets.difference(at, reading, fields), tuple(self.sets.possible(at))
                 )
-            yield name, after
+            yield Step(name, at, reading, fields, after)
 
     def _schedule(self, node: Node) -> tuple[str, ...]:
         words: list[str] = []

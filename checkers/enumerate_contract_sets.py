@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..model.machine import Machine, Rule
+from .conform_follow import merged
 from .contract_follow import OTHER, PLACES, STEP, ContractModel
+from .enumerate_certain import Certain, Runs
 from .enumerate_sets import Edge
 from .explore import Engine
 
@@ -30,6 +32,9 @@ KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Rows of which only a process knows, by what it has just done: any of them, or none, may have happened."""
 ANOTHER: Final = "another caller"
+CONSENTS: Final = {"before": "request", "during": "tool", "none": ""}
+"""When a person is asked, and which contract waits for the answer."""
+LOADS: Final = "loads to resume"
 
 Node = tuple[int, int, bool]
 """A state, how many of the transitions are made, and whether a row was taken that makes none and is seen."""
@@ -46,17 +51,33 @@ class Reading(NamedTuple):
     others: bool
     several: bool
 
+    @property
+    def loads(self) -> bool:
+        """Whether a runner has loaded what it may be about to resume."""
+        return self.process == LOADS
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a runner has resumed what waited for an answer."""
+        return self.boundary == "release" and bool(self.moves)
+
 
 class ContractSets:
-    """The sets of the contract's machine, by number. taken: the edges on the paths that were not given up."""
+    """The sets of the contract's machine, by number.
+
+    taken: the edges on paths that the next thing that was seen allows; certain: those on every run of a schedule.
+    """
 
     def __init__(self, machine: Machine, engine: Engine | None = None) -> None:
         self.machine, self.model = machine, ContractModel(machine, engine)
         self.packing, self.engine = self.model.packing, self.model.engine
         self.members: list[frozenset[int]] = []
         self.taken: set[Edge] = set()
+        self.certain = Certain(self.engine)
+        self._ways: dict[tuple[int, Reading, int], Runs] = {}
         self._numbers: dict[frozenset[int], int] = {}
         self._moves: dict[tuple[int, Reading, int], int | None] = {}
+        self._words: dict[tuple[int, Reading], dict[int, int]] = {}
 
     def start(self, consent: str) -> int:
         """The set before a contract is created."""
@@ -90,6 +111,65 @@ class ContractSets:
         """What the transitions say of the machine's history, as a mask and packed: each contract's status before its last one."""
         last = {f"{role}_was": before for role, before, *_ in (move.split(":") for move in moves)}
         return self.packing.mask(last), self.packing.some(last)
+
+    def begin(self, number: int) -> Runs:
+        """The runs before anything was done."""
+        return dict.fromkeys(self.members[number], 0)
+
+    def follow(self, runs: Runs, reading: Reading, fields: Mapping[str, str]) -> Runs:
+        """The runs after something that leaves these fields behind, each with the edges that are on every run to its state."""
+        code = self.model.code(fields)
+        return self.certain.note(
+            merged(
+                (after, sure | taken)
+                for state, sure in runs.items()
+                for after, taken in self._ways_from(state, reading, code).items()
+            )
+        )
+
+    def _ways_from(self, state: int, reading: Reading, code: int) -> Runs:
+        """Where a reading leads to from a state, with the edges that are on every way; remembered."""
+        key = state, reading, code
+        if key not in self._ways:
+            leading = self._reached(frozenset([state]), reading)
+            onward: dict[Node, list[tuple[Node, int]]] = {node: [] for node in leading}
+            for node, steps in leading.items():
+                for before, index in steps:
+                    onward[before].append((node, self.certain.bit(before[0], index)))
+            sure, todo = {(state, 0, False): 0}, [(state, 0, False)]
+            while todo:
+                node = todo.pop()
+                for after, bit in onward[node]:
+                    taken = sure[node] | bit
+                    known = sure.get(after, taken)
+                    if after not in sure or known & taken != known:
+                        sure[after] = known & taken
+                        todo.append(after)
+            made, mask = len(reading.moves), self.model.mask
+            self._ways[key] = merged((n[0], taken) for n, taken in sure.items() if n[1] == made and n[0] & mask == code)
+        return self._ways[key]
+
+    @property
+    def met(self) -> set[Reading]:
+        """The readings that were followed."""
+        return {reading for (_, reading, _), after in self._moves.items() if after is not None}
+
+    def words(self, number: int, reading: Reading) -> dict[int, int]:
+        """Whatever a reading can leave behind, packed, with the set after it."""
+        key = number, reading
+        if key not in self._words:
+            found: dict[int, set[int]] = {}
+            for state, made, _ in self._reached(self.members[number], reading):
+                if made == len(reading.moves):
+                    found.setdefault(state & self.model.mask, set()).add(state)
+            self._words[key] = {code: self._number(frozenset(states)) for code, states in found.items()}
+        return self._words[key]
+
+    def waits(self, number: int) -> bool:
+        """Whether a contract is on record that waits, and its answer."""
+        view = self.machine.view(self.packing.unpack(min(self.members[number])))
+        gate = CONSENTS[view["consent"]]
+        return bool(gate) and view[gate] == "waiting" and view["answer"] != "none"
 
     def _reached(self, states: frozenset[int], reading: Reading) -> dict[Node, list[tuple[Node, int]]]:
         """Every state that a reading can lead to, and how: the steps into it."""

@@ -2,21 +2,27 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from ..model.contract_machine import build_contract
 from ..model.contract_policy import HARDENED_CONTRACT
+from ..model.machine import Machine
+from ..scenarios.untaken import untaken
 from . import bugs_contract
 from .abstraction import RAM
 from .contract_walk_stage import WALKED
+from .converse import Taken, in_words, judged
 from .enumerate_contract import ContractEnumeration, ContractProduct
 from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
 from .enumerate_contract_sqlite import SqliteShelf
-from .enumerate_cover import by_rule, reachable
+from .enumerate_contract_untold import untold
+from .enumerate_cover import reachable
 from .enumerate_repeat import enumerated as with_repeats
 from .evidence import Item, MutantResult, Verdict
+from .explore import Space
 from .search import complete
 from .substitute import Plant
 from .substitute import planted as planting
@@ -68,8 +74,6 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "contract-small-denied": (8, 9, 8),
 }
 """States, transitions, pairs of each case. An enumeration that finds others has enumerated something else."""
-LEFT: Final[dict[str, int]] = {}
-"""Of each rule of the machine, how many of its edges no case takes: none."""
 KILLS: Final[dict[Plant, str]] = {
     bugs_contract.no_compare_and_set: "contract-2-denied-itself",
     bugs_contract.consent_kept: "contract-small",
@@ -98,19 +102,21 @@ def contract_sets() -> ContractSets:
     return ContractSets(build_contract())
 
 
-def enumerated(names: Iterable[str], sets: ContractSets, singly: bool = False) -> Iterator[ContractEnumeration]:
-    """Cases, one after the other, over the store in memory. singly: see `remembered`."""
+def enumerated(
+    names: Iterable[str], sets: ContractSets, singly: bool = False, certain: bool = False
+) -> Iterator[ContractEnumeration]:
+    """Cases, one after the other, over the store in memory. singly: see `remembered`; certain: see `ContractProduct`."""
     for name in names:
-        yield with_repeats(ContractProduct(CONTRACTS[name], sets), singly)
+        yield with_repeats(ContractProduct(CONTRACTS[name], sets, certain=certain), singly)
 
 
-def over_sqlite(names: Iterable[str], sets: ContractSets) -> Iterator[ContractEnumeration]:
+def over_sqlite(names: Iterable[str], sets: ContractSets, certain: bool = False) -> Iterator[ContractEnumeration]:
     """The same over the SQLite store, which is put back to each content by a snapshot."""
     for name in names:
         with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
             shelf = SqliteShelf(Path(folder))
             try:
-                yield with_repeats(ContractProduct(CONTRACTS[name], sets, shelf))
+                yield with_repeats(ContractProduct(CONTRACTS[name], sets, shelf, certain))
             finally:
                 shelf.close()
 
@@ -120,13 +126,13 @@ def contract_enumeration(context: Context) -> Found:
     found, sets = Found(), contract_sets()
     runs = []
     deep = context.profile == "deep"
-    for run in enumerated(CONTRACTS if deep else QUICK, sets, singly=deep):
+    for run in enumerated(CONTRACTS if deep else QUICK, sets, singly=deep, certain=deep):
         runs.append(run)
         context.tell(f"contracts: enumeration: {run.case.name}, {run.states} states")
     again = list(over_sqlite(ON_SQLITE[context.profile], sets))
     items = [refined(runs), refined(again, "SQLite")]
     if context.profile == "deep":
-        items.append(converse(sets, context))
+        items.append(converse(sets, complete(HARDENED_CONTRACT.name, context.spaces)))
     for claim in WALKED:
         found.add(claim, *items)
     found.mutants += [planted(plant) for plant in KILLS]
@@ -167,17 +173,30 @@ def refined(runs: list[ContractEnumeration], store: str = "memory") -> Item:
     return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command=command)
 
 
-def converse(sets: ContractSets, context: Context) -> Item:
-    """Whether the engine takes every edge of the machine."""
-    space = complete(HARDENED_CONTRACT.name, context.spaces)
-    edges = reachable(space)
-    left = by_rule(space.machine, edges - sets.taken)
-    figures: dict[str, int | float | str] = {"edges": len(edges), "taken": len(edges & sets.taken)}
-    verdict = Verdict.EXHAUSTED
-    said = f"the contract engine takes {figures['taken']} of the {len(edges)} edges of its machine"
-    if left != LEFT or not sets.taken <= edges:
-        verdict, said = Verdict.REFUTED, f"not taken by the contract engine: {left}"
-    return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command=COMMAND)
+def converse(sets: ContractSets, space: Space) -> Item:
+    """Whether the engine takes every edge of the machine for certain, but those of which it is shown that nobody can tell."""
+    edges, taken = reachable(space), sets.certain.taken
+    told = partial(in_words, sets.machine, sets.packing)
+    item = judged(
+        "the contract engine takes", "its machine", Taken(*({told(e) for e in each} for each in (edges, taken, sets.taken))),
+        untaken("contract"), f"{COMMAND} --case contracts",
+    )  # fmt: skip
+    if item.verdict is Verdict.EXHAUSTED and (seen := edges - taken - untold(sets, edges - taken)):
+        said = f"somebody could tell that these edges are taken: {'; '.join(sorted(map(told, seen)))}"
+        return item.model_copy(update={"verdict": Verdict.REFUTED, "statement": said})
+    return item
+
+
+def converse_of(machine: Machine, row: str) -> Item:
+    """The same of the smallest case, and of those rules whose names begin with that of a row, as far as some run takes them."""
+    sets = ContractSets(machine)
+    run = ContractProduct(CONTRACTS["contract-small"], sets, certain=True).run()
+    asked = {edge for edge in sets.taken if machine.rules[edge[0]].name.startswith(row)}
+    told = partial(in_words, machine, sets.packing)
+    taken = Taken(*({told(edge) for edge in each} for each in (asked, asked & sets.certain.taken, asked)))
+    item = judged(f"of the edges of {row!r} alone one runner takes", "the contract's machine", taken, {}, COMMAND)
+    said = f"engine and machine part: {run.parted[0]}" if run.parted else ""
+    return item.model_copy(update={"verdict": Verdict.ERROR, "statement": said}) if said else item
 
 
 def planted(plant: Plant) -> MutantResult:

@@ -11,7 +11,9 @@ from ..model.machine import Machine, Scope
 from ..model.policy import HARDENED
 from ..model.step import build
 from ..scenarios.fleet_policies import step_fleet
-from .enumerate_sets import Edge, Sets
+from .enumerate_certain import CertainSets
+from .enumerate_fleet import RowEdge, row_edges
+from .enumerate_sets import Edge
 from .explore import Engine, Space
 from .fleet_search import FleetEngine
 
@@ -19,19 +21,26 @@ WORLD: Final = ("wire", "effects")
 """What a witness counts, beside the requests."""
 
 
-def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> Sets:
+def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> CertainSets:
     """The sets of the step machine: one worker at a time. engine: its engine, where there is one already."""
     machine = machine or build(HARDENED)
     durable = [f.name for f in machine.fields if f.scope is Scope.DURABLE]
-    return Sets(machine, [*durable, *WORLD, "request"], engine)
+    return CertainSets(machine, [*durable, *WORLD, "request"], engine)
 
 
-def fleet_sets(letters: tuple[str, ...]) -> Sets:
-    """The sets of the fleet, a worker of it for each real one."""
+def fleet_sets(letters: tuple[str, ...]) -> CertainSets:
+    """The sets of the fleet, a worker of it for each real one. Which of them it is makes no other edge of a row."""
     fleet = step_fleet()
     machine = fleet_machine(fleet, letters)
     durable = [f.name for f in fleet.shared if f.scope is Scope.DURABLE]
-    return Sets(machine, [*durable, *WORLD, *(f"{x}.request" for x in letters)], FleetEngine(machine, letters))
+    engine, stand_for = FleetEngine(machine, letters), dict[RowEdge, Edge]()
+
+    def alike(edge: Edge) -> Edge:
+        (row,) = row_edges(machine, engine.packing, [edge])
+        return stand_for.setdefault(row, edge)
+
+    compared = [*durable, *WORLD, *(f"{x}.request" for x in letters)]
+    return CertainSets(machine, compared, engine, alike)
 
 
 def reachable(space: Space) -> set[Edge]:

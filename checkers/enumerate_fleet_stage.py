@@ -7,11 +7,13 @@ by which the first worker is overtaken, where it is a word of its own that a wor
 from typing import Final
 
 from ..scenarios.fleet_policies import TOOL
+from ..scenarios.untaken import untaken
+from .converse import Taken, judged, row_in_words
 from .enumerate_case import BEGUN, SENT, said
+from .enumerate_certain import CertainSets
 from .enumerate_cover import reachable
-from .enumerate_fleet import RowEdge, counted, row_edges, within
-from .enumerate_sets import Sets
-from .evidence import Item, Verdict
+from .enumerate_fleet import RowEdge, row_edges, within
+from .evidence import Item
 from .interleave_case import Bounds, Case
 
 TURNS: Final = Bounds(workers=1, claims=2, expiries=1)
@@ -65,8 +67,6 @@ TOOLS: Final = (
 """The kinds of tool of the cases, whose fleets' edges are counted together."""
 ATTEMPTS: Final = (1, 2)
 """How many the plans of the cases have."""
-LEFT: Final[dict[str, int]] = {}
-"""Of each row, how many of its edges no case takes: none."""
 
 
 def fleet_edges() -> set[RowEdge]:
@@ -79,22 +79,14 @@ def fleet_edges() -> set[RowEdge]:
     return found
 
 
-def fleet_left(sets: Sets, edges: set[RowEdge]) -> dict[str, int]:
-    """How many of each row's edges nothing took."""
-    return counted(edges - row_edges(sets.machine, sets.packing, sets.taken))
+def fleet_converse(sets: CertainSets, edges: set[RowEdge]) -> Item:
+    """Whether the code takes every edge of a fleet of two workers for certain, but the pinned ones."""
 
+    def told(found: set[RowEdge]) -> set[str]:
+        return {row_in_words(edge) for edge in found & edges}
 
-def fleet_converse(sets: Sets, edges: set[RowEdge]) -> Item:
-    """Whether the code takes every edge of a fleet of two workers."""
-    left = fleet_left(sets, edges)
-    figures: dict[str, int | float | str] = {"edges": len(edges), "taken": len(edges) - sum(left.values())}
-    verdict = Verdict.EXHAUSTED
-    said = (
-        f"two workers that run the shipped code take each of the {len(edges)} edges of their fleet, within two claims and two"
-        " attempts of one step"
-    )
-    if left != LEFT or not edges:
-        verdict, said = Verdict.REFUTED, f"the code does not take every edge of a fleet of two: not taken are {left}"
-    return Item(
-        checker="enumerate", verdict=verdict, statement=said, figures=figures, command="crashwindow conform --workers 2"
-    )
+    certain, perhaps = (row_edges(sets.machine, sets.packing, each) for each in (sets.certain.taken, sets.taken))
+    return judged(
+        "two workers that run the shipped code take", "their fleet, within two claims and two attempts of one step,",
+        Taken(told(edges), told(certain), told(perhaps)), untaken("fleet"), "crashwindow conform --workers 2",
+    )  # fmt: skip

@@ -1,23 +1,31 @@
 """The stage of `crashwindow verify` that enumerates the shipped core beside the model: refinement, its converse, planted bugs."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
+from ..model.machine import Machine
 from ..model.policy import HARDENED
 from ..model.surroundings import build_around
+from ..scenarios.untaken import untaken
+from .conform_follow import Disagreement, Model
+from .converse import Taken, in_words, judged
 from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
-from .enumerate_cover import by_rule, fleet_sets, reachable, step_sets
+from .enumerate_certain import CertainSets
+from .enumerate_cover import fleet_sets, reachable, step_sets
 from .enumerate_fleet_stage import TWO, fleet_converse, fleet_edges
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
 from .enumerate_repeat import enumerated as with_repeats
-from .enumerate_sets import Sets
+from .enumerate_sets import Edge, Sets
 from .enumerate_sqlite import compared
 from .evidence import Item, MutantResult, Verdict
+from .explore import Space
 from .interleave import CASES
-from .interleave_case import Case
+from .interleave_case import Bounds, Case
 from .interleave_floor import Floor
 from .interleave_mutants import MUTANTS, SHIPPED, Mutant
 from .search import complete
@@ -25,11 +33,15 @@ from .verify import Context, Found, Stage
 
 COMMAND: Final = "crashwindow conform"
 LETTERS: Final = ("a", "b", "c")
+CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
+"""By number of workers, whose edges all their cases together have to take."""
 SEVERAL: Final = {
     **dict.fromkeys(("fail-2", "park-2", "query-fence-2", "reexecute-2", "query-quiet-2"), 2),
     **dict.fromkeys(("fail-2-cancel", "fail-2-faults", "park-2-faults", *TWO), 2), "fail-3": 3,
 }  # fmt: skip
 """The cases of several workers, with how many."""
+SMALL: Final = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
+"""In which a canary of the converse shows at once."""
 QUICK: Final = ("park-1", "cancel-1", "warned", "fail-2")
 COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "park-1": (6322, 9766, 7002),
@@ -113,8 +125,6 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
 """States, transitions, pairs of each case. An enumeration that finds others has enumerated something else."""
 CLAIMED: Final = ("P1", "P2", "P3", "P6", "P7")
 """The claims of which the model's proof is the code's, as the code's steps are the model's."""
-LEFT: Final[dict[str, int]] = {}
-"""Of each rule, how many of its edges no case takes: none."""
 BESIDE: Final = (
     (WIDE, ""),
     (GATES, "beside the machine of a gate, of which a step's claims do not speak, "),
@@ -138,20 +148,26 @@ def every() -> dict[str, Case]:
     return {**ALONE, **SAMPLED, **{name: {**CASES, **TWO}[name] for name in SEVERAL}}
 
 
-def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED) -> Product:
+def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certain: bool = False) -> Product:
     """The product of a case with its machine's sets; they may be shared between cases of as many workers."""
     case = every()[name]
     if isinstance(case, WideCase) and name in GATES:
         return Product(WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=True, reader=GateReader)
     if isinstance(case, WideCase):
         machine = build_around() if name in AROUND else None
-        return Product(WideFloor(case, mutant), step_sets(machine) if sets is None else sets, sampled=name in SAMPLED)
+        sets = step_sets(machine) if sets is None else sets
+        return Product(WideFloor(case, mutant), sets, sampled=name in SAMPLED, certain=certain)
     letters = LETTERS[: SEVERAL[name]]
-    return Product(Floor(case, mutant), fleet_sets(letters) if sets is None else sets, letters)
+    return Product(Floor(case, mutant), fleet_sets(letters) if sets is None else sets, letters, certain=certain)
 
 
-def enumerated(names: Iterable[str], kept: dict[int, Sets], singly: bool = False) -> Iterator[Enumeration]:
-    """Cases, one after the other; kept: the sets of so many workers, which grow; singly: see `remembered`, but of samples."""
+def enumerated(
+    names: Iterable[str], kept: dict[int, CertainSets], singly: bool = False, certain: bool = False
+) -> Iterator[Enumeration]:
+    """Cases, one after the other; kept: the sets of so many workers, which grow; singly: see `remembered`, but of samples.
+
+    certain: of one worker and of two, what is taken for certain is noted in the sets.
+    """
     for name in names:
         workers = SEVERAL.get(name, 1)
         if name in GATES or name in AROUND:
@@ -159,21 +175,21 @@ def enumerated(names: Iterable[str], kept: dict[int, Sets], singly: bool = False
         else:
             if workers not in kept:
                 kept[workers] = fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
-            made = product(name, kept[workers])
+            made = product(name, kept[workers], certain=certain and workers in CONVERSE)
         yield with_repeats(made, singly and name not in SAMPLED)
 
 
 def enumeration(context: Context) -> Found:
     """Every case of the profile; the edges that were taken; planted bugs."""
-    found, kept = Found(), dict[int, Sets]()
+    found, kept = Found(), dict[int, CertainSets]()
     runs = []
     deep = context.profile == "deep"
-    for run in enumerated(every() if deep else QUICK, kept, singly=deep):
+    for run in enumerated(every() if deep else QUICK, kept, singly=deep, certain=deep):
         runs.append(run)
         context.tell(f"enumeration: {run.case.name}, {run.states} states")
     items = [refined(runs), *(over_sqlite(name, context) for name in ON_SQLITE[context.profile])]
     if context.profile == "deep":
-        items.append(converse(kept[1], context))
+        items.append(converse(kept[1], complete(HARDENED.name, context.spaces)))
         items.append(fleet_converse(kept[2], fleet_edges()))
     for claim in CLAIMED:
         found.add(claim, *items)
@@ -241,20 +257,38 @@ def over_sqlite(name: str, context: Context) -> Item:
     return _item(Verdict.EXHAUSTED, said, figures)
 
 
-def converse(sets: Sets, context: Context) -> Item:
-    """Whether the code takes every edge of the step machine."""
-    space = complete(HARDENED.name, context.spaces)
-    edges = reachable(space)
-    left = by_rule(space.machine, edges - sets.taken)
-    figures: dict[str, int | float | str] = {"edges": len(edges), "taken": len(edges & sets.taken)}
-    for rule, count in left.items():
-        figures[f"not taken: {rule}"] = count
-    if left != LEFT or not sets.taken <= edges:
-        said = f"the edges that the code takes are not those of the model: not taken are {left or 'none'}"
-        return _item(Verdict.REFUTED, said, figures)
-    return _item(
-        Verdict.EXHAUSTED, f"the shipped code takes each of the {len(edges)} edges of the step machine", figures
-    )
+def converse(sets: CertainSets, space: Space) -> Item:
+    """Whether the code takes every edge of the step machine for certain, in a case or in a test path, but the pinned ones."""
+    taken = sets.certain.taken | on_paths(space.machine)
+    return _judged("the shipped code takes", sets, reachable(space), taken, untaken("step"))
+
+
+def on_paths(machine: Machine) -> set[Edge]:
+    """What the kept test paths take for certain, over the store in memory. A path that parts from the machine takes nothing."""
+    from .walk_seek import tried
+    from .walks import kept
+
+    model, taken = Model(machine), set[Edge]()
+    for program in kept():
+        with suppress(Disagreement):
+            taken |= tried(program, model).taken
+    return taken
+
+
+def converse_of(machine: Machine, row: str) -> Item:
+    """The same of the smallest case, and of those rules whose names begin with that of a row, as far as some run takes them."""
+    sets = step_sets(machine)
+    run = Product(WideFloor(SMALL), sets, certain=True).run()
+    if run.parted:
+        return _item(Verdict.ERROR, f"code and model part: {run.parted[0]}", {})
+    asked = {edge for edge in sets.taken if machine.rules[edge[0]].name.startswith(row)}
+    return _judged(f"of the edges of {row!r} alone one worker takes", sets, asked, sets.certain.taken & asked, {})
+
+
+def _judged(who: str, sets: Sets, edges: set[Edge], taken: set[Edge], pinned: Mapping[str, str]) -> Item:
+    told = partial(in_words, sets.machine, sets.packing)
+    each = Taken(*({told(edge) for edge in found} for found in (edges, taken, sets.taken)))
+    return judged(who, CONVERSE[1], each, pinned, f"{COMMAND} --workers 1")
 
 
 def _item(verdict: Verdict, statement: str, figures: dict[str, int | float | str], command: str = COMMAND) -> Item:

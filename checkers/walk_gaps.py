@@ -2,7 +2,7 @@
 
 A gap is a class of edges (`conform_follow.EdgeClass`); its reason is worked out. A simulation shows the plain ones as well, which
 takes minutes: a deep test asks it of some. What has none is left, the first to be read: no more is known of it than that no
-path was found. The enumeration, which asks whether some run takes a class, takes every one (decision 030).
+path was found. Which classes they are is pinned, each with its reason (`scenarios/untaken.py`): the converse admits no others.
 """
 
 from collections.abc import Collection

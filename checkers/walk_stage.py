@@ -5,6 +5,7 @@ from typing import Final
 from ..model.policy import HARDENED
 from ..model.properties import PROPERTIES
 from ..model.step import build
+from ..scenarios.untaken import untaken
 from .evidence import Item, Verdict
 from .verify import Context, Found, Stage
 from .walk_gaps import CLASSES, PINNED
@@ -19,19 +20,21 @@ WORKED: Final = ("P1", "P2", "P3", "P6", "P7", "P11", "P14")
 def paths_walked(context: Context) -> Found:
     """A sample of the test paths, drawn by the seed; in the deep profile all, and that what they leave out is as it is pinned."""
     from .conform_follow import Model
+    from .converse import REASONS
     from .walks import cover, kept, perform, sample
 
-    programs = kept()
+    programs, pinned = kept(), untaken("step")
     quick = context.profile == "quick"
     chosen = sample(programs, context.seed) if quick else programs
     verdict = Verdict.TESTED
     if quick:
         model = Model(build(HARDENED))
-        parted, left, against = perform(chosen, model, context.tell), PINNED, {}
+        parted, left, against, named = perform(chosen, model, context.tell), PINNED, {}, pinned
         taken = len(model.classes_taken)
     else:
         found = cover(chosen, tell=context.tell)
         parted, taken, against, left = found.parted, found.taken, found.against, found.left_out
+        named = {edge: REASONS.get(why, why) for edge, why in found.untaken.items()}
     figures: dict[str, int | float | str] = {
         "never taken": sum(left.values()),
         "classes of edges": CLASSES,
@@ -49,6 +52,8 @@ def paths_walked(context: Context) -> Found:
         verdict, said = Verdict.ERROR, "no test path took anything"
     if left != PINNED:
         verdict, said = Verdict.ERROR, f"the paths leave out other classes than pinned: {left}, not {PINNED}"
+    elif other := named.items() ^ pinned.items():
+        verdict, said = Verdict.ERROR, f"the paths leave out other edges than pinned: {sorted(other)[0]} and others"
     if against:
         verdict, said = Verdict.REFUTED, f"the paths take what is said not to be taken: {against}"
     if parted:

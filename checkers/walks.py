@@ -16,6 +16,7 @@ from ..model.step import build
 from ..scenarios.paths import paths
 from . import edge_reasons
 from .conform_follow import EdgeClass, Model
+from .converse import in_words
 from .edge_untold import untold
 from .explore import explore
 from .walk_firsts import FIRSTS
@@ -39,7 +40,8 @@ class Coverage:
 
     elsewhere: the same of what others took; beside: by whom, how many. behind: the gaps that only other gaps lead to.
     against: what was taken although a reason says that it need not be: the reason is wrong.
-    quotient: its nodes and edges. parted: where model and code part, each with the key that shows it.
+    quotient: its nodes and edges. untaken: every class that no path takes, in words, with its reason.
+    parted: where model and code part, each with the key that shows it.
     """
 
     states: int
@@ -56,6 +58,7 @@ class Coverage:
     beside: dict[str, int] = field(default_factory=dict)
     against: dict[tuple[str, str], int] = field(default_factory=dict)
     parted: list[str] = field(default_factory=list)
+    untaken: dict[str, str] = field(default_factory=dict)
 
     @property
     def open(self) -> int:
@@ -122,6 +125,7 @@ def cover(
         beside={name: len(open_.intersection(found)) for name, found in (beside or {}).items()},
         quotient=(quotient.nodes, quotient.edges),
         parted=parted,
+        untaken={in_words(space.machine, space.packing, (edge.rule, edge.seen)): why[edge] for edge in open_},
     )
 
 

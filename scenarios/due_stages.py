@@ -119,12 +119,15 @@ def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
                 begins=f"{case}: over the SQLite store",
                 command=CONFORM,
             )
-        for who, workers in (
-            (("the shipped code takes", ""), ("two workers that run the shipped code take", " --workers 2"))
+        for who, taken, workers in (
+            (
+                ("the shipped code takes", of.TAKEN, 1),
+                ("two workers that run the shipped code take", of.TAKEN_BY_TWO, 2),
+            )
             if deep
             else ()
         ):
-            yield Due("enumerate", "EXHAUSTED", of.TAKEN, begins=f"{who} each of ", command=CONFORM + workers)
+            yield Due("enumerate", "EXHAUSTED", taken, begins=f"{who} ", command=f"{CONFORM} --workers {workers}")
 
 
 def _contract_enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
@@ -132,7 +135,11 @@ def _contract_enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
         for store in ("memory", "SQLite"):
             counted = figures(ENUMERATED, store=store)
             yield Due("enumerate", "EXHAUSTED", counted, command=CONFORM)
-        yield from [Due("enumerate", "EXHAUSTED", of.TAKEN, command=CONFORM)] if deep else []
+        yield from (
+            [Due("enumerate", "EXHAUSTED", of.TAKEN_OF_CONTRACTS, command=f"{CONFORM} --case contracts")]
+            if deep
+            else []
+        )
 
 
 def _interleavings(claim: Claim, deep: bool) -> Iterable[Due]:

@@ -61,6 +61,8 @@ PLANTED: Final = (
     "contract walk",
     "workers walk",
     "test path",
+    "converse",
+    "contract converse",
     "crash",
     "semantics crash",
     "contract crash",

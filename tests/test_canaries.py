@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from crashwindow.checkers import canary_stage, keys, power_stage, prove, scenario, second_stage, stages, windows
+from crashwindow.checkers import (
+    canary_stage,
+    enumerate_certain,
+    keys,
+    power_stage,
+    prove,
+    scenario,
+    second_stage,
+    stages,
+    windows,
+)
 from crashwindow.checkers.canary import noticed
 from crashwindow.checkers.canary_stage import CANARIES, CHECKER_CANARIES
 from crashwindow.checkers.conform_follow import Follower
@@ -82,6 +92,8 @@ BLIND: dict[str, Blind] = {
     "contract walk": to(ContractFollower, "observe", None),
     "workers walk": workers,
     "test path": model_of_the_step,
+    "converse": to(enumerate_certain, "shared", -1),
+    "contract converse": to(enumerate_certain, "shared", -1),
     "crash": to(Judgement, "violations", ()),
     "semantics crash": to(Judgement, "violations", ()),
     "contract crash": to(Judgement, "violations", ()),

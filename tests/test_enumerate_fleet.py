@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from crashwindow.checkers import enumerate_fleet_stage
+from crashwindow.checkers.converse import OPEN, row_in_words
 from crashwindow.checkers.enumerate import Product
 from crashwindow.checkers.enumerate_case import said
+from crashwindow.checkers.enumerate_certain import CertainSets
 from crashwindow.checkers.enumerate_cover import fleet_sets, reachable
 from crashwindow.checkers.enumerate_fleet import RowEdge, row_edges, row_of, within
-from crashwindow.checkers.enumerate_fleet_stage import TOOLS, TWO, fleet_converse, fleet_left
-from crashwindow.checkers.enumerate_sets import Sets
+from crashwindow.checkers.enumerate_fleet_stage import TOOLS, TWO, fleet_converse
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.interleave_case import Bounds, Case
 from crashwindow.checkers.interleave_floor import Floor
@@ -27,10 +29,10 @@ def edges() -> set[RowEdge]:
     return row_edges(space.machine, space.packing, reachable(space))
 
 
-def taken() -> Sets:
+def taken() -> CertainSets:
     """What one worker takes in one claim."""
     sets = fleet_sets(LETTERS)
-    assert not Product(Floor(SMALL), sets, LETTERS).run().parted
+    assert not Product(Floor(SMALL), sets, LETTERS, certain=True).run().parted
     return sets
 
 
@@ -45,16 +47,20 @@ def test_every_rule_of_named_workers_is_of_a_row() -> None:
 
 
 def test_a_case_that_is_missing_is_a_gap(edges: set[RowEdge], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is stated is compared, row by row: an edge that was taken and is no more, or is newly taken, refutes it."""
+    """What is stated is compared, edge by edge: one that was taken for certain and is no more, or is newly so, refutes it."""
     sets = taken()
-    stated = fleet_left(sets, edges)
-    monkeypatch.setattr("crashwindow.checkers.enumerate_fleet_stage.LEFT", stated)
-    assert fleet_converse(sets, edges).verdict is Verdict.EXHAUSTED
-    item = fleet_converse(fleet_sets(LETTERS), edges)
-    assert item.verdict is Verdict.REFUTED
-    assert "'put effect': 1" in item.statement
-    more = {*edges, RowEdge("two workers send", (("w.at", "execute"),))}
-    assert "'two workers send': 1" in fleet_converse(sets, more).statement
+    certain = row_edges(sets.machine, sets.packing, sets.certain.taken) & edges
+    assert certain
+    here = row_edges(sets.machine, sets.packing, sets.taken) & edges
+    stated = {row_in_words(edge): OPEN for edge in here - certain}
+    monkeypatch.setattr(enumerate_fleet_stage, "untaken", lambda machine: stated)
+    assert fleet_converse(sets, here).verdict is Verdict.EXHAUSTED
+    nobody = fleet_converse(fleet_sets(LETTERS), here)
+    assert (nobody.verdict, nobody.figures["taken for certain"]) == (Verdict.REFUTED, 0)
+    more = {*here, RowEdge("two workers send", (("w.at", "execute"),))}
+    assert "no exception (1): two workers send [w.at=execute]" in fleet_converse(sets, more).statement
+    stated[row_in_words(min(certain))] = OPEN
+    assert "an exception, and taken for certain (1)" in fleet_converse(sets, here).statement
     assert fleet_converse(sets, set()).verdict is Verdict.REFUTED
 
 

@@ -3,6 +3,7 @@
 from functools import cache
 
 from crashwindow.checkers.enumerate import Enumeration
+from crashwindow.checkers.enumerate_certain import CertainSets
 from crashwindow.checkers.enumerate_cover import fleet_sets
 from crashwindow.checkers.enumerate_sets import Reading, Sets
 from crashwindow.checkers.enumerate_stage import COUNTS, product
@@ -17,14 +18,14 @@ def beside(sets: Sets) -> tuple[Enumeration, Sets]:
     return product(CASE, sets).run(), sets
 
 
-def fleet(kind: type[Sets]) -> Sets:
+def fleet(kind: type[CertainSets]) -> Sets:
     """The fleet's sets, of another kind."""
     sets = fleet_sets(("a", "b"))
     sets.__class__ = kind
     return sets
 
 
-class Forgetful(Sets):
+class Forgetful(CertainSets):
     """The worker's own place is forgotten."""
 
     def _touched(self, reading: Reading) -> int:

@@ -119,8 +119,10 @@ class FleetBench:
 
     def _tells(self, mutant: FleetMutant) -> bool:
         """Whether a state of two workers of the original tells a mutant from it, by a step that is other."""
+        suspected = unguarded(mutant, self.fleet)
         try:
-            return self.kinds.showing(mutant, unguarded(mutant, self.fleet))[0] == "otherwise"
+            seen, kinds = self.kinds.showing(mutant, suspected)
+            return seen == "otherwise" and any(kind.base(suspected).tells(kind.of(mutant, suspected)) for kind in kinds)
         except ModelError:
             return False
 

@@ -83,6 +83,18 @@ def test_a_state_that_shows_what_is_proved_the_same_ends_the_run(monkeypatch: py
         next(bench().judge([named(HARMLESS)], left_out="found"))
 
 
+def test_other_rules_that_do_the_same_tell_nothing() -> None:
+    """A row that raises a fence is a rule for each order of claims, one that does not a single one: where nobody is below the
+    fence that was not before, no state tells them apart, though each rule is another. Where somebody is, one does.
+    """
+    step = FleetBench("fleet")
+    what = "hears what clients said, acquire: does not raise the fence"
+    same = next(m for m in step.mutants if m.what == what)
+    assert step.kinds.showing(same, suspected=True)[0] == "otherwise"
+    assert not step._tells(same)
+    assert bench()._tells(named("fence effects, nobody leads: does not raise the fence"))
+
+
 @pytest.mark.parametrize(
     ("safe", "failed"), [("prove", "found"), ("found", "prove"), ("prove", "count"), ("count", "prove")]
 )

@@ -417,8 +417,12 @@ def test_golden_evidence_renders_to_golden_reports() -> None:
 
 def test_reports_say_how_far_the_ways_agree_on_the_mutants_of_a_fleet() -> None:
     """Page and Markdown have a line for each fleet, all its classes added up; without mutants of a fleet there is none."""
-    row = evidence().kills[0].model_copy(
-        update={"subject": "fleet-gate", "agreed": {"4": 500, "split": 65}, "unanswered": {"count: it is large": 7}}
+    row = (
+        evidence()
+        .kills[0]
+        .model_copy(
+            update={"subject": "fleet-gate", "agreed": {"4": 500, "split": 65}, "unanswered": {"count: it is large": 7}}
+        )
     )
     for render in (render_html, render_markdown):
         said = render(changed(kills=[row, row.model_copy(update={"kind": "row dropped"})]), SMALL)

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
+from .evidence_agreement import agreements
 from .mutate_matrix import Kept, OtherCodeError, blind, gaps, summed
 from .mutate_stage import EVERY, GAPS, every, near, one
 from .verify import made_by, new_run
@@ -63,6 +64,8 @@ def mutants(args: argparse.Namespace) -> int:
         print(json.dumps([row.model_dump() for row in survivors_first(found)], indent=1, ensure_ascii=False))
     else:
         console.print(matrix(summed(found)))
+        for line in agreements(summed(found)):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
     return code
 
 

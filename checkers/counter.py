@@ -20,6 +20,7 @@ from ..model.fleet_properties import Lifted, lift
 from ..model.machine import holds
 from ..model.properties import Property
 from .counter_rows import Row
+from .counter_steps import Steps
 from .counter_workers import Test, Values, Workers, bits, like
 
 IDLE: Final = 0
@@ -75,10 +76,11 @@ class Counted:
 
 
 class Counting:
-    """The search of one fleet. may: for each state who else may be there, a bit each; edges: the steps that were found so far."""
+    """The search of one fleet. may: for each state who else may be there, a bit each; edges: the steps that were found so far;
+    reduced: as of `Workers`. steps: what no step may do; nothing, unless it is set."""
 
-    def __init__(self, fleet: Fleet, properties: Sequence[Property]) -> None:
-        self.fleet, self.workers = fleet, Workers(fleet)
+    def __init__(self, fleet: Fleet, properties: Sequence[Property], reduced: bool = True) -> None:
+        self.fleet, self.workers = fleet, Workers(fleet, reduced)
         self.names = [f.name for f in fleet.shared]
         self.clauses = [c for p in properties for never in p.never for c in lift(fleet, p.id, never)]
         self.common: list[Values] = []
@@ -88,6 +90,8 @@ class Counting:
         self.edges: dict[Key, list[Edge]] = {}
         self.new: dict[Key, int] = {}
         self._results: dict[tuple[int, int], list[tuple[Row, Results]]] = {}
+        self.steps: Steps | None = None
+        self.breaks = ""
 
     def takes(self, rows: Mapping[str, Row]) -> None:
         """Steps are those of these rows, by name."""
@@ -119,6 +123,8 @@ class Counting:
             for after in self._expanded(key, self.new.pop(key)):
                 if self.broken(after):
                     return self._ended(started, after)
+            if self.breaks:
+                break
         return self._ended(started)
 
     def _ended(self, started: float, where: Key | None = None) -> Counted:
@@ -127,7 +133,7 @@ class Counting:
             len(self.may),
             sum(map(int.bit_count, self.may.values())),
             sum(map(len, self.edges.values())),
-            self.broken(where) if where else "",
+            self.broken(where) if where else self.breaks,
             self._told(where) if where else {},
             not self.new,
             time.perf_counter() - started,
@@ -156,11 +162,20 @@ class Counting:
         fresh = [] if old or self.may[key] != new else list(self._given(key))
         for actor in bits(new & self._beside(key.once)):
             fresh += self._acted(key, actor, key.once)
+        self._looked_at(key, fresh)
         self.edges[key] += fresh
         for edges, others in ((old, new), (fresh, self.may[key])):
             for edge in edges:
                 if self._meet(edge.after, self._others(edge, others)):
                     yield edge.after
+
+    def _looked_at(self, key: Key, edges: Sequence[Edge]) -> None:
+        """Keep the property that a step from a state breaks, if one does and none is known."""
+        if self.steps is None or self.breaks:
+            return
+        before = self.common[key.shared]
+        told = (self.steps.broken(edge.row, edge.actor, before, self.common[edge.after.shared]) for edge in edges)
+        self.breaks = next(filter(None, told), "")
 
     def _beside(self, workers: Iterable[int]) -> int:
         """Who can be there at the same time as all of these."""
@@ -215,7 +230,7 @@ class Counting:
         floating = {y for x in many for y in row.befallen(actor, x)}
         for shared, acted in results:
             for rest in product(*images):
-                placed = self._placed(shared, (*rest, acted), floating)
+                placed = self._placed(shared, (*rest, acted) if row.rule.acts else rest, floating)
                 if placed is not None:
                     yield Edge(row, actor, *placed, barring)
 
@@ -268,6 +283,13 @@ class Counting:
         return told
 
 
-def count(fleet: Fleet, properties: Sequence[Property], limit: int = LIMIT) -> Counted:
-    """Whether some number of workers comes to a state that one of the properties forbids."""
-    return Counting(fleet, properties).run(limit)
+def count(fleet: Fleet, properties: Sequence[Property], limit: int = LIMIT, reduced: bool = True) -> Counted:
+    """Whether some number of workers comes to a state that one of the properties forbids. reduced: as of `Workers`."""
+    return Counting(fleet, properties, reduced).run(limit)
+
+
+def stepping(fleet: Fleet, properties: Sequence[Property], reduced: bool = True) -> Counting:
+    """The same search, of which no step may break P5 either."""
+    made = Counting(fleet, properties, reduced)
+    made.steps = Steps(fleet, properties, made.workers)
+    return made

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from itertools import product
 
-from ..model.fleet import LED, OWN, Fleet, FleetRule, known
+from ..model.fleet import LED, OWN, Fleet, FleetRule, known, stands
 from ..model.fleet_shape import STORES
-from ..model.machine import Guard, outcomes
-from .counter_workers import ALWAYS, Test, Values, Workers, bits, like
+from ..model.machine import Actor, Guard, outcomes
+from .counter_workers import ALWAYS, NEVER, Test, Values, Workers, bits, like
 
 Place = tuple[int, int]
 """Whether a field is the worker's own (1) or shared (0), and where it stands."""
@@ -15,7 +15,7 @@ Both = tuple[Values, Values]
 
 
 class Row:
-    """One row, over tuples and numbers of workers."""
+    """One row, over tuples and numbers of workers. below: that a worker does not stand in a store that the row writes to."""
 
     def __init__(self, fleet: Fleet, workers: Workers, rule: FleetRule) -> None:
         self.rule, self.workers = rule, workers
@@ -31,6 +31,8 @@ class Row:
         self._copied = {write: self._place(write[1:]) for write in rule.writes.values() if write.startswith("=")}
         both = [n for n, v in rule.writes.items() if v == "-1" and rule.writes.get(f"{OWN}{known(n)}") == "-1"]
         self._paired = [(self._place(n), self._place(f"{OWN}{known(n)}")) for n in both]
+        stores = {fleet.shape.stores.get(name) for name in rule.writes} if rule.actor is Actor.WORKER else set[str]()
+        self.below = [workers.asks({stands(store): frozenset({"no"})}) for store in STORES if store in stores]
         self.beside = [workers.working] if rule.alone else []
         self._told = rule.appends or rule.bars or bool(rule.raises)
         self._images: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -84,7 +86,7 @@ class Row:
         first = len(self.own)
         if self.rule.claims:
             own[first:] = [*(ALWAYS for _ in STORES), *("no" for _ in STORES)]
-        if self.rule.raises:
+        if self.rule.raises and own[-1] != NEVER:  # of those that never claimed two may have the same epoch
             own[first + len(STORES) + STORES.index(self.rule.raises)] = ALWAYS
         return tuple(own)
 
@@ -119,7 +121,7 @@ class Row:
 
     def _befallen(self, actor: int, other: int) -> tuple[int, ...]:
         rule, workers = self.rule, self.workers
-        if not other and workers.distinct:
+        if not other and workers.reduced:
             return (other,)
         if rule.acts and not workers.together(other, actor):
             return ()

@@ -1,13 +1,17 @@
 """One worker among any number, as the counter abstraction has it: what it holds, and who of two has the older epoch.
 
 Epochs are numbers without end. Of a worker's is kept whether it is not below each store's fence (`stands`), and whether it is not
-above it, since the worker has raised that fence itself (`raised`). From these two alone follows who of two claimed first, where
-it follows at all; both ways at once cannot be, and then the two are not there at the same time.
+above it, since the worker has raised that fence itself (`raised`; of one that never claimed it is not said). From these two alone
+follows who of two claimed first, where it follows at all; both ways at once cannot be, and then the two are not there at the same
+time.
 
 A worker that was met before is a number: what is asked of it is answered once.
 
 Of a worker that was overtaken and can do nothing more but write to the registry (`model/fleet_semantics.py`) is kept what the row
 that writes reads; it stands before that row at once, if not yet. Where it is in truth it can do no more, and later.
+
+Who is at rest, or was overtaken and can do nothing that anybody notices, is taken for a worker that never claimed. That need not
+be so of a mutant, and where workers hold little it costs little to do without: `reduced` says whether it is done.
 """
 
 from collections.abc import Iterator
@@ -23,6 +27,8 @@ Values = tuple[str, ...]
 Test = tuple[tuple[int, frozenset[str]], ...]
 """What is asked of a tuple: at each of these places one of these values."""
 ALWAYS: Final = "yes"
+NEVER: Final = "never"
+"""Of a worker that never claimed, in the place of whether it has raised a fence: whoever claimed has a newer epoch."""
 
 
 def like(values: Values, wanted: Test) -> bool:
@@ -41,20 +47,22 @@ def bits(mask: int) -> Iterator[int]:
 class Workers:
     """The states of one worker of a fleet, by number: 0 is idle. A state holds the worker's own fields, in the fleet's order,
     then `stands` and `raised` for each store. distinct: whether no two have the same epoch, since every claim gives a new one.
+    reduced: whether who is `gone` is taken for idle; else each is kept as it is.
     """
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, reduced: bool = True) -> None:
         self.fleet = fleet
         names = [f"{OWN}{f.name}" for f in fleet.own]
         names += [*map(stands, STORES), *(f"raised {store}" for store in STORES)]
         self.place = {name: n for n, name in enumerate(names)}
         self.places = next(f.values for f in fleet.own if f.name == "at")
         self.distinct = all(r.claims for r in fleet.rules if r.boundary == "claim")
+        self.reduced = reduced and self.distinct
         self.working = self.asks({f"{OWN}at": fleet.working, stands("effects"): frozenset({ALWAYS})})
         self._sends = [self.asks(g) for g in sending(fleet)]
         self._leads = [self.asks(g) for g in leading(fleet)]
         self._noticed = [*self._sends, *(self.asks(g) for g in (*asking(fleet), *unstopped(fleet)))]
-        self._before, self._kept = before_writing(fleet)
+        self._before, self._kept = before_writing(fleet) if reduced else ({}, frozenset[str]())
         self.states: list[Values] = []
         self.busy: list[bool] = []
         self.sends: list[bool] = []
@@ -69,7 +77,7 @@ class Workers:
         self._of_era: list[int] = []
         self._beside: list[int] = []
         self._matches: list[list[int]] = []
-        idle = (*(f.values[0] for f in fleet.own), *(ALWAYS for _ in STORES), *("no" for _ in STORES))
+        idle = (*(f.values[0] for f in fleet.own), *(ALWAYS for _ in STORES), *(NEVER for _ in STORES))
         self.number(idle)
 
     def asks(self, literals: Guard) -> Test:
@@ -84,8 +92,8 @@ class Workers:
         """The number of a state, of which is forgotten what nobody will notice.
 
         busy: at work and not overtaken. sends: overtaken, and may still change the world. gone: as good as idle, being idle or
-        overtaken with nothing left to do that a store or the world would notice (not said where two workers may have the same
-        epoch).
+        overtaken with nothing left to do that a store or the world would notice (not said where nobody is set back to idle, nor
+        where two workers may have the same epoch).
         """
         known = self._numbers.get(worker)
         return self._numbered(worker) if known is None else known
@@ -102,7 +110,7 @@ class Workers:
             away = worker[self.place[f"{OWN}at"]] == "idle"
             overtaken = worker[self.place[stands("effects")]] == "no"
             inert = overtaken and not any(like(worker, way) for way in self._noticed)
-            gone = found > 0 and self.distinct and (away or inert)
+            gone = found > 0 and self.reduced and (away or inert)
             self.gone.append(gone)
             self.away |= gone << found
             self._dated(found, worker[len(self.fleet.own) :])
@@ -149,6 +157,8 @@ class Workers:
 
     def _older(self, mine: Values, others: Values) -> bool:
         stores = len(STORES)
+        if mine[stores] == NEVER != others[stores]:
+            return True
         return any(
             others[n] == ALWAYS and (mine[n] == "no" or (self.distinct and mine[n + stores] == ALWAYS))
             for n in range(stores)
@@ -158,7 +168,7 @@ class Workers:
         """Whether it is certain that the first has the older epoch.
 
         A fence is above its epoch and not above the other's; or it is not below the one and not above the other, and the two
-        differ.
+        differ; or it never claimed, and the other did.
         """
         first = len(self.fleet.own)
         return self._older(self.states[one][first:], self.states[other][first:])
@@ -166,7 +176,7 @@ class Workers:
     def beside(self, worker: int) -> int:
         """Who can be there at the same time as such a worker, a bit each."""
         # Idle workers have epochs of every age, of which nothing is kept.
-        if not self.distinct:
+        if not self.reduced:
             return self._beside[self.era[worker]]
         return self._beside[self.era[worker]] | 1 if worker else -1
 

@@ -208,6 +208,10 @@ class KillRow(Base):
     unasked: int  # safe by proof, and not every checker was asked that might kill it all the same
     gaps: list[str]
     seconds: float  # of all checkers
+    agreed: dict[str, int] = Field(default_factory=dict)  # of a fleet: as of `mutate_fleet_agree.agreement`
+    unanswered: dict[str, int] = Field(
+        default_factory=dict
+    )  # of a fleet: way and reason -> of how many it has no answer
 
 
 class Machine(Base):

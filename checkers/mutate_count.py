@@ -12,7 +12,7 @@ from typing import Final
 
 from ..model.fleet import LED, Fleet, FleetRule
 from ..model.properties import Property
-from .counter import IDLE, Counted, Counting, Edge, Key, Results, count
+from .counter import IDLE, Counted, Counting, Edge, Key, Results, stepping
 from .counter_rows import Row
 from .counter_workers import before_writing, bits
 from .fleet_search import asking, unstopped
@@ -26,14 +26,14 @@ WEAKER: Final = ("guard literal dropped", "earlier guard dropped")
 
 
 class CountBase:
-    """An original, counted. Raises AssertionError where that does not come to "safe"."""
+    """An original, counted. Raises AssertionError where that does not come to "safe". reduced: as of `Workers`."""
 
-    def __init__(self, fleet: Fleet, properties: Sequence[Property]) -> None:
-        self.fleet, self.properties = fleet, properties
+    def __init__(self, fleet: Fleet, properties: Sequence[Property], reduced: bool = True) -> None:
+        self.fleet, self.properties, self.reduced = fleet, properties, reduced
         self._begin()
 
     def _begin(self) -> None:
-        self.counting = Counting(self.fleet, self.properties)
+        self.counting = stepping(self.fleet, self.properties, self.reduced)
         self.counted = self.counting.run()
         if not self.counted.safe:
             raise AssertionError(f"{self.fleet.name}: counting the original comes to {self.counted.broken or 'no end'}")
@@ -43,13 +43,13 @@ class CountBase:
     def judge(self, mutant: Fleet, kind: str) -> Counted:
         """What counting a mutant of that class comes to."""
         if _shape(mutant) != _shape(self.fleet):
-            return count(mutant, self.properties, LIMIT)
+            return stepping(mutant, self.properties, self.reduced).run(LIMIT)
         if len(self.counting.workers.states) > GROWN * self._workers:
             self._begin()
         made = _Onward(self, mutant).judge()
         if not made.broken or kind in WEAKER:
             return made
-        return count(mutant, self.properties, LIMIT)
+        return stepping(mutant, self.properties, self.reduced).run(LIMIT)
 
     def alters(self, mutant: Fleet) -> bool:
         """Whether a changed row does something that it did not, in a state that was counted of the original."""
@@ -81,6 +81,7 @@ class _Onward(Counting):
         self.base, self.original = base, of
         self.fleet, self.workers, self.names, self.clauses = mutant, of.workers, of.names, of.clauses
         self.common, self.numbers = of.common, of.numbers
+        self.steps, self.breaks = of.steps, ""
         rules = {rule.name: rule for rule in mutant.rules}
         self.changed = {n for n, row in of.rows.items() if rules.get(n) != row.rule}
         self.takes({n: Row(mutant, of.workers, rule) if n in self.changed else of.rows[n] for n, rule in rules.items()})
@@ -93,6 +94,9 @@ class _Onward(Counting):
         for key, edge in self.added():
             self.more.setdefault(key, []).append(edge)
         for key, edges in self.more.items():
+            self._looked_at(key, edges)
+            if self.breaks:
+                return self._ended(started)
             others = self.original.may[key]
             for edge in edges:
                 if self._meet(edge.after, self._others(edge, others)) and self.broken(edge.after):

@@ -2,13 +2,11 @@
 
 The ways: the proof over the written invariant; the proof over clauses that were found, for recorded values in two workers, for
 the others in one and lifted; workers counted as none, one or any number; and the search of two workers, the only one that shows
-a run. Where any of the others calls a mutant safe and the search shows that it is not, one of them is wrong, and the run
-fails. That a proof fails, or that counting comes to a forbidden state, refutes nothing by itself: the mutant is killed, as nobody
-who reads the verdict takes it for safe.
+a run. When they contradict each other, and what then counts as a kill, is said in `mutate_fleet_agree.py`.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, Literal
 
@@ -16,8 +14,9 @@ from ..model.fleet import Fleet
 from ..model.machine import ModelError
 from .evidence import Cell, MutantCells
 from .invariant_ways import found_in_two, lifted
+from .mutate_fleet_agree import WAYS, Told, Way, agree, proofs, settled
 from .mutate_fleet_kinds import Kind, Kinds, places
-from .mutate_fleet_prove import Said, ask
+from .mutate_fleet_prove import Said, ask, base_rule
 from .mutate_fleet_rest import rest
 from .mutate_fleet_rows import FleetMutant, generate
 from .mutate_fleet_search import ManyStatesError, Seen
@@ -25,15 +24,9 @@ from .proof_subjects import FleetSubject, fleet_subjects
 from .prove_fleet import prove_fleet
 from .prove_fleet_obligations import Obligations
 
-CHECKERS: Final = ("prove", "explore", "count", "found")
-"""The ways, in the order in which they are asked."""
 STATED: Final = "stated"
 """Beside the ways, which speak of safety: whether the search of a mutant comes to what is stated of its original. A row that is
 lost, a fault's or a worker's, breaks no property, and nobody but this says no to it."""
-Way = Literal["safe", "refuted", "not safe", "no answer"]
-"""What a way says. Not safe: the proof fails, or a state that may be none of a run is forbidden."""
-
-
 FLEETS: Final = ("fleet-recorded", "fleet-gate", "fleet-compensation", "fleet")
 """The fleets that are mutated, the smallest first."""
 
@@ -78,7 +71,7 @@ class FleetBench:
 
         Raises AssertionError where the ways contradict each other.
         """
-        asked = [way for way in CHECKERS if way != left_out]
+        asked = [way for way in WAYS if way != left_out]
         found = dict(self._found(mutants)) if "found" in asked else {}
         for mutant, said in ask(self.written, mutants):
             yield self._row(mutant, said, found.get(mutant.name), asked)
@@ -87,6 +80,26 @@ class FleetBench:
         return ((mutant.name, said) for mutant, said in ask(self.found, mutants, equal=False))
 
     def _row(self, mutant: FleetMutant, said: Said, found: Said | None, ways: Sequence[str]) -> MutantCells:
+        told = self._told(mutant, said, found, ways)
+        otherwise = said.same and self._tells(mutant)
+        agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()}, said.same, otherwise)
+        counts = self._counts(mutant)
+        told = settled(told, counts)
+        cells = [_cell(way, *told[way]) if way in told else _missing(way) for way in WAYS]
+        stated = self._stated(mutant) if told["explore"][0] == "safe" else _missing(STATED)
+        unlike = stated.outcome == "killed"
+        if said.same and unlike:
+            raise AssertionError(f"{mutant.name}: proved the same, and {stated.words}")
+        cells.append(stated)
+        proved = next((way for way in proofs(counts) if told.get(way, ("",))[0] == "safe"), "")
+        equivalent = SAME if said.same else PROVED[proved] if proved and not unlike else ""
+        return MutantCells(
+            name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
+            command=f"crashwindow mutants --only '{mutant.name}'",
+        )  # fmt: skip
+
+    def _told(self, mutant: FleetMutant, said: Said, found: Said | None, ways: Sequence[str]) -> dict[str, Told]:
+        """What each of some ways says of a mutant."""
         told = {"prove": _proof(said)}
         if found is not None:
             told["found"] = _proof(found)
@@ -96,18 +109,22 @@ class FleetBench:
                 started = time.perf_counter()
                 verdict, words = check(mutant)
                 told[way] = verdict, words, time.perf_counter() - started
-        agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()})
-        cells = [_cell(way, *told[way]) if way in told else _missing(way) for way in CHECKERS]
-        stated = self._stated(mutant) if told["explore"][0] == "safe" else _missing(STATED)
-        unlike = stated.outcome == "killed"
-        if said.same and unlike:
-            raise AssertionError(f"{mutant.name}: proved the same, and {stated.words}")
-        cells.append(stated)
-        equivalent = SAME if said.same else SAFE if said.safe and not unlike else ""
-        return MutantCells(
-            name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
-            command=f"crashwindow mutants --only '{mutant.name}'",
-        )  # fmt: skip
+        return told
+
+    def _counts(self, mutant: FleetMutant) -> bool:
+        """Whether all that a proof is asked of a mutant is asked of counting, too, with all that there is of the fleet: but for
+        whether whoever leads can be overtaken."""
+        overtaking = any(base_rule(self.fleet, name).overtakes for name in mutant.changed)
+        return not self.place.reduced and not overtaking
+
+    def _tells(self, mutant: FleetMutant) -> bool:
+        """Whether a state of two workers of the original tells a mutant from it, by a step that is other."""
+        suspected = unguarded(mutant, self.fleet)
+        try:
+            seen, kinds = self.kinds.showing(mutant, suspected)
+            return seen == "otherwise" and any(kind.base(suspected).tells(kind.of(mutant, suspected)) for kind in kinds)
+        except ModelError:
+            return False
 
     def _stated(self, mutant: FleetMutant) -> Cell:
         """Whether two workers have as many states and transitions as is stated, with the kinds that show the mutant."""
@@ -168,26 +185,30 @@ class FleetBench:
         return how == "goes otherwise" or (how == "comes otherwise" and alters())
 
     def counted(self, mutant: FleetMutant) -> tuple[Way, str]:
-        """What counting any number of workers comes to, with each of the kinds with which most is seen of the mutant."""
+        """What counting any number of workers comes to: where nobody is set back to idle with each kind that there is, else with
+        each of the kinds with which most is seen of the mutant."""
         suspected = unguarded(mutant, self.fleet)
         try:
             seen, kinds = self.kinds.showing(mutant, suspected)
         except ModelError as error:
             return "no answer", f"workers can have no such row: {error}"
+        if not self.place.reduced:
+            return _worst(self._counted(mutant, kind, suspected) for kind in self.kinds.every)
         if seen in UNSEEN:
             return UNSEEN[seen]
         if self.as_it_is(mutant, seen):
             return RESTLESS
-        verdicts = (self._counted(mutant, kind, suspected) for kind in kinds)
-        return next((each for each in verdicts if each[0] != "safe"), self._safe(seen == "otherwise"))
+        worst = _worst(self._counted(mutant, kind, suspected) for kind in kinds)
+        return self._safe(seen == "otherwise") if worst[0] == "safe" else worst
 
     def _counted(self, mutant: FleetMutant, kind: Kind, suspected: bool) -> tuple[Way, str]:
         if kind.dear:
             return UNCOUNTED
         base, fleet = kind.count_base(suspected), kind.of(mutant, suspected)
-        if self._restless(mutant, lambda: base.alters(fleet)):
+        if self.place.reduced and self._restless(mutant, lambda: base.alters(fleet)):
             return RESTLESS
-        if not base.fires(fleet):
+        # Who was set back to idle may let it fire; where nobody is, a row that never fires is one that no worker ever takes.
+        if self.place.reduced and not base.fires(fleet):
             return UNFIRED
         made = base.judge(fleet, mutant.kind)
         if made.broken:
@@ -213,22 +234,25 @@ SAME: Final = (
 )
 
 
-def agree(name: str, verdicts: Mapping[str, Way]) -> None:
-    """Nobody may call safe what the search refutes. Raises AssertionError with who does.
-
-    The search looks at two workers alone: what it does not refute, others need not prove.
-    """
-    if verdicts.get("explore") == "refuted":
-        wrong = [way for way, verdict in verdicts.items() if verdict == "safe"]
-        if wrong:
-            raise AssertionError(f"{name}: safe, says {', '.join(wrong)}, and a run of two workers breaks a property")
+PROVED: Final[Mapping[str, str]] = {
+    "prove": SAFE,
+    "found": "proved: its changed rows keep what was found, and so each safety property, all that is asked of a fleet",
+    "count": "proved: counted, any number of workers come to no state, and by no step, that a safety property forbids",
+}
+"""By the way that proves it: another than the first, where the written invariant does not."""
 
 
-def _proof(said: Said) -> tuple[Way, str, float]:
+def _worst(verdicts: Iterable[tuple[Way, str]]) -> tuple[Way, str]:
+    """The first that is not safe; safe, where each is."""
+    return next((each for each in verdicts if each[0] != "safe"), ("safe", ""))
+
+
+def _proof(said: Said) -> Told:
     if said.safe:
         return "safe", "", said.seconds
-    verdict: Way = "not safe" if said.answer == "sat" else "no answer"
-    return verdict, f"stops at {said.fails}: {said.answer}", said.seconds
+    if said.answer == "sat":
+        return "not safe", f"stops at {said.fails}: sat", said.seconds
+    return "no answer", f"the solver gives no answer: {said.fails}: {said.answer}", said.seconds
 
 
 def _missing(way: str) -> Cell:

@@ -101,7 +101,7 @@ class Kind:
     def count_base(self, suspected: bool) -> CountBase:
         """The original, counted."""
         if suspected not in self._counted:
-            self._counted[suspected] = CountBase(self._original(suspected), self.place.properties)
+            self._counted[suspected] = CountBase(self._original(suspected), self.place.properties, self.place.reduced)
         return self._counted[suspected]
 
     def _original(self, suspected: bool) -> Fleet:

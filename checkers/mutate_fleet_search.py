@@ -96,6 +96,28 @@ class FleetBase:
                 found = "as ever"
         return found
 
+    def tells(self, mutant: Fleet) -> bool:
+        """Whether from a state of the original a changed row leads, by whatever rule, where it did not, or no more where it did.
+
+        As `sees`, but states are reduced again, and that a row is other rules now is no difference: one that raises no fence is a
+        single rule, whoever claimed first. Raises ModelError.
+        """
+        engine = self._variant(mutant)
+        old = (self.engine, [n for n in sorted(engine.changed) if n < len(self.rules)])
+        new = (engine, list(engine.left))
+        mask = 0
+        for each, numbers in (old, new):
+            for n in numbers:
+                mask |= each.single[n][0]
+        for states in self.alike(mask).values():
+            was, now = ({delta for delta, _ in Engine.deltas(each, ns, states[0])} for each, ns in (old, new))
+            if was != now and any(self._after(state, was) != self._after(state, now) for state in states):
+                return True
+        return False
+
+    def _after(self, state: int, deltas: set[int]) -> set[int]:
+        return {self.reduce(state ^ delta) if self.reduce else state ^ delta for delta in deltas}
+
     def _variant(self, mutant: Fleet) -> FleetVariant:
         rules = {rule.name: rule for rule in fleet_machine(mutant).rules}
         changed = {name: rules.get(name) for name, rule in self.rules.items() if rules.get(name) != rule}

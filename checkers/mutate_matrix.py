@@ -7,6 +7,7 @@ from typing import Final
 
 from ..scenarios.profile import MUTATED, MUTATED_FLEETS
 from .evidence import KillRow, MutantCells
+from .mutate_fleet_agree import agreement, unanswered
 
 FILE: Final = "mutants.jsonl"
 
@@ -58,6 +59,7 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
     def proved(words: str) -> int:
         return sum(row.equivalent.startswith(words) for row in members)
 
+    ways = subject in MUTATED_FLEETS
     by = Counter(cell.checker for row in members for cell in row.killers)
     return KillRow(
         subject=subject,
@@ -74,14 +76,18 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
         unasked=sum(bool(row.unasked) for row in members),
         gaps=[row.name for row in members if row.gap],
         seconds=round(sum(cell.seconds for row in members for cell in row.cells), 3),
+        agreed=agreement(members) if ways else {},
+        unanswered=unanswered(members) if ways else {},
     )
 
 
 def blind(rows: Iterable[KillRow]) -> list[str]:
-    """The checkers that said no to nobody, of more than `FEW` that they were asked about: such a column cannot fail, or is blind.
+    """The checkers that said no to nobody, of more than `FEW` that they were asked about: such a column cannot fail, or is blind;
+    and the ways to a verdict on a fleet that had no answer on any of more than `FEW`.
 
     A column is one way to look at one kind of subject: at machines, at fleets, or at a part of the runtime.
     """
+    rows = list(rows)
     asked, killed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for row in rows:
         of = "machines" if row.subject in MUTATED else "fleets" if row.subject in MUTATED_FLEETS else row.subject
@@ -92,7 +98,18 @@ def blind(rows: Iterable[KillRow]) -> list[str]:
         f"mutants of {of}: {checker} was asked about {count}, and said no to none of them: it cannot fail, or is blind"
         for (checker, of), count in asked.items()
         if count > FEW and not killed[checker, of]
-    ]
+    ] + list(_silent(rows))
+
+
+def _silent(rows: Iterable[KillRow]) -> Iterator[str]:
+    answers, without = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for row in rows:
+        answers.update({(row.subject, way): count for way, count in row.met.items()})
+        for reason, count in row.unanswered.items():
+            without[row.subject, reason.partition(": ")[0]] += count
+    for (fleet, way), count in without.items():
+        if count > FEW and not answers[fleet, way]:
+            yield f"mutants of {fleet}: {way} was asked about {count}, and had no answer on any: it says nothing of this fleet"
 
 
 FEW: Final = 10

@@ -1,6 +1,7 @@
 """Mutants, coverage with its gaps first, and the run's own section in HTML."""
 
 from ..checkers.evidence import KillRow, Machine, Schedules
+from ..checkers.evidence_agreement import agreements
 from . import kills
 from .gaps import gaps
 from .html_parts import counts
@@ -124,7 +125,8 @@ def _kills(matrix: list[KillRow]) -> Html | None:
         )
         for k in kills.survivors_first(matrix)
     ]
-    return table(kills.caption(matrix), [*heads], rows, "stack") if matrix else None
+    agreed = (tag("p", words) for words in agreements(matrix))
+    return join(table(kills.caption(matrix), [*heads], rows, "stack"), *agreed) if matrix else None
 
 
 def _machines(machines: list[Machine]) -> Html:

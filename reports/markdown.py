@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ..checkers.evidence import Item, Necessity, RunEvidence, Trace, WindowResult
+from ..checkers.evidence_agreement import agreements
 from ..model.contract import HARDENED
 from ..model.windows import SEED_ROWS
 from . import kills
@@ -298,8 +299,13 @@ def _mutants(view: View) -> list[str]:
         (*map(escape, kills.cells(k)), f"**{escape('; '.join(k.gaps))}**" if k.gaps else "none")
         for k in kills.survivors_first(run.kills)
     )
-    classes = [kills.caption(run.kills), "", *table(kills.HEADS, rows)] if run.kills else []
+    classes = [kills.caption(run.kills), "", *table(kills.HEADS, rows), *_agreements(view)] if run.kills else []
     return [*table(("Mutant", "Killed by", "In these words"), mutants), *classes]
+
+
+def _agreements(view: View) -> list[str]:
+    """How far the ways to a verdict on any number of workers agree; nothing where no fleet was mutated."""
+    return [line for words in agreements(view.evidence.kills) for line in (escape(words), "")]
 
 
 def _matrices(view: View) -> list[str]:

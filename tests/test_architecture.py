@@ -36,7 +36,8 @@ class Library(NamedTuple):
 
 
 EVIDENCE = tuple(
-    f"checkers.evidence{part}" for part in ("", "_base", "_graph", "_job", "_matrix", "_outcome", "_verdict")
+    f"checkers.evidence{part}"
+    for part in ("", "_agreement", "_base", "_graph", "_job", "_matrix", "_outcome", "_verdict")
 )
 """What checkers hand on, and nothing of how they came to it."""
 # In file patterns '*' spans folders: 'runtime/tools*' is runtime/tools.py and all of runtime/tools/.

@@ -8,7 +8,8 @@ import pytest
 
 from crashwindow.checkers import mutate_count, mutate_fleet_search
 from crashwindow.checkers.fleet_search import search
-from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench, Way, agree
+from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench
+from crashwindow.checkers.mutate_fleet_agree import Way
 from crashwindow.checkers.mutate_fleet_kinds import Kind
 from crashwindow.checkers.mutate_fleet_prove import Said, ask
 from crashwindow.checkers.mutate_fleet_rows import KINDS, FleetMutant, generate
@@ -109,18 +110,6 @@ def test_every_way_says_no_to_a_fence_that_is_not_raised() -> None:
     assert cells["found"].outcome == "not run"
     assert row.killed
     assert row.command == f"crashwindow mutants --only 'fleet-recorded: {RAISED}'"
-
-
-@pytest.mark.parametrize("way", ["prove", "count", "found"])
-def test_nobody_calls_safe_what_a_run_refutes(way: str) -> None:
-    """Where the search shows a run, and another way says safe, one of them is wrong: an error, with who it is."""
-    with pytest.raises(AssertionError, match=f"safe, says {way}"):
-        agree("m", {way: "safe", "explore": "refuted"})
-    for verdict in ("not safe", "no answer"):
-        agree("m", {way: verdict, "explore": "refuted"})
-    # An abstract state that is forbidden refutes nothing; two workers are not any number.
-    agree("m", {"prove": "safe", "count": "not safe", "explore": "safe"})
-    agree("m", {"prove": "not safe", "explore": "safe"})
 
 
 def test_a_way_that_is_wrong_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from itertools import chain
 import pytest
 
 from crashwindow.checkers import mutate_fleet_search
+from crashwindow.checkers.mutate_count import CountBase
 from crashwindow.checkers.mutate_fleet import ALIKE, FLEETS, RESTLESS, UNFIRED, UNSEEN, FleetBench, unguarded
 from crashwindow.checkers.mutate_fleet_kinds import TOOLS, Kind
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
@@ -157,14 +158,28 @@ def test_too_many_states_as_they_are_are_no_answer(monkeypatch: pytest.MonkeyPat
     assert (verdict, words.endswith("each as it is")) == ("no answer", True)
 
 
-def test_a_row_that_no_counted_state_fires_has_no_answer_of_counting() -> None:
-    """Counting takes who was overtaken and can do no more for idle: what a refusal does is in none of its states."""
+def test_a_row_that_no_counted_state_fires_has_no_answer_of_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where who was overtaken and can do no more is taken for idle, what a refusal does is in no state that is counted."""
     recorded, refused = bench("fleet-recorded"), named("fleet-recorded", "refused by events: dropped")
-    assert recorded.searched(refused) == ("safe", "")
-    assert recorded.counted(refused) == UNFIRED
-    base = recorded.kinds.every[0].count_base(False)
+    base = CountBase(recorded.kinds.every[0].fleet, recorded.place.properties)
     assert not base.fires(refused.of(base.fleet))
     assert base.fires(named("fleet-recorded", "claim: dropped").of(base.fleet))
+    kind = recorded.kinds.every[0]
+    monkeypatch.setattr(recorded, "place", replace(recorded.place, reduced=True))
+    monkeypatch.setattr(kind, "count_base", lambda suspected: base)
+    assert recorded.counted(refused) == UNFIRED
+
+
+def test_nobody_is_set_back_where_that_costs_little() -> None:
+    """Recorded values are counted as they are: a row of workers that were overtaken fires there, and has an answer; so has a row
+    that fires in no state of two."""
+    recorded, refused = bench("fleet-recorded"), named("fleet-recorded", "refused by events: dropped")
+    base = recorded.kinds.every[0].count_base(False)
+    assert base.fires(refused.of(base.fleet))
+    assert recorded.counted(refused) == ("safe", "")
+    conflict = named("fleet-recorded", "version conflict: dropped")
+    assert recorded.searched(conflict) == UNSEEN["never"]
+    assert recorded.counted(conflict) == ("safe", "")
 
 
 def test_a_row_fires_as_it_was_or_as_it_is() -> None:

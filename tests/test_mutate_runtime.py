@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from crashwindow.checkers import mutate_fleet, mutate_model, mutate_runs, mutate_runtime
+from crashwindow.checkers import mutate_fleet, mutate_fleet_agree, mutate_model, mutate_runs, mutate_runtime
 from crashwindow.checkers.bugs_contract import timeout_cancels
 from crashwindow.checkers.bugs_decide import dropped_unknown
 from crashwindow.checkers.bugs_step import effect_not_stored, skipped_committed, swapped_writes
@@ -22,7 +22,7 @@ from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant, nothing, planted
 from crashwindow.runtime.protocol import Step
 
-ASKED = {*mutate_model.CHECKERS, *mutate_fleet.CHECKERS, mutate_fleet.STATED, *mutate_runtime.CHECKERS}
+ASKED = {*mutate_model.CHECKERS, *mutate_fleet_agree.WAYS, mutate_fleet.STATED, *mutate_runtime.CHECKERS}
 
 
 def test_every_stage_is_a_column_or_said_to_be_none() -> None:

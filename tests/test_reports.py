@@ -415,6 +415,22 @@ def test_golden_evidence_renders_to_golden_reports() -> None:
     assert render_markdown(old, SMALL) == (GOLDEN / "report.md").read_text(encoding="utf-8")
 
 
+def test_reports_say_how_far_the_ways_agree_on_the_mutants_of_a_fleet() -> None:
+    """Page and Markdown have a line for each fleet, all its classes added up; without mutants of a fleet there is none."""
+    row = (
+        evidence()
+        .kills[0]
+        .model_copy(
+            update={"subject": "fleet-gate", "agreed": {"4": 500, "split": 65}, "unanswered": {"count: it is large": 7}}
+        )
+    )
+    for render in (render_html, render_markdown):
+        said = render(changed(kills=[row, row.model_copy(update={"kind": "row dropped"})]), SMALL)
+        assert "fleet-gate, 1,130 mutants: so many ways gave the same answer: 4 on 1,000; on 130 some failed" in said
+        assert "Without an answer: count: it is large (14)." in said
+        assert "ways gave the same answer" not in render(evidence(), SMALL)
+
+
 def test_only_the_runs_own_section_differs_between_two_runs() -> None:
     """Times, seed and run id stand in the last section alone, in both forms."""
     run = evidence().run.model_copy(

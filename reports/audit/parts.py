@@ -112,6 +112,8 @@ def _mutants(evidence: RunEvidence, described: set[str]) -> Iterator[str]:
             yield f"mutants of {row.subject}, {row.kind}: {row.unasked} not asked further, of which the profile has none"
         if row.safe and deep and row.subject in MUTATED:
             yield f"mutants of {row.subject}, {row.kind}: {row.safe} safe, proved, which is no equivalence to their machine"
+        if bool(row.agreed) != (row.subject in MUTATED_FLEETS):
+            yield f"mutants of {row.subject}, {row.kind}: {'' if row.agreed else 'not '}said how far the ways to a verdict agree"
         if row.safe and not deep and row.subject in MUTATED:
             yield f"mutants of {row.subject}, {row.kind}: {row.safe} safe, proved, and the quick profile asks too few to say so"
     for subject, number in stated.items():

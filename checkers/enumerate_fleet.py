@@ -8,8 +8,7 @@ fleet of three workers has the same rows, and no field in them that a fleet of t
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -94,13 +93,3 @@ def _seen(rule: Rule) -> tuple[str, list[tuple[str, str]]]:
         if owner in said and name not in (ORDER, *COUNTED):
             names.append((name, f"{said[owner] if dot else ''}{rest}"))
     return row, sorted(names, key=lambda pair: pair[1])
-
-
-def left(space: Space, reached: Iterable[Edge], taken: set[RowEdge]) -> set[RowEdge]:
-    """The edges of a fleet's rows that nothing took."""
-    return row_edges(space.machine, space.packing, reached) - taken
-
-
-def counted(edges: Sequence[RowEdge] | set[RowEdge]) -> dict[str, int]:
-    """How many of some edges each row has."""
-    return dict(sorted(Counter(edge.row for edge in edges).items()))

@@ -109,9 +109,9 @@ def _run(console: Console, chosen: Sequence[Scenario]) -> int:
 
 def _crash_everywhere(console: Console, chosen: Sequence[Scenario]) -> int:
     """Each scenario killed once at each of its boundaries; 1 unless each ends with one effect, or with a doubt that says so."""
-    from .contract_scenario import at_the_crash, crash_everywhere, of_contracts
+    from .contract_scenario import at_the_crash, crash_everywhere
 
-    plans = [each.name for each in chosen if not of_contracts(each)]
+    plans = [each.name for each in chosen if not each.of_contracts()]
     if plans:
         raise CommandError(
             f"--crash-everywhere is for scenarios of execution contracts, which {', '.join(plans)} is not: use"

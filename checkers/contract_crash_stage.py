@@ -6,7 +6,6 @@ from ..scenarios.profile import CONTRACT_STREAMS
 from ..scenarios.schema import Scenario, shipped
 from .contract_cases import CONTRACT_CASES
 from .contract_crash import sweep_contracts
-from .contract_scenario import of_contracts
 from .contract_streams import keep_contracts
 from .crash_run import Record
 from .crash_streams import KEPT
@@ -75,7 +74,7 @@ def _of_the_rest(words: str) -> bool:
 def contract_scenarios(context: Context) -> Found:
     """Every scenario of execution contracts that ships, without a fault or with its own."""
     found, known = Found(), Known(context.spaces)
-    for scenario in filter(of_contracts, shipped()):
+    for scenario in filter(Scenario.of_contracts, shipped()):
         context.tell(f"scenario: {scenario.name}")
         result = run(scenario, known)
         found.scenarios.append(result)

@@ -15,12 +15,7 @@ from .crash_kill import Killer
 from .crash_run import Record, Trace, Traces, memory_directory
 from .crash_server import stop_servers
 from .crash_subject import Durable
-from .crash_zygote import CONTRACTS, subject_of
-
-
-def of_contracts(scenario: Scenario) -> bool:
-    """Whether a scenario runs sessions of execution contracts."""
-    return scenario.run is not None and scenario.run.case.startswith(CONTRACTS)
+from .crash_zygote import subject_of
 
 
 def told_otherwise(run: Run, durable: Durable) -> list[str]:

@@ -49,6 +49,12 @@ def in_words(machine: Machine, packing: Packing, edge: Edge) -> str:
     return _told(rule.name, values)
 
 
+def all_in_words(machine: Machine, packing: Packing, *found: Iterable[Edge]) -> Taken:
+    """Edges of a machine, those taken for certain, and those that some run takes."""
+    edges, certain, perhaps = ({in_words(machine, packing, edge) for edge in each} for each in found)
+    return Taken(edges, certain, perhaps)
+
+
 def row_in_words(edge: RowEdge) -> str:
     """The same of a fleet's row."""
     return _told(edge.row, edge.reads)

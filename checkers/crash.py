@@ -232,13 +232,13 @@ def run_schedule(
 
     parsed = parse_key(key)
     subject = subject_of(parsed.case)
-    if parsed.policy not in {**POLICIES, **WITHOUT}:
-        raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join({**POLICIES, **WITHOUT})}")
-    policy = POLICIES.get(parsed.policy) or replace(HARDENED, name=parsed.policy)
+    policies = {**{name: replace(HARDENED, name=name) for name in WITHOUT}, **POLICIES}
+    if parsed.policy not in policies:
+        raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join(policies)}")
     directory = memory_directory(workdir)
     try:
         with planted(WITHOUT.get(parsed.policy, nothing)):
-            killer = Killer(subject, policy, f"{directory}/killer", {} if traces is None else traces)
+            killer = Killer(subject, policies[parsed.policy], f"{directory}/killer", {} if traces is None else traces)
             return killer.run(parsed.schedule, step_by_step or (lambda line: None))
     finally:
         stop_servers()

@@ -92,9 +92,7 @@ class Step:
         self.reason = ""
         self.ledger: str | None = None
         self.args: str | None = None  # what the plan has for it, in one text
-        self.begun: dict[
-            int, tuple[Any, Any, int | None]
-        ] = {}  # attempt -> key, invocation, epoch of its started event
+        self.begun: dict[int, tuple[Any, Any, int | None]] = {}  # attempt -> key, invocation, epoch of its start
         self.answered: list[int | None] = []  # the epochs of the answers to questions
         self.held: frozenset[Held] = frozenset()  # the ledger of its job
 
@@ -153,8 +151,9 @@ def steps_of(durable: Durable) -> dict[str, Step]:
             steps[name].results["ledger"] = parsed(result)
     for name, output in durable.effects:
         steps[name].results["effect record"] = parsed(output)
+    held = frozenset(durable.held)
     for each in steps.values():
-        each.held = frozenset(durable.held)
+        each.held = held
     results = {name: next(iter(step.results.values())) for name, step in steps.items() if step.results}
     for node in nodes:
         if "args" in node:

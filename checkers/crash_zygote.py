@@ -17,6 +17,7 @@ from functools import partial
 from typing import BinaryIO, Final, NamedTuple
 
 from ..model.policy import Policy
+from ..scenarios.profile import SESSIONS
 from .crash_cases import CASES
 from .crash_faults import Key, Schedule
 from .crash_image import Files
@@ -28,8 +29,6 @@ from .crash_snapshot import Breadth, sweep_case
 from .crash_subject import Subject
 
 SUBJECTS: Final[dict[str, Subject]] = {**CASES, **SHIPPED}
-CONTRACTS: Final = "contract-"
-"""How the names of sessions of execution contracts begin, as those of plans do not."""
 SEMANTICS: Final = "semantics-"
 """How the names of jobs begin that retry, wait, compensate and so on."""
 CLOSING_SECONDS: Final = 35.0
@@ -118,7 +117,7 @@ def subject_of(name: str) -> Subject:
         from .semantics_cases import SEMANTICS_CASES
 
         known = {**SEMANTICS_CASES, **ENDED_CASES}
-    elif name.startswith(CONTRACTS):
+    elif name.startswith(SESSIONS):
         # A process that forks no sessions is smaller without what they need.
         from .contract_cases import CONTRACT_CASES
         from .contract_mail import MAIL_CASES

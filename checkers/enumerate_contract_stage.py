@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +12,7 @@ from ..scenarios.untaken import untaken
 from . import bugs_contract
 from .abstraction import RAM
 from .contract_walk_stage import WALKED
-from .converse import Taken, in_words, judged
+from .converse import all_in_words, in_words, judged
 from .enumerate_contract import ContractEnumeration, ContractProduct
 from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
@@ -176,13 +175,12 @@ def refined(runs: list[ContractEnumeration], store: str = "memory") -> Item:
 def converse(sets: ContractSets, space: Space) -> Item:
     """Whether the engine takes every edge of the machine for certain, but those of which it is shown that nobody can tell."""
     edges, taken = reachable(space), sets.certain.taken
-    told = partial(in_words, sets.machine, sets.packing)
-    item = judged(
-        "the contract engine takes", "its machine", Taken(*({told(e) for e in each} for each in (edges, taken, sets.taken))),
-        untaken("contract"), f"{COMMAND} --case contracts",
-    )  # fmt: skip
+    found = all_in_words(sets.machine, sets.packing, edges, taken, sets.taken)
+    command = f"{COMMAND} --case contracts"
+    item = judged("the contract engine takes", "its machine", found, untaken("contract"), command)
     if item.verdict is Verdict.EXHAUSTED and (seen := edges - taken - untold(sets, edges - taken)):
-        said = f"somebody could tell that these edges are taken: {'; '.join(sorted(map(told, seen)))}"
+        told = sorted(in_words(sets.machine, sets.packing, edge) for edge in seen)
+        said = f"somebody could tell that these edges are taken: {'; '.join(told)}"
         return item.model_copy(update={"verdict": Verdict.REFUTED, "statement": said})
     return item
 
@@ -192,8 +190,7 @@ def converse_of(machine: Machine, row: str) -> Item:
     sets = ContractSets(machine)
     run = ContractProduct(CONTRACTS["contract-small"], sets, certain=True).run()
     asked = {edge for edge in sets.taken if machine.rules[edge[0]].name.startswith(row)}
-    told = partial(in_words, machine, sets.packing)
-    taken = Taken(*({told(edge) for edge in each} for each in (asked, asked & sets.certain.taken, asked)))
+    taken = all_in_words(machine, sets.packing, asked, asked & sets.certain.taken, asked)
     item = judged(f"of the edges of {row!r} alone one runner takes", "the contract's machine", taken, {}, COMMAND)
     said = f"engine and machine part: {run.parted[0]}" if run.parted else ""
     return item.model_copy(update={"verdict": Verdict.ERROR, "statement": said}) if said else item

@@ -3,7 +3,6 @@
 An edge is a rule with values of the fields that it touches; reachable ones are what the explicit search has remembered.
 """
 
-from collections import Counter
 from typing import Final
 
 from ..model.fleet_rows import fleet_machine
@@ -46,9 +45,3 @@ def fleet_sets(letters: tuple[str, ...]) -> CertainSets:
 def reachable(space: Space) -> set[Edge]:
     """Every edge of a machine's reachable states."""
     return space.engine.classes()
-
-
-def by_rule(machine: Machine, edges: set[Edge]) -> dict[str, int]:
-    """How many of some edges each rule has."""
-    counted = Counter(machine.rules[index].name for index, _ in edges)
-    return dict(sorted(counted.items()))

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Final
 
 from ..model.machine import Machine
@@ -11,7 +10,7 @@ from ..model.policy import HARDENED
 from ..model.surroundings import build_around
 from ..scenarios.untaken import untaken
 from .conform_follow import Disagreement, Model
-from .converse import Taken, in_words, judged
+from .converse import all_in_words, judged
 from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
@@ -286,9 +285,8 @@ def converse_of(machine: Machine, row: str) -> Item:
 
 
 def _judged(who: str, sets: Sets, edges: set[Edge], taken: set[Edge], pinned: Mapping[str, str]) -> Item:
-    told = partial(in_words, sets.machine, sets.packing)
-    each = Taken(*({told(edge) for edge in found} for found in (edges, taken, sets.taken)))
-    return judged(who, CONVERSE[1], each, pinned, f"{COMMAND} --workers 1")
+    found = all_in_words(sets.machine, sets.packing, edges, taken, sets.taken)
+    return judged(who, CONVERSE[1], found, pinned, f"{COMMAND} --workers 1")
 
 
 def _item(verdict: Verdict, statement: str, figures: dict[str, int | float | str], command: str = COMMAND) -> Item:

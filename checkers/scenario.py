@@ -52,7 +52,10 @@ def run(scenario: Scenario, known: Known, tell: Callable[[str], None] = lambda l
     detail = [f"model: {observed}"] if scenario.property or scenario.window else []
     passed = observed == scenario.expect
     if scenario.run or scenario.interleaving:
-        problems, outcome = _runtime(scenario, tell) if scenario.run else _workers(scenario, trace)
+        try:
+            problems, outcome = _runtime(scenario, tell) if scenario.run else _workers(scenario, trace)
+        except ValueError as error:  # its key names nothing that could be run
+            problems, outcome = [str(error)], ""
         passed = passed and not problems
         detail.append(f"runtime: {'; '.join(problems) or outcome}")
     key = scenario.key()
@@ -130,10 +133,7 @@ def _workers(scenario: Scenario, trace: Trace | None) -> tuple[list[str], str]:
     assert run is not None
     if trace is None:
         return ["there is no run to perform"], ""
-    try:
-        problems, seen = runtime(scenario, run, trace)
-    except ValueError as error:
-        return [str(error)], ""
+    problems, seen = runtime(scenario, run, trace)
     return (
         problems,
         f"{seen}{f'; {run.beside.says}' if run.beside else ''}; the model's run: crashwindow replay {trace.key}",

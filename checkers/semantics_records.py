@@ -113,8 +113,9 @@ def deeds_of(durable: Durable) -> dict[str, Step]:
     for step, key, kind, output, _ in durable.effects:
         if kind == "tool":
             deeds.setdefault(step + UNDO * (key in undoing), Step()).results["effect record"] = parsed(output)
+    held = frozenset(durable.held)
     for deed in deeds.values():
-        deed.held = frozenset(durable.held)
+        deed.held = held
     return deeds
 
 

@@ -17,7 +17,6 @@ from .campaign_stage import CAMPAIGN
 from .canary import noticed
 from .canary_stage import CHECKER_CANARIES
 from .contract_crash_stage import CONTRACT_CRASHES, CONTRACT_SCENARIOS
-from .contract_scenario import of_contracts
 from .contract_stages import CONTRACT_STAGES
 from .contract_text import CONTRACT_TEXT
 from .contract_walk_stage import CONTRACT_WALK_STAGES
@@ -198,7 +197,7 @@ def scenarios(context: Context) -> Found:
     from .scenario import Known, run, shown
 
     found, known = Found(), Known(context.spaces, context.table)
-    for scenario in (each for each in shipped() if not of_contracts(each)):
+    for scenario in (each for each in shipped() if not each.of_contracts()):
         context.tell(f"scenario: {scenario.name}")
         result = run(scenario, known)
         found.scenarios.append(result)

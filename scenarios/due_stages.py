@@ -159,7 +159,7 @@ def _shown(claim: Claim, contracts: bool) -> Iterable[Due]:
     """Counterexamples of the model, shown by the runtime: in each scenario that names the claim, of contracts or other jobs."""
     if claim.kind == "refuted" and "replay" in claim.methods:
         for scenario in _played():
-            if scenario.claim == claim.id and _of_contracts(scenario) == contracts:
+            if scenario.claim == claim.id and scenario.of_contracts() == contracts:
                 again = f"crashwindow replay '{scenario.key()}'"
                 yield Due("replay", "REFUTED", {}, begins=scenario.shows(), command=again)
 
@@ -169,15 +169,11 @@ def _scenarios(claim: Claim, deep: bool) -> Iterable[Due]:
     return _shown(claim, contracts=False)
 
 
-def _of_contracts(scenario: Scenario) -> bool:
-    return scenario.run is not None and scenario.run.case.startswith("contract-")
-
-
 def _contract_scenarios(claim: Claim, deep: bool) -> Iterable[Due]:
     """What sessions of contracts show; of a sentence of S3 the scenario that names it, or the one that is told step by step."""
     yield from _shown(claim, contracts=True)
     if claim.methods == ("replay",):
-        played = [each for each in _played() if _of_contracts(each)]
+        played = [each for each in _played() if each.of_contracts()]
         named = [each for each in played if each.claim == claim.id] or [
             each for each in played if each.run and each.run.steps
         ]

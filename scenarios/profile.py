@@ -12,6 +12,8 @@ SEMANTICS_STREAMS: Final = "streams/semantics/"
 CRASH_STREAMS: Final = "streams/crash/"
 CONTRACT_STREAMS: Final = "streams/contracts/"
 """Where in a run's directory the event streams of representative schedules are, by what is crashed."""
+SESSIONS: Final = "contract-"
+"""How the names of crash cases begin that are sessions of execution contracts, as those of plans do not."""
 KEPT: Final = {CRASH_STREAMS: 86, SEMANTICS_STREAMS: 101, CONTRACT_STREAMS: 25}
 """How many streams a run keeps there at least: each profile keeps these, and the deep one more."""
 MATRICES: Final = {"quick": (), "deep": ("act-then-record", "record-then-act", "own-sqlite-query", "own-sqlite-park")}

@@ -17,9 +17,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, TypeAdapt
 
 from ..model.claim_types import PROPERTY_BY_ID
 from ..model.claims import CLAIM_BY_ID
+from ..model.contract_properties import CONTRACT_BY_ID
+from ..model.properties import BY_ID
+from ..model.semantics_properties import SEMANTICS_PROPERTIES
 from ..model.windows import BY_ID as WINDOWS
 from .fleet_policies import FLEET_POLICIES
 from .machines import NAMES
+from .profile import SESSIONS
 
 FOLDER = Path(__file__).parent
 
@@ -121,6 +125,10 @@ class Scenario(Base):
     interleaving: Interleaving | None = None
     walk: Walk | None = None
 
+    def of_contracts(self) -> bool:
+        """Whether its run is one of sessions of execution contracts."""
+        return self.run is not None and self.run.case.startswith(SESSIONS)
+
     def shows(self) -> str:
         """What the runtime half shows of its claim, in words."""
         how = "as it ships" if self.policy.endswith("hardened") else f"under policy {self.policy!r}"
@@ -158,6 +166,11 @@ def load(path: Path) -> list[Scenario]:
             )
         if scenario.interleaving is None and scenario.policy in FLEET_POLICIES:
             raise ScenarioError(f"{path}: scenario {scenario.name!r} is of a fleet: give it `interleaving`")
+        if scenario.property is not None and scenario.property not in (stated := _stated(scenario.policy)):
+            raise ScenarioError(
+                f"{path}: scenario {scenario.name!r}: property {scenario.property!r} is none of the machine of policy"
+                f" {scenario.policy!r}; there are {', '.join(stated)}"
+            )
         halves = (scenario.run, scenario.property, scenario.window)
         if scenario.walk is not None and (any(halves) or scenario.interleaving):
             raise ScenarioError(f"{path}: scenario {scenario.name!r} is a walk: it has both halves, give it no other")
@@ -166,6 +179,14 @@ def load(path: Path) -> list[Scenario]:
                 f"{path}: scenario {scenario.name!r} tries nothing: give it `run`, `walk`, `property` or `window`"
             )
     return scenarios
+
+
+def _stated(policy: str) -> list[str]:
+    """The properties that are stated of a policy's machine."""
+    begins = policy.partition("-")[0]
+    if begins in SEMANTICS_PROPERTIES:
+        return [prop.id for prop in SEMANTICS_PROPERTIES[begins]]
+    return list(CONTRACT_BY_ID if begins == "contract" else BY_ID)
 
 
 def _explain(data: object, error: ValidationError) -> str:

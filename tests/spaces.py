@@ -1,8 +1,10 @@
-"""Complete searches of the step's machines for tests that only read them: each is made once in a process."""
+"""Complete searches of the step's machines for tests that only read them, each made once in a process; edges, counted."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 
+from crashwindow.checkers.enumerate_sets import Edge
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.model.machine import Machine, guard
 from crashwindow.model.policy import HARDENED
@@ -26,3 +28,9 @@ def narrowed(machine: Machine, **contract: str) -> Machine:
         for name, value in contract.items()
     ]
     return replace(machine, impossible=(*machine.impossible, *others))
+
+
+def by_rule(machine: Machine, edges: set[Edge]) -> dict[str, int]:
+    """How many of some edges each rule has."""
+    counted = Counter(machine.rules[index].name for index, _ in edges)
+    return dict(sorted(counted.items()))

@@ -38,6 +38,7 @@ from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
 from crashwindow.model.windows import WINDOWS
 from crashwindow.scenarios.profile import PLANTED
+from crashwindow.scenarios.schema import Scenario
 
 from .test_verify import evidence_of, passing
 
@@ -197,7 +198,7 @@ def test_a_replay_that_agrees_with_every_scenario_fails_the_run(
     """A scenario that says what its run does not is not as expected; who compares nothing takes it. No other is run here."""
     if blind:
         monkeypatch.setattr(scenario, "_runtime", lambda told, tell: ([], "as it says"))
-    monkeypatch.setattr(stages, "of_contracts", lambda told: True)
+    monkeypatch.setattr(Scenario, "of_contracts", lambda told: True)
     stage = Stage("one canary", "scenarios", stages.scenarios, (), "replay")
     evidence = evidence_of(tmp_path, passing(), stage)
     (mutant,) = evidence.mutants

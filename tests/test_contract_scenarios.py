@@ -16,7 +16,7 @@ from crashwindow.checkers import contract_crash_stage
 from crashwindow.checkers.contract_cases import CONTRACT_CASES
 from crashwindow.checkers.contract_crash_stage import SHOWN, contract_scenarios
 from crashwindow.checkers.contract_mail import MAIL_CASES, MAIL_SERVER, PORT
-from crashwindow.checkers.contract_scenario import crash_everywhere, of_contracts
+from crashwindow.checkers.contract_scenario import crash_everywhere
 from crashwindow.checkers.crash_mail_server import HOST
 from crashwindow.checkers.crash_server import stop_servers
 from crashwindow.checkers.crash_witness import EFFECTS, World
@@ -33,7 +33,7 @@ from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
 from crashwindow.runtime.tools import email_send
 from crashwindow.scenarios.schema import Scenario, shipped
 
-BY_NAME = {scenario.name: scenario for scenario in shipped() if of_contracts(scenario)}
+BY_NAME = {scenario.name: scenario for scenario in shipped() if scenario.of_contracts()}
 DEMANDED = {
     "worked-example",
     "smtp-refused",

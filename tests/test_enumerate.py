@@ -15,7 +15,7 @@ from crashwindow.checkers.bugs_decide import absence_taken_too_early
 from crashwindow.checkers.bugs_step import overtaken_taken_for_done
 from crashwindow.checkers.enumerate import Enumerated, Enumeration, Parted, Product, agreement
 from crashwindow.checkers.enumerate_case import ALONE, WideCase, said
-from crashwindow.checkers.enumerate_cover import by_rule, fleet_sets, reachable, step_sets
+from crashwindow.checkers.enumerate_cover import fleet_sets, reachable, step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_sets import Sets
 from crashwindow.checkers.enumerate_sqlite import SqliteFloor, alike, compared
@@ -35,7 +35,7 @@ from crashwindow.runtime.records import Lease
 from crashwindow.scenarios.fleet_policies import STEP_ALONE
 
 from .sampled import sampled
-from .spaces import narrowed
+from .spaces import by_rule, narrowed
 
 SMALL = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
 

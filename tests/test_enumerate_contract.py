@@ -23,7 +23,7 @@ from crashwindow.checkers.enumerate_contract_stage import (
     refined,
 )
 from crashwindow.checkers.enumerate_contract_whole import differences
-from crashwindow.checkers.enumerate_cover import by_rule, reachable
+from crashwindow.checkers.enumerate_cover import reachable
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.substitute import Plant
@@ -34,6 +34,7 @@ from crashwindow.runtime.contracts import operations, runner
 from crashwindow.runtime.contracts.store import Conflict
 
 from .sampled import sampled
+from .spaces import by_rule
 
 OK: tuple[Outcome, ...] = ("ok",)
 SMALL = "contract-small"

@@ -68,6 +68,9 @@ GOOD = "- {name: x, title: t, list: exploratory, source: s, property: P1, expect
         ("- [", "not YAML"),
         ("{}", "valid list"),
         (GOOD.replace("P1", "P99"), "there is no property 'P99'"),
+        (GOOD.replace("P1", "C1"), "property 'C1' is none of the machine of policy 'hardened'"),
+        (GOOD.replace("P1", "P1, policy: contract-hardened"), "property 'P1' is none of the machine"),
+        (GOOD.replace("P1", "P12, policy: gate-hardened"), "property 'P12' is none of the machine"),
         (GOOD.replace("holds", "maybe"), "scenario 'x': expect"),
         (GOOD.replace("property: P1, ", ""), "tries nothing"),
         (GOOD.replace("source: s", "surce: s"), "scenario 'x'"),
@@ -86,3 +89,16 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """A missing file is named."""
     with pytest.raises(ScenarioError, match=r"none\.yaml: cannot be read"):
         load(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("policy", "case", "words"),
+    [("hardened", "nope", "there is no case 'nope'"), ("gate-as-written", "semantics-approved", "there is no policy")],
+)
+def test_a_run_that_there_is_not_is_not_as_expected(policy: str, case: str, words: str) -> None:
+    """A scenario whose case, or whose policy, no runtime can be run under says so, and is not as expected."""
+    mine = {"case": case, "schedule": "", "outcome": "completed/1"}
+    told = {"name": "x", "title": "t", "list": "exploratory", "source": "s", "expect": "holds", "policy": policy}
+    result = run(Scenario.model_validate({**told, "run": mine}), Known())
+    assert not result.passed
+    assert words in result.detail

@@ -47,6 +47,7 @@ def verify(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.markup import escape
 
+    from .checkers.collector import collect_seldom
     from .checkers.evidence import RunEvidence
     from .checkers.stages import STAGES
     from .checkers.verify import Context, new_run
@@ -56,6 +57,7 @@ def verify(args: argparse.Namespace) -> int:
     from .reports.view import judge
     from .scenarios.profile import command as command_of
 
+    collect_seldom()
     console = Console()
     try:
         directory = Path(args.resume) if args.resume else new_run(Path(args.out))

@@ -1,7 +1,6 @@
 """The commands of recorded event streams: `crashwindow check-trace`, and `crashwindow trace`, which writes one from a store."""
 
 import argparse
-import gc
 import json
 import sys
 from collections.abc import Iterator
@@ -10,14 +9,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..runtime.errors import CommandError
 from ..runtime.plain import plain
+from .collector import collect_seldom
 
 if TYPE_CHECKING:
     from .stream_check import Checked
     from .stream_job import Contract
     from .stream_lines import Line
 
-GC_EVERY = 500_000
-"""After how many new objects Python looks for garbage."""
 SHOWN = 5
 """How many of the enabled actions are shown; --json has all."""
 
@@ -26,8 +24,8 @@ def check_trace(args: argparse.Namespace) -> int:
     """Replay a stream in the models; 0 if every job conforms, 1 if one does not. Bad input is a CommandError."""
     from .stream_check import StreamChecker
 
-    # A checker lets go of each job without garbage, and its memory of positions is large: looking through it often is in vain.
-    gc.set_threshold(GC_EVERY)
+    # A checker lets go of each job without garbage, and its memory of positions is large.
+    collect_seldom()
     checker = StreamChecker(_contract(args.tools))
     with _lines(args.source, args.job) as lines:
         for found in checker.check(lines):

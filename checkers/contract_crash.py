@@ -4,7 +4,7 @@
 | ------- | -------------------------------------------------------------------------------------- | ------------------ |
 | quick   | each crash at each boundary; at each contract write an error, and an error but written | one in `STRIDE`    |
 | deep    | the same and all pairs: each boundary of each recovery; every answer of every store    | singles; of pairs  |
-|         |                                                                                        | one in `PAIRED`    |
+|         |                                                                                        | one in five        |
 
 Snapshots give the breadth, killed processes keep them honest (docs/decisions/009).
 
@@ -21,7 +21,18 @@ from ..model.policy import HARDENED
 from ..scenarios.profile import CAMPAIGNS, CONTRACT_STREAMS
 from .contract_cases import CONTRACT_CASES
 from .contract_streams import shows
-from .crash import Campaign, Pool, Profile, Progress, Timed, disagreements, kill_requests, rate, summary
+from .crash import (
+    Campaign,
+    Pool,
+    Profile,
+    Progress,
+    Timed,
+    disagreements,
+    kill_requests,
+    rate,
+    summary,
+    thinned,
+)
 from .crash_faults import CONTRACT_WRITES, Key
 from .crash_run import Record, memory_directory
 from .crash_snapshot import PAIRS, Breadth
@@ -34,8 +45,7 @@ SNAPSHOTS, FAULTS, KILLED = CAMPAIGNS[CONTRACT_STREAMS]
 QUICK: Final = Breadth(depth=1, answers=("error", "lost"), answering=CONTRACT_WRITES)
 AROUND: Final = replace(QUICK, striking=(*CONTRACT_WRITES, "announce", "execute"))
 STRIDE: Final = 19
-PAIRED: Final = 5
-"""Odd strides: an even one would meet the same few kinds of fault again and again."""
+"""An odd stride: an even one would meet the same few kinds of fault again and again."""
 
 
 def sweep_contracts(
@@ -71,13 +81,10 @@ def breadth_of(case: str, profile: Profile) -> Breadth:
 
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
     """The schedules that are run by SIGKILL as well, spread evenly."""
-    keys = [record.key for record in records]
     if profile == "deep":
-        chosen = [key for key in keys if len(key.schedule) < 2] + [key for key in keys if len(key.schedule) > 1][
-            ::PAIRED
-        ]
+        chosen = thinned(records)
     else:
-        chosen = [key for key in keys if all(fault.kills for fault in key.schedule)][::STRIDE]
+        chosen = [record.key for record in records if all(fault.kills for fault in record.key.schedule)][::STRIDE]
     return sorted(chosen, key=lambda key: key.case)
 
 

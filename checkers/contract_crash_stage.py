@@ -10,7 +10,7 @@ from .contract_streams import keep_contracts
 from .crash_run import Record
 from .crash_streams import KEPT
 from .evidence import Item, ScenarioResult, Verdict
-from .scenario import Known, run, shown
+from .scenario import known_of, run, shown
 from .verify import Context, Found, Stage
 
 JUDGED: Final = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C10")
@@ -73,7 +73,7 @@ def _of_the_rest(words: str) -> bool:
 
 def contract_scenarios(context: Context) -> Found:
     """Every scenario of execution contracts that ships, without a fault or with its own."""
-    found, known = Found(), Known(context.spaces)
+    found, known = Found(), known_of(context)
     for scenario in filter(Scenario.of_contracts, shipped()):
         context.tell(f"scenario: {scenario.name}")
         result = run(scenario, known)

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Final, Literal, NamedTuple
@@ -48,8 +48,17 @@ SAMPLED_PAIRS: Final = 100
 """How many pairs of crashes the quick profile runs by SIGKILL, spread evenly over all of them."""
 SINGLES: Final = 3
 """Of the single crashes of a case whose pairs are swept the quick profile runs all by SIGKILL, else one in so many."""
+PAIRED: Final = 5
+"""Beyond the step alone the deep profile kills one pair in so many. Odd: an even stride meets the same few kinds of fault."""
 BATCH: Final = 40
 """How many schedules one request asks for; those of one case are run side by side."""
+
+
+class Ran(NamedTuple):
+    """A schedule that was run, and what it has left."""
+
+    record: Record
+    left: Trace
 
 
 class Campaign(NamedTuple):
@@ -206,6 +215,13 @@ def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
     return sorted(chosen, key=lambda key: key.case)
 
 
+def thinned(records: Sequence[Record]) -> list[Key]:
+    """Every schedule of at most one fault, and of the longer ones one in `PAIRED`, spread evenly."""
+    keys = [record.key for record in records]
+    pairs = [key for key in keys if len(key.schedule) > 1]
+    return [key for key in keys if len(key.schedule) < 2] + pairs[::PAIRED]
+
+
 def disagreements(copied: Iterable[Record], killed: Iterable[Record]) -> list[str]:
     """The schedules that came out differently: what the crash left, what the recovery did, how it ended, what was wrong."""
     known = {record.key: record for record in copied}
@@ -231,18 +247,52 @@ def run_schedule(
     from .without_rules import WITHOUT
 
     parsed = parse_key(key)
-    subject = subject_of(parsed.case)
-    policies = {**{name: replace(HARDENED, name=name) for name in WITHOUT}, **POLICIES}
-    if parsed.policy not in policies:
-        raise ValueError(f"there is no policy {parsed.policy!r}; there are {', '.join(policies)}")
+    subject, policy = subject_of(parsed.case), policy_of(parsed.policy)
     directory = memory_directory(workdir)
     try:
         with planted(WITHOUT.get(parsed.policy, nothing)):
-            killer = Killer(subject, policies[parsed.policy], f"{directory}/killer", {} if traces is None else traces)
+            killer = Killer(subject, policy, f"{directory}/killer", {} if traces is None else traces)
             return killer.run(parsed.schedule, step_by_step or (lambda line: None))
     finally:
         stop_servers()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def policy_of(name: str) -> Policy:
+    """The policy that a key names: a machine's, or that of the runtime without a rule. Raises ValueError, which lists them."""
+    from .without_rules import WITHOUT
+
+    policies = {**{each: replace(HARDENED, name=each) for each in WITHOUT}, **POLICIES}
+    if name not in policies:
+        raise ValueError(f"there is no policy {name!r}; there are {', '.join(policies)}")
+    return policies[name]
+
+
+def run_schedules(keys: Iterable[str]) -> dict[str, Ran]:
+    """Run many schedules by SIGKILL, as `run_schedule` does one, but side by side, and forked from small processes; by key.
+
+    Left out is a key that names nothing, and a run that was not made as it was meant: `run_schedule` says what is wrong with it.
+    """
+    from .without_rules import WITHOUT
+
+    asked: dict[str, list[Key]] = {}
+    for key in keys:
+        with suppress(ValueError):
+            parsed = parse_key(key)
+            subject_of(parsed.case), policy_of(parsed.policy)
+            asked.setdefault(parsed.policy, []).append(parsed)
+    directory = memory_directory()
+    try:
+        with closing(Pool(directory)) as pool:
+            requests = [
+                request._replace(weakened=name in WITHOUT)
+                for name, among in asked.items()
+                for request in kill_requests(sorted(among, key=lambda key: key.case), policy_of(name))
+            ]
+            records = pool.run("scenarios", requests, None).records
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return {str(record.key): Ran(record, pool.traces[record.trace]) for record in records if not record.error}
 
 
 def crash_plan(

@@ -27,6 +27,7 @@ from .crash_server import stop_servers
 from .crash_shipped import SHIPPED
 from .crash_snapshot import Breadth, sweep_case
 from .crash_subject import Subject
+from .substitute import Plant, planted
 
 SUBJECTS: Final[dict[str, Subject]] = {**CASES, **SHIPPED}
 SEMANTICS: Final = "semantics-"
@@ -39,6 +40,7 @@ class Request(NamedTuple):
     """What is to be run: a case swept by snapshots as far as `breadth` goes, or schedules by SIGKILL.
 
     images: whether the files that each of these schedules leaves in the end are wanted as well.
+    weakened: whether the policy is one under which the runtime has lost a rule (`without_rules`).
     """
 
     policy: Policy
@@ -46,6 +48,7 @@ class Request(NamedTuple):
     breadth: Breadth | None = None
     keys: tuple[Key, ...] = ()
     images: bool = False
+    weakened: bool = False
 
 
 class Reply(NamedTuple):
@@ -178,6 +181,12 @@ def send(answer: Callable[[], Reply], replies: BinaryIO) -> None:
     replies.flush()
 
 
+def weakened(plant: Plant, request: Request, directory: str) -> Reply:
+    """Run the schedules of a request on a runtime that has lost a rule."""
+    with planted(plant):
+        return Kills(f"{directory}/{request.policy.name}").answer(request)
+
+
 def apart(work: Callable[[], None]) -> int:
     """Work in a forked process, and wait until it has ended; with which status."""
     child = os.fork()
@@ -190,14 +199,15 @@ def apart(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def sweep(request: Request, directory: str, replies: BinaryIO) -> None:
-    """Answer a request for a sweep. What that leaves in memory stays apart: a small process forks fast."""
+def answer_apart(answer: Callable[[Request, str], Reply], request: Request, directory: str, replies: BinaryIO) -> None:
+    """Answer a request in a process of its own. What that leaves in memory stays apart: a small process forks fast."""
     with suppress(ValueError):  # there is no such case, as the forked process will tell
-        subject_of(request.case)  # what it needs is loaded here, and once
-    status = apart(partial(send, partial(swept, request, directory), replies))
+        for case in [key.case for key in request.keys] or [request.case]:
+            subject_of(case)  # what it needs is loaded here, and once
+    status = apart(partial(send, partial(answer, request, directory), replies))
 
     def lost() -> Reply:
-        raise RuntimeError(f"the process that swept {request.case} ended with status {status}")
+        raise RuntimeError(f"the process that ran {request.case or request.keys} ended with status {status}")
 
     if status:
         send(lost, replies)
@@ -220,7 +230,11 @@ def main(directory: str) -> None:
             except EOFError:
                 return
             if request.breadth:
-                sweep(request, directory, replies)
+                answer_apart(swept, request, directory, replies)
+            elif request.weakened:
+                from .without_rules import WITHOUT  # here, and once
+
+                answer_apart(partial(weakened, WITHOUT[request.policy.name]), request, directory, replies)
             else:
                 send(partial(kills.answer, request), replies)
             gc.collect()

@@ -11,9 +11,9 @@ from typing import Final
 from ..model.claim_types import PROPERTY_BY_ID
 from ..model.claims import CLAIM_BY_ID
 from ..model.policy import HARDENED
-from ..scenarios.schema import Run, Scenario
+from ..scenarios.schema import Run, Scenario, shipped
 from .contract_scenario import steps_told, told_otherwise
-from .crash import run_schedule
+from .crash import Ran, run_schedule, run_schedules
 from .crash_run import Traces
 from .crash_subject import Durable
 from .evidence import Item, ScenarioResult, Trace, Verdict
@@ -23,6 +23,7 @@ from .observed import window_of
 from .search import check, complete, shortest
 from .semantics_records import of
 from .traces import trace_to
+from .verify import Context
 from .walk_programs import Program
 from .windows import Derived, MisfitError, derive
 
@@ -32,16 +33,25 @@ SEMANTICS: Final = "semantics-"
 
 @dataclass
 class Known:
-    """What scenarios share: complete searches by policy, and the derived table, which may have been derived before."""
+    """What scenarios share: complete searches by policy, the derived table, and schedules, as far as they were made before."""
 
     spaces: dict[str, Space] = field(default_factory=dict)
     table: list[Derived] = field(default_factory=list)
+    ran: dict[str, Ran] = field(default_factory=dict)
 
     @cached_property
     def windows(self) -> dict[str, bool]:
         """Whether each window's row agrees with its derivation."""
         rows = self.table or derive(complete(HARDENED.name, self.spaces))
         return {row.window.id: row.agrees for row in rows}
+
+
+def known_of(context: Context) -> Known:
+    """What a run of `crashwindow verify` knows. The first stage that asks has the schedules of all shipped scenarios run."""
+    if not context.ran:
+        context.tell("scenarios: killed processes")
+        context.ran.update(run_schedules(key for each in shipped() if each.run and (key := each.key())))
+    return Known(context.spaces, context.table, context.ran)
 
 
 def run(scenario: Scenario, known: Known, tell: Callable[[str], None] = lambda line: None) -> ScenarioResult:
@@ -53,7 +63,7 @@ def run(scenario: Scenario, known: Known, tell: Callable[[str], None] = lambda l
     passed = observed == scenario.expect
     if scenario.run or scenario.interleaving:
         try:
-            problems, outcome = _runtime(scenario, tell) if scenario.run else _workers(scenario, trace)
+            problems, outcome = _runtime(scenario, known, tell) if scenario.run else _workers(scenario, trace)
         except ValueError as error:  # its key names nothing that could be run
             problems, outcome = [str(error)], ""
         passed = passed and not problems
@@ -140,14 +150,15 @@ def _workers(scenario: Scenario, trace: Trace | None) -> tuple[list[str], str]:
     )
 
 
-def _runtime(scenario: Scenario, tell: Callable[[str], None]) -> tuple[list[str], str]:
+def _runtime(scenario: Scenario, known: Known, tell: Callable[[str], None]) -> tuple[list[str], str]:
     """What went otherwise than expected on the runtime, and the outcome."""
     assert scenario.run is not None
+    key = str(scenario.key())
     traces: Traces = {}
-    record = run_schedule(str(scenario.key()), traces=traces)
+    record, left = known.ran.get(key) or (run_schedule(key, traces=traces), None)
     if record.error:
         return [record.error], record.outcome
-    left = traces[record.trace]
+    left = left or traces[record.trace]
     for line in steps_told(scenario.run, left) if scenario.run.steps else ():
         tell(line)
     problems = [*told_otherwise(scenario.run, left.durable), *recorded_otherwise(scenario.run, left.durable)]

@@ -3,7 +3,10 @@
 | profile | by snapshot                                                                              | by SIGKILL        |
 | ------- | ---------------------------------------------------------------------------------------- | ----------------- |
 | quick   | each crash at each boundary; an error, and an error but written, at each boundary in NEW | one in `STRIDE`   |
-| deep    | the same and all pairs: each boundary of each recovery; every answer of every store      | all of these      |
+| deep    | the same and all pairs: each boundary of each recovery; every answer of every store      | singles; of pairs |
+|         |                                                                                          | one in five       |
+
+Snapshots give the breadth, killed processes keep them honest (docs/decisions/009).
 
 The quick profile also strikes the recoveries in which a verifier looks. What a store answers at the boundaries of a plain step
 is struck in every profile of `crash`, where the step is the same.
@@ -17,7 +20,18 @@ from typing import Final
 
 from ..model.policy import HARDENED
 from ..scenarios.profile import CAMPAIGNS, SEMANTICS_STREAMS
-from .crash import Campaign, Pool, Profile, Progress, Timed, disagreements, kill_requests, rate, summary
+from .crash import (
+    Campaign,
+    Pool,
+    Profile,
+    Progress,
+    Timed,
+    disagreements,
+    kill_requests,
+    rate,
+    summary,
+    thinned,
+)
 from .crash_faults import Key, parse_key
 from .crash_run import Record, memory_directory
 from .crash_snapshot import PAIRS, Breadth
@@ -95,9 +109,9 @@ def breadth_of(case: str, profile: Profile) -> Breadth:
 
 
 def sample(records: Sequence[Record], profile: Profile) -> list[Key]:
-    """The schedules that are run by SIGKILL as well: all, or a part of those that kill, spread evenly."""
+    """The schedules that are run by SIGKILL as well, spread evenly."""
     if profile == "deep":
-        return [*(record.key for record in records), *IN_RECOVERY]
+        return [*sorted(thinned(records), key=lambda key: key.case), *IN_RECOVERY]
     chosen = [record.key for record in records if all(fault.kills for fault in record.key.schedule)][::STRIDE]
     swept = {key.case for key in chosen}
     return [*chosen, *(key for key in IN_RECOVERY if key.case in swept)]

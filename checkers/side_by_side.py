@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Literal, TypeVar
 
+from .collector import collect_seldom
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -17,7 +19,7 @@ def side_by_side(
     The work has to be a function that can be imported. What it raises is raised here, and no other task is begun then. start:
     "fork" for processes that have at once what this one has loaded; only where it has no other thread.
     """
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(start))
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(start), initializer=collect_seldom)
     return _ended(pool, {pool.submit(work, task): task for task in tasks})
 
 

@@ -194,9 +194,9 @@ def walk(context: Context) -> Found:
 def scenarios(context: Context) -> Found:
     """Every shipped scenario of tool steps, in both its halves."""
     from ..scenarios.schema import shipped
-    from .scenario import Known, run, shown
+    from .scenario import known_of, run, shown
 
-    found, known = Found(), Known(context.spaces, context.table)
+    found, known = Found(), known_of(context)
     for scenario in (each for each in shipped() if not each.of_contracts()):
         context.tell(f"scenario: {scenario.name}")
         result = run(scenario, known)
@@ -311,7 +311,7 @@ STAGES = (
     SEMANTICS_CRASHES,
     CONTRACT_CRASHES,
     CAMPAIGN,
-    # Last: they fork, and no other thread is to run then.
+    # Last: a schedule that has to be run alone forks this process, and no other thread is to run then.
     Stage("scenarios", "scenarios", scenarios, (), "replay"),
     CONTRACT_SCENARIOS,
 )

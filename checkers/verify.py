@@ -52,6 +52,7 @@ from .machines import strayed
 from .verify_elsewhere import Elsewhere
 
 if TYPE_CHECKING:
+    from .crash import Ran
     from .prove import Proof
     from .windows import Derived
 
@@ -122,7 +123,7 @@ Timed = tuple[Found, float | None]
 
 @dataclass
 class Context:
-    """What a stage is given: bounds, a place for files, somebody to tell; searches, proofs and the table made so far."""
+    """What a stage is given: bounds, a place for files, somebody to tell; searches, proofs, table and schedules made so far."""
 
     profile: Profile
     seed: int
@@ -131,6 +132,7 @@ class Context:
     spaces: dict[str, Space] = field(default_factory=dict)
     proofs: dict[str, "Proof"] = field(default_factory=dict)
     table: list["Derived"] = field(default_factory=list)
+    ran: dict[str, "Ran"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

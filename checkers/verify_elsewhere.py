@@ -14,6 +14,8 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from .collector import collect_seldom
+
 if TYPE_CHECKING:
     from .verify import Context, Found, Profile
 
@@ -94,6 +96,7 @@ def serve(connection: Connection) -> None:
     """Answer until nobody asks any more. An interrupt from the keyboard is for the parent, which ends this process."""
     from .verify import Context
 
+    collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:

@@ -27,7 +27,7 @@ from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_faults import Fault, crashes_of, parse_fault, parse_key
 from crashwindow.checkers.crash_judge import Durable, broken_at_rest, broken_now, changed, outcome, read, steps_of
 from crashwindow.checkers.crash_kill import Killer
-from crashwindow.checkers.crash_run import Record
+from crashwindow.checkers.crash_run import Record, Traces
 from crashwindow.checkers.crash_server import stop_servers
 from crashwindow.checkers.crash_shipped import SHIPPED
 from crashwindow.checkers.crash_snapshot import PAIRS, SINGLE, Breadth, sweep_case
@@ -281,6 +281,28 @@ def test_a_key_replays_step_by_step() -> None:
     assert "process 1, struck by execute:after" in told
     assert "  > execute" in told
     assert told[-1] == "in the end: completed/2"
+
+
+UNLIKE = ("crash:ok-park:execute:after", "crash:ok-park@s4-reexecute:execute:after", "crash:semantics-approved:")
+"""Schedules of the hardened policy, of a seed's, of a job with a gate."""
+WEAKENED = ("crash:semantics-approved@gate-without-G-BIND:", "crash:semantics-approved@gate-without-G-ASK:")
+"""And on a runtime that has lost one rule, and another one."""
+
+
+def test_schedules_side_by_side_end_as_each_does_alone() -> None:
+    """`run_schedules` gives for each key what `run_schedule` does, whichever rule of the runtime it lacks."""
+    alone: Traces = {}
+    records = {key: crash.run_schedule(key, traces=alone) for key in (*UNLIKE, *WEAKENED)}
+    together = crash.run_schedules(records)
+    assert {key: ran.record for key, ran in together.items()} == records
+    assert all(ran.left.durable == alone[records[key].trace].durable for key, ran in together.items())
+    assert len({record.outcome for record in records.values()}) > 1
+
+
+def test_of_many_schedules_what_names_nothing_is_left_out() -> None:
+    """Keys of no case, no policy, no crash, or a boundary that is never reached are left out; the others are run."""
+    keys = ["crash:nothing:", "crash:ok-park@nobody:", "walk:3", "crash:ok-park:cancel:before", "crash:ok-park:"]
+    assert list(crash.run_schedules(keys)) == ["crash:ok-park:"]
 
 
 @pytest.mark.parametrize("key", ["crash:nothing:", "crash:ok-park@nobody:", "walk:3"])
@@ -632,9 +654,9 @@ def test_a_sweep_whose_process_dies_is_an_error(tmp_path: Path, monkeypatch: pyt
     """Whoever waits for its records is told so, and does not wait for ever."""
     monkeypatch.setattr(crash_zygote, "sweep_case", lambda *given: os.kill(os.getpid(), signal.SIGKILL))
     replies = BytesIO()
-    crash_zygote.sweep(Request(HARDENED, "ok-park", SINGLE), str(tmp_path), replies)
+    crash_zygote.answer_apart(crash_zygote.swept, Request(HARDENED, "ok-park", SINGLE), str(tmp_path), replies)
     replies.seek(0)
-    assert "the process that swept ok-park ended with status -9" in str(pickle.load(replies).error)
+    assert "the process that ran ok-park ended with status -9" in str(pickle.load(replies).error)
 
 
 def test_a_parent_that_was_stopped_can_be_closed(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from ..scenarios.fleet_policies import (
 )
 from .evidence import Item, MutantResult, Verdict
 from .explore import Space
+from .fleet_alone import alone
 from .fleet_search import search
 from .machines import described
 from .proof_subjects import fleet_subjects
@@ -93,6 +94,9 @@ def fleet_search(context: Context) -> Found:
         broken = {p.id for p in properties if any(space.find(g) is not None for g in forbidden(fleet, p))}
         found.add(f"{properties[0].id}-ANY", *(exhausted(p.id, space, what, p.id in broken) for p in properties))
         context.tell(f"search: two workers, {what}")
+    for name, fleet in (("P9-ANY", gate_fleet()), ("P10-ANY", compensation_fleet()), ("P12-ANY", recorded_fleet())):
+        found.add(name, one_worker(fleet))
+        context.tell(f"search: {fleet.name}, one worker")
     if context.profile == "deep":
         found.add("P10-ANY", interface(two_workers(TOOL, context.spaces)))
     for claim in REFUTED:
@@ -120,6 +124,19 @@ def semantics(profile: str) -> Iterator[tuple[str, Fleet, Sequence[Property], bo
         yield "a gate, for a signal, not reduced", only(gate, {"kind": "signal"}), GATE_PROPERTIES, False
         yield "a gate, for an approval, not reduced", only(gate, {"kind": "approval"}), GATE_PROPERTIES, False
         yield "a compensation, of every kind", compensation, COMPENSATION_PROPERTIES, True
+
+
+def one_worker(fleet: Fleet) -> Item:
+    """Whether one worker of a fleet does what its machine does, no more and no less: of that machine the code is shown to be."""
+    made = alone(fleet)
+    said = made.differs(fleet)
+    return Item(
+        checker="explore",
+        verdict=Verdict.REFUTED if said else Verdict.EXHAUSTED,
+        statement=said or f"one worker takes each of the {len(made.steps)} steps of the machine, and no other",
+        figures={"workers": 1, "steps": len(made.steps)},
+        command="crashwindow verify",
+    )
 
 
 def interface(space: Space) -> Item:

@@ -13,6 +13,7 @@ from typing import Final, Literal
 from ..model.fleet import Fleet
 from ..model.machine import ModelError
 from .evidence import Cell, MutantCells
+from .fleet_alone import Alone, alone
 from .invariant_ways import found_in_two, lifted
 from .mutate_fleet_agree import WAYS, Told, Way, agree, proofs, settled
 from .mutate_fleet_kinds import Kind, Kinds, places
@@ -27,6 +28,8 @@ from .prove_fleet_obligations import Obligations
 STATED: Final = "stated"
 """Beside the ways, which speak of safety: whether the search of a mutant comes to what is stated of its original. A row that is
 lost, a fault's or a worker's, breaks no property, and nobody but this says no to it."""
+ALONE: Final = "alone"
+"""And whether one worker does what its machine does (`fleet_alone`): asked of whom nobody kills, or a pinned size alone."""
 FLEETS: Final = ("fleet-recorded", "fleet-gate", "fleet-compensation", "fleet")
 """The fleets that are mutated, the smallest first."""
 
@@ -66,6 +69,14 @@ class FleetBench:
             raise AssertionError(f"{fleet.name}: nothing was found that proves the original: {stuck}")
         return asked
 
+    @cached_property
+    def machine(self) -> Alone:
+        """What one worker does. Raises AssertionError where one of the original does otherwise."""
+        made = alone(self.fleet)
+        if said := made.differs(self.fleet):
+            raise AssertionError(f"{self.fleet.name}: {said}")
+        return made
+
     def judge(self, mutants: Sequence[FleetMutant], left_out: str = "") -> Iterator[MutantCells]:
         """Every mutant's row of the matrix. left_out: a way that is not asked.
 
@@ -86,11 +97,11 @@ class FleetBench:
         counts = self._counts(mutant)
         told = settled(told, counts)
         cells = [_cell(way, *told[way]) if way in told else _missing(way) for way in WAYS]
-        stated = self._stated(mutant) if told["explore"][0] == "safe" else _missing(STATED)
-        unlike = stated.outcome == "killed"
+        cells.append(self._stated(mutant) if told["explore"][0] == "safe" else _missing(STATED))
+        cells.append(self._alone(mutant) if _killers(cells) <= {STATED} else _missing(ALONE))
+        unlike = next((cell.words for cell in cells[-2:] if cell.outcome == "killed"), "")
         if said.same and unlike:
-            raise AssertionError(f"{mutant.name}: proved the same, and {stated.words}")
-        cells.append(stated)
+            raise AssertionError(f"{mutant.name}: proved the same, and {unlike}")
         proved = next((way for way in proofs(counts) if told.get(way, ("",))[0] == "safe"), "")
         equivalent = SAME if said.same else PROVED[proved] if proved and not unlike else ""
         return MutantCells(
@@ -134,6 +145,17 @@ class FleetBench:
             return _missing(STATED)
         words = next(filter(None, (kind.not_as_stated(mutant) for kind in kinds)), "")
         return _cell(STATED, "not safe" if words else "safe", words, time.perf_counter() - started)
+
+    def _alone(self, mutant: FleetMutant) -> Cell:
+        """Whether one worker does what the fleet's machine does. The step's fleet leaves out some of its machine."""
+        if not self.place.whole:
+            return Cell(checker=ALONE, outcome="not applicable", words="", seconds=0.0)
+        machine, started = self.machine, time.perf_counter()
+        try:
+            words = machine.differs(mutant.of(self.fleet))
+        except ModelError:
+            return _missing(ALONE)
+        return _cell(ALONE, "not safe" if words else "safe", words, time.perf_counter() - started)
 
     def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
         """A forbidden state that two workers come to, with one of the kinds with which most is seen of the mutant."""
@@ -253,6 +275,10 @@ def _proof(said: Said) -> Told:
     if said.answer == "sat":
         return "not safe", f"stops at {said.fails}: sat", said.seconds
     return "no answer", f"the solver gives no answer: {said.fails}: {said.answer}", said.seconds
+
+
+def _killers(cells: Iterable[Cell]) -> set[str]:
+    return {cell.checker for cell in cells if cell.outcome == "killed"}
 
 
 def _missing(way: str) -> Cell:

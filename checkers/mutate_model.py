@@ -183,15 +183,16 @@ class Bench:
             started = time.perf_counter()
             said = check()
             cells.append(_cell(name, said, time.perf_counter() - started))
-        if _killed(cells):
-            return self._result(mutant, cells)
-        if until == "all":
+        killers = {cell.checker for cell in cells if cell.outcome == "killed"}
+        if until == "all" and killers <= {"stated"}:
             return self._last(mutant, cells, difference)
+        if killers:
+            return self._result(mutant, cells)
         return self._result(mutant, cells) if asked.answer != "unsat" else self._unasked(mutant, cells)
 
     def _last(self, mutant: Rows, cells: list[Cell], difference: Difference) -> MutantCells:
-        """The row of a mutant that nobody has killed: bisimilar, or else what the code says of it."""
-        if same := self.observer.bisimilar(mutant, difference):
+        """The row of a mutant that nobody has killed, or a pinned size alone: bisimilar, or else what the code says of it."""
+        if not _killed(cells) and (same := self.observer.bisimilar(mutant, difference)):
             return self._result(mutant, cells, same)
         if self.shipped:
             started = time.perf_counter()

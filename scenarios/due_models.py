@@ -9,7 +9,7 @@ from . import due_figures as of
 from .due import CHECK, Due
 from .due_figures import figures, sized
 from .fleet_policies import FLEET_POLICIES
-from .searched import SEARCHED, TWO_WORKERS
+from .searched import ONE_WORKER, SEARCHED, TWO_WORKERS
 
 Rule = Callable[[Claim, bool], Iterable[Due]]
 """The items that a stage has for a claim, in the deep profile or not."""
@@ -111,6 +111,9 @@ def fleet_search(claim: Claim, deep: bool) -> Iterable[Due]:
         for states, transitions in sizes if deep else sizes[:1]:
             size = figures("", states=states, transitions=transitions, workers=2)
             yield from (Due("explore", "EXHAUSTED", size, begins=f"{name} ") for name in claim.properties)
+        if claim.id in FLEETS:
+            steps = figures("", steps=ONE_WORKER[FLEETS[claim.id]], workers=1)
+            yield Due("explore", "EXHAUSTED", steps, begins="one worker takes ")
         if claim.id == "P10-ANY" and deep:
             changes = figures("changes", states=TWO_WORKERS[FLEET][0][0], workers=2)
             yield Due("explore", "EXHAUSTED", changes, command="crashwindow verify --profile deep")

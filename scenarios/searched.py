@@ -87,6 +87,8 @@ TWO_WORKERS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
     "fleet-compensation": ((32892, 215244), (216848, 1422408)),
 }  # fmt: skip
 """States and transitions of two workers, by what they work on: first as every profile searches them, then as the deep one does, too."""
+ONE_WORKER: Final[Mapping[str, int]] = {"fleet-recorded": 320, "fleet-gate": 9506, "fleet-compensation": 22858}
+"""Steps of one worker, which are those of the machine that the fleet was made of (`checkers/fleet_alone.py`)."""
 IN_WINDOWS: Final[Mapping[str, int]] = {
     "1a": 18, "1b": 18, "1c": 224, "2": 54, "2x": 524, "2u": 1364, "2p": 944, "2r": 784, "2n": 152, "1n": 58, "3": 312, "3b": 680,
     "4": 680, "5": 1728, "6": 1572, "7": 1572, "8": 11238, "8f": 26144, "2f": 1456, "2q": 116, "2c": 156, "2d": 5972, "1x": 312,

@@ -22,7 +22,13 @@ from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant, nothing, planted
 from crashwindow.runtime.protocol import Step
 
-ASKED = {*mutate_model.CHECKERS, *mutate_fleet_agree.WAYS, mutate_fleet.STATED, *mutate_runtime.CHECKERS}
+ASKED = {
+    *mutate_model.CHECKERS,
+    *mutate_fleet_agree.WAYS,
+    mutate_fleet.STATED,
+    mutate_fleet.ALONE,
+    *mutate_runtime.CHECKERS,
+}
 
 
 def test_every_stage_is_a_column_or_said_to_be_none() -> None:

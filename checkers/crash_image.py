@@ -63,18 +63,11 @@ class Incarnation:
 
     def image(self) -> Image:
         """What a process that died now would leave; the image taken last, if nothing was written since."""
-        stamp = [self.beside.execute("PRAGMA data_version").fetchone(), *map(self.size, FILES)]
+        stamp = [self.beside.execute("PRAGMA data_version").fetchone(), *map(self.world.size, FILES)]
         if self.taken is None or self.taken[0] != stamp:
             durable, witnessed = self.subject.court.read(self.beside), self.subject.witnessed(self.world)
             self.taken = (stamp, Image(files_in(self.directory), durable, witnessed))
         return self.taken[1]
-
-    def size(self, name: str) -> int:
-        """The length of a file of the witness, which only ever grows."""
-        try:
-            return os.stat(f"{self.directory}/{name}").st_size
-        except FileNotFoundError:
-            return 0
 
     def discard(self) -> None:
         """Everything that is of interest has been copied. Of a file without a name SQLite does not checkpoint the log."""

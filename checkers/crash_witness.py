@@ -136,6 +136,7 @@ class World:
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.call = ToolCall()
+        self._read: dict[str, bytes] = {}
 
     def append(self, name: str, line: Line | Looked | Question | Given) -> None:
         """One line, on the disk when this returns."""
@@ -155,12 +156,18 @@ class World:
         return list(map(json.loads, self.content(name).splitlines()))
 
     def content(self, name: str) -> bytes:
-        """One file so far."""
-        try:
+        """One file so far: read again when it has grown."""
+        if self.size(name) != len(self._read.get(name, b"")):
             with open(f"{self.directory}/{name}", "rb", buffering=0) as file:
-                return file.readall()
+                self._read[name] = file.readall()
+        return self._read.get(name, b"")
+
+    def size(self, name: str) -> int:
+        """The length of one file so far."""
+        try:
+            return os.stat(f"{self.directory}/{name}").st_size
         except FileNotFoundError:
-            return b""
+            return 0
 
     def request(self, args: Json, context: ToolContext) -> int:
         """Note a request, and what came with it; how many this step has made by now."""

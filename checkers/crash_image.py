@@ -18,7 +18,7 @@ from .crash_faults import connection_of
 from .crash_judge import open_beside
 from .crash_run import EPOCH, STORE
 from .crash_subject import Clock, Durable, Setting, Subject
-from .crash_witness import FILES, Witnessed, World
+from .crash_witness import FILES, Witnessed, World, read_whole
 
 LEFT_BEHIND: Final = ("-shm", ".worker")
 """Files that say nothing about durable state: the WAL's index, and the lock that ends with its process."""
@@ -99,12 +99,8 @@ def template(subject: Subject, directory: str) -> Files:
 
 def files_in(directory: str) -> Files:
     """The content of each file of a directory, by its name."""
-    found = {}
-    for name in os.listdir(directory):
-        if not name.endswith(LEFT_BEHIND):
-            with open(f"{directory}/{name}", "rb", buffering=0) as file:
-                found[name] = file.readall()
-    return found
+    names = [name for name in os.listdir(directory) if not name.endswith(LEFT_BEHIND)]
+    return {name: read_whole(f"{directory}/{name}") for name in names}
 
 
 def lay_out(directory: str, files: Files) -> None:

@@ -18,7 +18,7 @@ from .crash_faults import connection_of
 from .crash_judge import open_beside
 from .crash_run import EPOCH, STORE
 from .crash_subject import Clock, Durable, Setting, Subject
-from .crash_witness import FILES, Witnessed, World
+from .crash_witness import FILES, Witnessed, World, read_whole
 
 LEFT_BEHIND: Final = ("-shm", ".worker")
 """Files that say nothing about durable state: the WAL's index, and the lock that ends with its process."""
@@ -63,18 +63,11 @@ class Incarnation:
 
     def image(self) -> Image:
         """What a process that died now would leave; the image taken last, if nothing was written since."""
-        stamp = [self.beside.execute("PRAGMA data_version").fetchone(), *map(self.size, FILES)]
+        stamp = [self.beside.execute("PRAGMA data_version").fetchone(), *map(self.world.size, FILES)]
         if self.taken is None or self.taken[0] != stamp:
             durable, witnessed = self.subject.court.read(self.beside), self.subject.witnessed(self.world)
             self.taken = (stamp, Image(files_in(self.directory), durable, witnessed))
         return self.taken[1]
-
-    def size(self, name: str) -> int:
-        """The length of a file of the witness, which only ever grows."""
-        try:
-            return os.stat(f"{self.directory}/{name}").st_size
-        except FileNotFoundError:
-            return 0
 
     def discard(self) -> None:
         """Everything that is of interest has been copied. Of a file without a name SQLite does not checkpoint the log."""
@@ -106,12 +99,8 @@ def template(subject: Subject, directory: str) -> Files:
 
 def files_in(directory: str) -> Files:
     """The content of each file of a directory, by its name."""
-    found = {}
-    for name in os.listdir(directory):
-        if not name.endswith(LEFT_BEHIND):
-            with open(f"{directory}/{name}", "rb", buffering=0) as file:
-                found[name] = file.readall()
-    return found
+    names = [name for name in os.listdir(directory) if not name.endswith(LEFT_BEHIND)]
+    return {name: read_whole(f"{directory}/{name}") for name in names}
 
 
 def lay_out(directory: str, files: Files) -> None:

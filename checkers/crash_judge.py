@@ -30,6 +30,8 @@ ENDS: Final = {"completed": "job_completed", "failed": "job_failed", "cancelled"
 AT_REST: Final = (*ENDS, "parked")
 
 
+LINE: Final = "SELECT status, version FROM jobs"
+"""What the event store says of the one job of a file."""
 Held = tuple[str, str, str]
 """Of a record of the ledger: job, internal key, invocation."""
 LEDGER: Final = "step_id, status, result, job_id, idempotency_key, invocation_id"
@@ -59,15 +61,14 @@ def open_beside(path: str) -> sqlite3.Connection:
 
 def read(connection: sqlite3.Connection) -> Durable:
     """What is committed in the file, which holds one job."""
-    ((status, version),) = connection.execute("SELECT status, version FROM jobs").fetchall()
-    events = connection.execute("SELECT version, id, type, step, epoch, data FROM events ORDER BY version").fetchall()
+    ((status, version),) = connection.execute(LINE).fetchall()
+    rows = connection.execute("SELECT version, id, type, step, epoch, data, at FROM events ORDER BY version").fetchall()
     ledger = connection.execute(f"SELECT {LEDGER} FROM ledger ORDER BY step_id").fetchall()
     effects = connection.execute("SELECT step_id, output FROM effects ORDER BY step_id").fetchall()
-    ((moment,),) = connection.execute(
-        "SELECT max((SELECT max(at) FROM events), (SELECT ifnull(max(expires_at), 0) FROM leases))"
-    ).fetchall()
-    records, held = split(ledger)
-    return Durable(status, version, tuple(events), records, tuple(effects), moment, held)
+    leases = connection.execute("SELECT expires_at FROM leases").fetchall()
+    events, records, held = tuple(row[:-1] for row in rows), *split(ledger)
+    moment = max(row[-1] for row in (*rows, *leases))
+    return Durable(status, version, events, records, tuple(effects), moment, held)
 
 
 def split(ledger: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Held, ...]]:

@@ -113,6 +113,15 @@ def text_of(value: Json) -> str:
         return repr(value)
 
 
+def read_whole(path: str) -> bytes:
+    """The content of a file. Without a file object: a schedule reads a dozen of them."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, os.fstat(file).st_size)
+    finally:
+        os.close(file)
+
+
 def parse_lines(content: bytes) -> list[Line]:
     """The lines of a witness file."""
     return list(map(parse_line, content.splitlines()))
@@ -136,6 +145,7 @@ class World:
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.call = ToolCall()
+        self._read: dict[str, bytes] = {}
 
     def append(self, name: str, line: Line | Looked | Question | Given) -> None:
         """One line, on the disk when this returns."""
@@ -155,12 +165,17 @@ class World:
         return list(map(json.loads, self.content(name).splitlines()))
 
     def content(self, name: str) -> bytes:
-        """One file so far."""
+        """One file so far: read again when it has grown."""
+        if self.size(name) != len(self._read.get(name, b"")):
+            self._read[name] = read_whole(f"{self.directory}/{name}")
+        return self._read.get(name, b"")
+
+    def size(self, name: str) -> int:
+        """The length of one file so far."""
         try:
-            with open(f"{self.directory}/{name}", "rb", buffering=0) as file:
-                return file.readall()
+            return os.stat(f"{self.directory}/{name}").st_size
         except FileNotFoundError:
-            return b""
+            return 0
 
     def request(self, args: Json, context: ToolContext) -> int:
         """Note a request, and what came with it; how many this step has made by now."""

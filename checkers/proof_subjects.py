@@ -1,6 +1,7 @@
 """What is proved by induction: of each machine, and of each fleet, which properties over which written clauses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from ..model.claim_types import PROPERTY_BY_ID
@@ -76,12 +77,26 @@ def subject(name: str) -> Subject:
     return step_subject(POLICIES[name])
 
 
+_FLEETS: Final[Mapping[str, tuple[Callable[[], Fleet], Sequence[Property], Sequence[Clause]]]] = {
+    "fleet": (step_fleet, PROPERTIES, INVARIANT),
+    "fleet-gate": (gate_fleet, GATE_PROPERTIES, FLEET_GATE_INVARIANT),
+    "fleet-compensation": (compensation_fleet, COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT),
+    "fleet-recorded": (recorded_fleet, RECORDED_PROPERTIES, RECORDED_INVARIANT),
+    "fleet-without-conditional": (
+        partial(step_fleet, FLEET_POLICIES["fleet-without-conditional"]),
+        PROPERTIES,
+        INVARIANT,
+    ),
+}
+"""Every fleet of which something is proved, by the name of its policy: how it is made, what is proved, and over what."""
+
+
+def fleet_subject(name: str) -> FleetSubject:
+    """The fleet with this policy; no other one is made."""
+    make, properties, clauses = _FLEETS[name]
+    return FleetSubject(make(), properties, clauses)
+
+
 def fleet_subjects() -> list[FleetSubject]:
-    """Every fleet of which something is proved; each starts with the name of its policy."""
-    return [
-        FleetSubject(step_fleet(), PROPERTIES, INVARIANT),
-        FleetSubject(gate_fleet(), GATE_PROPERTIES, FLEET_GATE_INVARIANT),
-        FleetSubject(compensation_fleet(), COMPENSATION_PROPERTIES, COMPENSATION_INVARIANT),
-        FleetSubject(recorded_fleet(), RECORDED_PROPERTIES, RECORDED_INVARIANT),
-        FleetSubject(step_fleet(FLEET_POLICIES["fleet-without-conditional"]), PROPERTIES, INVARIANT),
-    ]
+    """Every fleet of which something is proved."""
+    return list(map(fleet_subject, _FLEETS))

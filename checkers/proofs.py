@@ -4,6 +4,7 @@ What a proof came to is kept as an `Outcome`. Models and solver are loaded when 
 change costs the reading of a file. Where they did, each question that still reads the same is answered from the cache, too.
 """
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -131,6 +132,7 @@ def _making(names: Sequence[str], folder: Path | None, tell: Tell) -> Iterator[t
         return
     from .side_by_side import side_by_side
 
+    gc.freeze()  # what the collector touches is copied in each forked process
     begun = side_by_side(partial(_made, folder=folder), tasks, jobs, start="fork")
     tell(f"{len(names)} proofs, {jobs} at a time")
     done = 0
@@ -154,18 +156,17 @@ def _made(names: Sequence[str], folder: Path | None) -> list[tuple[str, Made]]:
 
 def _make(name: str, folder: Path | None, told: "dict[str, Result]", written: "list[Obligations]") -> Made:
     """Make a proof; what it asks of the solver, and learns, is put into its book of answers, if there is a folder."""
-    from .proof_subjects import fleet_subjects, subject
+    from .proof_subjects import fleet_subject, subject
     from .prove import prove
     from .prove_cached import CachedSolver
     from .prove_fleet import prove_asked
     from .prove_fleet_obligations import P5, Obligations
 
     answers = Book.open(_answers(folder, name)) if folder else Book(Path())
-    clock, solver = time.perf_counter(), CachedSolver(answers, told)
+    clock, solver = time.perf_counter(), CachedSolver(answers, told, keeps=folder is not None)
     proof: Any
     if name in FLEETS:
-        chosen = next(each for each in fleet_subjects() if each.fleet.name == name)
-        written.append(Obligations(*chosen, like=written))
+        written.append(Obligations(*fleet_subject(name), like=written))
         proof, properties = prove_asked(written[-1], budget=BUDGET, solver=solver.solve_fleet), [P5]
     else:
         proof, properties = prove(*subject(name), budget=BUDGET, solver=solver.solve), []

@@ -14,12 +14,12 @@ from .prove_solve import Obligation, Progress, Result, solve
 class CachedSolver:
     """`prove_solve.solve` and `prove_fleet_solve.solve_fleet`, over a book of answers.
 
-    told: answers that this process has had of Z3, for other proofs as well. asked, reused: how many questions are answered by
-    these, and how many by the book; oldest: when the oldest reused answer was given.
+    told: answers that this process has had of Z3, for other proofs as well. keeps: whether the book is to learn them. asked,
+    reused: how many questions are answered by these, and how many by the book; oldest: when the oldest reused answer was given.
     """
 
-    def __init__(self, book: Book, told: dict[str, Result] | None = None) -> None:
-        self.book = book
+    def __init__(self, book: Book, told: dict[str, Result] | None = None, keeps: bool = True) -> None:
+        self.book, self.keeps = book, keeps
         self.told = {} if told is None else told
         self.asked, self.reused, self.oldest = 0, 0, ""
 
@@ -85,6 +85,6 @@ class CachedSolver:
 
     def _keep(self, key: str, obligation: Obligation, result: Result) -> None:
         self.asked += 1
-        if result.answer != "unknown":
+        if self.keeps and result.answer != "unknown":
             said = {"question": obligation.name, "answer": result.answer, "state": result.state}
             self.book.add(key, {**said, "rlimit": result.rlimit, "seconds": round(result.seconds, 6)})

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import rfc8785
 
 from .abstraction import compensation_key
-from .crash_judge import SUCCESS, Held, Step, parsed, split
+from .crash_judge import LINE, SUCCESS, Held, Step, parsed, split
 
 UNDO: Final = "#undo"
 READ_AS: Final = {
@@ -74,18 +74,16 @@ TABLES: Final = (
     "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects ORDER BY step_id, idempotency_key",
     "SELECT execution_id, decision, digest FROM contract_answers ORDER BY execution_id, version",
 )
-MOMENT: Final = (
-    "SELECT max((SELECT max(at) FROM events), (SELECT ifnull(max(expires_at), 0) FROM leases),"
-    " (SELECT ifnull(max(updated_at), 0) FROM contracts))"
-)
+MOMENTS: Final = "SELECT expires_at FROM leases UNION ALL SELECT updated_at FROM contracts"
+"""The times that the file speaks of beside its events."""
 
 
 def read(connection: sqlite3.Connection) -> Durable:
     """What is committed in the file, which holds one job."""
-    ((status, version),) = connection.execute("SELECT status, version FROM jobs").fetchall()
+    ((status, version),) = connection.execute(LINE).fetchall()
     events, ledger, effects, answers = (connection.execute(query).fetchall() for query in TABLES)
-    ((moment,),) = connection.execute(MOMENT).fetchall()
-    rows = tuple(Row(*row) for row in events)
+    rows = tuple(map(Row._make, events))
+    moment = max(row[-1] for row in (*rows, *connection.execute(MOMENTS)))
     records, held = split(ledger)
     return Durable(status, version, rows, records, tuple(effects), tuple(answers), moment, held)
 

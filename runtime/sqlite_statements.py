@@ -4,7 +4,8 @@ from typing import Final
 
 from .records import TERMINAL
 
-_TERMINAL: Final = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
+_LIVES: Final = " AND ".join(f"status <> '{status}'" for status in sorted(TERMINAL))
+"""Written out: for a list of three SQLite would make a table at each execution."""
 
 # Event store.
 
@@ -13,11 +14,13 @@ SUBMIT: Final = (
     " ON CONFLICT (job_id) DO NOTHING"
 )
 FIRST_IDS: Final = "SELECT id FROM events WHERE job_id = ? AND version <= ? ORDER BY version"
-ADVANCE: Final = (
-    "UPDATE jobs SET version = ?1, status = ifnull(?2, status)"
-    f" WHERE job_id = ?3 AND version = ?4 AND fence <= ?5 AND status NOT IN ({_TERMINAL})"
-    " AND EXISTS (SELECT 1 FROM events WHERE job_id = ?3 AND version = ?4 AND link = ?6)"
+_ADVANCE: Final = (
+    f"UPDATE jobs SET {{what}} WHERE job_id = ?2 AND version = ?3 AND fence <= ?4 AND {_LIVES}"
+    " AND EXISTS (SELECT 1 FROM events WHERE job_id = ?2 AND version = ?3 AND link = ?5)"
 )
+ADVANCE: Final = _ADVANCE.format(what="version = ?1")
+"""Without the status, which hardly any batch changes: SQLite writes the index pages of every column that is set."""
+ADVANCE_TO: Final = _ADVANCE.format(what="version = ?1, status = ?6")
 LINK: Final = "SELECT link FROM events WHERE job_id = ? AND version = ?"
 ADD_EVENT: Final = (
     "INSERT INTO events (job_id, version, id, type, step, epoch, at, data, link) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -22,6 +22,7 @@ from .records import (
     Event,
     Invocation,
     JobRow,
+    JobStatus,
     Json,
     Lease,
     LedgerStatus,
@@ -185,7 +186,7 @@ class SqliteStore:
         with self._session as connection:
             connection.execute("BEGIN IMMEDIATE")
             for previous in self._last.guesses(job_id, expected, lambda: _link(connection, job_id, expected)):
-                if connection.execute(sql.ADVANCE, (version, status, job_id, expected, fence, previous)).rowcount:
+                if connection.execute(*_advance(status, version, job_id, expected, fence, previous)).rowcount:
                     break
             else:
                 return _own_or_refused(connection, job_id, expected, events, fence)
@@ -264,7 +265,7 @@ class SqliteStore:
         previous = next(self._last.guesses(job_id, expected, read))
         batch = chained(job_id, expected, previous, joint.events, joint.epoch, self._now())
         version = expected + len(batch)
-        yield Statement(sql.ADVANCE, (version, status, job_id, expected, joint.epoch, previous))
+        yield Statement(*_advance(status, version, job_id, expected, joint.epoch, previous))
         yield Statement(sql.ADD_EVENT, rows=[(job_id, *event) for event in batch])
 
     def events(self, job_id: str) -> list[Event]:
@@ -357,6 +358,11 @@ def _ledger_statement(record: Invocation, epoch: int) -> Statement:
         return Statement(sql.ACQUIRED, _acquire_values(record))
     key, result = (record.job_id, record.idempotency_key), encode(record.result)
     return Statement(sql.SETTLED, (*key, epoch, record.status, result, record.external_id))
+
+
+def _advance(status: JobStatus | None, *values: Any) -> tuple[str, Values]:
+    """The statement by which a batch advances its stream, with its values. status: what the batch makes of the job's."""
+    return (sql.ADVANCE, values) if status is None else (sql.ADVANCE_TO, (*values, status))
 
 
 def _lease(job_id: str, owner: str, epoch: int, expires_at: float, previous_expiry: float) -> Lease:

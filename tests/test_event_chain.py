@@ -138,7 +138,7 @@ def test_what_was_taken_back_is_followed_by_nothing(tmp_path: Path) -> None:
 
 def test_without_the_question_about_the_link_the_chain_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered may be wrong: it is the statement's own question that keeps it out of the chain."""
-    asked, unasked = "link = ?6", "?6 IS NOT NULL"
+    asked, unasked = "link = ?5", "?5 IS NOT NULL"
     assert sqlite_statements.ADVANCE.count(asked) == 1
     monkeypatch.setattr(sqlite_statements, "ADVANCE", sqlite_statements.ADVANCE.replace(asked, unasked))
     broken = first_break(JOB, after_a_write_that_was_taken_back(tmp_path))

@@ -289,12 +289,14 @@ def test_full_survives(sweeps: dict[str, Sweep], mode: str) -> None:
     assert set(found.outcomes) == {"completed/1", "parked→completed/1"}
 
 
-def test_full_survives_a_loss_within_a_call(full: Run) -> None:
-    """The power may fail while the started event is written, too: every subset of its eight writes, and tears of each."""
-    at = full.moments().index("append_started+8")
+@pytest.mark.parametrize(("moment", "images_of_it"), [("append_started+6", 32), ("append_completed+8", 128)])
+def test_full_survives_a_loss_within_a_call(full: Run, moment: str, images_of_it: int) -> None:
+    """The power may fail while the started event is written, too, or the last one: every subset of the six writes, or eight where
+    the job's status changes as well, and tears of each."""
+    at = full.moments().index(moment)
     bounds = Bounds(exhaustive=8, shapes=1, tears=1, any_torn=True)
     tried = [image for image in images(full.entries[: at + 1], bounds) if image.at == at]
-    assert len(tried) > 128
+    assert len(tried) > images_of_it
     directory = memory_directory()
     try:
         court = Court(full, directory, {})

@@ -28,6 +28,7 @@ from crashwindow.checkers.proof_cache import (
     question_key,
     sources_key,
 )
+from crashwindow.checkers.proof_subjects import fleet_subject, fleet_subjects
 from crashwindow.checkers.proofs import FLEETS, NAMES, prove_all
 from crashwindow.checkers.prove import Proof, prove
 from crashwindow.checkers.prove_cached import CachedSolver
@@ -84,6 +85,23 @@ def test_a_fleets_answers_are_kept_as_well(tmp_path: Path) -> None:
     assert proofs[0].holds
     assert proofs[0].text == proofs[1].text
     assert [r.answer for r in proofs[0].results] == [r.answer for r in proofs[1].results]
+
+
+def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
+    """What no book is to learn is not written into one; what is asked and answered is the same."""
+    books = [Book(tmp_path / "kept.jsonl"), Book(tmp_path / "not kept.jsonl")]
+    subject = build_recorded(), RECORDED_PROPERTIES, RECORDED_INVARIANT
+    solvers = [CachedSolver(book, keeps=keeps) for book, keeps in zip(books, (True, False), strict=True)]
+    proofs = [prove(*subject, solver=solver.solve) for solver in solvers]
+    assert told(proofs[0]) == told(proofs[1])
+    assert solvers[0].asked == solvers[1].asked == len(books[0].entries)
+    assert not books[1].entries
+
+
+def test_a_fleet_is_found_by_the_name_of_its_policy() -> None:
+    """Each fleet of which something is proved is made by its own name, without any other."""
+    assert [fleet_subject(name).fleet.name for name in FLEETS] == list(FLEETS)
+    assert [each.fleet.name for each in fleet_subjects()] == list(FLEETS)
 
 
 def test_what_another_proof_was_told_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -763,3 +763,11 @@ def test_claim_uses_an_index(store: SqliteStore, statement: str, values: int) ->
     )
     assert len(plan) == 2
     assert all(line.startswith(by_index) for line in plan)
+
+
+@pytest.mark.parametrize(("statement", "values", "written"), [(sql.ADVANCE, 5, 0), (sql.ADVANCE_TO, 6, 2)])
+def test_a_status_that_stays_is_not_written(store: SqliteStore, statement: str, values: int, written: int) -> None:
+    """Hardly any batch changes its job's status: all others leave the indexes by status as they are (decision 040)."""
+    with store.session as connection:
+        program = connection.execute(f"EXPLAIN {statement}", (None,) * values).fetchall()
+    assert sum(operation == "IdxDelete" for _, operation, *_ in program) == written

@@ -12,7 +12,7 @@ from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
 from .necessity import choices, column, inapplicable
 from .necessity_choices import idle, lookups, orders
-from .necessity_fleet import SEMANTICS, others, step
+from .necessity_fleet import SEMANTICS, others, rests, step, untaken
 from .necessity_sets import minimal_sets
 from .necessity_sets import stated as stated_set
 from .search import complete
@@ -23,6 +23,8 @@ COMMAND: Final = "crashwindow necessity"
 COLUMNS: Final = (*(f"P{n}" for n in range(1, 16)),)
 """The properties, in the order of the matrix."""
 P13: Final = "it speaks of verify-job, which reads records and takes part in no protocol; forgeries are its own stage"
+FREE: Final = "conditional"
+"""A mechanism between workers without which nothing breaks: what breaks where a defect is planted beside it is the defect's."""
 Tell = Callable[[str], None]
 
 
@@ -63,18 +65,19 @@ def _one(mechanism: str, profile: str) -> list[Need]:
 
 
 def _two(mechanism: str, profile: str) -> dict[str, Need]:
+    later = "the deep profile computes it"
     cells = [
         inapplicable("P13", mechanism, P13),
-        unasked("P15", mechanism, "liveness of two workers is searched with all of them"),
+        unasked("P15", mechanism, later) if profile == "quick" else rests(mechanism),
     ]
     if profile == "quick" and mechanism == LATER:
         names = ("P5", *(p.id for p in PROPERTIES))
-        cells += [unasked(name, mechanism, "the deep profile computes it") for name in names]
+        cells += [unasked(name, mechanism, later) for name in names]
     else:
         cells += step(mechanism, CLAIMS[profile])
     for worked in SEMANTICS:
         if profile == "quick":
-            cells += [unasked(name, mechanism, "the deep profile computes it") for name in worked.properties]
+            cells += [unasked(name, mechanism, later) for name in worked.properties]
         else:
             cells += others(worked, mechanism, CLAIMS[profile])
     return {c.property: c for c in cells}
@@ -183,11 +186,16 @@ def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantRe
     flipped = [opposite if c is first else c for c in cells]
     seen = differences(flipped, profile)
     apart = theorem(observations(space, lambda view: f"{view['effects']}, {view['wire']} on the wire"))
-    return [
+    told = [
         MutantResult(name="necessity: a cell says the opposite", killed_by="explore" if seen else None, words="; ".join(seen)),
         MutantResult(name="ambiguity: a recovery sees the world", killed_by="explore" if apart.problems else None,
                      words="; ".join(apart.problems)),
     ]  # fmt: skip
+    if profile == "deep":  # where P15 of two workers is asked
+        found = untaken(FREE)
+        told.append(MutantResult(name="necessity: two workers, and nobody takes up an open attempt", words=found.words,
+                                 killed_by="explore" if found.answer == "needed" else None))  # fmt: skip
+    return told
 
 
 NECESSITY: Final = Stage("necessity", "which mechanism each property needs", necessity,

@@ -34,7 +34,7 @@ ELSEWHERE: Final = {
     "P12": "recorded values have rules of their own (`WITHOUT-L-…`); no row of theirs is the step's",
 }
 """The properties of which one worker's mechanisms say nothing, and why."""
-BESIDE: Final = ("P9", "P10", "P12")
+BESIDE: Final = ("P9", "P10", "P12", "P15")
 """Those that two workers are asked about in the deep profile alone."""
 FEWER: Final = {"P4": frozenset({"rule-0", "no-effect"})}
 """A property that needs less where the barrier is missing as well: it is the barrier that stops a step without need."""
@@ -51,7 +51,7 @@ def bounds(profile: str) -> list[str]:
     return [
         f"Mechanisms of one worker: every reachable state and step of {one}, any number of crashes and attempts.",
         f"Mechanisms between workers: two workers, at most {CLAIMS[profile]} claims in all, any number of crashes, a tool that"
-        " parks.",
+        " parks; P15, in the deep profile, with any number of claims.",
         "Orders of the writes and P15 in the quick profile: one kind of tool (query, a quiet look).",
     ]
 
@@ -81,7 +81,7 @@ def answer(prop: str, mechanism: str, profile: str) -> str:
     if mechanism in ONE and prop in BY_ID and spoken_of(BY_ID[prop], missing([mechanism])) is None:
         return "not applicable"
     later = profile == "quick" and (mechanism == LATER or prop in BESIDE)
-    if mechanism not in ONE and (prop == "P15" or later):
+    if mechanism not in ONE and later:
         return "not checked"
     more = NEEDED_BY_JOBS.get(mechanism, ()) if profile == "deep" else ()
     return "needed" if prop in (*NEEDED[mechanism], *more) else "not needed"

@@ -10,11 +10,11 @@ import pytest
 from crashwindow.checkers import necessity_sets
 from crashwindow.checkers.ambiguity import fenced_look, observations, theorem
 from crashwindow.checkers.evidence import Need, Verdict
-from crashwindow.checkers.explore import Space, explore
+from crashwindow.checkers.explore import Space, explore, follow
 from crashwindow.checkers.fleet_search import search, unfenced
 from crashwindow.checkers.necessity import ASKED, broken, column, first, narrowed
 from crashwindow.checkers.necessity_choices import ordered, planted
-from crashwindow.checkers.necessity_fleet import below, step, stepwise, taken_back
+from crashwindow.checkers.necessity_fleet import at_rest, below, rests, step, stepwise, taken_back, untaken
 from crashwindow.checkers.necessity_sets import (
     GROUP,
     Machines,
@@ -31,6 +31,8 @@ from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.fleet_broken import forbidden
 from crashwindow.model.fleet_claims import FLEET
+from crashwindow.model.fleet_rows import fleet_machine
+from crashwindow.model.liveness import RESTS
 from crashwindow.model.machine import Machine
 from crashwindow.model.mechanisms import BY_ID, MECHANISMS, NEEDED, ONE, ORDERS, PLANTS, TWO, missing, step_without
 from crashwindow.model.missing import changed
@@ -38,7 +40,9 @@ from crashwindow.model.policy import HARDENED
 from crashwindow.model.properties import BY_ID as PROPERTY
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
+from crashwindow.reports.audit.lassos import endless, moves_left
 from crashwindow.scenarios.fleet_policies import searched_fleet
+from crashwindow.scenarios.matrix import answer
 from crashwindow.scenarios.policies import POLICIES
 from crashwindow.scenarios.without import fleet_without, named
 from crashwindow.tests.spaces import space_of
@@ -141,6 +145,37 @@ def test_the_reduction_hides_nothing_of_two_workers_without_a_mechanism(mechanis
     assert refuted[0] == refuted[1]
     assert steps[0].keys() == steps[1].keys()
     assert refuted[0] | steps[0].keys() == {name for name in NEEDED[mechanism] if name not in ("P9", "P10", "P12")}
+
+
+def test_two_workers_come_to_rest_without_a_mechanism_between_them() -> None:
+    """P15 without conditional appends: no fair run stays outside rest, whatever number of claims; it is a cell, as stated."""
+    found = rests("conditional")
+    assert (found.property, found.answer, found.verdict) == ("P15", "not needed", Verdict.EXHAUSTED)
+    assert "28,717 states outside rest of 30,281" in found.words
+    assert answer("P15", "conditional", "deep") == "not needed"
+    assert answer("P15", "conditional", "quick") == "not checked"
+
+
+def test_two_workers_that_never_come_to_rest_are_found() -> None:
+    """Where nobody takes up an open attempt P15 fails: by a run that the audit's own look finds fair, and endless."""
+    found = untaken("conditional")
+    assert (found.answer, found.steps) == ("needed", 11)
+    fleet = fleet_without(named("two", ["conditional"]), "two", missing(["conditional"]))
+    less = replace(fleet, rules=tuple(r for r in fleet.rules if r.name != "5: open attempt"))
+    machine = fleet_machine(less)
+    run = follow(machine, found.key.rpartition(":")[2])
+    assumed = CLAIM_BY_ID["P15-TWO"].assumptions
+    assert not list(endless(run, None, moves_left(machine, assumed, less), RESTS["fleet"], machine))
+    whole = fleet_machine(fleet)
+    assert list(endless(run, None, moves_left(whole, assumed, fleet), RESTS["fleet"], whole))
+
+
+def test_a_job_that_has_no_end_is_no_job_that_comes_to_it() -> None:
+    """Where an end is never reached the cell is not computed: all that is said of it would be empty."""
+    fleet = fleet_without(named("two", ["conditional"]), "two", missing(["conditional"]))
+    less = replace(fleet, rules=tuple(r for r in fleet.rules if r.writes.get("job") != "failed"))
+    with pytest.raises(ValueError, match="no run comes to rest as failed"):
+        at_rest(less, "conditional")
 
 
 def test_what_needs_a_mechanism_for_more_than_the_step_is_stated() -> None:

@@ -30,8 +30,8 @@ SEVERAL: Final[Mapping[str, tuple[str, Sequence[Property]]]] = {
 }  # fmt: skip
 """The properties that stand for all of another machine than the step's: what two workers work on then, and those."""
 STEP: Final = "two"
-P15: Final = next(claim.assumptions for claim in LIVENESS_CLAIMS if claim.id == "P15")
-"""What is assumed of a run that never comes to rest."""
+ASSUMED: Final = {claim.id: claim.assumptions for claim in LIVENESS_CLAIMS}
+"""What is assumed of a run that never comes to rest, by the claim: P15 of one worker, P15-TWO of two."""
 
 
 def due(cell: Need) -> tuple[str, ...]:
@@ -47,8 +47,8 @@ def due(cell: Need) -> tuple[str, ...]:
 
 def can_break(cell: Need) -> bool:
     """Whether the machines of which its run may be have what its property speaks of."""
-    more: Sequence[str] = ("P5", *SEVERAL) if cell.mechanism in TWO else ("P15",)
-    return cell.property in (*(prop.id for prop in PROPERTIES), *more)
+    more = ("P5", *SEVERAL) if cell.mechanism in TWO else ()
+    return cell.property in ("P15", *(prop.id for prop in PROPERTIES), *more)
 
 
 def breaks_it(cell: Need, policy: str, run: Sequence[Step], trace: Trace) -> bool:
@@ -58,9 +58,13 @@ def breaks_it(cell: Need, policy: str, run: Sequence[Step], trace: Trace) -> boo
     machine, states = machine_by_name(policy), [state for _, state in run]
     if cell.mechanism in TWO:
         kind = policy.partition(WITHOUT)[0].removesuffix("-")
-        return _of_two(cell.property, fleet_without(policy, kind, missing([cell.mechanism])), machine, run)
+        fleet = fleet_without(policy, kind, missing([cell.mechanism]))
+        if cell.property == "P15":
+            moves = moves_left(machine, ASSUMED["P15-TWO"], fleet)
+            return not any(endless(run, trace.repeats, moves, RESTS["fleet"], machine))
+        return _of_two(cell.property, fleet, machine, run)
     if cell.property == "P15":
-        return not any(endless(run, trace.repeats, moves_left(machine, P15), RESTS[HARDENED.name], machine))
+        return not any(endless(run, trace.repeats, moves_left(machine, ASSUMED["P15"]), RESTS[HARDENED.name], machine))
     return any(breaks(machine, state, cell.property) for state in states[-2:])
 
 

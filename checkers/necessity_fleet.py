@@ -32,7 +32,7 @@ from .fleet_search import FleetEngine, bounded, reduction, search, unfenced
 from .liveness import look, resting
 from .liveness_fleet import fleet_moves
 from .liveness_stage import LIVE, drawn, lasso_of
-from .necessity import P15, Break, cell, first, keyed
+from .necessity import P15, Break, cell, first, keyed, unlike
 
 Breaks = Callable[[int, int, int], str]
 """How a step (a state, its change, the rule's number) breaks a property; "" if it does not."""
@@ -81,8 +81,9 @@ def step(mechanism: str, claims: int) -> list[Need]:
     taken = stepwise(space, made)
     failing = {name: _step(fleet, whole, space, state, made[name]) for name, state in taken.items()}
     cells = [cell(P5, mechanism, failing.get(P5), where)]
+    among = unlike(space, [each for prop in PROPERTIES for each in forbidden(fleet, prop)])
     for prop in PROPERTIES:
-        found = failing.get(prop.id) if prop.id in judges else _state(fleet, whole, space, prop)
+        found = failing.get(prop.id) if prop.id in judges else _state(fleet, whole, space, prop, among)
         cells.append(cell(prop.id, mechanism, found, where))
     return cells
 
@@ -94,7 +95,8 @@ def others(worked: Worked, mechanism: str, claims: int) -> Iterator[Need]:
     whole = fleet_machine(fleet)
     where = f"{len(space):,} states, two workers, {claims} claims"
     for name, properties in worked.properties.items():
-        failing = [each for p in properties if (each := _state(fleet, whole, space, p))]
+        among = unlike(space, [each for prop in properties for each in forbidden(fleet, prop)])
+        failing = [each for p in properties if (each := _state(fleet, whole, space, p, among))]
         yield cell(name, mechanism, min(failing, key=lambda each: each.steps, default=None), where)
 
 
@@ -129,9 +131,9 @@ def untaken(mechanism: str) -> Need:
     return at_rest(replace(fleet, rules=tuple(r for r in fleet.rules if r.name != "5: open attempt")), mechanism)
 
 
-def _state(fleet: Fleet, whole: Machine, space: Space, prop: Property) -> Break | None:
-    """The nearest state that a property forbids."""
-    found = first(space, forbidden(fleet, prop))
+def _state(fleet: Fleet, whole: Machine, space: Space, prop: Property, among: Sequence[int]) -> Break | None:
+    """The nearest state that a property forbids, among those that are `unlike` to what all of them forbid."""
+    found = first(space, forbidden(fleet, prop), among)
     if found is None:
         return None
     return Break(f"never: {show(found[1])}", *keyed(whole, unreduced(fleet, space, found[0])))

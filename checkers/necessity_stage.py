@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, TWO
+from ..model.counterparts import OF_RULE
+from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, RULES, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
-from ..scenarios.matrix import CLAIMS, ELSEWHERE, FEWER, IN_QUICK, LATER, ambiguous, bounds
+from ..scenarios.matrix import CLAIMS, FEWER, IN_QUICK, LATER, ambiguous, bounds
 from .ambiguity import fenced_look, observations, theorem, undecided
 from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
-from .necessity import choices, column, inapplicable
+from .necessity import P15, choices, column, inapplicable
+from .necessity_beside import asked, beside, worse
+from .necessity_beside import rests as rests_beside
 from .necessity_choices import idle, lookups, orders
 from .necessity_fleet import SEMANTICS, others, rests, step, untaken
 from .necessity_sets import minimal_sets
@@ -23,6 +26,8 @@ COMMAND: Final = "crashwindow necessity"
 COLUMNS: Final = (*(f"P{n}" for n in range(1, 16)),)
 """The properties, in the order of the matrix."""
 P13: Final = "it speaks of verify-job, which reads records and takes part in no protocol; forgeries are its own stage"
+P5: Final = "it speaks of a worker that was overtaken: there is one worker"
+LATER_ON: Final = "the deep profile computes it"
 FREE: Final = "conditional"
 """A mechanism between workers without which nothing breaks: what breaks where a defect is planted beside it is the defect's."""
 Tell = Callable[[str], None]
@@ -49,38 +54,49 @@ def necessity(context: Context) -> Found:
     return found
 
 
-def matrix(profile: str, tell: Tell, mechanisms: Iterable[str] = (*ONE, *TWO)) -> list[Need]:
+def matrix(profile: str, tell: Tell, mechanisms: Iterable[str] = (*ONE, *TWO, *RULES)) -> list[Need]:
     """Every cell of some mechanisms' columns, mechanism by mechanism."""
     cells: list[Need] = []
     for mechanism in mechanisms:
         tell(f"necessity: {mechanism}")
-        known = {c.property: c for c in _one(mechanism, profile)} if mechanism in ONE else _two(mechanism, profile)
+        computed = _one if mechanism in ONE else _rule if mechanism in RULES else _two
+        known = {c.property: c for c in computed(mechanism, profile)}
         cells += [known[name] for name in COLUMNS]
     return cells
 
 
 def _one(mechanism: str, profile: str) -> list[Need]:
-    apart = [inapplicable(name, mechanism, why) for name, why in {**ELSEWHERE, "P13": P13}.items()]
-    return [*column(mechanism, profile), *apart]
+    apart = [inapplicable(name, mechanism, why) for name, why in {"P5": P5, "P13": P13}.items()]
+    return [*column(mechanism, profile), *beside(mechanism), *apart]
 
 
-def _two(mechanism: str, profile: str) -> dict[str, Need]:
-    later = "the deep profile computes it"
+def _rule(mechanism: str, profile: str) -> list[Need]:
+    kind = OF_RULE[mechanism]
+    cells = [
+        asked(kind, mechanism),
+        unasked(P15, mechanism, LATER_ON) if profile == "quick" else rests_beside(mechanism),
+    ]
+    known = {"P5": P5, "P13": P13, **{c.property: "" for c in cells}}
+    why = f"it is a rule of the {kind} machine alone: no row of another one is left out"
+    return [*cells, *(inapplicable(name, mechanism, known.get(name, why)) for name in COLUMNS if known.get(name, why))]
+
+
+def _two(mechanism: str, profile: str) -> list[Need]:
     cells = [
         inapplicable("P13", mechanism, P13),
-        unasked("P15", mechanism, later) if profile == "quick" else rests(mechanism),
+        unasked(P15, mechanism, LATER_ON) if profile == "quick" else rests(mechanism),
     ]
     if profile == "quick" and mechanism == LATER:
         names = ("P5", *(p.id for p in PROPERTIES))
-        cells += [unasked(name, mechanism, later) for name in names]
+        cells += [unasked(name, mechanism, LATER_ON) for name in names]
     else:
         cells += step(mechanism, CLAIMS[profile])
     for worked in SEMANTICS:
         if profile == "quick":
-            cells += [unasked(name, mechanism, later) for name in worked.properties]
+            cells += [unasked(name, mechanism, LATER_ON) for name in worked.properties]
         else:
             cells += others(worked, mechanism, CLAIMS[profile])
-    return {c.property: c for c in cells}
+    return cells
 
 
 def unasked(prop: str, mechanism: str, why: str) -> Need:
@@ -191,6 +207,9 @@ def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantRe
         MutantResult(name="ambiguity: a recovery sees the world", killed_by="explore" if apart.problems else None,
                      words="; ".join(apart.problems)),
     ]  # fmt: skip
+    beside = worse()
+    told.append(MutantResult(name="necessity: a compensation's outcome that nobody knows is taken for none", words=beside.words,
+                             killed_by="explore" if beside.answer == "needed" else None))  # fmt: skip
     if profile == "deep":  # where P15 of two workers is asked
         found = untaken(FREE)
         told.append(MutantResult(name="necessity: two workers, and nobody takes up an open attempt", words=found.words,

@@ -168,7 +168,16 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     **{f"{prop} without {mechanism}": (lambda prop=prop, mechanism=mechanism, key=key: matrix_with(broken(prop, mechanism, key)),  # type: ignore[misc]
                                        f"{prop} without {mechanism}: needed is not what this program states")
        for prop, mechanism, key in (("P13", "repair", "model:without-repair:0"), ("P9", "repair", "model:without-repair:0"),
-                                    ("P10", "repair", "model:without-repair:0"), ("P15", "checked", "model:two-without-checked:0"))},
+                                    ("P10", "confirm", "model:without-confirm:0"), ("P15", "checked", "model:two-without-checked:0"),
+                                    ("P1", "G-ASK", "model:gate-without-G-ASK:0"))},
+    "a compensation's run that is one of the step": (lambda: matrix_with(broken("P10", "repair", "model:without-repair:0")),
+                                                     "P10 without repair: its key is of no machine that lacks"),
+    "a compensation's run that breaks nothing": (lambda: matrix_with(broken("P10", "repair", "model:compensation-without-repair:0")),
+                                                 "P10 without repair: its run does not break"),
+    "a gate's run that breaks nothing": (lambda: matrix_with(broken("P9", "G-ASK", "model:gate-without-G-ASK:0")),
+                                         "P9 without G-ASK: its run does not break"),
+    "a compensation's mechanism said not to be needed": (lambda: matrix_with(cell(property="P10", mechanism="unknown")),
+                                                         "P10 without unknown: not needed is not what"),
     "a run of what its machine does not speak of": (lambda: matrix_with(broken("P9", "order-4567", "model:ordered-4567:0")),
                                                     "P9 without order-4567: it is no property that a run can break"),
     "orders that break said to hold": (lambda: matrix_with(hold), "order-4567 without catch-up: nothing is said to break, and P3, P4 does"),

@@ -72,10 +72,10 @@ def test_every_mechanism_is_in_the_rows() -> None:
     fleet = [rule.name for rule in searched_fleet().rules]
     for mechanism in MECHANISMS:
         change = mechanism.missing
-        for pattern in (*change.drop, *change.sees, *change.writes, *change.conflicts):
+        for pattern in (*change.drop, *change.sees, *change.meets, *change.writes, *change.conflicts):
             assert any(fnmatchcase(name, pattern) for name in names), (mechanism.id, pattern)
         assert all(name in fleet for name in change.unasked)
-        if mechanism.workers == "one":
+        if mechanism.id in ONE:
             assert step_without("x", [mechanism.id]) != step_without("x", []), mechanism.id
     assert BY_ID.keys() == NEEDED.keys()
     with pytest.raises(KeyError, match="hope"):
@@ -94,7 +94,8 @@ def test_nothing_missing_changes_nothing() -> None:
 
 def test_a_column_is_computed_and_its_keys_replay(quiet: list[Need]) -> None:
     """Without T-QUIET P1, P2 and P6 fail, by runs that the interpreter makes again, to a state that the property forbids."""
-    assert tuple(c.property for c in quiet if c.answer == "needed") == NEEDED["quiet"]
+    assert tuple(c.property for c in quiet if c.answer == "needed") == ("P1", "P2", "P6")
+    assert NEEDED["quiet"] == ("P1", "P2", "P6", "P10")
     for c in quiet:
         if c.answer == "needed":
             trace = replay(c.key)

@@ -1,14 +1,15 @@
 """The stage of `crashwindow verify` for the necessity matrix and the ambiguity class: computed, compared with what is stated."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..model.counterparts import OF_RULE
 from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, RULES, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
-from ..scenarios.matrix import CLAIMS, FEWER, IN_QUICK, LATER, ambiguous, bounds
-from .ambiguity import fenced_look, observations, theorem, undecided
+from ..scenarios.matrix import CLAIMS, FEWER, IN_QUICK, LATER, ambiguous, bounds, solved
+from .ambiguity import Theorem, fenced_look, observations, theorem, undecided
 from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
 from .necessity import P15, choices, column, inapplicable
@@ -28,6 +29,7 @@ COLUMNS: Final = (*(f"P{n}" for n in range(1, 16)),)
 P13: Final = "it speaks of verify-job, which reads records and takes part in no protocol; forgeries are its own stage"
 P5: Final = "it speaks of a worker that was overtaken: there is one worker"
 LATER_ON: Final = "the deep profile computes it"
+EXACT: Final = "crashwindow check T-AMBIGUOUS-EXACT"
 FREE: Final = "conditional"
 """A mechanism between workers without which nothing breaks: what breaks where a defect is planted beside it is the defect's."""
 Tell = Callable[[str], None]
@@ -168,31 +170,44 @@ def alone(sets: Sequence[Sufficient]) -> Item:
 
 
 def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
-    """The theorem, by trying both answers at each observation, and by a solver; with twins of one observation."""
-    from .prove_ambiguity import unrecoverable
+    """The theorem, by trying both answers at each observation; and by a solver, of the machine's own rows."""
+    from .prove_ambiguity import pairs_of, proved
 
     among = undecided(space)
     found = theorem(observations(space, among=among))
-    problems = [*found.problems, *unrecoverable(found)]
-    looked = theorem(observations(space, fenced_look, among))
+    items = [_tried(space, found, theorem(observations(space, fenced_look, among)))]
+    told = proved(pairs_of(space, twin_ends(found)))
+    figures = {
+        "in the class": len(found.inside),
+        "steps": told.steps,
+        "clauses": told.clauses,
+        "obligations": told.obligations,
+    }
+    said = solved(len(found.inside), told.steps, told.clauses, told.obligations)
+    verdict = Verdict.REFUTED if told.problems else Verdict.EXHAUSTED
+    said = f"the class is not as stated: {'; '.join(told.problems)}" if told.problems else said
+    items.append(Item(checker="prove", verdict=verdict, statement=said, figures=dict(figures), command=EXACT))
+    return [item.statement for item in items], items
+
+
+def twin_ends(found: Theorem) -> list[tuple[int, int]]:
+    """Of each look in the class, a state where to execute is wrong, and one where not to execute is."""
+    return [(o.repeats, o.loses) for o in found.inside if o.repeats is not None and o.loses is not None]
+
+
+def _tried(space: Space, found: Theorem, looked: Theorem) -> Item:
+    """What the search says; looked: where a tool that fences is looked at. With twins of one observation."""
+    problems = list(found.problems)
     if len(looked.inside) >= len(found.inside):
         problems.append("an observation that tells the states apart takes nothing out of the class")
-    twin = found.inside[0] if found.inside else None
-    figures: dict[str, int | float | str] = {
-        "observations": len(found.inside) + len(found.outside),
-        "in the class": len(found.inside),
-    }
-    if problems or twin is None or twin.repeats is None or twin.loses is None:
-        verdict, said, trace = Verdict.REFUTED, f"the class is not as stated: {'; '.join(problems)}", None
-    else:
-        verdict, trace, told = Verdict.EXHAUSTED, trace_to(space, twin.repeats), len(found.inside) - len(looked.inside)
-        twin_key = trace_to(space, twin.loses).key
-        said = ambiguous(len(found.inside) + len(found.outside), len(found.inside), twin_key, told)
-    items = [
-        Item(checker=checker, verdict=verdict, statement=said, figures=figures, trace=trace if checker == "explore" else None,
-             command="crashwindow check T-AMBIGUOUS-EXACT") for checker in ("explore", "prove")
-    ]  # fmt: skip
-    return [said], items
+    every, inside, twin = len(found.inside) + len(found.outside), len(found.inside), next(iter(twin_ends(found)), None)
+    figures: dict[str, int | float | str] = {"observations": every, "in the class": inside}
+    if problems or twin is None:
+        said = f"the class is not as stated: {'; '.join(problems)}"
+        return Item(checker="explore", verdict=Verdict.REFUTED, statement=said, figures=figures, command=EXACT)
+    said = ambiguous(every, inside, trace_to(space, twin[1]).key, inside - len(looked.inside))
+    return Item(checker="explore", verdict=Verdict.EXHAUSTED, statement=said, figures=figures, trace=trace_to(space, twin[0]),
+                command=EXACT)  # fmt: skip
 
 
 def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantResult]:
@@ -207,6 +222,7 @@ def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantRe
         MutantResult(name="ambiguity: a recovery sees the world", killed_by="explore" if apart.problems else None,
                      words="; ".join(apart.problems)),
     ]  # fmt: skip
+    told += blinded(space)
     beside = worse()
     told.append(MutantResult(name="necessity: a compensation's outcome that nobody knows is taken for none", words=beside.words,
                              killed_by="explore" if beside.answer == "needed" else None))  # fmt: skip
@@ -215,6 +231,22 @@ def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantRe
         told.append(MutantResult(name="necessity: two workers, and nobody takes up an open attempt", words=found.words,
                                  killed_by="explore" if found.answer == "needed" else None))  # fmt: skip
     return told
+
+
+def blinded(space: Space) -> list[MutantResult]:
+    """What a recovery sees, changed before the solver: with the world it would tell the states apart, without what is open it
+    could not tell others apart that the class is without."""
+    from .prove_ambiguity import asked as solver_says
+    from .prove_ambiguity import pairs_of, stores
+
+    pairs, seen = pairs_of(space, twin_ends(theorem(observations(space)))), stores(space.machine)
+    changed = {
+        "sees the world": (*seen.fields, "effects", "wire"),
+        "does not see what is open": tuple(name for name in seen.fields if name != "open"),
+    }
+    found = {name: solver_says(pairs, replace(seen, fields=fields)).problems for name, fields in changed.items()}
+    return [MutantResult(name=f"ambiguity: a recovery {name}, before the solver", words="; ".join(problems),
+                         killed_by="prove" if problems else None) for name, problems in found.items()]  # fmt: skip
 
 
 NECESSITY: Final = Stage("necessity", "which mechanism each property needs", necessity,

@@ -113,3 +113,13 @@ def ambiguous(observations: int, inside: int, twin: str, told_apart: int) -> str
         f" one is right. The trace leads to a state where it doubles, `crashwindow replay {twin}` to its twin where it"
         f" loses. Where a tool that fences is looked at, {told_apart} are told apart, and leave the class"
     )
+
+
+def solved(inside: int, steps: int, clauses: int, questions: int) -> str:
+    """That a solver has proved the class of the machine's own rows. steps: how many different ones the runs to its looks have."""
+    return (
+        f"by an invariant of {clauses} clauses, which is inductive, for any number of attempts: no two states outside the class"
+        " in which a recovery sees the same need opposite answers, nor where a tool that fences is looked at; and each state of"
+        f" the class looks like one of {inside} in which two runs end, one where to execute doubles the effect, and one where not"
+        f" to execute loses it. {steps} different steps of these runs are the machine's; {questions} questions, kept in no file"
+    )

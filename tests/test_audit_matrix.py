@@ -78,20 +78,28 @@ def honest() -> RunEvidence:
         "T-AMBIGUOUS-EXACT": item("explore", Verdict.EXHAUSTED, said, figures=figures, trace=trace),
     }
     whole = Necessity(
-        bounds=matrix.bounds("quick"), cells=cells(), idle=list(IDLE), ambiguity=[said],
+        bounds=matrix.bounds("quick"), cells=cells(), idle=list(IDLE), ambiguity=[said, proof().statement],
         sets=[Sufficient(property="P1", sets=sets, asked=16, enough=True, monotone=True, words="of all")],
     )  # fmt: skip
     claims = [ClaimResult(claim=name, expected=Verdict.EXHAUSTED, items=[each]) for name, each in found.items()]
+    claims[-1] = claims[-1].model_copy(update={"items": [*claims[-1].items, proof()]})
     return run().evidence.model_copy(update={"claims": claims, "necessity": whole})
 
 
-def with_class(**parts: Any) -> RunEvidence:
+def proof(**parts: Any) -> Item:
+    """The solver's item about the same class."""
+    figures = {"in the class": 4, "steps": 41, "clauses": 194, "obligations": 575}
+    return item("prove", Verdict.EXHAUSTED, matrix.solved(4, 41, 194, 575), figures=figures).model_copy(update=parts)
+
+
+def with_class(at: int = 0, **parts: Any) -> RunEvidence:
     """The evidence with another item about the ambiguity class, whose sentence is told in both places."""
     claims = list(honest().claims)
-    claims[-1] = claims[-1].model_copy(update={"items": [claims[-1].items[0].model_copy(update=parts)]})
+    items = [each.model_copy(update=parts) if n == at else each for n, each in enumerate(claims[-1].items)]
+    claims[-1] = claims[-1].model_copy(update={"items": items})
     told = honest().necessity
     assert told
-    said = told.model_copy(update={"ambiguity": [claims[-1].items[0].statement]})
+    said = told.model_copy(update={"ambiguity": [each.statement for each in items]})
     return honest().model_copy(update={"claims": claims, "necessity": said})
 
 
@@ -150,6 +158,13 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "the class reworded in both places": (lambda: with_class(statement="There is no such class."), "T-AMBIGUOUS-EXACT, explore: it"),
     "a figure of the class": (lambda: with_class(figures={"observations": 9, "in the class": 3}), "is not what this program says"),
     "a larger class": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN, 5)), "is not what this program says"),
+    "the proof of the class reworded": (lambda: with_class(1, statement="It is proved."), "T-AMBIGUOUS-EXACT, prove: its sentence"),
+    "a figure of the proof": (lambda: with_class(1, figures={**proof().figures, "steps": 40}), "T-AMBIGUOUS-EXACT, prove: its sentence"),
+    "a proof of a smaller class": (
+        lambda: with_class(1, statement=matrix.solved(2, 41, 194, 575), figures={**proof().figures, "in the class": 2}),
+        "classes of different sizes"),
+    "a proof of nothing": (lambda: with_class(1, statement=matrix.solved(4, 0, 194, 575), figures={**proof().figures, "steps": 0}),
+                           "T-AMBIGUOUS-EXACT, prove: it does not say"),
     "no run to the class": (lambda: with_class(trace=None), "no run leads to a state of the class"),
     "a twin that is none": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN[:-6], 2)), "its two runs do not end where"),
     "a twin of another choice": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN + "/77", 2)), "its key is none"),

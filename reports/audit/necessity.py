@@ -214,7 +214,19 @@ def _class(told: Necessity, items: Sequence[Item]) -> Iterator[str]:
     if told.ambiguity != said:
         yield f"the matrix's words about the ambiguity class are not those of claim {CLASS}"
     for item in items:
-        yield from (f"claim {CLASS}, {item.checker}: {words}" for words in _twins(item, items))
+        judged = _solved(item, items) if item.checker == "prove" else _twins(item, items)
+        yield from (f"claim {CLASS}, {item.checker}: {words}" for words in judged)
+
+
+def _solved(item: Item, items: Sequence[Item]) -> Iterator[str]:
+    """Whether the solver's sentence says what its figures say, of the class that the search has found."""
+    inside, *others = (item.figures.get(name, 0) for name in ("in the class", "steps", "clauses", "obligations"))
+    if not all(isinstance(figure, int) and figure > 0 for figure in (inside, *others)):
+        yield "it does not say how large the class is, and what was asked of it"
+    elif item.statement != matrix.solved(*map(int, (inside, *others))):
+        yield "its sentence is not what this program says with these figures"
+    if any(each.figures.get("in the class") != inside for each in items):
+        yield "the search and the solver speak of classes of different sizes"
 
 
 def _twins(item: Item, items: Sequence[Item]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The stage of `crashwindow verify` for the necessity matrix and the ambiguity class: computed, compared with what is stated."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,16 +8,17 @@ from ..model.counterparts import OF_RULE
 from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, RULES, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
-from ..scenarios.matrix import CLAIMS, FEWER, IN_QUICK, LATER, ambiguous, bounds, solved
+from ..scenarios.matrix import BETWEEN, CLAIMS, FEWER, IN_QUICK, LATER, UNASKED, WHOLE, ambiguous, bounds, solved
 from .ambiguity import Theorem, fenced_look, observations, theorem, undecided
 from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
 from .necessity import P15, choices, column, inapplicable
 from .necessity_beside import asked, beside, worse
 from .necessity_beside import rests as rests_beside
+from .necessity_between import between
 from .necessity_choices import idle, lookups, orders
 from .necessity_fleet import SEMANTICS, others, rests, step, untaken
-from .necessity_sets import minimal_sets
+from .necessity_sets import Machines, minimal_sets, whole
 from .necessity_sets import stated as stated_set
 from .search import complete
 from .traces import trace_to
@@ -44,14 +45,18 @@ def necessity(context: Context) -> Found:
     context.tell("necessity: minimal sets")
     asked = [BY_ID[name] for name in IN_QUICK] if context.profile == "quick" else PROPERTIES
     sets = minimal_sets(cells, asked, context.profile, context.tell)
+    deep = context.profile == "deep"
+    apart = whole(PROPERTIES, Machines(PROPERTIES, ONE), context.tell) if deep else []
+    two = between(context.tell) if deep else []
     told, item = ambiguity(space)
     found.necessity = Necessity(
-        bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told
-    )
+        bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told, whole=apart,
+        between=two,
+    )  # fmt: skip
     found.add("T-AMBIGUOUS-EXACT", *item)
     found.add("NECESSITY", stated(cells, context.profile))
     found.add("NECESSITY-ORDERS", any_order(chosen))
-    found.add("NECESSITY-SETS", alone(sets))
+    found.add("NECESSITY-SETS", alone(sets, apart, two))
     found.mutants += canaries(cells, space, context.profile)
     return found
 
@@ -152,12 +157,16 @@ def any_order(chosen: Sequence[Need]) -> Item:
     return _item(Verdict.EXHAUSTED, said, "NECESSITY-ORDERS", orders=len(plain))
 
 
-def alone(sets: Sequence[Sufficient]) -> Item:
-    """Whether what each property needs suffices for it alone, and is its minimal set as stated, no larger one being worse."""
+def alone(sets: Sequence[Sufficient], apart: Sequence[Sufficient] = (), two: Sequence[Sufficient] = ()) -> Item:
+    """Whether what each property needs suffices for it alone, and is its minimal set as stated, no larger one being worse.
+
+    apart, two: the minimal sets where the three may be missing, too, and those between two workers, where they were searched.
+    """
     wrong = [
         s.property for s in sets if not s.enough or [frozenset(each) for each in s.sets] != [stated_set(s.property)]
     ]
     wrong += [s.property for s in sets if not s.monotone and s.property not in FEWER]
+    wrong += [s.property for found, said in ((apart, WHOLE), (two, BETWEEN)) for s in found if not as_stated(s, said)]
     if wrong or not sets:
         return _item(
             Verdict.REFUTED,
@@ -165,8 +174,22 @@ def alone(sets: Sequence[Sufficient]) -> Item:
             "NECESSITY-SETS",
         )
     said = "what is needed suffices, all other mechanisms of one worker missing but the stores and the answer to an ambiguity: "
-    said += "; ".join(f"{s.property}: {' or '.join(', '.join(each) for each in s.sets)}" for s in sets)
-    return _item(Verdict.EXHAUSTED, said, "NECESSITY-SETS", properties=len(sets), subsets=sum(s.asked for s in sets))
+    said += _listed(sets)
+    if apart and two:
+        said += f". Where these three may be missing, too: {_listed(apart)}. Between two workers: {_listed(two)}"
+    else:
+        said += ". The sets without these three, and those between workers, are left to the deep profile"
+    subsets = sum(s.asked for s in (*sets, *apart, *two))
+    return _item(Verdict.EXHAUSTED, f"{said}; {UNASKED}", "NECESSITY-SETS", properties=len(sets), subsets=subsets)
+
+
+def as_stated(found: Sufficient, said: Mapping[str, tuple[tuple[str, ...], ...]]) -> bool:
+    """Whether the minimal sets of a property are the ones that are stated, whatever their order."""
+    return {frozenset(each) for each in found.sets} == {frozenset(each) for each in said[found.property]}
+
+
+def _listed(sets: Sequence[Sufficient]) -> str:
+    return "; ".join(f"{s.property}: {' or '.join(', '.join(each) or 'none' for each in s.sets)}" for s in sets)
 
 
 def ambiguity(space: Space) -> tuple[list[str], list[Item]]:

@@ -32,6 +32,27 @@ BESIDE: Final = ("P9", "P10", "P12", "P15")
 """Those that two workers are asked about in the deep profile alone."""
 FEWER: Final = {"P4": frozenset({"rule-0", "no-effect"})}
 """A property that needs less where the barrier is missing as well: it is the barrier that stops a step without need."""
+WHOLE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "P1": (("barrier", "barrier-asked", "unknown"),), "P2": (("barrier", "barrier-asked", "unknown"),),
+    "P3": (("effect-store", "catch-up", "catch-up-order", "repair"),), "P4": (("rule-0",),),
+    "P6": (("barrier", "barrier-asked", "repair", "unknown"),), "P7": ((),), "P8": (("confirm",),), "P11": (("stable-key",),),
+    "P14": (("barrier",),),
+}  # fmt: skip
+"""The minimal sets where ledger, effect store and on-unknown may be missing, too: where nothing is done about an attempt in doubt
+nothing is executed again, and less is needed; that is the only set then, and one that has more may be worse."""
+_FENCED: Final = ("fence-events", "fence-ledger", "fence-effects", "atomic-acquire")
+_BEGUN: Final = (("conditional", "checked"), ("fence-events", "checked"))
+BETWEEN: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "P5": (_FENCED,), "P1": _BEGUN, "P2": (("fence-events", "fence-ledger", "checked"),),
+    "P3": (_FENCED, ("fence-ledger", "fence-effects", "conditional", "checked", "atomic-acquire")), "P4": (("fence-events",),),
+    "P6": (("fence-events", "fence-ledger", "checked", "atomic-acquire"),), "P7": (_FENCED,), "P8": ((),), "P11": ((),),
+    "P14": _BEGUN,
+}  # fmt: skip
+"""The minimal sets between two workers. Where either of two is enough neither is needed by itself, as the matrix says."""
+UNASKED: Final = (
+    "not asked: sets of mechanisms of one worker and between workers together; of P15, and of P9, P10 and P12, any set"
+)
+"""Of which sets nothing is said."""
 IN_QUICK: Final = ("P1",)
 """The properties whose minimal sets the quick profile computes."""
 

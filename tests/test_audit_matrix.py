@@ -131,6 +131,16 @@ def sets(**more: Any) -> Change:
     return lambda told: told.model_copy(update={"sets": [told.sets[0].model_copy(update=more)]})
 
 
+def apart(prop: str, *sets: list[str]) -> Sufficient:
+    """The minimal sets of a property as the deep profile has them."""
+    return Sufficient(property=prop, sets=list(sets), asked=16, enough=True, monotone=True, words="of all")
+
+
+def deep() -> RunEvidence:
+    """The evidence as one of the deep profile."""
+    return honest().model_copy(update={"run": honest().run.model_copy(update={"profile": "deep"})})
+
+
 def hold(told: Necessity) -> Necessity:
     """Every order said to hold."""
     held = {
@@ -150,6 +160,14 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "the sets dropped": (lambda: matrix_with(parts(sets=[])), "the minimal sets of P1: it is missing"),
     "another set": (lambda: matrix_with(sets(sets=[["quiet"]])), "the minimal sets of P1: they are not the one"),
     "a set that does not suffice": (lambda: matrix_with(sets(enough=False)), "the minimal sets of P1: what is needed"),
+    "sets with the stores in the quick profile": (lambda: matrix_with(parts(whole=[apart("P8", ["confirm"])])),
+                                                  "the minimal sets with the three of P8: this program has none"),
+    "other sets with the stores": (lambda: matrix_with(parts(whole=[apart("P8", ["repair"])])), "of P8: [['repair']] are not those"),
+    "other sets between workers": (lambda: matrix_with(parts(between=[apart("P4", ["checked"])])), "of P4: [['checked']] are not those"),
+    "sets between workers in the quick profile": (lambda: matrix_with(parts(between=[apart("P4", ["fence-events"])])),
+                                                  "the minimal sets between workers of P4: this program has none"),
+    "the sets of a deep run dropped": (deep, "the minimal sets with the three of P1: it is missing"),
+    "the sets between workers of a deep run dropped": (deep, "the minimal sets between workers of P5: it is missing"),
     "fewer subsets": (lambda: matrix_with(sets(asked=15)), "1 properties and 16 subsets; the sets have 1 and 15"),
     "too few subsets": (lambda: matrix_with(sets(asked=3)), "3 subsets cannot show"),
     "the bounds reworded": (lambda: matrix_with(parts(bounds=["Everything was searched."])), "the matrix's bounds"),

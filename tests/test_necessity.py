@@ -13,6 +13,8 @@ from crashwindow.checkers.evidence import Need, Verdict
 from crashwindow.checkers.explore import Space, explore, follow
 from crashwindow.checkers.fleet_search import search, unfenced
 from crashwindow.checkers.necessity import ASKED, broken, column, first, narrowed
+from crashwindow.checkers.necessity_between import between, failing, subsets
+from crashwindow.checkers.necessity_between import sufficient as between_sets
 from crashwindow.checkers.necessity_choices import ordered, planted
 from crashwindow.checkers.necessity_fleet import at_rest, below, rests, step, stepwise, taken_back, untaken
 from crashwindow.checkers.necessity_sets import (
@@ -25,7 +27,8 @@ from crashwindow.checkers.necessity_sets import (
     takes,
     whole_lattice,
 )
-from crashwindow.checkers.necessity_stage import COLUMNS, alone, canaries, differences, matrix
+from crashwindow.checkers.necessity_sets import whole as whole_sets
+from crashwindow.checkers.necessity_stage import COLUMNS, alone, as_stated, canaries, differences, matrix
 from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.fleet_broken import forbidden
@@ -41,7 +44,7 @@ from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
 from crashwindow.reports.audit.lassos import endless, moves_left
 from crashwindow.scenarios.fleet_policies import searched_fleet
-from crashwindow.scenarios.matrix import answer
+from crashwindow.scenarios.matrix import BETWEEN, UNASKED, WHOLE, answer
 from crashwindow.scenarios.policies import POLICIES
 from crashwindow.scenarios.without import fleet_without, named
 from crashwindow.tests.spaces import space_of
@@ -267,6 +270,70 @@ def test_a_minimal_set_that_is_not_the_stated_one_is_told() -> None:
     assert stated("P4") == {"rule-0", "no-effect"}
     fewer = found.model_copy(update={"property": "P4", "sets": [["rule-0", "no-effect"]], "monotone": False})
     assert alone([fewer]).verdict is Verdict.EXHAUSTED
+
+
+def test_what_an_attempt_in_doubt_leads_to_decides_how_much_is_needed() -> None:
+    """Of all subsets with the stores and on-unknown among them: P14 needs the barrier alone, P7 nothing where nobody goes on."""
+    asked = [PROPERTY["P14"], PROPERTY["P7"]]
+    found = whole_sets(asked, Machines(asked, ONE))
+    assert [(s.property, s.sets, s.asked, s.enough, s.monotone) for s in found] == [
+        ("P14", [["barrier"]], 16, True, True), ("P7", [[]], 16, True, False),
+    ]  # fmt: skip
+    assert all(as_stated(s, WHOLE) for s in found)
+    assert not as_stated(found[0].model_copy(update={"sets": [["barrier"], ["quiet"]]}), WHOLE)
+    given = sufficient(PROPERTY["P11"], frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
+    assert "left to the deep profile" in alone([given]).statement
+    assert UNASKED in alone([given]).statement
+    assert alone([given], found, []).verdict is Verdict.EXHAUSTED
+    assert alone([given], [found[0].model_copy(update={"sets": []})], []).verdict is Verdict.REFUTED
+
+
+def test_a_set_without_the_store_that_a_property_speaks_of_is_none_that_suffices() -> None:
+    """P3 says nothing where there is no effect store: that is not taken for holding."""
+    machines = Machines([PROPERTY["P3"]], ONE)
+    three = frozenset({"catch-up", "catch-up-order", "repair"})
+    assert not machines.holds(PROPERTY["P3"], three)
+    assert machines.holds(PROPERTY["P3"], three | {"effect-store"})
+    assert machines.holds(PROPERTY["P3"], three | {"effect-store", "ledger", "on-unknown"})
+    assert not machines.holds(PROPERTY["P3"], three - {"repair"} | {"effect-store"})
+
+
+def test_either_of_two_mechanisms_between_workers_is_enough_for_p1() -> None:
+    """P1 holds with the checked append beside the events' fence, or beside conditional appends, and with neither alone."""
+    for beside in ("fence-events", "conditional"):
+        assert "P1" not in failing(frozenset({beside, "checked"}), 2)[0]
+        assert "P1" in failing(frozenset({beside}), 2)[0]
+    assert "P1" in failing(frozenset({"checked"}), 2)[0]
+    assert failing(frozenset(TWO), 2) == (frozenset(), True)
+    assert not failing(frozenset({"checked"}), 2, most=1_000)[1]
+
+
+def test_a_set_between_workers_that_fails_with_a_claim_more_is_none() -> None:
+    """What suffices with two claims is asked again with three: one that fails is left out, one that is not known is named."""
+    answers = {present: frozenset[str]() if present else frozenset({"P6"}) for present in subsets()}
+    single = [frozenset({name}) for name in TWO]
+    every = between_sets("P6", answers, lambda present: True)
+    assert (every.sets, every.asked, every.monotone) == ([[name] for name in sorted(TWO, key=TWO.index)], 64, True)
+    less = between_sets("P6", answers, lambda present: present != single[0])
+    assert less.sets == [[name] for name in TWO[1:]]
+    unknown = between_sets("P6", answers, lambda present: None if present == single[0] else True)
+    assert unknown.sets == every.sets
+    assert f"which is not known of the set {TWO[0]}" in unknown.words
+    assert not every.enough
+    assert not as_stated(every, BETWEEN)
+    refuted = alone(
+        [sufficient(PROPERTY["P11"], frozenset({"stable-key"}), "quick", lambda p: "stable-key" in p)], [], [every]
+    )
+    assert refuted.verdict is Verdict.REFUTED
+
+
+@pytest.mark.deep
+def test_the_sets_of_the_deep_profile_are_the_stated_ones() -> None:
+    """With the stores and on-unknown, and between two workers: each property's minimal sets are those that are stated."""
+    found = whole_sets(PROPERTIES, Machines(PROPERTIES, ONE))
+    assert [s.property for s in found if not as_stated(s, WHOLE)] == []
+    two = between(lambda words: None)
+    assert [s.property for s in two if not as_stated(s, BETWEEN)] == []
 
 
 def test_sets_that_are_not_monotone_are_told() -> None:

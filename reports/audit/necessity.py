@@ -188,11 +188,20 @@ def _sets(told: Necessity, items: Sequence[Item], profile: str) -> Iterator[str]
     if items:
         wanted = matrix.IN_QUICK if profile == "quick" else [prop.id for prop in PROPERTIES]
         yield from names("the minimal sets of", (each.property for each in told.sets), wanted)
+        more = (matrix.WHOLE, matrix.BETWEEN) if profile == "deep" else ((), ())
+        for what, found, due in zip(
+            ("with the three", "between workers"), (told.whole, told.between), more, strict=True
+        ):
+            yield from names(f"the minimal sets {what} of", (each.property for each in found), due)
     for each in told.sets:
         yield from (f"the minimal sets of {each.property}: {words}" for words in _set(each))
+    for found, stated in ((told.whole, matrix.WHOLE), (told.between, matrix.BETWEEN)):
+        for each in found:
+            if {frozenset(one) for one in each.sets} != {frozenset(one) for one in stated.get(each.property, ())}:
+                yield f"the minimal sets of {each.property}: {each.sets} are not those that this program states"
     for item in items:
         said = item.figures.get("properties"), item.figures.get("subsets")
-        there = len(told.sets), sum(each.asked for each in told.sets)
+        there = len(told.sets), sum(each.asked for each in (*told.sets, *told.whole, *told.between))
         if said != there:
             yield f"claim {SETS}: {said[0]} properties and {said[1]} subsets; the sets have {there[0]} and {there[1]}"
 

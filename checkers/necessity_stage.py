@@ -1,10 +1,11 @@
 """The stage of `crashwindow verify` for the necessity matrix and the ambiguity class: computed, compared with what is stated."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from ..model.counterparts import OF_RULE
+from ..model.machine import Machine
 from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, RULES, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
@@ -27,6 +28,9 @@ from .verify import Context, Found, Stage
 COMMAND: Final = "crashwindow necessity"
 COLUMNS: Final = (*(f"P{n}" for n in range(1, 16)),)
 """The properties, in the order of the matrix."""
+if TYPE_CHECKING:
+    from .prove_ambiguity import Pair
+
 P13: Final = "it speaks of verify-job, which reads records and takes part in no protocol; forgeries are its own stage"
 P5: Final = "it speaks of a worker that was overtaken: there is one worker"
 LATER_ON: Final = "the deep profile computes it"
@@ -48,7 +52,8 @@ def necessity(context: Context) -> Found:
     deep = context.profile == "deep"
     apart = whole(PROPERTIES, Machines(PROPERTIES, ONE), context.tell) if deep else []
     two = between(context.tell) if deep else []
-    told, item = ambiguity(space)
+    classified = classify(space)
+    told, item = ambiguity(space, classified)
     found.necessity = Necessity(
         bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told, whole=apart,
         between=two,
@@ -57,7 +62,7 @@ def necessity(context: Context) -> Found:
     found.add("NECESSITY", stated(cells, context.profile))
     found.add("NECESSITY-ORDERS", any_order(chosen))
     found.add("NECESSITY-SETS", alone(sets, apart, two))
-    found.mutants += canaries(cells, space, context.profile)
+    found.mutants += canaries(cells, space, classified, context.profile)
     return found
 
 
@@ -192,14 +197,30 @@ def _listed(sets: Sequence[Sufficient]) -> str:
     return "; ".join(f"{s.property}: {' or '.join(', '.join(each) or 'none' for each in s.sets)}" for s in sets)
 
 
-def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
-    """The theorem, by trying both answers at each observation; and by a solver, of the machine's own rows."""
-    from .prove_ambiguity import pairs_of, proved
+@dataclass(frozen=True)
+class Classified:
+    """The states in which a recovery has to decide, what comes of trying both answers, and runs to the looks of the class."""
+
+    among: Sequence[tuple[int, dict[str, str]]]
+    found: Theorem
+    pairs: Sequence["Pair"]
+
+
+def classify(space: Space) -> Classified:
+    """Both answers, tried at each observation."""
+    from .prove_ambiguity import pairs_of
 
     among = undecided(space)
     found = theorem(observations(space, among=among))
-    items = [_tried(space, found, theorem(observations(space, fenced_look, among)))]
-    told = proved(pairs_of(space, twin_ends(found)))
+    return Classified(among, found, pairs_of(space, twin_ends(found)))
+
+
+def ambiguity(space: Space, tried: Classified) -> tuple[list[str], list[Item]]:
+    """The theorem, by trying both answers at each observation; and by a solver, of the machine's own rows."""
+    from .prove_ambiguity import proved
+
+    found, told = tried.found, proved(tried.pairs)
+    items = [_tried(space, found, theorem(observations(space, fenced_look, tried.among)))]
     figures = {
         "in the class": len(found.inside),
         "steps": told.steps,
@@ -233,19 +254,19 @@ def _tried(space: Space, found: Theorem, looked: Theorem) -> Item:
                 command=EXACT)  # fmt: skip
 
 
-def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantResult]:
+def canaries(cells: Sequence[Need], space: Space, tried: Classified, profile: str) -> list[MutantResult]:
     """Errors planted in the computation: a cell that says the opposite, and an observation that tells the states apart."""
     first = next(c for c in cells if c.mechanism in NEEDED and c.answer in ("needed", "not needed"))
     opposite = first.model_copy(update={"answer": "not needed" if first.answer == "needed" else "needed"})
     flipped = [opposite if c is first else c for c in cells]
     seen = differences(flipped, profile)
-    apart = theorem(observations(space, lambda view: f"{view['effects']}, {view['wire']} on the wire"))
+    apart = theorem(observations(space, lambda view: f"{view['effects']}, {view['wire']} on the wire", tried.among))
     told = [
         MutantResult(name="necessity: a cell says the opposite", killed_by="explore" if seen else None, words="; ".join(seen)),
         MutantResult(name="ambiguity: a recovery sees the world", killed_by="explore" if apart.problems else None,
                      words="; ".join(apart.problems)),
     ]  # fmt: skip
-    told += blinded(space)
+    told += blinded(space.machine, tried.pairs)
     beside = worse()
     told.append(MutantResult(name="necessity: a compensation's outcome that nobody knows is taken for none", words=beside.words,
                              killed_by="explore" if beside.answer == "needed" else None))  # fmt: skip
@@ -256,18 +277,17 @@ def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantRe
     return told
 
 
-def blinded(space: Space) -> list[MutantResult]:
-    """What a recovery sees, changed before the solver: with the world it would tell the states apart, without what is open it
-    could not tell others apart that the class is without."""
-    from .prove_ambiguity import asked as solver_says
-    from .prove_ambiguity import pairs_of, stores
+def blinded(machine: Machine, pairs: Sequence["Pair"]) -> list[MutantResult]:
+    """What a recovery sees, changed before the solver: more, by which ambiguous states are told apart, and less, by which others
+    look the same."""
+    from .prove_ambiguity import misled, stores
 
-    pairs, seen = pairs_of(space, twin_ends(theorem(observations(space)))), stores(space.machine)
+    seen = stores(machine)
     changed = {
         "sees the world": (*seen.fields, "effects", "wire"),
         "does not see what is open": tuple(name for name in seen.fields if name != "open"),
     }
-    found = {name: solver_says(pairs, replace(seen, fields=fields)).problems for name, fields in changed.items()}
+    found = {name: misled(pairs, replace(seen, fields=fields)) for name, fields in changed.items()}
     return [MutantResult(name=f"ambiguity: a recovery {name}, before the solver", words="; ".join(problems),
                          killed_by="prove" if problems else None) for name, problems in found.items()]  # fmt: skip
 

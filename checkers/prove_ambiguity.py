@@ -25,7 +25,7 @@ from .proof_subjects import step_subject
 from .prove import prove, written
 from .prove_encode import Encoding, conj, disj, neg, saturated, symbol
 from .prove_obligations import strengthen
-from .prove_solve import Obligation, solve
+from .prove_solve import Obligation, Result, solve
 
 BUDGET: Final = 20_000_000
 """The most that one question may cost, in the solver's resource units."""
@@ -109,14 +109,31 @@ def proved(pairs: Sequence[Pair]) -> Solved:
 def asked(pairs: Sequence[Pair], seen: Seen, more: Sequence[Clause] = MORE) -> Solved:
     """What the solver says of the class that is stated of what is seen; more: the clauses beside those of the machine's proof."""
     machine, properties, clauses = step_subject(HARDENED)
-    invariant, double = strengthen(properties, (*clauses, *more)), twins(machine)
+    invariant = strengthen(properties, (*clauses, *more))
     steps = steps_of(machine, (run for pair in pairs for run in pair))
     of_one = [_never("a step of a run is none of the machine's", disj(steps), free=True), missed(machine, seen, pairs)]
-    of_two = [*outside(double, seen), *outside(double, fenced(machine), ", a tool that fences being looked at")]
-    results = [*solve(double, _of_both(invariant), [*of_two, ends(double, seen, pairs)], BUDGET)]
-    results += solve(machine, invariant, of_one, BUDGET)
-    problems = tuple(f"{r.obligation.name}: {r.answer}" for r in results if not r.met)
-    return Solved(problems, len(results), len(invariant), len(steps))
+    looked = outside(twins(machine), fenced(machine), ", a tool that fences being looked at")
+    results = [*of_two(machine, invariant, seen, pairs, looked), *solve(machine, invariant, of_one, BUDGET)]
+    return Solved(_unmet(results), len(results), len(invariant), len(steps))
+
+
+def misled(pairs: Sequence[Pair], seen: Seen) -> tuple[str, ...]:
+    """What the solver says against the class where something else is seen: by the questions about two states alone."""
+    machine, properties, clauses = step_subject(HARDENED)
+    return _unmet(of_two(machine, strengthen(properties, (*clauses, *MORE)), seen, pairs))
+
+
+def _unmet(results: Iterable[Result]) -> tuple[str, ...]:
+    return tuple(f"{r.obligation.name}: {r.answer}" for r in results if not r.met)
+
+
+def of_two(
+    machine: Machine, invariant: Sequence[Clause], seen: Seen, pairs: Sequence[Pair], more: Iterable[Obligation] = ()
+) -> list[Result]:
+    """The answers to the questions about two states, and to more of them."""
+    double = twins(machine)
+    both = [*invariant, *(replace(c, name=c.name + TWIN, never=_other(c.never)) for c in invariant)]
+    return list(solve(double, both, [*outside(double, seen), ends(double, seen, pairs), *more], BUDGET))
 
 
 def pairs_of(space: Space, found: Iterable[tuple[int, int]]) -> list[Pair]:
@@ -126,8 +143,11 @@ def pairs_of(space: Space, found: Iterable[tuple[int, int]]) -> list[Pair]:
 
 def run_of(space: Space, state: int) -> Run:
     """The shortest run to a state: its start and its rules; what they lead to is worked out anew, with numbers."""
-    path = space.path(state)
-    states, rules = [space.machine.view(path[0][1])], [space.machine.rule(name) for name, _ in path[1:]]
+    rules: list[Rule] = []
+    while (came := space.found.before(state))[1] >= 0:
+        state, number = came
+        rules.insert(0, space.machine.rules[number])
+    states = [space.machine.view(space.packing.unpack(state))]
     for rule in rules:
         before = states[-1]
         states.append({**before, **{name: written(before, name, write) for name, write in rule.writes.items()}})
@@ -143,10 +163,6 @@ def twins(machine: Machine) -> Machine:
 
 def _other(literals: Guard) -> dict[str, frozenset[str]]:
     return {name + TWIN: values for name, values in literals.items()}
-
-
-def _of_both(invariant: Sequence[Clause]) -> list[Clause]:
-    return [*invariant, *(replace(c, name=c.name + TWIN, never=_other(c.never)) for c in invariant)]
 
 
 def _alike(code: Encoding, names: Iterable[str]) -> str:

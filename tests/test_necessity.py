@@ -28,7 +28,7 @@ from crashwindow.checkers.necessity_sets import (
     whole_lattice,
 )
 from crashwindow.checkers.necessity_sets import whole as whole_sets
-from crashwindow.checkers.necessity_stage import COLUMNS, alone, as_stated, canaries, differences, matrix
+from crashwindow.checkers.necessity_stage import COLUMNS, alone, as_stated, canaries, classify, differences, matrix
 from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.fleet_broken import forbidden
@@ -200,7 +200,7 @@ def test_an_error_in_the_matrix_is_seen(quiet: list[Need], small: Space) -> None
     assert differences([c for c in quiet if c.property != "P1"], "quick") == []
     flipped = [c.model_copy(update={"answer": "not needed"}) if c.property == "P1" else c for c in quiet]
     assert len(differences(flipped, "quick")) == 1
-    assert all(mutant.killed_by for mutant in canaries(quiet, space_of(), "quick"))
+    assert all(mutant.killed_by for mutant in canaries(quiet, space_of(), classify(space_of()), "quick"))
 
 
 def test_only_the_first_write_decides_what_is_looked_up() -> None:

@@ -6,10 +6,9 @@ from functools import cache
 
 import pytest
 
-from crashwindow.checkers.ambiguity import observations, theorem
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.checkers.necessity_stage import ambiguity, blinded, twin_ends
-from crashwindow.checkers.prove_ambiguity import CLASS, MORE, Pair, Run, Solved, asked, pairs_of, proved, stores
+from crashwindow.checkers.necessity_stage import ambiguity, blinded, classify
+from crashwindow.checkers.prove_ambiguity import CLASS, MORE, Pair, Run, Solved, asked, proved, stores
 from crashwindow.model.invariant import Clause
 from crashwindow.model.machine import guard
 from crashwindow.tests.spaces import space_of
@@ -18,7 +17,7 @@ from crashwindow.tests.spaces import space_of
 @cache
 def pairs() -> tuple[Pair, ...]:
     """The runs to the looks of the class."""
-    return tuple(pairs_of(space_of(), twin_ends(theorem(observations(space_of())))))
+    return tuple(classify(space_of()).pairs)
 
 
 def test_the_class_is_proved_of_the_rows() -> None:
@@ -103,16 +102,16 @@ def test_an_assumption_that_cannot_hold_is_told() -> None:
 
 def test_the_item_says_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The solver has an item of its own beside the search's: with its own sentence, and refuted by itself where it fails."""
-    told, (tried, solved) = ambiguity(space_of())
+    told, (tried, solved) = ambiguity(space_of(), classify(space_of()))
     assert told == [tried.statement, solved.statement]
     assert (tried.checker, solved.checker) == ("explore", "prove")
     assert tried.verdict is solved.verdict is Verdict.EXHAUSTED
     monkeypatch.setattr("crashwindow.checkers.prove_ambiguity.MORE", ())
-    _, (tried, solved) = ambiguity(space_of())
+    _, (tried, solved) = ambiguity(space_of(), classify(space_of()))
     assert (tried.verdict, solved.verdict) == (Verdict.EXHAUSTED, Verdict.REFUTED)
     assert MISSED in solved.statement
 
 
 def test_a_recovery_that_sees_more_or_less_is_found_in_every_run() -> None:
     """Two canaries stand before the solver: one that sees the world, one that does not see what is open."""
-    assert [mutant.killed_by for mutant in blinded(space_of())] == ["prove", "prove"]
+    assert [mutant.killed_by for mutant in blinded(space_of().machine, pairs())] == ["prove", "prove"]

@@ -17,7 +17,7 @@ recovered, every recovery comes to, whatever it writes: there (1) is said of all
 writes make (2u with an UNKNOWN of its own), and (2), is said of recoveries in that machine.
 
 A function answers for each observation by itself, and there are two answers: both are tried at every observation that there is.
-`prove_ambiguity.py` asks a solver the same, with an uninterpreted function for the recovery.
+`prove_ambiguity.py` has a solver prove the class of the machine's rows, without what is classified here.
 """
 
 from collections.abc import Callable, Iterable, Sequence

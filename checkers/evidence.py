@@ -290,6 +290,12 @@ class Necessity(Base):
     sets: list[Sufficient]
     idle: list[str]  # sentences: mechanisms without which nothing breaks, and what they would protect against
     ambiguity: list[str]  # sentences: the class of observations at which every recovery is wrong
+    whole: list[Sufficient] = Field(
+        default_factory=list
+    )  # as `sets`, with the three that are there otherwise: the deep profile
+    between: list[Sufficient] = Field(
+        default_factory=list
+    )  # as `sets`, of the mechanisms between two workers: the deep profile
 
 
 class RunInfo(Base):

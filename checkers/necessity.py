@@ -138,10 +138,22 @@ def machine_without(names: Sequence[str], profile: str) -> tuple[Machine, Machin
     return machine, narrowed(machine, QUICK) if profile == "quick" else machine
 
 
+@cache
+def whole_space(profile: str) -> Space:
+    """The space that a profile searches, of the step with every mechanism."""
+    return searched(machine_without([], profile)[1])
+
+
+def unwitnessed(space: Space, prop: Property, every: Space) -> str:
+    """What shows that a property speaks of something, and occurs with every mechanism, but not in a space: as words, or none."""
+    lost = [show(g) for g in prop.occurs if space.find(g) is None and every.find(g) is not None]
+    return f"; there it does not occur that {' or that '.join(lost)}" if lost else ""
+
+
 def column(mechanism: str, profile: str) -> list[Need]:
     """What each property of the step says of one mechanism, P15 among them."""
     machine, part = machine_without([mechanism], profile)
-    space, change = searched(part), missing([mechanism])
+    space, change, every = searched(part), missing([mechanism]), whole_space(profile)
     among = unlike(space, forbidden(PROPERTIES))
     cells = []
     for prop in PROPERTIES:
@@ -150,6 +162,7 @@ def column(mechanism: str, profile: str) -> list[Need]:
             cells.append(inapplicable(prop.id, mechanism, "all that it says is of records that do not exist then"))
         else:
             what = "" if left == prop else "; what it says of those records is not asked"
+            what += unwitnessed(space, prop, every)
             cells.append(
                 cell(
                     prop.id, mechanism, broken(space, left, machine, among), f"{len(space):,} states, one worker{what}"

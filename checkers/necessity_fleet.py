@@ -1,13 +1,14 @@
 """The matrix for the mechanisms between workers: two workers, on the step, a gate, a compensation and a recorded value.
 
 In the quick profile there are at most two claims in all, enough for one worker to be overtaken once; in the deep one three.
-Crashes are not bounded. The space is reduced as in `fleet_search`. No run that leads to a state is shorter than the way to it in
+Crashes are not bounded. P15 is asked of whatever number of claims, in the deep profile: a bound would be an end that is none.
+The space is reduced as in `fleet_search`. No run that leads to a state is shorter than the way to it in
 the reduced space; the run that is shown makes that way with what the reductions leave out, and is replayed without them.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -17,6 +18,7 @@ from ..model.fleet_broken import forbidden
 from ..model.fleet_rows import WORKERS, fleet_machine
 from ..model.fleet_shape import STORES
 from ..model.gate import GATE_PROPERTIES
+from ..model.liveness import RESTS
 from ..model.machine import Actor, Machine, Rule, Scope, State, show
 from ..model.mechanisms import TWO, missing
 from ..model.properties import PROPERTIES, Property
@@ -27,13 +29,17 @@ from .evidence import Need
 from .explore import Packing, Space
 from .fleet_search import CLAIMS as CLAIMS_FIELD
 from .fleet_search import FleetEngine, bounded, reduction, search, unfenced
-from .necessity import Break, cell, first, keyed
+from .liveness import look, resting
+from .liveness_fleet import fleet_moves
+from .liveness_stage import LIVE, drawn, lasso_of
+from .necessity import P15, Break, cell, first, keyed, unlike
 
 Breaks = Callable[[int, int, int], str]
 """How a step (a state, its change, the rule's number) breaks a property; "" if it does not."""
 P5: Final = "P5"
 LAST: Final = -1
 STEP: Final = "two"
+LIVENESS: Final = next(claim for claim in LIVE if claim.id == "P15-TWO")
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,9 @@ def step(mechanism: str, claims: int) -> list[Need]:
     taken = stepwise(space, made)
     failing = {name: _step(fleet, whole, space, state, made[name]) for name, state in taken.items()}
     cells = [cell(P5, mechanism, failing.get(P5), where)]
+    among = unlike(space, [each for prop in PROPERTIES for each in forbidden(fleet, prop)])
     for prop in PROPERTIES:
-        found = failing.get(prop.id) if prop.id in judges else _state(fleet, whole, space, prop)
+        found = failing.get(prop.id) if prop.id in judges else _state(fleet, whole, space, prop, among)
         cells.append(cell(prop.id, mechanism, found, where))
     return cells
 
@@ -88,13 +95,45 @@ def others(worked: Worked, mechanism: str, claims: int) -> Iterator[Need]:
     whole = fleet_machine(fleet)
     where = f"{len(space):,} states, two workers, {claims} claims"
     for name, properties in worked.properties.items():
-        failing = [each for p in properties if (each := _state(fleet, whole, space, p))]
+        among = unlike(space, [each for prop in properties for each in forbidden(fleet, prop)])
+        failing = [each for p in properties if (each := _state(fleet, whole, space, p, among))]
         yield cell(name, mechanism, min(failing, key=lambda each: each.steps, default=None), where)
 
 
-def _state(fleet: Fleet, whole: Machine, space: Space, prop: Property) -> Break | None:
-    """The nearest state that a property forbids."""
-    found = first(space, forbidden(fleet, prop))
+def rests(mechanism: str) -> Need:
+    """P15: whether every weakly fair run of two workers on a step comes to rest without a mechanism."""
+    return at_rest(fleet_without(named(STEP, [mechanism]), STEP, missing([mechanism])), mechanism)
+
+
+def at_rest(as_it_is: Fleet, mechanism: str) -> Need:
+    """The same of a fleet. Raises ValueError where one of the ends is not reached: of such a job little would be said."""
+    fleet, ends = unfenced(as_it_is), [rest for _, rest in RESTS["fleet"]]
+    space = search(fleet, reduced=True)
+    if missed := [words for words, rest in RESTS["fleet"] if space.find(rest) is None]:
+        raise ValueError(f"{as_it_is.name}: no run comes to rest as {', '.join(missed)}")
+    moves = fleet_moves(fleet, space.engine, LIVENESS.assumptions, reduced=True)
+    looked, found = look(space.states, moves, resting(space.packing, ends)), None
+    if looked.stuck:
+        machine = fleet_machine(as_it_is)
+        lasso = lasso_of(machine, LIVENESS.assumptions, ends, fleet=as_it_is, reach=())
+        assert lasso is not None
+        trace, steps = drawn(machine, lasso), len(lasso.stem) + len(lasso.round) - 1
+        found = Break("a fair run never comes to rest", trace.key, steps)
+    where = (
+        f"{looked.states:,} states outside rest of {len(space):,}, two workers, any number of claims, one kind of tool"
+    )
+    return cell(P15, mechanism, found, where)
+
+
+def untaken(mechanism: str) -> Need:
+    """The same where nobody takes up an open attempt, either: P15 has to fail then."""
+    fleet = fleet_without(named(STEP, [mechanism]), STEP, missing([mechanism]))
+    return at_rest(replace(fleet, rules=tuple(r for r in fleet.rules if r.name != "5: open attempt")), mechanism)
+
+
+def _state(fleet: Fleet, whole: Machine, space: Space, prop: Property, among: Sequence[int]) -> Break | None:
+    """The nearest state that a property forbids, among those that are `unlike` to what all of them forbid."""
+    found = first(space, forbidden(fleet, prop), among)
     if found is None:
         return None
     return Break(f"never: {show(found[1])}", *keyed(whole, unreduced(fleet, space, found[0])))

@@ -1,8 +1,9 @@
 """The minimal sets of mechanisms under which a property of the step holds, every other mechanism of the group being missing.
 
 The group are the mechanisms of one worker but three, which are always there: without a store a property says less, and where
-nothing is done about an ambiguous attempt nothing is executed again, so that less is needed. That more of the others are never
-worse is not assumed: it is asked of every pair of sets, one within the other, that was asked.
+nothing is done about an ambiguous attempt nothing is executed again, so that less is needed. The deep profile asks of the three,
+too (`whole`): of all subsets of them and of the minimal set, every other mechanism being missing. That more of the others are
+never worse is not assumed: it is asked of every pair of sets, one within the other, that was asked.
 
 What the matrix says is needed is in every sufficient set, if that is so. The search begins there, and adds what is left, the
 fewest first. A subset that holds a sufficient one is not minimal, and not asked for. Whether a property fails with a set is
@@ -16,7 +17,7 @@ from itertools import combinations, pairwise
 from typing import Final
 
 from ..model.machine import Machine, State, apply, enabled
-from ..model.mechanisms import NEEDED, NEEDED_BY_JOBS, ONE, step_without
+from ..model.mechanisms import NEEDED, NEEDED_BY_JOBS, ONE, missing, spoken_of, step_without
 from ..model.properties import Property
 from ..scenarios.matrix import FEWER
 from ..scenarios.without import machine_without
@@ -47,13 +48,13 @@ def takes(machine: Machine, run: Run) -> bool:
 
 
 class Machines:
-    """The machines with some mechanisms of the group alone, the runs that are known to break each property, and what was asked.
+    """The machines with some mechanisms of a group alone, the runs that are known to break each property, and what was asked.
 
     asked: what a search answers; searches: how many machines were searched; taken: how often a known run was enough.
     """
 
-    def __init__(self, asked: Sequence[Property]) -> None:
-        self.asked = asked
+    def __init__(self, asked: Sequence[Property], group: Sequence[str] = GROUP) -> None:
+        self.asked, self.group = asked, group
         self.machines: dict[frozenset[str], Machine] = {}
         self.runs: dict[str, list[Run]] = {p.id: [] for p in asked}
         self.answers: dict[frozenset[str], dict[str, bool]] = {}
@@ -67,7 +68,7 @@ class Machines:
                 self.runs[prop.id].append(follow(machine_without(name), key))
 
     def holds(self, prop: Property, present: frozenset[str]) -> bool:
-        """Whether a property holds with some mechanisms of the group, the others being missing."""
+        """Whether a property says something, and holds, with some mechanisms of the group, the others being missing."""
         known = self.answers.setdefault(present, {})
         if prop.id not in known:
             if any(takes(self.machine(present), run) for run in self.runs[prop.id]):
@@ -80,9 +81,12 @@ class Machines:
     def machine(self, present: frozenset[str]) -> Machine:
         """The machine with these, by the kinds of tools that the quick profile searches."""
         if present not in self.machines:
-            absent = [name for name in GROUP if name not in present]
-            self.machines[present] = narrowed(step_without("subset", absent), QUICK)
+            self.machines[present] = narrowed(step_without("subset", self.absent(present)), QUICK)
         return self.machines[present]
+
+    def absent(self, present: frozenset[str]) -> list[str]:
+        """What is missing."""
+        return [name for name in self.group if name not in present]
 
     def _search(self, present: frozenset[str]) -> None:
         """Ask all that are asked at once."""
@@ -90,9 +94,11 @@ class Machines:
         machine = self.machine(present)
         space = searched(machine)
         among = unlike(space, forbidden(self.asked))
+        change = missing(self.absent(present))
         for prop in self.asked:
-            found = broken(space, prop, machine, among)
-            self.answers[present][prop.id] = found is None
+            left = spoken_of(prop, change)
+            found = broken(space, left, machine, among) if left else None
+            self.answers[present][prop.id] = left is not None and found is None
             if found is not None:
                 self.runs[prop.id].append(follow(machine, found.key.rpartition(":")[2]))
 
@@ -179,6 +185,26 @@ def minimal_sets(
         needed = needed_in(cells, prop)
         found.append(sufficient(prop, needed, profile, lambda present, prop=prop: machines.holds(prop, present)))  # type: ignore[misc]  # a default binds the property of this round
         tell(f"necessity: minimal sets of {prop.id}: {machines.searches} searches, {machines.taken} by a known run")
+    return found
+
+
+def whole(
+    properties: Sequence[Property], machines: Machines, tell: Callable[[str], None] = lambda words: None
+) -> list[Sufficient]:
+    """For each of some properties the minimal sets among all subsets of its stated one and the three that are apart.
+
+    machines: those with some mechanisms of one worker alone, of all there are. What a property says of a store that is missing is
+    not asked; where that is all that it says, the set is none that suffices.
+    """
+    found = []
+    for prop in properties:
+        alone = stated(prop.id)
+        subsets = Subsets(lambda present, prop=prop: machines.holds(prop, present))  # type: ignore[misc]  # as above
+        sets = whole_lattice(subsets, [*APART, *sorted(alone)])
+        words = f"of all {len(subsets.known)} subsets of {', '.join([*APART, *sorted(alone, key=ONE.index)])}, all others missing"
+        found.append(Sufficient(property=prop.id, sets=[sorted(each, key=ONE.index) for each in sets], asked=len(subsets.known),
+                                enough=subsets(alone), monotone=not subsets.worse(), words=words))  # fmt: skip
+        tell(f"necessity: all subsets for {prop.id}: {machines.searches} searches, {machines.taken} by a known run")
     return found
 
 

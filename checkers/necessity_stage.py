@@ -1,19 +1,25 @@
 """The stage of `crashwindow verify` for the necessity matrix and the ambiguity class: computed, compared with what is stated."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, TWO
+from ..model.counterparts import OF_RULE
+from ..model.machine import Machine
+from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, RULES, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
-from ..scenarios.matrix import CLAIMS, ELSEWHERE, FEWER, IN_QUICK, LATER, ambiguous, bounds
-from .ambiguity import fenced_look, observations, theorem, undecided
+from ..scenarios.matrix import BETWEEN, CLAIMS, FEWER, IN_QUICK, LATER, UNASKED, WHOLE, ambiguous, bounds, solved
+from .ambiguity import Theorem, fenced_look, observations, theorem, undecided
 from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
-from .necessity import choices, column, inapplicable
+from .necessity import P15, choices, column, inapplicable
+from .necessity_beside import asked, beside, worse
+from .necessity_beside import rests as rests_beside
+from .necessity_between import between
 from .necessity_choices import idle, lookups, orders
-from .necessity_fleet import SEMANTICS, others, step
-from .necessity_sets import minimal_sets
+from .necessity_fleet import SEMANTICS, others, rests, step, untaken
+from .necessity_sets import Machines, minimal_sets, whole
 from .necessity_sets import stated as stated_set
 from .search import complete
 from .traces import trace_to
@@ -22,7 +28,15 @@ from .verify import Context, Found, Stage
 COMMAND: Final = "crashwindow necessity"
 COLUMNS: Final = (*(f"P{n}" for n in range(1, 16)),)
 """The properties, in the order of the matrix."""
+if TYPE_CHECKING:
+    from .prove_ambiguity import Pair
+
 P13: Final = "it speaks of verify-job, which reads records and takes part in no protocol; forgeries are its own stage"
+P5: Final = "it speaks of a worker that was overtaken: there is one worker"
+LATER_ON: Final = "the deep profile computes it"
+EXACT: Final = "crashwindow check T-AMBIGUOUS-EXACT"
+FREE: Final = "conditional"
+"""A mechanism between workers without which nothing breaks: what breaks where a defect is planted beside it is the defect's."""
 Tell = Callable[[str], None]
 
 
@@ -35,49 +49,66 @@ def necessity(context: Context) -> Found:
     context.tell("necessity: minimal sets")
     asked = [BY_ID[name] for name in IN_QUICK] if context.profile == "quick" else PROPERTIES
     sets = minimal_sets(cells, asked, context.profile, context.tell)
-    told, item = ambiguity(space)
+    deep = context.profile == "deep"
+    apart = whole(PROPERTIES, Machines(PROPERTIES, ONE), context.tell) if deep else []
+    two = between(context.tell) if deep else []
+    classified = classify(space)
+    told, item = ambiguity(space, classified)
     found.necessity = Necessity(
-        bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told
-    )
+        bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told, whole=apart,
+        between=two,
+    )  # fmt: skip
     found.add("T-AMBIGUOUS-EXACT", *item)
     found.add("NECESSITY", stated(cells, context.profile))
     found.add("NECESSITY-ORDERS", any_order(chosen))
-    found.add("NECESSITY-SETS", alone(sets))
-    found.mutants += canaries(cells, space, context.profile)
+    found.add("NECESSITY-SETS", alone(sets, apart, two))
+    found.mutants += canaries(cells, space, classified, context.profile)
     return found
 
 
-def matrix(profile: str, tell: Tell, mechanisms: Iterable[str] = (*ONE, *TWO)) -> list[Need]:
+def matrix(profile: str, tell: Tell, mechanisms: Iterable[str] = (*ONE, *TWO, *RULES)) -> list[Need]:
     """Every cell of some mechanisms' columns, mechanism by mechanism."""
     cells: list[Need] = []
     for mechanism in mechanisms:
         tell(f"necessity: {mechanism}")
-        known = {c.property: c for c in _one(mechanism, profile)} if mechanism in ONE else _two(mechanism, profile)
+        computed = _one if mechanism in ONE else _rule if mechanism in RULES else _two
+        known = {c.property: c for c in computed(mechanism, profile)}
         cells += [known[name] for name in COLUMNS]
     return cells
 
 
 def _one(mechanism: str, profile: str) -> list[Need]:
-    apart = [inapplicable(name, mechanism, why) for name, why in {**ELSEWHERE, "P13": P13}.items()]
-    return [*column(mechanism, profile), *apart]
+    apart = [inapplicable(name, mechanism, why) for name, why in {"P5": P5, "P13": P13}.items()]
+    return [*column(mechanism, profile), *beside(mechanism), *apart]
 
 
-def _two(mechanism: str, profile: str) -> dict[str, Need]:
+def _rule(mechanism: str, profile: str) -> list[Need]:
+    kind = OF_RULE[mechanism]
+    cells = [
+        asked(kind, mechanism),
+        unasked(P15, mechanism, LATER_ON) if profile == "quick" else rests_beside(mechanism),
+    ]
+    known = {"P5": P5, "P13": P13, **{c.property: "" for c in cells}}
+    why = f"it is a rule of the {kind} machine alone: no row of another one is left out"
+    return [*cells, *(inapplicable(name, mechanism, known.get(name, why)) for name in COLUMNS if known.get(name, why))]
+
+
+def _two(mechanism: str, profile: str) -> list[Need]:
     cells = [
         inapplicable("P13", mechanism, P13),
-        unasked("P15", mechanism, "liveness of two workers is searched with all of them"),
+        unasked(P15, mechanism, LATER_ON) if profile == "quick" else rests(mechanism),
     ]
     if profile == "quick" and mechanism == LATER:
         names = ("P5", *(p.id for p in PROPERTIES))
-        cells += [unasked(name, mechanism, "the deep profile computes it") for name in names]
+        cells += [unasked(name, mechanism, LATER_ON) for name in names]
     else:
         cells += step(mechanism, CLAIMS[profile])
     for worked in SEMANTICS:
         if profile == "quick":
-            cells += [unasked(name, mechanism, "the deep profile computes it") for name in worked.properties]
+            cells += [unasked(name, mechanism, LATER_ON) for name in worked.properties]
         else:
             cells += others(worked, mechanism, CLAIMS[profile])
-    return {c.property: c for c in cells}
+    return cells
 
 
 def unasked(prop: str, mechanism: str, why: str) -> Need:
@@ -131,12 +162,16 @@ def any_order(chosen: Sequence[Need]) -> Item:
     return _item(Verdict.EXHAUSTED, said, "NECESSITY-ORDERS", orders=len(plain))
 
 
-def alone(sets: Sequence[Sufficient]) -> Item:
-    """Whether what each property needs suffices for it alone, and is its minimal set as stated, no larger one being worse."""
+def alone(sets: Sequence[Sufficient], apart: Sequence[Sufficient] = (), two: Sequence[Sufficient] = ()) -> Item:
+    """Whether what each property needs suffices for it alone, and is its minimal set as stated, no larger one being worse.
+
+    apart, two: the minimal sets where the three may be missing, too, and those between two workers, where they were searched.
+    """
     wrong = [
         s.property for s in sets if not s.enough or [frozenset(each) for each in s.sets] != [stated_set(s.property)]
     ]
     wrong += [s.property for s in sets if not s.monotone and s.property not in FEWER]
+    wrong += [s.property for found, said in ((apart, WHOLE), (two, BETWEEN)) for s in found if not as_stated(s, said)]
     if wrong or not sets:
         return _item(
             Verdict.REFUTED,
@@ -144,50 +179,117 @@ def alone(sets: Sequence[Sufficient]) -> Item:
             "NECESSITY-SETS",
         )
     said = "what is needed suffices, all other mechanisms of one worker missing but the stores and the answer to an ambiguity: "
-    said += "; ".join(f"{s.property}: {' or '.join(', '.join(each) for each in s.sets)}" for s in sets)
-    return _item(Verdict.EXHAUSTED, said, "NECESSITY-SETS", properties=len(sets), subsets=sum(s.asked for s in sets))
+    said += _listed(sets)
+    if apart and two:
+        said += f". Where these three may be missing, too: {_listed(apart)}. Between two workers: {_listed(two)}"
+    else:
+        said += ". The sets without these three, and those between workers, are left to the deep profile"
+    subsets = sum(s.asked for s in (*sets, *apart, *two))
+    return _item(Verdict.EXHAUSTED, f"{said}; {UNASKED}", "NECESSITY-SETS", properties=len(sets), subsets=subsets)
 
 
-def ambiguity(space: Space) -> tuple[list[str], list[Item]]:
-    """The theorem, by trying both answers at each observation, and by a solver; with twins of one observation."""
-    from .prove_ambiguity import unrecoverable
+def as_stated(found: Sufficient, said: Mapping[str, tuple[tuple[str, ...], ...]]) -> bool:
+    """Whether the minimal sets of a property are the ones that are stated, whatever their order."""
+    return {frozenset(each) for each in found.sets} == {frozenset(each) for each in said[found.property]}
+
+
+def _listed(sets: Sequence[Sufficient]) -> str:
+    return "; ".join(f"{s.property}: {' or '.join(', '.join(each) or 'none' for each in s.sets)}" for s in sets)
+
+
+@dataclass(frozen=True)
+class Classified:
+    """The states in which a recovery has to decide, what comes of trying both answers, and runs to the looks of the class."""
+
+    among: Sequence[tuple[int, dict[str, str]]]
+    found: Theorem
+    pairs: Sequence["Pair"]
+
+
+def classify(space: Space) -> Classified:
+    """Both answers, tried at each observation."""
+    from .prove_ambiguity import pairs_of
 
     among = undecided(space)
     found = theorem(observations(space, among=among))
-    problems = [*found.problems, *unrecoverable(found)]
-    looked = theorem(observations(space, fenced_look, among))
+    return Classified(among, found, pairs_of(space, twin_ends(found)))
+
+
+def ambiguity(space: Space, tried: Classified) -> tuple[list[str], list[Item]]:
+    """The theorem, by trying both answers at each observation; and by a solver, of the machine's own rows."""
+    from .prove_ambiguity import proved
+
+    found, told = tried.found, proved(tried.pairs)
+    items = [_tried(space, found, theorem(observations(space, fenced_look, tried.among)))]
+    figures = {
+        "in the class": len(found.inside),
+        "steps": told.steps,
+        "clauses": told.clauses,
+        "obligations": told.obligations,
+    }
+    said = solved(len(found.inside), told.steps, told.clauses, told.obligations)
+    verdict = Verdict.REFUTED if told.problems else Verdict.EXHAUSTED
+    said = f"the class is not as stated: {'; '.join(told.problems)}" if told.problems else said
+    items.append(Item(checker="prove", verdict=verdict, statement=said, figures=dict(figures), command=EXACT))
+    return [item.statement for item in items], items
+
+
+def twin_ends(found: Theorem) -> list[tuple[int, int]]:
+    """Of each look in the class, a state where to execute is wrong, and one where not to execute is."""
+    return [(o.repeats, o.loses) for o in found.inside if o.repeats is not None and o.loses is not None]
+
+
+def _tried(space: Space, found: Theorem, looked: Theorem) -> Item:
+    """What the search says; looked: where a tool that fences is looked at. With twins of one observation."""
+    problems = list(found.problems)
     if len(looked.inside) >= len(found.inside):
         problems.append("an observation that tells the states apart takes nothing out of the class")
-    twin = found.inside[0] if found.inside else None
-    figures: dict[str, int | float | str] = {
-        "observations": len(found.inside) + len(found.outside),
-        "in the class": len(found.inside),
-    }
-    if problems or twin is None or twin.repeats is None or twin.loses is None:
-        verdict, said, trace = Verdict.REFUTED, f"the class is not as stated: {'; '.join(problems)}", None
-    else:
-        verdict, trace, told = Verdict.EXHAUSTED, trace_to(space, twin.repeats), len(found.inside) - len(looked.inside)
-        twin_key = trace_to(space, twin.loses).key
-        said = ambiguous(len(found.inside) + len(found.outside), len(found.inside), twin_key, told)
-    items = [
-        Item(checker=checker, verdict=verdict, statement=said, figures=figures, trace=trace if checker == "explore" else None,
-             command="crashwindow check T-AMBIGUOUS-EXACT") for checker in ("explore", "prove")
-    ]  # fmt: skip
-    return [said], items
+    every, inside, twin = len(found.inside) + len(found.outside), len(found.inside), next(iter(twin_ends(found)), None)
+    figures: dict[str, int | float | str] = {"observations": every, "in the class": inside}
+    if problems or twin is None:
+        said = f"the class is not as stated: {'; '.join(problems)}"
+        return Item(checker="explore", verdict=Verdict.REFUTED, statement=said, figures=figures, command=EXACT)
+    said = ambiguous(every, inside, trace_to(space, twin[1]).key, inside - len(looked.inside))
+    return Item(checker="explore", verdict=Verdict.EXHAUSTED, statement=said, figures=figures, trace=trace_to(space, twin[0]),
+                command=EXACT)  # fmt: skip
 
 
-def canaries(cells: Sequence[Need], space: Space, profile: str) -> list[MutantResult]:
+def canaries(cells: Sequence[Need], space: Space, tried: Classified, profile: str) -> list[MutantResult]:
     """Errors planted in the computation: a cell that says the opposite, and an observation that tells the states apart."""
     first = next(c for c in cells if c.mechanism in NEEDED and c.answer in ("needed", "not needed"))
     opposite = first.model_copy(update={"answer": "not needed" if first.answer == "needed" else "needed"})
     flipped = [opposite if c is first else c for c in cells]
     seen = differences(flipped, profile)
-    apart = theorem(observations(space, lambda view: f"{view['effects']}, {view['wire']} on the wire"))
-    return [
+    apart = theorem(observations(space, lambda view: f"{view['effects']}, {view['wire']} on the wire", tried.among))
+    told = [
         MutantResult(name="necessity: a cell says the opposite", killed_by="explore" if seen else None, words="; ".join(seen)),
         MutantResult(name="ambiguity: a recovery sees the world", killed_by="explore" if apart.problems else None,
                      words="; ".join(apart.problems)),
     ]  # fmt: skip
+    told += blinded(space.machine, tried.pairs)
+    beside = worse()
+    told.append(MutantResult(name="necessity: a compensation's outcome that nobody knows is taken for none", words=beside.words,
+                             killed_by="explore" if beside.answer == "needed" else None))  # fmt: skip
+    if profile == "deep":  # where P15 of two workers is asked
+        found = untaken(FREE)
+        told.append(MutantResult(name="necessity: two workers, and nobody takes up an open attempt", words=found.words,
+                                 killed_by="explore" if found.answer == "needed" else None))  # fmt: skip
+    return told
+
+
+def blinded(machine: Machine, pairs: Sequence["Pair"]) -> list[MutantResult]:
+    """What a recovery sees, changed before the solver: more, by which ambiguous states are told apart, and less, by which others
+    look the same."""
+    from .prove_ambiguity import misled, stores
+
+    seen = stores(machine)
+    changed = {
+        "sees the world": (*seen.fields, "effects", "wire"),
+        "does not see what is open": tuple(name for name in seen.fields if name != "open"),
+    }
+    found = {name: misled(pairs, replace(seen, fields=fields)) for name, fields in changed.items()}
+    return [MutantResult(name=f"ambiguity: a recovery {name}, before the solver", words="; ".join(problems),
+                         killed_by="prove" if problems else None) for name, problems in found.items()]  # fmt: skip
 
 
 NECESSITY: Final = Stage("necessity", "which mechanism each property needs", necessity,

@@ -132,7 +132,7 @@ def _counterexample(machine: Machine, invariant: Sequence[Clause], result: Resul
     obligation, before = result.obligation, result.state
     after = dict(before)
     if obligation.rule:
-        after |= {n: _written(before, n, write) for n, write in machine.rule(obligation.rule).writes.items()}
+        after |= {n: written(before, n, write) for n, write in machine.rule(obligation.rule).writes.items()}
     view = saturated(machine, after)
     broken = [c.name for c in invariant if holds(view, c.never)]
     if obligation.kind == "grows":
@@ -140,7 +140,8 @@ def _counterexample(machine: Machine, invariant: Sequence[Clause], result: Resul
     return Counterexample(obligation, tuple(broken), before, after)
 
 
-def _written(before: Mapping[str, str], name: str, write: str) -> str:
+def written(before: Mapping[str, str], name: str, write: str) -> str:
+    """What a write leaves in a field, of a state with numbers for counts."""
     if write in ("+1", "-1"):
         return str(int(before[name]) + int(write))
     return before[write[1:]] if write.startswith("=") else write

@@ -1,43 +1,262 @@
-"""The ambiguity class, asked of a solver: no recovery, being a function of what is observed, is right at any member of it."""
+"""The ambiguity class, proved of the machine by a solver; what a search has classified does not go into it (T-AMBIGUOUS-EXACT).
 
-from collections.abc import Iterable
+Given are the rows, what a recovery sees, the class as guards, and runs, which are certificates: the solver is asked whether they
+are runs. It is asked of any number of attempts and requests, by an invariant that it finds inductive first. The questions:
+
+- outside the class no two states that look the same need opposite answers: so at each look there one is right in all of them;
+- no state of the class looks like none of the ends of the runs: so what the runs show is shown of the whole class;
+- each step of a run is one that the rows allow, the first from a start; and the two runs to a look end in states that look the
+  same, have to be decided, and lie in the class: in one to execute doubles the effect, in the other not to execute loses it;
+- and that all this speaks of something: there are such states, inside and outside, and the invariant can hold.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
-import z3
+from ..model.invariant import Clause
+from ..model.machine import Guard, Machine, Rule, guard
+from ..model.policy import HARDENED
+from ..model.windows import BY_ID
+from .ambiguity import READABLE, STATED, UNDECIDED
+from .explore import Space
+from .proof_subjects import step_subject
+from .prove import prove, written
+from .prove_encode import Encoding, conj, disj, neg, saturated, symbol
+from .prove_obligations import strengthen
+from .prove_solve import Obligation, Result, solve
 
-from .ambiguity import Observation, Theorem
-
-BUDGET: Final = 2_000_000
+BUDGET: Final = 20_000_000
 """The most that one question may cost, in the solver's resource units."""
+CLASS: Final = tuple({**g, **guard(idempotent="no")} for name in sorted(STATED) for g in BY_ID[name].durable)
+"""The class: the durable states of its windows, of a tool that is not idempotent."""
+MORE: Final = (
+    Clause(
+        "a waiver has a record",
+        guard(waiver="warned|accepted", finished="none"),
+        "T-CONFIRM: a record is what is waived",
+    ),
+    Clause(
+        "a retry is used up",
+        guard(retry="yes", open="1|2", on_unknown="park|query|fail"),
+        "B2 begins what was scheduled",
+    ),
+)
+"""What the machine's proof can do without, and what is asked here cannot: it is proved here."""
+TWIN: Final = "'"
+"""How the fields of the second of two states are told from the first's."""
 
 
-def unrecoverable(found: Theorem) -> list[str]:
-    """What the solver says against the theorem: sentences; none, if it is so.
+@dataclass(frozen=True)
+class Run:
+    """A start and the rules that are taken from there: `states` are what they make, with numbers for counts."""
 
-    `recover` is an uninterpreted function of observations, so the question speaks of all deterministic recoveries at once.
+    states: tuple[dict[str, str], ...]
+    rules: tuple[Rule, ...]
+
+    @property
+    def end(self) -> dict[str, str]:
+        """Where it leads."""
+        return self.states[-1]
+
+
+Pair = tuple[Run, Run]
+"""A run to where to execute is wrong, and one that looks the same, to where not to execute is."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a recovery sees, and the class that is stated of it.
+
+    fences: a tool that fences is looked at: whether the effect is there is seen then, and none comes after it.
     """
-    solver = z3.Solver()
-    solver.set("rlimit", BUDGET)
-    recover = z3.Function("recover", z3.IntSort(), z3.BoolSort())
-    number = {o.seen: n for n, o in enumerate((*found.inside, *found.outside))}
 
-    def right(observations: Iterable[Observation]) -> z3.CheckSatResult:
-        solver.push()
-        for o in observations:
-            executes = recover(number[o.seen])
-            if o.repeats is not None:  # a reachable state in which to execute is wrong
-                solver.add(z3.Not(executes))
-            if o.loses is not None:  # a reachable state in which not to execute is wrong
-                solver.add(executes)
-        answer = solver.check()
-        solver.pop()
-        return answer
+    fields: tuple[str, ...]
+    members: tuple[Guard, ...] = CLASS
+    fences: bool = False
 
-    problems = [
-        f"some recovery is right at an observation of window {o.window}" for o in found.inside if right([o]) != z3.unsat
-    ]
-    if right(found.outside) != z3.sat:
-        problems.append("no recovery is right at all observations outside the class")
-    if found.inside and right((*found.inside, *found.outside)) != z3.unsat:
-        problems.append("some recovery is right everywhere")
-    return problems
+
+@dataclass(frozen=True)
+class Solved:
+    """What was found out: sentences about what is not as it should be; how much was asked, of how many steps of the runs."""
+
+    problems: tuple[str, ...]
+    obligations: int
+    clauses: int
+    steps: int
+
+
+def stores(machine: Machine) -> Seen:
+    """What the stores say, and the clock."""
+    return Seen(tuple(f.name for f in machine.fields if f.scope in READABLE))
+
+
+def fenced(machine: Machine) -> Seen:
+    """The same with a look at a tool that fences, which leaves fewer in the class."""
+    return Seen(stores(machine).fields, tuple({**g, **guard(look="none|quiet")} for g in CLASS), fences=True)
+
+
+def proved(pairs: Sequence[Pair]) -> Solved:
+    """Whether the class is as stated: by these runs, and by an invariant that is proved here."""
+    machine, properties, clauses = step_subject(HARDENED)
+    made = prove(machine, properties, (*clauses, *MORE))
+    found = asked(pairs, stores(machine), MORE)
+    problems = found.problems if made.holds else ("the invariant is not proved", *found.problems)
+    return replace(found, problems=problems, obligations=len(made.results) + found.obligations)
+
+
+def asked(pairs: Sequence[Pair], seen: Seen, more: Sequence[Clause] = MORE) -> Solved:
+    """What the solver says of the class that is stated of what is seen; more: the clauses beside those of the machine's proof."""
+    machine, properties, clauses = step_subject(HARDENED)
+    invariant = strengthen(properties, (*clauses, *more))
+    steps = steps_of(machine, (run for pair in pairs for run in pair))
+    of_one = [_never("a step of a run is none of the machine's", disj(steps), free=True), missed(machine, seen, pairs)]
+    looked = outside(twins(machine), fenced(machine), ", a tool that fences being looked at")
+    results = [*of_two(machine, invariant, seen, pairs, looked), *solve(machine, invariant, of_one, BUDGET)]
+    return Solved(_unmet(results), len(results), len(invariant), len(steps))
+
+
+def misled(pairs: Sequence[Pair], seen: Seen) -> tuple[str, ...]:
+    """What the solver says against the class where something else is seen: by the questions about two states alone."""
+    machine, properties, clauses = step_subject(HARDENED)
+    return _unmet(of_two(machine, strengthen(properties, (*clauses, *MORE)), seen, pairs))
+
+
+def _unmet(results: Iterable[Result]) -> tuple[str, ...]:
+    return tuple(f"{r.obligation.name}: {r.answer}" for r in results if not r.met)
+
+
+def of_two(
+    machine: Machine, invariant: Sequence[Clause], seen: Seen, pairs: Sequence[Pair], more: Iterable[Obligation] = ()
+) -> list[Result]:
+    """The answers to the questions about two states, and to more of them."""
+    double = twins(machine)
+    both = [*invariant, *(replace(c, name=c.name + TWIN, never=_other(c.never)) for c in invariant)]
+    return list(solve(double, both, [*outside(double, seen), ends(double, seen, pairs), *more], BUDGET))
+
+
+def pairs_of(space: Space, found: Iterable[tuple[int, int]]) -> list[Pair]:
+    """The runs to some pairs of states: where to execute is wrong, and where not to."""
+    return [(run_of(space, doubles), run_of(space, loses)) for doubles, loses in found]
+
+
+def run_of(space: Space, state: int) -> Run:
+    """The shortest run to a state: its start and its rules; what they lead to is worked out anew, with numbers."""
+    rules: list[Rule] = []
+    while (came := space.found.before(state))[1] >= 0:
+        state, number = came
+        rules.insert(0, space.machine.rules[number])
+    states = [space.machine.view(space.packing.unpack(state))]
+    for rule in rules:
+        before = states[-1]
+        states.append({**before, **{name: written(before, name, write) for name, write in rule.writes.items()}})
+    return Run(tuple(states), tuple(rules))
+
+
+def twins(machine: Machine) -> Machine:
+    """Two states of the machine as one: each field is there twice."""
+    return replace(
+        machine, fields=(*machine.fields, *(replace(f, name=f.name + TWIN) for f in machine.fields)), rules=()
+    )
+
+
+def _other(literals: Guard) -> dict[str, frozenset[str]]:
+    return {name + TWIN: values for name, values in literals.items()}
+
+
+def _alike(code: Encoding, names: Iterable[str]) -> str:
+    """Some fields are the same in both states; of a count, two or more are."""
+    terms = []
+    for name in names:
+        one, other = symbol(name), symbol(name + TWIN)
+        both = conj([f"(>= {one} 2)", f"(>= {other} 2)"]) if code.fields[name].count else "false"
+        terms.append(disj([f"(= {one} {other})", both]))
+    return conj(terms)
+
+
+def _decides(code: Encoding, seen: Seen) -> str:
+    """In both states a recovery has to decide, and sees the same."""
+    undecided = [code.guard(UNDECIDED), code.guard(_other(UNDECIDED)), _alike(code, seen.fields)]
+    looked = disj([neg(code.guard(guard(look="fence"))), _alike(code, ["effects"])]) if seen.fences else "true"
+    return conj([*undecided, looked])
+
+
+def _inside(code: Encoding, seen: Seen) -> str:
+    members = (disj(map(code.guard, each)) for each in (seen.members, [_other(g) for g in seen.members]))
+    return conj(members)
+
+
+def _opposite(code: Encoding, seen: Seen) -> str:
+    """To execute doubles the effect in the first state, and not to execute loses it in the second."""
+    may_come = guard(wire="1|2", **({"look": "none|quiet"} if seen.fences else {}))
+    there = disj([code.guard(guard(effects="1|2")), code.guard(may_come)])
+    return conj([code.guard(guard(idempotent="no")), there, _loses(code)])
+
+
+def _loses(code: Encoding) -> str:
+    return code.guard(_other(guard(effects="0")))
+
+
+def outside(double: Machine, seen: Seen, how: str = "") -> Iterator[Obligation]:
+    """That no two states outside the class, which look the same, need opposite answers; and that there are any."""
+    code = Encoding(double)
+    decides, inside, opposite = _decides(code, seen), _inside(code, seen), _opposite(code, seen)
+    out = conj([decides, neg(inside)])
+    yield Obligation(f"outside, not to execute may be wrong{how}", "occurs", "sat", conj([out, _loses(code)]))
+    yield Obligation(f"inside, both answers may be wrong{how}", "occurs", "sat", conj([decides, inside, opposite]))
+    yield _never(f"outside, two states that look the same need opposite answers{how}", conj([out, opposite]))
+
+
+def ends(double: Machine, seen: Seen, pairs: Sequence[Pair]) -> Obligation:
+    """That the two runs of a pair end where a recovery sees the same, in the class, and either answer is wrong in one of them."""
+    code = Encoding(double)
+    shown = conj([_decides(code, seen), _inside(code, seen), _opposite(code, seen)])
+    wrong = (conj([_is(code, one.end), _is(code, other.end, TWIN), neg(shown)]) for one, other in pairs)
+    return _never("the ends of two runs do not show that either answer is wrong", disj(wrong), free=True)
+
+
+def missed(machine: Machine, seen: Seen, pairs: Sequence[Pair]) -> Obligation:
+    """That each state of the class, by the invariant, looks like the end of one of the runs that double the effect."""
+    code = Encoding(machine)
+    looks = ({n: v for n, v in saturated(machine, run.end).items() if n in seen.fields} for run, _ in pairs)
+    shown = disj(code.guard({name: frozenset({value}) for name, value in look.items()}) for look in looks)
+    return _never("a state of the class looks like no end of a run",
+                  conj([code.guard(UNDECIDED), disj(map(code.guard, seen.members)), neg(shown)]))  # fmt: skip
+
+
+def _never(name: str, goal: str, *, free: bool = False) -> Obligation:
+    return Obligation(name, "implies", "unsat", goal, free=free)
+
+
+def _is(code: Encoding, values: Mapping[str, str], mark: str = "") -> str:
+    """The fields have these values, a count the number itself."""
+    return conj(f"(= {symbol(name + mark)} {_number(code, name, value)})" for name, value in values.items())
+
+
+def _number(code: Encoding, name: str, value: str) -> str:
+    field = code.fields[name]
+    return value if field.count else str(field.values.index(value))
+
+
+def steps_of(machine: Machine, runs: Iterable[Run]) -> list[str]:
+    """For each start, and for each step, of some runs, that it is none: of a step, by the fields that its rule touches.
+
+    What a rule does not write it leaves as it is: that is what a rule means, and no question.
+    """
+    code, found = Encoding(machine), dict[tuple[str, tuple[str, ...]], str]()
+    for run in runs:
+        start = run.states[0]
+        found["", tuple(start.values())] = conj([_is(code, start), neg(code.initial())])
+        for rule, (before, after) in zip(run.rules, pairwise(run.states), strict=True):
+            touched = {name: before[name] for name in _touched(rule)}
+            key = rule.name, tuple(touched.values())
+            if key not in found:
+                leads = (f"(= {code.value_after(rule, n)} {_number(code, n, after[n])})" for n in rule.writes)
+                found[key] = conj([_is(code, touched), neg(conj([code.enabled(rule), *leads]))])
+    return list(found.values())
+
+
+def _touched(rule: Rule) -> list[str]:
+    asked = [name for literals in (rule.sees, rule.meets, *rule.unless) for name in literals]
+    return list(dict.fromkeys([*asked, *rule.writes, *(w[1:] for w in rule.writes.values() if w.startswith("="))]))

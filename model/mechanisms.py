@@ -1,7 +1,8 @@
 """The mechanisms of T-PROP's matrix, as data: what each does, and what is left of the rows without it.
 
 A mechanism is missed in the rows that everybody reads: `missing.py` says how. Those of one worker are tried on the machine of the
-step; those between workers on two workers. Of a mechanism that can be missed in more than one way the table has a row each.
+step, and on the machines beside it where it is one of theirs (`counterparts.py`), whose own rules are mechanisms as well; those
+between workers on two workers. Of a mechanism that can be missed in more than one way the table has a row each.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from itertools import permutations
 from typing import Final, Literal
 
 from .boundaries import SUCCESS_WRITES
+from .counterparts import MACHINES
 from .machine import Machine, guard
 from .missing import Missing, together
 from .policy import Extent, Policy
@@ -94,13 +96,20 @@ _TWO: Final = (
     ),
 )
 
-MECHANISMS: Final = (*_ONE, *_TWO)
+_RULES: Final = tuple(
+    Mechanism(rule, f"{words[:1].upper()}{words[1:]}.", f"model/{each.kind}.py", Missing(rules=frozenset({rule})))
+    for each in MACHINES for rule, words in each.rules.items()
+)  # fmt: skip
+
+MECHANISMS: Final = (*_ONE, *_TWO, *_RULES)
 """Every mechanism. The order of the writes, and what is declared of an ambiguous attempt, are choices: `ORDERS`, `CHOICES`."""
 CHOICES: Final = ("park", "query", "reexecute", "fail")
 """What may be declared of an ambiguous attempt."""
 BY_ID: Final[Mapping[str, Mechanism]] = {mechanism.id: mechanism for mechanism in MECHANISMS}
 ONE: Final = tuple(m.id for m in _ONE)
 TWO: Final = tuple(m.id for m in _TWO)
+RULES: Final = tuple(m.id for m in _RULES)
+"""The rules of the machines beside the step's: each is a mechanism of its machine alone (`OF_RULE`)."""
 
 NUMBERS: Final = dict(zip(SUCCESS_WRITES, "4567", strict=True))
 """The success writes by their numbers: B4 to B7."""
@@ -115,16 +124,19 @@ TRANSACTION: Final = Missing(
 
 NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "ledger": (), "effect-store": (), "ledger-asked": (),
-    "catch-up": ("P3", "P4", "P6"), "catch-up-order": ("P3", "P4", "P6"), "repair": ("P3", "P4", "P6"),
-    "barrier": ("P1", "P2", "P6", "P14"),
-    "barrier-asked": ("P1", "P2", "P6"), "all-attempts": ("P1", "P2", "P6"), "quiet": ("P1", "P2", "P6"),
-    "unknown": ("P1", "P2", "P6"), "idempotent-alone": ("P1", "P2", "P6"), "stable-key": ("P1", "P2", "P6", "P11"),
+    "catch-up": ("P3", "P4", "P6", "P10", "P12"), "catch-up-order": ("P3", "P4", "P6", "P10"),
+    "repair": ("P3", "P4", "P6", "P10", "P12"), "barrier": ("P1", "P2", "P6", "P10", "P14"),
+    "barrier-asked": ("P1", "P2", "P6", "P9", "P10"), "all-attempts": ("P1", "P2", "P6"), "quiet": ("P1", "P2", "P6", "P10"),
+    "unknown": ("P1", "P2", "P6", "P10"), "idempotent-alone": ("P1", "P2", "P6"), "stable-key": ("P1", "P2", "P6", "P11"),
     "rule-0": ("P2", "P4", "P7", "P15"), "on-unknown": ("P15",),
     "same-write": ("P4",), "rebase": ("P4",), "no-effect": ("P4",), "confirm": ("P8",),
     "fence-events": ("P2", "P4", "P5", "P6", "P7", "P9", "P10", "P12"),
     "fence-ledger": ("P2", "P3", "P5", "P6", "P7", "P10"),
     "fence-effects": ("P3", "P5", "P7", "P10", "P12"),
     "conditional": (), "checked": ("P1", "P2", "P6", "P14"), "atomic-acquire": ("P3", "P5", "P6", "P7"),
+    "G-ASK": ("P9",), "G-RECORD": ("P9",), "G-BIND": ("P9",), "G-DENY": ("P9", "P15"), "G-SIGNAL": ("P9",), "G-CANCEL": ("P9",),
+    "K-BARRIER": ("P10", "P15"), "K-COMMITTED": ("P10",), "K-QUIET": ("P10",), "K-TRUTH": ("P10",), "K-RECORD": ("P10",),
+    "K-TERMINAL": ("P10", "P15"), "L-RECORD": ("P12",), "L-INJECT": ("P12",), "L-CATCHUP": ("P12",), "L-RETRY": ("P12",),
 }  # fmt: skip
 """The matrix, stated by hand for readers: the properties that need each mechanism. `necessity` computes it and compares."""
 NEEDED_BY_JOBS: Final[Mapping[str, tuple[str, ...]]] = {"rule-0": ("P3", "P6"), "atomic-acquire": ("P10",)}

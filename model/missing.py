@@ -20,16 +20,19 @@ Edit = Mapping[str, Mapping[str, str | None]]
 class Missing:
     """One change.
 
-    policy: choices of the policy that are made otherwise. drop: patterns of the rows that are gone. sees, writes: what rows ask
-    and write otherwise. unstored: durable fields that nobody writes or reads any more. allowed: configurations that a plan's
-    validation no longer rules out. forgets: a write whose answer is an error is not repeated, its worker lets go of the job.
-    conflicts: patterns of appends that are refused after a client's event. fleet: protections of several workers switched off;
-    unasked: guards of a fleet's row that are not asked, by its name.
+    policy: choices of the policy that are made otherwise; rules: those of a machine beside the step's that are switched off.
+    drop: patterns of the rows that are gone. sees, meets, writes: what rows ask and write otherwise. unstored: durable fields
+    that nobody writes or reads any more. allowed: configurations that a plan's validation no longer rules out. forgets: a write
+    whose answer is an error is not repeated, its worker lets go of the job. conflicts: patterns of appends that are refused
+    after a client's event. fleet: protections of several workers switched off; unasked: guards of a fleet's row that are not
+    asked, by its name.
     """
 
     policy: Mapping[str, object] = field(default_factory=dict)
+    rules: frozenset[str] = frozenset()
     drop: tuple[str, ...] = ()
     sees: Edit = field(default_factory=dict)
+    meets: Edit = field(default_factory=dict)
     writes: Edit = field(default_factory=dict)
     unstored: frozenset[str] = frozenset()
     allowed: tuple[Guard, ...] = ()
@@ -54,8 +57,10 @@ def together(changes: Sequence[Missing]) -> Missing:
 
     return Missing(
         policy={name: value for c in changes for name, value in c.policy.items()},
+        rules=frozenset().union(*(c.rules for c in changes)),
         drop=tuple(pattern for c in changes for pattern in c.drop),
         sees=merged([c.sees for c in changes]),
+        meets=merged([c.meets for c in changes]),
         writes=merged([c.writes for c in changes]),
         unstored=frozenset().union(*(c.unstored for c in changes)),
         allowed=tuple(g for c in changes for g in c.allowed),
@@ -87,17 +92,25 @@ def is_named(rule: Rule, patterns: Sequence[str]) -> bool:
 
 
 def _edited(rule: Rule, missing: Missing) -> Rule:
-    sees, writes = rule.sees, rule.writes
-    for pattern, literals in missing.sees.items():
-        if fnmatchcase(rule.name, pattern):
-            kept = {name: values for name, values in sees.items() if name not in literals}
-            sees = {**kept, **guard(**{name: text for name, text in literals.items() if text is not None})}
+    sees, meets, writes = (
+        _asked(rule.name, rule.sees, missing.sees),
+        _asked(rule.name, rule.meets, missing.meets),
+        rule.writes,
+    )
     for pattern, parts in missing.writes.items():
         if fnmatchcase(rule.name, pattern):
             rest = {name: value for name, value in writes.items() if name not in parts}
             writes = {**rest, **{name: value for name, value in parts.items() if value is not None}}
     writes = {n: v for n, v in writes.items() if n not in missing.unstored}
-    return replace(rule, sees=_kept(sees, missing), writes=writes)
+    return replace(rule, sees=_kept(sees, missing), meets=meets, writes=writes)
+
+
+def _asked(name: str, literals: Guard, edits: Edit) -> Guard:
+    for pattern, parts in edits.items():
+        if fnmatchcase(name, pattern):
+            kept = {field: values for field, values in literals.items() if field not in parts}
+            literals = {**kept, **guard(**{field: text for field, text in parts.items() if text is not None})}
+    return literals
 
 
 def _kept(literals: Guard, missing: Missing) -> Guard:

@@ -41,6 +41,12 @@ LISTS: Final[Mapping[str, Callable[[RunEvidence], Iterable[tuple[str, BaseModel]
         (f"{c.mechanism} for {c.property}", c) for c in (run.necessity.cells if run.necessity else ())
     ),
     "sets that suffice for": lambda run: ((s.property, s) for s in (run.necessity.sets if run.necessity else ())),
+    "sets that suffice, with the stores, for": lambda run: (
+        (s.property, s) for s in (run.necessity.whole if run.necessity else ())
+    ),
+    "sets between workers that suffice for": lambda run: (
+        (s.property, s) for s in (run.necessity.between if run.necessity else ())
+    ),
 }
 """The lists of the evidence beside its claims, by what a row of each is called."""
 

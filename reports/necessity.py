@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..checkers.evidence import Necessity, Need
+from ..checkers.evidence import Necessity, Need, Sufficient
 from ..model.mechanisms import BY_ID
 
 PROPERTIES: Final = tuple(f"P{n}" for n in range(1, 16))
@@ -60,6 +60,12 @@ def _fails(cells: Sequence[Need]) -> tuple[str, str]:
 
 def sentences(found: Necessity) -> list[str]:
     """What else was found out: bounds, idle mechanisms, minimal sets, the ambiguity class."""
-    sets = [f"{s.property}: {' or '.join(', '.join(each) for each in s.sets) or 'none'} ({s.words}; {s.asked} sets searched, "
-            f"{'' if s.monotone else 'not '}monotone)" for s in found.sets]  # fmt: skip
-    return [*found.bounds, *found.idle, *(f"minimal sufficient sets of {words}" for words in sets), *found.ambiguity]
+    sets = [f"minimal sufficient sets of {_set(s)}" for s in found.sets]
+    sets += [f"minimal sufficient sets, stores and on-unknown among them, of {_set(s)}" for s in found.whole]
+    sets += [f"minimal sufficient sets between two workers of {_set(s)}" for s in found.between]
+    return [*found.bounds, *found.idle, *sets, *found.ambiguity]
+
+
+def _set(found: Sufficient) -> str:
+    sets = " or ".join(", ".join(each) or "none" for each in found.sets) or "none"
+    return f"{found.property}: {sets} ({found.words}; {found.asked} sets searched, {'' if found.monotone else 'not '}monotone)"

@@ -6,7 +6,8 @@ Who computes the matrix fills in figures and keys; who audits one fills in the s
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..model.mechanisms import AT_ONCE, NEEDED, NEEDED_BY_JOBS, ONE, ORDERS, PLANTS, missing, spoken_of
+from ..model.counterparts import BY_COLUMN, COUNTERPARTS, OF_RULE
+from ..model.mechanisms import AT_ONCE, NEEDED, NEEDED_BY_JOBS, ORDERS, PLANTS, RULES, TWO, missing, spoken_of
 from ..model.properties import BY_ID
 
 CLAIMS: Final[Mapping[str, int]] = {"quick": 2, "deep": 3}
@@ -27,17 +28,31 @@ BREAKS_BY_KINDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 """And what breaks there with more kinds of tools: the deep profile searches those."""
 LATER: Final = "fence-events"
 """The mechanism whose space of two workers is left to the deep profile."""
-ELSEWHERE: Final = {
-    "P5": "it speaks of a worker that was overtaken: there is one worker",
-    "P9": "gates have rules of their own (`WITHOUT-G-…`); no row of a gate is the step's",
-    "P10": "compensations have rules of their own (`WITHOUT-K-…`); no row of a compensation is the step's",
-    "P12": "recorded values have rules of their own (`WITHOUT-L-…`); no row of theirs is the step's",
-}
-"""The properties of which one worker's mechanisms say nothing, and why."""
-BESIDE: Final = ("P9", "P10", "P12")
+BESIDE: Final = ("P9", "P10", "P12", "P15")
 """Those that two workers are asked about in the deep profile alone."""
 FEWER: Final = {"P4": frozenset({"rule-0", "no-effect"})}
 """A property that needs less where the barrier is missing as well: it is the barrier that stops a step without need."""
+WHOLE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "P1": (("barrier", "barrier-asked", "unknown"),), "P2": (("barrier", "barrier-asked", "unknown"),),
+    "P3": (("effect-store", "catch-up", "catch-up-order", "repair"),), "P4": (("rule-0",),),
+    "P6": (("barrier", "barrier-asked", "repair", "unknown"),), "P7": ((),), "P8": (("confirm",),), "P11": (("stable-key",),),
+    "P14": (("barrier",),),
+}  # fmt: skip
+"""The minimal sets where ledger, effect store and on-unknown may be missing, too: where nothing is done about an attempt in doubt
+nothing is executed again, and less is needed; that is the only set then, and one that has more may be worse."""
+_FENCED: Final = ("fence-events", "fence-ledger", "fence-effects", "atomic-acquire")
+_BEGUN: Final = (("conditional", "checked"), ("fence-events", "checked"))
+BETWEEN: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "P5": (_FENCED,), "P1": _BEGUN, "P2": (("fence-events", "fence-ledger", "checked"),),
+    "P3": (_FENCED, ("fence-ledger", "fence-effects", "conditional", "checked", "atomic-acquire")), "P4": (("fence-events",),),
+    "P6": (("fence-events", "fence-ledger", "checked", "atomic-acquire"),), "P7": (_FENCED,), "P8": ((),), "P11": ((),),
+    "P14": _BEGUN,
+}  # fmt: skip
+"""The minimal sets between two workers. Where either of two is enough neither is needed by itself, as the matrix says."""
+UNASKED: Final = (
+    "not asked: sets of mechanisms of one worker and between workers together; of P15, and of P9, P10 and P12, any set"
+)
+"""Of which sets nothing is said."""
 IN_QUICK: Final = ("P1",)
 """The properties whose minimal sets the quick profile computes."""
 
@@ -50,8 +65,11 @@ def bounds(profile: str) -> list[str]:
     one = step_alone if profile == "quick" else "all that may befall a step's job, with every kind of tool"
     return [
         f"Mechanisms of one worker: every reachable state and step of {one}, any number of crashes and attempts.",
+        "Beside the step, in each profile: every reachable state and step of a gate, a compensation and a recorded value, one"
+        " worker, any number of crashes; without each of their rules, and each mechanism of the step's that is theirs, too."
+        " P15 is asked of their rules alone, in the deep profile.",
         f"Mechanisms between workers: two workers, at most {CLAIMS[profile]} claims in all, any number of crashes, a tool that"
-        " parks.",
+        " parks; P15, in the deep profile, with any number of claims.",
         "Orders of the writes and P15 in the quick profile: one kind of tool (query, a quiet look).",
     ]
 
@@ -76,15 +94,22 @@ def broken(order: str, profile: str) -> set[str]:
 
 def answer(prop: str, mechanism: str, profile: str) -> str:
     """What the matrix says of a property and a mechanism: needed or not, where it is asked in a profile."""
-    if prop == "P13" or (mechanism in ONE and prop in ELSEWHERE):
+    if prop == "P13" or (mechanism not in TWO and not _speaks_of(prop, mechanism)):
         return "not applicable"
-    if mechanism in ONE and prop in BY_ID and spoken_of(BY_ID[prop], missing([mechanism])) is None:
-        return "not applicable"
-    later = profile == "quick" and (mechanism == LATER or prop in BESIDE)
-    if mechanism not in ONE and (prop == "P15" or later):
+    later = (mechanism in TWO and (mechanism == LATER or prop in BESIDE)) or (mechanism in RULES and prop == "P15")
+    if later and profile == "quick":
         return "not checked"
     more = NEEDED_BY_JOBS.get(mechanism, ()) if profile == "deep" else ()
     return "needed" if prop in (*NEEDED[mechanism], *more) else "not needed"
+
+
+def _speaks_of(prop: str, mechanism: str) -> bool:
+    """Whether a property says anything of a mechanism of one worker: of the step's, or of a machine beside it."""
+    if mechanism in RULES:
+        return prop == "P15" or (prop in BY_COLUMN and BY_COLUMN[prop].kind == OF_RULE[mechanism])
+    if prop in BY_COLUMN:
+        return mechanism in COUNTERPARTS[BY_COLUMN[prop].kind]
+    return prop != "P5" and (prop not in BY_ID or spoken_of(BY_ID[prop], missing([mechanism])) is not None)
 
 
 def idle(mechanism: str, fails: Mapping[str, str], kept: Sequence[str]) -> str:
@@ -108,4 +133,14 @@ def ambiguous(observations: int, inside: int, twin: str, told_apart: int) -> str
         " executes doubles the effect in one reachable state, and every one that does not loses it in another; at all others"
         f" one is right. The trace leads to a state where it doubles, `crashwindow replay {twin}` to its twin where it"
         f" loses. Where a tool that fences is looked at, {told_apart} are told apart, and leave the class"
+    )
+
+
+def solved(inside: int, steps: int, clauses: int, questions: int) -> str:
+    """That a solver has proved the class of the machine's own rows. steps: how many different ones the runs to its looks have."""
+    return (
+        f"by an invariant of {clauses} clauses, which is inductive, for any number of attempts: no two states outside the class"
+        " in which a recovery sees the same need opposite answers, nor where a tool that fences is looked at; and each state of"
+        f" the class looks like one of {inside} in which two runs end, one where to execute doubles the effect, and one where not"
+        f" to execute loses it. {steps} different steps of these runs are the machine's; {questions} questions, kept in no file"
     )

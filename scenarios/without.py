@@ -2,7 +2,8 @@
 
 `without-quiet+repair`: the step's own execution without two mechanisms. `whole-without-quiet`: what may befall its job beside
 that, too. `ordered-5467`: with the success writes in that order; `ordered-5467-without-catch-up` is both. `two-without-checked`:
-two workers on the step; `two-gate-without-checked`: on a gate, and likewise. `planted-ledger`: with a change against which the
+two workers on the step; `two-gate-without-checked`: on a gate, and likewise. `compensation-without-quiet`: one worker on a
+compensation, and likewise. `planted-ledger`: with a change against which the
 ledger protects.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from ..model.counterparts import BY_KIND, beside_without
 from ..model.fleet import Fleet
 from ..model.fleet_rows import fleet_machine
 from ..model.fleet_shape import PROTECTIONS, FleetPolicy
@@ -59,6 +61,8 @@ def machine_without(name: str) -> Machine:
         return step_planted(name, kind.removeprefix("planted-"), wanted)
     if not found:
         raise KeyError(name)
+    if kind in BY_KIND:
+        return beside_without(name, kind, wanted)
     if kind in FLEETS:
         return fleet_machine(fleet_without(name, kind, missing(wanted)))
     if kind not in ("", "whole"):

@@ -78,20 +78,28 @@ def honest() -> RunEvidence:
         "T-AMBIGUOUS-EXACT": item("explore", Verdict.EXHAUSTED, said, figures=figures, trace=trace),
     }
     whole = Necessity(
-        bounds=matrix.bounds("quick"), cells=cells(), idle=list(IDLE), ambiguity=[said],
+        bounds=matrix.bounds("quick"), cells=cells(), idle=list(IDLE), ambiguity=[said, proof().statement],
         sets=[Sufficient(property="P1", sets=sets, asked=16, enough=True, monotone=True, words="of all")],
     )  # fmt: skip
     claims = [ClaimResult(claim=name, expected=Verdict.EXHAUSTED, items=[each]) for name, each in found.items()]
+    claims[-1] = claims[-1].model_copy(update={"items": [*claims[-1].items, proof()]})
     return run().evidence.model_copy(update={"claims": claims, "necessity": whole})
 
 
-def with_class(**parts: Any) -> RunEvidence:
+def proof(**parts: Any) -> Item:
+    """The solver's item about the same class."""
+    figures = {"in the class": 4, "steps": 41, "clauses": 194, "obligations": 575}
+    return item("prove", Verdict.EXHAUSTED, matrix.solved(4, 41, 194, 575), figures=figures).model_copy(update=parts)
+
+
+def with_class(at: int = 0, **parts: Any) -> RunEvidence:
     """The evidence with another item about the ambiguity class, whose sentence is told in both places."""
     claims = list(honest().claims)
-    claims[-1] = claims[-1].model_copy(update={"items": [claims[-1].items[0].model_copy(update=parts)]})
+    items = [each.model_copy(update=parts) if n == at else each for n, each in enumerate(claims[-1].items)]
+    claims[-1] = claims[-1].model_copy(update={"items": items})
     told = honest().necessity
     assert told
-    said = told.model_copy(update={"ambiguity": [claims[-1].items[0].statement]})
+    said = told.model_copy(update={"ambiguity": [each.statement for each in items]})
     return honest().model_copy(update={"claims": claims, "necessity": said})
 
 
@@ -123,6 +131,16 @@ def sets(**more: Any) -> Change:
     return lambda told: told.model_copy(update={"sets": [told.sets[0].model_copy(update=more)]})
 
 
+def apart(prop: str, *sets: list[str]) -> Sufficient:
+    """The minimal sets of a property as the deep profile has them."""
+    return Sufficient(property=prop, sets=list(sets), asked=16, enough=True, monotone=True, words="of all")
+
+
+def deep() -> RunEvidence:
+    """The evidence as one of the deep profile."""
+    return honest().model_copy(update={"run": honest().run.model_copy(update={"profile": "deep"})})
+
+
 def hold(told: Necessity) -> Necessity:
     """Every order said to hold."""
     held = {
@@ -142,6 +160,14 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "the sets dropped": (lambda: matrix_with(parts(sets=[])), "the minimal sets of P1: it is missing"),
     "another set": (lambda: matrix_with(sets(sets=[["quiet"]])), "the minimal sets of P1: they are not the one"),
     "a set that does not suffice": (lambda: matrix_with(sets(enough=False)), "the minimal sets of P1: what is needed"),
+    "sets with the stores in the quick profile": (lambda: matrix_with(parts(whole=[apart("P8", ["confirm"])])),
+                                                  "the minimal sets with the three of P8: this program has none"),
+    "other sets with the stores": (lambda: matrix_with(parts(whole=[apart("P8", ["repair"])])), "of P8: [['repair']] are not those"),
+    "other sets between workers": (lambda: matrix_with(parts(between=[apart("P4", ["checked"])])), "of P4: [['checked']] are not those"),
+    "sets between workers in the quick profile": (lambda: matrix_with(parts(between=[apart("P4", ["fence-events"])])),
+                                                  "the minimal sets between workers of P4: this program has none"),
+    "the sets of a deep run dropped": (deep, "the minimal sets with the three of P1: it is missing"),
+    "the sets between workers of a deep run dropped": (deep, "the minimal sets between workers of P5: it is missing"),
     "fewer subsets": (lambda: matrix_with(sets(asked=15)), "1 properties and 16 subsets; the sets have 1 and 15"),
     "too few subsets": (lambda: matrix_with(sets(asked=3)), "3 subsets cannot show"),
     "the bounds reworded": (lambda: matrix_with(parts(bounds=["Everything was searched."])), "the matrix's bounds"),
@@ -150,6 +176,13 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "the class reworded in both places": (lambda: with_class(statement="There is no such class."), "T-AMBIGUOUS-EXACT, explore: it"),
     "a figure of the class": (lambda: with_class(figures={"observations": 9, "in the class": 3}), "is not what this program says"),
     "a larger class": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN, 5)), "is not what this program says"),
+    "the proof of the class reworded": (lambda: with_class(1, statement="It is proved."), "T-AMBIGUOUS-EXACT, prove: its sentence"),
+    "a figure of the proof": (lambda: with_class(1, figures={**proof().figures, "steps": 40}), "T-AMBIGUOUS-EXACT, prove: its sentence"),
+    "a proof of a smaller class": (
+        lambda: with_class(1, statement=matrix.solved(2, 41, 194, 575), figures={**proof().figures, "in the class": 2}),
+        "classes of different sizes"),
+    "a proof of nothing": (lambda: with_class(1, statement=matrix.solved(4, 0, 194, 575), figures={**proof().figures, "steps": 0}),
+                           "T-AMBIGUOUS-EXACT, prove: it does not say"),
     "no run to the class": (lambda: with_class(trace=None), "no run leads to a state of the class"),
     "a twin that is none": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN[:-6], 2)), "its two runs do not end where"),
     "a twin of another choice": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN + "/77", 2)), "its key is none"),
@@ -168,7 +201,16 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     **{f"{prop} without {mechanism}": (lambda prop=prop, mechanism=mechanism, key=key: matrix_with(broken(prop, mechanism, key)),  # type: ignore[misc]
                                        f"{prop} without {mechanism}: needed is not what this program states")
        for prop, mechanism, key in (("P13", "repair", "model:without-repair:0"), ("P9", "repair", "model:without-repair:0"),
-                                    ("P10", "repair", "model:without-repair:0"), ("P15", "checked", "model:two-without-checked:0"))},
+                                    ("P10", "confirm", "model:without-confirm:0"), ("P15", "checked", "model:two-without-checked:0"),
+                                    ("P1", "G-ASK", "model:gate-without-G-ASK:0"))},
+    "a compensation's run that is one of the step": (lambda: matrix_with(broken("P10", "repair", "model:without-repair:0")),
+                                                     "P10 without repair: its key is of no machine that lacks"),
+    "a compensation's run that breaks nothing": (lambda: matrix_with(broken("P10", "repair", "model:compensation-without-repair:0")),
+                                                 "P10 without repair: its run does not break"),
+    "a gate's run that breaks nothing": (lambda: matrix_with(broken("P9", "G-ASK", "model:gate-without-G-ASK:0")),
+                                         "P9 without G-ASK: its run does not break"),
+    "a compensation's mechanism said not to be needed": (lambda: matrix_with(cell(property="P10", mechanism="unknown")),
+                                                         "P10 without unknown: not needed is not what"),
     "a run of what its machine does not speak of": (lambda: matrix_with(broken("P9", "order-4567", "model:ordered-4567:0")),
                                                     "P9 without order-4567: it is no property that a run can break"),
     "orders that break said to hold": (lambda: matrix_with(hold), "order-4567 without catch-up: nothing is said to break, and P3, P4 does"),

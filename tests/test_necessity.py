@@ -10,11 +10,13 @@ import pytest
 from crashwindow.checkers import necessity_sets
 from crashwindow.checkers.ambiguity import fenced_look, observations, theorem
 from crashwindow.checkers.evidence import Need, Verdict
-from crashwindow.checkers.explore import Space, explore
+from crashwindow.checkers.explore import Space, explore, follow
 from crashwindow.checkers.fleet_search import search, unfenced
 from crashwindow.checkers.necessity import ASKED, broken, column, first, narrowed
+from crashwindow.checkers.necessity_between import between, failing, subsets
+from crashwindow.checkers.necessity_between import sufficient as between_sets
 from crashwindow.checkers.necessity_choices import ordered, planted
-from crashwindow.checkers.necessity_fleet import below, step, stepwise, taken_back
+from crashwindow.checkers.necessity_fleet import at_rest, below, rests, step, stepwise, taken_back, untaken
 from crashwindow.checkers.necessity_sets import (
     GROUP,
     Machines,
@@ -25,12 +27,14 @@ from crashwindow.checkers.necessity_sets import (
     takes,
     whole_lattice,
 )
-from crashwindow.checkers.necessity_stage import COLUMNS, alone, canaries, differences, matrix
-from crashwindow.checkers.prove_ambiguity import unrecoverable
+from crashwindow.checkers.necessity_sets import whole as whole_sets
+from crashwindow.checkers.necessity_stage import COLUMNS, alone, as_stated, canaries, classify, differences, matrix
 from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.fleet_broken import forbidden
 from crashwindow.model.fleet_claims import FLEET
+from crashwindow.model.fleet_rows import fleet_machine
+from crashwindow.model.liveness import RESTS
 from crashwindow.model.machine import Machine
 from crashwindow.model.mechanisms import BY_ID, MECHANISMS, NEEDED, ONE, ORDERS, PLANTS, TWO, missing, step_without
 from crashwindow.model.missing import changed
@@ -38,7 +42,9 @@ from crashwindow.model.policy import HARDENED
 from crashwindow.model.properties import BY_ID as PROPERTY
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
+from crashwindow.reports.audit.lassos import endless, moves_left
 from crashwindow.scenarios.fleet_policies import searched_fleet
+from crashwindow.scenarios.matrix import BETWEEN, UNASKED, WHOLE, answer
 from crashwindow.scenarios.policies import POLICIES
 from crashwindow.scenarios.without import fleet_without, named
 from crashwindow.tests.spaces import space_of
@@ -68,10 +74,10 @@ def test_every_mechanism_is_in_the_rows() -> None:
     fleet = [rule.name for rule in searched_fleet().rules]
     for mechanism in MECHANISMS:
         change = mechanism.missing
-        for pattern in (*change.drop, *change.sees, *change.writes, *change.conflicts):
+        for pattern in (*change.drop, *change.sees, *change.meets, *change.writes, *change.conflicts):
             assert any(fnmatchcase(name, pattern) for name in names), (mechanism.id, pattern)
         assert all(name in fleet for name in change.unasked)
-        if mechanism.workers == "one":
+        if mechanism.id in ONE:
             assert step_without("x", [mechanism.id]) != step_without("x", []), mechanism.id
     assert BY_ID.keys() == NEEDED.keys()
     with pytest.raises(KeyError, match="hope"):
@@ -90,7 +96,8 @@ def test_nothing_missing_changes_nothing() -> None:
 
 def test_a_column_is_computed_and_its_keys_replay(quiet: list[Need]) -> None:
     """Without T-QUIET P1, P2 and P6 fail, by runs that the interpreter makes again, to a state that the property forbids."""
-    assert tuple(c.property for c in quiet if c.answer == "needed") == NEEDED["quiet"]
+    assert tuple(c.property for c in quiet if c.answer == "needed") == ("P1", "P2", "P6")
+    assert NEEDED["quiet"] == ("P1", "P2", "P6", "P10")
     for c in quiet:
         if c.answer == "needed":
             trace = replay(c.key)
@@ -143,6 +150,37 @@ def test_the_reduction_hides_nothing_of_two_workers_without_a_mechanism(mechanis
     assert refuted[0] | steps[0].keys() == {name for name in NEEDED[mechanism] if name not in ("P9", "P10", "P12")}
 
 
+def test_two_workers_come_to_rest_without_a_mechanism_between_them() -> None:
+    """P15 without conditional appends: no fair run stays outside rest, whatever number of claims; it is a cell, as stated."""
+    found = rests("conditional")
+    assert (found.property, found.answer, found.verdict) == ("P15", "not needed", Verdict.EXHAUSTED)
+    assert "28,717 states outside rest of 30,281" in found.words
+    assert answer("P15", "conditional", "deep") == "not needed"
+    assert answer("P15", "conditional", "quick") == "not checked"
+
+
+def test_two_workers_that_never_come_to_rest_are_found() -> None:
+    """Where nobody takes up an open attempt P15 fails: by a run that the audit's own look finds fair, and endless."""
+    found = untaken("conditional")
+    assert (found.answer, found.steps) == ("needed", 11)
+    fleet = fleet_without(named("two", ["conditional"]), "two", missing(["conditional"]))
+    less = replace(fleet, rules=tuple(r for r in fleet.rules if r.name != "5: open attempt"))
+    machine = fleet_machine(less)
+    run = follow(machine, found.key.rpartition(":")[2])
+    assumed = CLAIM_BY_ID["P15-TWO"].assumptions
+    assert not list(endless(run, None, moves_left(machine, assumed, less), RESTS["fleet"], machine))
+    whole = fleet_machine(fleet)
+    assert list(endless(run, None, moves_left(whole, assumed, fleet), RESTS["fleet"], whole))
+
+
+def test_a_job_that_has_no_end_is_no_job_that_comes_to_it() -> None:
+    """Where an end is never reached the cell is not computed: all that is said of it would be empty."""
+    fleet = fleet_without(named("two", ["conditional"]), "two", missing(["conditional"]))
+    less = replace(fleet, rules=tuple(r for r in fleet.rules if r.writes.get("job") != "failed"))
+    with pytest.raises(ValueError, match="no run comes to rest as failed"):
+        at_rest(less, "conditional")
+
+
 def test_what_needs_a_mechanism_for_more_than_the_step_is_stated() -> None:
     """An undoing between two workers is a cell of the deep profile alone: of one column, soon searched, it is as stated."""
     cells = matrix("deep", lambda words: None, ["atomic-acquire"])
@@ -162,7 +200,7 @@ def test_an_error_in_the_matrix_is_seen(quiet: list[Need], small: Space) -> None
     assert differences([c for c in quiet if c.property != "P1"], "quick") == []
     flipped = [c.model_copy(update={"answer": "not needed"}) if c.property == "P1" else c for c in quiet]
     assert len(differences(flipped, "quick")) == 1
-    assert all(mutant.killed_by for mutant in canaries(quiet, small, "quick"))
+    assert all(mutant.killed_by for mutant in canaries(quiet, space_of(), classify(space_of()), "quick"))
 
 
 def test_only_the_first_write_decides_what_is_looked_up() -> None:
@@ -234,6 +272,70 @@ def test_a_minimal_set_that_is_not_the_stated_one_is_told() -> None:
     assert alone([fewer]).verdict is Verdict.EXHAUSTED
 
 
+def test_what_an_attempt_in_doubt_leads_to_decides_how_much_is_needed() -> None:
+    """Of all subsets with the stores and on-unknown among them: P14 needs the barrier alone, P7 nothing where nobody goes on."""
+    asked = [PROPERTY["P14"], PROPERTY["P7"]]
+    found = whole_sets(asked, Machines(asked, ONE))
+    assert [(s.property, s.sets, s.asked, s.enough, s.monotone) for s in found] == [
+        ("P14", [["barrier"]], 16, True, True), ("P7", [[]], 16, True, False),
+    ]  # fmt: skip
+    assert all(as_stated(s, WHOLE) for s in found)
+    assert not as_stated(found[0].model_copy(update={"sets": [["barrier"], ["quiet"]]}), WHOLE)
+    given = sufficient(PROPERTY["P11"], frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
+    assert "left to the deep profile" in alone([given]).statement
+    assert UNASKED in alone([given]).statement
+    assert alone([given], found, []).verdict is Verdict.EXHAUSTED
+    assert alone([given], [found[0].model_copy(update={"sets": []})], []).verdict is Verdict.REFUTED
+
+
+def test_a_set_without_the_store_that_a_property_speaks_of_is_none_that_suffices() -> None:
+    """P3 says nothing where there is no effect store: that is not taken for holding."""
+    machines = Machines([PROPERTY["P3"]], ONE)
+    three = frozenset({"catch-up", "catch-up-order", "repair"})
+    assert not machines.holds(PROPERTY["P3"], three)
+    assert machines.holds(PROPERTY["P3"], three | {"effect-store"})
+    assert machines.holds(PROPERTY["P3"], three | {"effect-store", "ledger", "on-unknown"})
+    assert not machines.holds(PROPERTY["P3"], three - {"repair"} | {"effect-store"})
+
+
+def test_either_of_two_mechanisms_between_workers_is_enough_for_p1() -> None:
+    """P1 holds with the checked append beside the events' fence, or beside conditional appends, and with neither alone."""
+    for beside in ("fence-events", "conditional"):
+        assert "P1" not in failing(frozenset({beside, "checked"}), 2)[0]
+        assert "P1" in failing(frozenset({beside}), 2)[0]
+    assert "P1" in failing(frozenset({"checked"}), 2)[0]
+    assert failing(frozenset(TWO), 2) == (frozenset(), True)
+    assert not failing(frozenset({"checked"}), 2, most=1_000)[1]
+
+
+def test_a_set_between_workers_that_fails_with_a_claim_more_is_none() -> None:
+    """What suffices with two claims is asked again with three: one that fails is left out, one that is not known is named."""
+    answers = {present: frozenset[str]() if present else frozenset({"P6"}) for present in subsets()}
+    single = [frozenset({name}) for name in TWO]
+    every = between_sets("P6", answers, lambda present: True)
+    assert (every.sets, every.asked, every.monotone) == ([[name] for name in sorted(TWO, key=TWO.index)], 64, True)
+    less = between_sets("P6", answers, lambda present: present != single[0])
+    assert less.sets == [[name] for name in TWO[1:]]
+    unknown = between_sets("P6", answers, lambda present: None if present == single[0] else True)
+    assert unknown.sets == every.sets
+    assert f"which is not known of the set {TWO[0]}" in unknown.words
+    assert not every.enough
+    assert not as_stated(every, BETWEEN)
+    refuted = alone(
+        [sufficient(PROPERTY["P11"], frozenset({"stable-key"}), "quick", lambda p: "stable-key" in p)], [], [every]
+    )
+    assert refuted.verdict is Verdict.REFUTED
+
+
+@pytest.mark.deep
+def test_the_sets_of_the_deep_profile_are_the_stated_ones() -> None:
+    """With the stores and on-unknown, and between two workers: each property's minimal sets are those that are stated."""
+    found = whole_sets(PROPERTIES, Machines(PROPERTIES, ONE))
+    assert [s.property for s in found if not as_stated(s, WHOLE)] == []
+    two = between(lambda words: None)
+    assert [s.property for s in two if not as_stated(s, BETWEEN)] == []
+
+
 def test_sets_that_are_not_monotone_are_told() -> None:
     """Where more is worse it is said, and every minimal set of the lattice is found: nothing is assumed of the sets."""
     worse = Subsets(lambda present: "b" not in present or "c" in present)
@@ -246,11 +348,10 @@ def test_sets_that_are_not_monotone_are_told() -> None:
 
 
 def test_the_ambiguity_class_is_exact(whole: Space) -> None:
-    """Ambiguous are observations of windows 1c and 2u; at no other is every recovery wrong; the solver agrees."""
+    """Ambiguous are observations of windows 1c and 2u; at no other is every recovery wrong."""
     found = theorem(observations(whole))
     assert (len(found.inside), len(found.outside), found.problems) == (96, 396, ())
     assert {o.window for o in found.inside} == {"1c", "2u"}
-    assert unrecoverable(found) == []
 
 
 def test_what_a_first_crash_leaves_every_recovery_comes_to() -> None:
@@ -283,12 +384,6 @@ def test_the_theorem_fails_where_an_observation_tells_the_states_apart(small: Sp
     assert apart.problems
     looked = theorem(observations(whole, fenced_look))
     assert len(looked.inside) == 72
-    plain = theorem(observations(whole))
-    wrong = replace(plain, inside=plain.outside[:1], outside=(*plain.inside, *plain.outside[1:]))
-    assert [words.partition(" at ")[0] for words in unrecoverable(wrong)] == [
-        "some recovery is right",
-        "no recovery is right",
-    ]
 
 
 def test_the_columns_are_the_properties(whole: Space) -> None:

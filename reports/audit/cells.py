@@ -10,8 +10,10 @@ from typing import Final
 from ...checkers.evidence import Need, Trace
 from ...model.claim_types import PROPERTY_BY_ID
 from ...model.compensation_properties import COMPENSATION_PROPERTIES
+from ...model.counterparts import BY_COLUMN, BY_KIND, OF_RULE, Beside
 from ...model.fleet import Fleet, stands
 from ...model.fleet_broken import forbidden
+from ...model.fleet_shape import FENCED
 from ...model.gate import GATE_PROPERTIES
 from ...model.liveness import RESTS
 from ...model.liveness_claims import LIVENESS_CLAIMS
@@ -30,8 +32,8 @@ SEVERAL: Final[Mapping[str, tuple[str, Sequence[Property]]]] = {
 }  # fmt: skip
 """The properties that stand for all of another machine than the step's: what two workers work on then, and those."""
 STEP: Final = "two"
-P15: Final = next(claim.assumptions for claim in LIVENESS_CLAIMS if claim.id == "P15")
-"""What is assumed of a run that never comes to rest."""
+ASSUMED: Final = {c.policy: c.assumptions for c in LIVENESS_CLAIMS if c.kind == "live" and c.variant == "hardened"}
+"""What is assumed of a run that never comes to rest, by the policy of its machine, or of the two workers."""
 
 
 def due(cell: Need) -> tuple[str, ...]:
@@ -42,13 +44,24 @@ def due(cell: Need) -> tuple[str, ...]:
         return (named(ordered, [missed]) if missed else ordered,)
     if cell.mechanism in TWO:
         return (named(SEVERAL[cell.property][0] if cell.property in SEVERAL else STEP, [cell.mechanism]),)
+    if beside := _beside(cell):
+        return (named(beside.kind, [cell.mechanism]),)
     return tuple(named(extent, [cell.mechanism]) for extent in ("", "whole")) if cell.mechanism in ONE else ()
 
 
 def can_break(cell: Need) -> bool:
     """Whether the machines of which its run may be have what its property speaks of."""
-    more: Sequence[str] = ("P5", *SEVERAL) if cell.mechanism in TWO else ("P15",)
-    return cell.property in (*(prop.id for prop in PROPERTIES), *more)
+    if beside := _beside(cell):
+        return cell.property in ("P15", beside.column)
+    more = ("P5", *SEVERAL) if cell.mechanism in TWO else ()
+    return cell.property in ("P15", *(prop.id for prop in PROPERTIES), *more)
+
+
+def _beside(cell: Need) -> Beside | None:
+    """The machine beside the step's, of one worker, of which a cell speaks."""
+    if cell.mechanism in OF_RULE:
+        return BY_KIND[OF_RULE[cell.mechanism]]
+    return BY_COLUMN.get(cell.property) if cell.mechanism in ONE else None
 
 
 def breaks_it(cell: Need, policy: str, run: Sequence[Step], trace: Trace) -> bool:
@@ -58,10 +71,17 @@ def breaks_it(cell: Need, policy: str, run: Sequence[Step], trace: Trace) -> boo
     machine, states = machine_by_name(policy), [state for _, state in run]
     if cell.mechanism in TWO:
         kind = policy.partition(WITHOUT)[0].removesuffix("-")
-        return _of_two(cell.property, fleet_without(policy, kind, missing([cell.mechanism])), machine, run)
+        fleet = fleet_without(policy, kind, missing([cell.mechanism]))
+        if cell.property == "P15":
+            moves = moves_left(machine, ASSUMED[FENCED.name], fleet)
+            return not any(endless(run, trace.repeats, moves, RESTS["fleet"], machine))
+        return _of_two(cell.property, fleet, machine, run)
+    beside = _beside(cell)
     if cell.property == "P15":
-        return not any(endless(run, trace.repeats, moves_left(machine, P15), RESTS[HARDENED.name], machine))
-    return any(breaks(machine, state, cell.property) for state in states[-2:])
+        hardened = beside.hardened.name if beside else HARDENED.name
+        return not any(endless(run, trace.repeats, moves_left(machine, ASSUMED[hardened]), RESTS[hardened], machine))
+    asked = [prop.id for prop in beside.properties] if beside else [cell.property]
+    return any(breaks(machine, state, name) for state in states[-2:] for name in asked)
 
 
 def _of_two(name: str, fleet: Fleet, machine: Machine, run: Sequence[Step]) -> bool:

@@ -188,11 +188,20 @@ def _sets(told: Necessity, items: Sequence[Item], profile: str) -> Iterator[str]
     if items:
         wanted = matrix.IN_QUICK if profile == "quick" else [prop.id for prop in PROPERTIES]
         yield from names("the minimal sets of", (each.property for each in told.sets), wanted)
+        more = (matrix.WHOLE, matrix.BETWEEN) if profile == "deep" else ((), ())
+        for what, found, due in zip(
+            ("with the three", "between workers"), (told.whole, told.between), more, strict=True
+        ):
+            yield from names(f"the minimal sets {what} of", (each.property for each in found), due)
     for each in told.sets:
         yield from (f"the minimal sets of {each.property}: {words}" for words in _set(each))
+    for found, stated in ((told.whole, matrix.WHOLE), (told.between, matrix.BETWEEN)):
+        for each in found:
+            if {frozenset(one) for one in each.sets} != {frozenset(one) for one in stated.get(each.property, ())}:
+                yield f"the minimal sets of {each.property}: {each.sets} are not those that this program states"
     for item in items:
         said = item.figures.get("properties"), item.figures.get("subsets")
-        there = len(told.sets), sum(each.asked for each in told.sets)
+        there = len(told.sets), sum(each.asked for each in (*told.sets, *told.whole, *told.between))
         if said != there:
             yield f"claim {SETS}: {said[0]} properties and {said[1]} subsets; the sets have {there[0]} and {there[1]}"
 
@@ -214,7 +223,19 @@ def _class(told: Necessity, items: Sequence[Item]) -> Iterator[str]:
     if told.ambiguity != said:
         yield f"the matrix's words about the ambiguity class are not those of claim {CLASS}"
     for item in items:
-        yield from (f"claim {CLASS}, {item.checker}: {words}" for words in _twins(item, items))
+        judged = _solved(item, items) if item.checker == "prove" else _twins(item, items)
+        yield from (f"claim {CLASS}, {item.checker}: {words}" for words in judged)
+
+
+def _solved(item: Item, items: Sequence[Item]) -> Iterator[str]:
+    """Whether the solver's sentence says what its figures say, of the class that the search has found."""
+    inside, *others = (item.figures.get(name, 0) for name in ("in the class", "steps", "clauses", "obligations"))
+    if not all(isinstance(figure, int) and figure > 0 for figure in (inside, *others)):
+        yield "it does not say how large the class is, and what was asked of it"
+    elif item.statement != matrix.solved(*map(int, (inside, *others))):
+        yield "its sentence is not what this program says with these figures"
+    if any(each.figures.get("in the class") != inside for each in items):
+        yield "the search and the solver speak of classes of different sizes"
 
 
 def _twins(item: Item, items: Sequence[Item]) -> Iterator[str]:

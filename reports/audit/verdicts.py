@@ -13,7 +13,7 @@ FIGURES: Final[Mapping[tuple[str, Verdict], tuple[tuple[str, ...], ...]]] = {
     ("prove", Verdict.PROVED): (("questions in files", "obligations", "clauses"), ("questions in files", "obligations", "rows"),
                                 ("questions in files", "found", "states"), ("questions in files", "kept"),
                                 ("questions in files", "found", "states of one of two")),
-    ("prove", Verdict.EXHAUSTED): (("observations", "in the class"),),
+    ("prove", Verdict.EXHAUSTED): (("in the class", "steps", "clauses", "obligations"),),
     ("prove", Verdict.TESTED): (("obligations", "seeds"),),  # over no clause but the properties, it may be
     ("reprove", Verdict.PROVED): (("obligations", "proofs checked", "limit"),),
     ("reprove", Verdict.TESTED): (("obligations", "proofs checked", "limit"),),

@@ -1,0 +1,117 @@
+"""The solver's own proof of the ambiguity class: it says yes of the machine, and no to everything that is not as it says."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.necessity_stage import ambiguity, blinded, classify
+from crashwindow.checkers.prove_ambiguity import CLASS, MORE, Pair, Run, Solved, asked, proved, stores
+from crashwindow.model.invariant import Clause
+from crashwindow.model.machine import guard
+from crashwindow.tests.spaces import space_of
+
+
+@cache
+def pairs() -> tuple[Pair, ...]:
+    """The runs to the looks of the class."""
+    return tuple(classify(space_of()).pairs)
+
+
+def test_the_class_is_proved_of_the_rows() -> None:
+    """The invariant is inductive with two clauses more, and every question has the answer that the theorem needs."""
+    found = proved(pairs())
+    assert found.problems == ()
+    assert len(pairs()) == 192
+    assert found.steps == 41
+    assert found.obligations > 500
+
+
+def asking(**change: object) -> Solved:
+    """The questions with something else seen, or another class."""
+    seen = stores(space_of().machine)
+    return asked(pairs(), replace(seen, **change))  # type: ignore[arg-type]
+
+
+def without(name: str) -> Solved:
+    """A recovery that does not see a field."""
+    return asking(fields=tuple(n for n in stores(space_of().machine).fields if n != name))
+
+
+def runs(change: Callable[[list[Pair]], list[Pair]]) -> Solved:
+    """The questions with other runs."""
+    return asked(change(list(pairs())), stores(space_of().machine))
+
+
+def shortened(run: Run) -> Run:
+    """A run from which a step is taken away, and what it led to with it."""
+    return Run((*run.states[:4], *run.states[5:]), (*run.rules[:3], *run.rules[4:]))
+
+
+def elsewhere(run: Run) -> Run:
+    """A run that begins where none does."""
+    return Run(({**run.states[0], "ledger": "committed"}, *run.states[1:]), run.rules)
+
+
+FREE = tuple({name: values for name, values in g.items() if name != "idempotent"} for g in CLASS)
+TWO_LOOKS = "outside, two states that look the same need opposite answers: sat"
+NOT_SHOWN = "the ends of two runs do not show that either answer is wrong: sat"
+MISSED = "a state of the class looks like no end of a run: sat"
+NO_STEP = "a step of a run is none of the machine's: sat"
+BREAKS: dict[str, tuple[Callable[[], Solved], str]] = {
+    "it sees the world": (lambda: asking(fields=(*stores(space_of().machine).fields, "effects", "wire")), NOT_SHOWN),
+    "it does not see what is open": (lambda: without("open"), TWO_LOOKS),
+    "it does not see what the tool declares": (lambda: without("idempotent"), TWO_LOOKS),
+    "a class without a window": (lambda: asking(members=CLASS[:1]), TWO_LOOKS),
+    "a class that is empty": (lambda: asking(members=(guard(open="0", effects="1|2"),)), TWO_LOOKS),
+    "a class of tools that are idempotent": (lambda: asking(members=FREE), MISSED),
+    "an invariant that is too weak": (lambda: asked(pairs(), stores(space_of().machine), MORE[:1]), MISSED),
+    "a look that no run leads to": (lambda: runs(lambda found: found[1:]), MISSED),
+    "no run at all": (lambda: runs(lambda found: []), MISSED),
+    "the answers exchanged": (lambda: runs(lambda found: [(other, one) for one, other in found]), NOT_SHOWN),
+    "the same run twice": (lambda: runs(lambda found: [(one, one) for one, _ in found]), NOT_SHOWN),
+    "runs to two looks": (lambda: runs(lambda found: [(found[0][0], found[-1][1]), *found[1:]]), NOT_SHOWN),
+    "a run without one of its steps": (lambda: runs(lambda found: [(shortened(found[0][0]), found[0][1]), *found[1:]]), NO_STEP),
+    "a run from where none begins": (lambda: runs(lambda found: [(elsewhere(found[0][0]), found[0][1]), *found[1:]]), NO_STEP),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_what_is_not_so_is_found(name: str) -> None:
+    """Whatever is changed in what is seen, in the class, in the invariant or in the runs: a question has the other answer."""
+    make, words = BREAKS[name]
+    assert words in make().problems
+
+
+def test_an_invariant_that_is_none_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one of the clauses more is not inductive the class is not proved, whatever else is answered."""
+    wrong = Clause("nothing is ever open", guard(open="1|2"), "it is not so")
+    monkeypatch.setattr("crashwindow.checkers.prove_ambiguity.MORE", (*MORE, wrong))
+    assert proved(pairs()).problems[0] == "the invariant is not proved"
+
+
+def test_an_assumption_that_cannot_hold_is_told() -> None:
+    """Under an invariant that nothing satisfies nothing is there to be decided: the questions are not met by that."""
+    nothing = Clause("nothing is", guard(), "it is not so")
+    found = asked(pairs(), stores(space_of().machine), (*MORE, nothing))
+    assert "inside, both answers may be wrong: unsat" in found.problems
+    assert "outside, not to execute may be wrong: unsat" in found.problems
+
+
+def test_the_item_says_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver has an item of its own beside the search's: with its own sentence, and refuted by itself where it fails."""
+    told, (tried, solved) = ambiguity(space_of(), classify(space_of()))
+    assert told == [tried.statement, solved.statement]
+    assert (tried.checker, solved.checker) == ("explore", "prove")
+    assert tried.verdict is solved.verdict is Verdict.EXHAUSTED
+    monkeypatch.setattr("crashwindow.checkers.prove_ambiguity.MORE", ())
+    _, (tried, solved) = ambiguity(space_of(), classify(space_of()))
+    assert (tried.verdict, solved.verdict) == (Verdict.EXHAUSTED, Verdict.REFUTED)
+    assert MISSED in solved.statement
+
+
+def test_a_recovery_that_sees_more_or_less_is_found_in_every_run() -> None:
+    """Two canaries stand before the solver: one that sees the world, one that does not see what is open."""
+    assert [mutant.killed_by for mutant in blinded(space_of().machine, pairs())] == ["prove", "prove"]

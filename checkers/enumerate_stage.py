@@ -15,7 +15,7 @@ from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
 from .enumerate_cover import fleet_sets, reachable, step_sets
-from .enumerate_fleet_stage import TWO, fleet_converse, fleet_edges
+from .enumerate_fleet_stage import TWO, fleet_converse, fleets
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
 from .enumerate_repeat import enumerated as with_repeats
@@ -98,17 +98,17 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "both-undone": (914, 2840, 944),
     "fail-2": (2507, 4975, 3289),
     "park-2": (7465, 12703, 8745),
-    "query-fence-2": (11078, 24597, 15833),
+    "query-fence-2": (11078, 24597, 15738),
     "reexecute-2": (12895, 24512, 15970),
-    "query-quiet-2": (32806, 60461, 41842),
+    "query-quiet-2": (32806, 60461, 41564),
     "fail-2-cancel": (12810, 26887, 17004),
     "fail-2-faults": (27167, 62156, 35969),
     "park-2-faults": (66116, 128781, 90547),
     "fail-turns": (10768, 19623, 13148),
     "park-turns": (28058, 49467, 32887),
-    "query-fence-turns": (46736, 87900, 54085),
-    "query-quiet-turns": (21472, 31059, 24030),
-    "reexecute-turns": (48524, 88621, 57889),
+    "query-fence-turns": (46736, 87900, 54020),
+    "query-quiet-turns": (21472, 31059, 24002),
+    "reexecute-turns": (48524, 88621, 57887),
     "fail-once": (1076, 2129, 1375),
     "overtaken-begun": (81, 225, 112),
     "overtaken-refused": (494, 1498, 757),
@@ -118,6 +118,8 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "overtaken-resolved": (360, 1242, 479),
     "overtaken-barred": (3737, 11163, 5993),
     "overtaken-quiet": (3250, 8957, 5522),
+    "overtaken-absent": (1191, 4377, 1641),
+    "overtaken-noted": (126, 431, 164),
     "overtaken-again": (470, 1383, 678),
     "fail-3": (74023, 217842, 134608),
 }
@@ -189,7 +191,7 @@ def enumeration(context: Context) -> Found:
     items = [refined(runs), *(over_sqlite(name, context) for name in ON_SQLITE[context.profile])]
     if context.profile == "deep":
         items.append(converse(kept[1], complete(HARDENED.name, context.spaces)))
-        items.append(fleet_converse(kept[2], fleet_edges()))
+        items.append(fleet_converse(kept[2], fleets()))
     for claim in CLAIMED:
         found.add(claim, *items)
     found.mutants += [planted(name) for name in (QUICK_KILLS if context.profile == "quick" else KILLS)]

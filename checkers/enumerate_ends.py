@@ -42,7 +42,7 @@ ENDED: Final = {
 }
 """These cases, by name."""
 LEFT: Final = tuple(name for name in SAMPLED if name not in BOUNDS)
-"""What is sampled alone: within a crash it is too large."""
+"""What is sampled alone: within one crash it is larger than what was gone through (decision 030), or nobody has looked."""
 
 
 def origin(name: str) -> str:

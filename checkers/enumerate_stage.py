@@ -37,7 +37,8 @@ CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
 """By number of workers, whose edges all their cases together have to take."""
 SEVERAL: Final = {
     **dict.fromkeys(("fail-2", "park-2", "query-fence-2", "reexecute-2", "query-quiet-2"), 2),
-    **dict.fromkeys(("fail-2-cancel", "fail-2-faults", "park-2-faults", *TWO), 2), "fail-3": 3,
+    **dict.fromkeys(("fail-2-cancel", "query-fence-2-cancel", "fail-2-faults", "park-2-faults"), 2),
+    **dict.fromkeys(("query-fence-2-faults", "query-quiet-2-faults", "reexecute-2-faults", *TWO), 2), "fail-3": 3,
 }  # fmt: skip
 """The cases of several workers, with how many."""
 SMALL: Final = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
@@ -132,7 +133,11 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "query-quiet-2": (32806, 60461, 41564),
     "fail-2-cancel": (12810, 26887, 17004),
     "fail-2-faults": (27167, 62156, 35969),
+    "query-fence-2-cancel": (63864, 146994, 90551),
     "park-2-faults": (66116, 128781, 90547),
+    "query-fence-2-faults": (120589, 292322, 162443),
+    "query-quiet-2-faults": (322734, 649129, 451985),
+    "reexecute-2-faults": (118589, 253743, 163698),
     "fail-turns": (10768, 19623, 13148),
     "park-turns": (28058, 49467, 32887),
     "query-fence-turns": (46736, 87900, 54020),

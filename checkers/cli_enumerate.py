@@ -14,7 +14,7 @@ from .enumerate import Enumeration, agreement
 from .enumerate_case import SAMPLED
 from .enumerate_certain import CertainSets
 from .enumerate_cover import step_sets
-from .enumerate_fleet_stage import fleet_converse, fleet_edges
+from .enumerate_fleet_stage import fleet_converse, fleets
 from .enumerate_sqlite import compared
 from .enumerate_stage import CONVERSE, COUNTS, QUICK, SEVERAL, converse, enumerated, every, product, samples
 from .evidence import Item, Verdict
@@ -108,7 +108,7 @@ def _strayed(run: Enumeration) -> bool:
 
 def _converse(workers: int, sets: CertainSets) -> Item:
     """Whether the cases of so many workers take every edge for certain."""
-    return fleet_converse(sets, fleet_edges()) if workers == 2 else converse(sets, explore(step_sets().machine))
+    return fleet_converse(sets, fleets()) if workers == 2 else converse(sets, explore(step_sets().machine))
 
 
 def _over_sqlite(case: str | None) -> int:

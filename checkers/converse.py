@@ -5,7 +5,7 @@ takes an edge is not enough: so is each that no code follows, where another one 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from ..model.machine import Machine
@@ -20,14 +20,11 @@ REASONS: Final = {
     UNSEEN: "unseen", TWIN: "twin", UNTOLD: "untold",
 }  # fmt: skip
 """The words of `walk_gaps` for a gap, and how a pinned one is named."""
-OPEN: Final = "open"
-"""What nobody has shown to be unobservable."""
 SAID: Final = {
     "unseen": "are crashes where no command lies",
     "twin": "have a twin that does exactly the same",
     "untold": "have, to each run that takes it, another one that looks the same to the end",
     "nameless": "say which of several runners has resumed, and each of these has loaded what it resumes",
-    OPEN: "are taken by some run that fits each schedule, and not by all: that nobody can tell is not shown",
 }
 """What is pinned of an edge that is not taken for certain."""
 SHOWN: Final = 3
@@ -84,13 +81,10 @@ def summary(taken: Taken, machine: str, pinned: Mapping[str, str]) -> str:
         f"{len(taken.certain)} of the {len(taken.edges)} edges of {machine} for certain: no run of it that fits what was seen is"
         " without them"
     )
-    shown = [f"{number} {SAID[why]}" for why, number in left.items() if why != OPEN]
-    if shown:
-        count = sum(left.values()) - left[OPEN]
-        said += (
-            f". {count} others leave no trace in any store, event, reply or world, which is proved: {', '.join(shown)}"
-        )
-    return f"{said}. {left[OPEN]} others {SAID[OPEN]}" if left[OPEN] else said
+    if not left:
+        return said
+    shown = ", ".join(f"{number} {SAID[why]}" for why, number in left.items())
+    return f"{said}. {left.total()} others leave no trace in any store, event, reply or world, which is proved: {shown}"
 
 
 def judged(who: str, machine: str, taken: Taken, pinned: Mapping[str, str], command: str) -> Item:
@@ -108,6 +102,14 @@ def judged(who: str, machine: str, taken: Taken, pinned: Mapping[str, str], comm
     )
     verdict = Verdict.REFUTED if wrong else Verdict.EXHAUSTED
     return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command=command)
+
+
+def unless_told(item: Item, told: Collection[str]) -> Item:
+    """The same, refuted where of some edges that are left it is not shown that nobody can tell."""
+    if item.verdict is not Verdict.EXHAUSTED or not told:
+        return item
+    said = f"somebody could tell that these edges are taken: {'; '.join(sorted(told))}"
+    return item.model_copy(update={"verdict": Verdict.REFUTED, "statement": said})
 
 
 def converse_told(item: Item | None) -> dict[str, object] | None:

@@ -12,7 +12,7 @@ from ..scenarios.untaken import untaken
 from . import bugs_contract
 from .abstraction import RAM
 from .contract_walk_stage import WALKED
-from .converse import all_in_words, in_words, judged
+from .converse import all_in_words, in_words, judged, unless_told
 from .enumerate_contract import ContractEnumeration, ContractProduct
 from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
@@ -178,11 +178,9 @@ def converse(sets: ContractSets, space: Space) -> Item:
     found = all_in_words(sets.machine, sets.packing, edges, taken, sets.taken)
     command = f"{COMMAND} --case contracts"
     item = judged("the contract engine takes", "its machine", found, untaken("contract"), command)
-    if item.verdict is Verdict.EXHAUSTED and (seen := edges - taken - untold(sets, edges - taken)):
-        told = sorted(in_words(sets.machine, sets.packing, edge) for edge in seen)
-        said = f"somebody could tell that these edges are taken: {'; '.join(told)}"
-        return item.model_copy(update={"verdict": Verdict.REFUTED, "statement": said})
-    return item
+    left = edges - taken if item.verdict is Verdict.EXHAUSTED else set()
+    seen = left - untold(sets, left)
+    return unless_told(item, [in_words(sets.machine, sets.packing, edge) for edge in seen])
 
 
 def converse_of(machine: Machine, row: str) -> Item:

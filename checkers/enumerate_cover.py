@@ -3,6 +3,7 @@
 An edge is a rule with values of the fields that it touches; reachable ones are what the explicit search has remembered.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from ..model.fleet_rows import fleet_machine
@@ -18,6 +19,8 @@ from .fleet_search import FleetEngine
 
 WORLD: Final = ("wire", "effects")
 """What a witness counts, beside the requests."""
+UNASKED: Final = "compensation was requested"
+"""How the rows begin by which a worker finds that somebody wants the effect undone: in a case of several workers nobody does."""
 
 
 def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> CertainSets:
@@ -29,7 +32,8 @@ def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> C
 
 def fleet_sets(letters: tuple[str, ...]) -> CertainSets:
     """The sets of the fleet, a worker of it for each real one. Which of them it is makes no other edge of a row."""
-    fleet = step_fleet()
+    whole = step_fleet()
+    fleet = replace(whole, rules=tuple(row for row in whole.rules if not row.name.startswith(UNASKED)))
     machine = fleet_machine(fleet, letters)
     durable = [f.name for f in fleet.shared if f.scope is Scope.DURABLE]
     engine, stand_for = FleetEngine(machine, letters), dict[RowEdge, Edge]()

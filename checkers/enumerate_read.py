@@ -9,12 +9,15 @@ from typing import Final, NamedTuple
 from ..runtime.commands import Append, Claim, Command, Execute, Pause, Renew
 from ..runtime.history import History
 from ..runtime.store import StaleEpoch, VersionConflict
+from ..runtime.tool import Absent, Happened
 from .enumerate_inputs import RECORD
 from .enumerate_records import Records, whose
 from .enumerate_sets import Reading
+from .interleave_acts import stores_of
 from .interleave_case import QUIET
 from .interleave_floor import Floor, Move, State
 from .interleave_steps import NO_ONE, Actor
+from .interleave_store import Name
 from .interleave_turn import Answer, Turn
 from .interleave_world import Request, World
 
@@ -45,7 +48,9 @@ ELSEWHERE: Final = {
 """The events by which another step changes the job."""
 UNSEEN: Final = ("release", "look", "heartbeat", "pause")
 """What the model has no row for: its workers have no leases, and time passes by itself."""
-LET_GO: Final = (("crash",), ("name:refused by",))
+REFUSED_BY: Final[dict[Name, str]] = {"stream": "events", "ledger": "ledger", "effects": "effects"}
+"""The stores that refuse a write, as a fleet's rows have them."""
+LET_GO: Final = (("crash",), *((f"name:refused by {store}",) for store in REFUSED_BY.values()))
 """What ends a worker's turn by itself."""
 READ_ON: Final = ("fence_ledger", "fence_effects")
 """What is read after F1."""
@@ -149,7 +154,7 @@ class Reader:
             ops = ("stay",)
         if barred:
             ops = ("name:world: refuses", *ops)
-        if ops == ("do:query",):
+        if what == "query" and ops != ("stay",):
             ops = (*quiet, *ops)
         idle = before is None or isinstance(before.command, (Claim, type(None))) or self._void(before)
         if not idle and follows is not None and follows.stopped and ops not in LET_GO:
@@ -205,7 +210,7 @@ class Reader:
         """A command that the store, or whoever was asked, has answered."""
         answer: Answer | None = then.answer if then is not None else None
         if answer is not None and isinstance(answer.error, StaleEpoch):
-            return ("name:refused by",) if self.named else ("crash",)
+            return self._refused(command)
         if answer is not None and isinstance(answer.error, VersionConflict):
             assert then is not None
             rebased = isinstance(then.command, Append) and then.command.boundary == boundary
@@ -214,9 +219,28 @@ class Reader:
         if command is not None and (kind := whose(command)) != "own":
             changes = kind == "other" and boundary in ELSEWHERE
             return (f"emits:{ELSEWHERE[boundary]}",) if changes else ("stay",)
+        if boundary == "query" and self.named and answer is not None:
+            return self._known(answer)
         done = "stay" if boundary == RECORD else f"do:{boundary}"
         strayed = then is not None and then.command is not None and then.command.boundary == "append_unknown"
         return (done, *STRAYED) if strayed and boundary in ("append_started", RECORD) else (done,)
+
+    def _refused(self, command: Command | None) -> tuple[str, ...]:
+        """A store has refused a command: of several workers' it is told which store it was."""
+        if not self.named or command is None:
+            return ("crash",)
+        (store,) = stores_of(command)
+        return (f"name:refused by {REFUSED_BY[store]}",)
+
+    def _known(self, answer: Answer) -> tuple[str, ...]:
+        """What the worker was told of its tool: by several it is not always seen at which command it is then."""
+        match answer.value:
+            case Happened():
+                return ("name:query: happened",)
+            case Absent():
+                return ("name:query: absent",)
+            case _:
+                return ("name:query: not yet known",)
 
     def _end(self, state: State) -> str:
         """Where the only worker is."""

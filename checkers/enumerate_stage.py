@@ -15,7 +15,8 @@ from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
 from .enumerate_cover import fleet_sets, reachable, step_sets
-from .enumerate_fleet_stage import TWO, fleet_converse, fleet_edges
+from .enumerate_ends import ENDED, origin
+from .enumerate_fleet_stage import TWO, fleet_converse, fleets
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
 from .enumerate_repeat import enumerated as with_repeats
@@ -36,7 +37,8 @@ CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
 """By number of workers, whose edges all their cases together have to take."""
 SEVERAL: Final = {
     **dict.fromkeys(("fail-2", "park-2", "query-fence-2", "reexecute-2", "query-quiet-2"), 2),
-    **dict.fromkeys(("fail-2-cancel", "fail-2-faults", "park-2-faults", *TWO), 2), "fail-3": 3,
+    **dict.fromkeys(("fail-2-cancel", "query-fence-2-cancel", "fail-2-faults", "park-2-faults"), 2),
+    **dict.fromkeys(("query-fence-2-faults", "query-quiet-2-faults", "reexecute-2-faults", *TWO), 2), "fail-3": 3,
 }  # fmt: skip
 """The cases of several workers, with how many."""
 SMALL: Final = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
@@ -96,19 +98,51 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "owed-fails": (279, 1024, 281),
     "outlived": (7200, 26385, 8184),
     "both-undone": (914, 2840, 944),
+    "warned-all": (35944, 64701, 40265),
+    "modes-all": (37144, 60836, 43423),
+    "quiet-all": (150813, 241494, 177358),
+    "fenced-all": (40466, 88659, 50325),
+    "spent-3-all": (39870, 82952, 46003),
+    "spent-4-all": (161536, 409830, 186810),
+    "refused-all": (65378, 128634, 73705),
+    "told-for-good-all": (1914, 3095, 2051),
+    "retold-all": (1935, 2918, 2013),
+    "failed-all": (7692, 14670, 10213),
+    "repeatable-all": (52859, 84151, 59200),
+    "before-tool-all": (47686, 66865, 55094),
+    "before-fails-all": (8598, 14501, 11401),
+    "before-wait-all": (12367, 21993, 14771),
+    "queried-all": (7427, 11187, 11263),
+    "doubted-all": (13066, 19893, 18585),
+    "pauses-all": (9230, 16401, 11850),
+    "rests-all": (46378, 76697, 51795),
+    "for-good-all": (13117, 21319, 15065),
+    "inputs-all": (7017, 10570, 9052),
+    "inputs-lost-all": (9550, 15088, 11263),
+    "strays-all": (23268, 37089, 26870),
+    "before-llm-all": (84568, 144644, 100373),
+    "after-llm-all": (10381, 17676, 14136),
+    "approved-all": (21345, 42685, 27304),
+    "behind-all": (55862, 83215, 62469),
+    "gate-approval-all": (17322, 30849, 17947),
+    "gate-signal-all": (16852, 30525, 17290),
     "fail-2": (2507, 4975, 3289),
     "park-2": (7465, 12703, 8745),
-    "query-fence-2": (11078, 24597, 15833),
+    "query-fence-2": (11078, 24597, 15738),
     "reexecute-2": (12895, 24512, 15970),
-    "query-quiet-2": (32806, 60461, 41842),
+    "query-quiet-2": (32806, 60461, 41564),
     "fail-2-cancel": (12810, 26887, 17004),
     "fail-2-faults": (27167, 62156, 35969),
+    "query-fence-2-cancel": (63864, 146994, 90551),
     "park-2-faults": (66116, 128781, 90547),
+    "query-fence-2-faults": (120589, 292322, 162443),
+    "query-quiet-2-faults": (322734, 649129, 451985),
+    "reexecute-2-faults": (118589, 253743, 163698),
     "fail-turns": (10768, 19623, 13148),
     "park-turns": (28058, 49467, 32887),
-    "query-fence-turns": (46736, 87900, 54085),
-    "query-quiet-turns": (21472, 31059, 24030),
-    "reexecute-turns": (48524, 88621, 57889),
+    "query-fence-turns": (46736, 87900, 54020),
+    "query-quiet-turns": (21472, 31059, 24002),
+    "reexecute-turns": (48524, 88621, 57887),
     "fail-once": (1076, 2129, 1375),
     "overtaken-begun": (81, 225, 112),
     "overtaken-refused": (494, 1498, 757),
@@ -118,6 +152,8 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "overtaken-resolved": (360, 1242, 479),
     "overtaken-barred": (3737, 11163, 5993),
     "overtaken-quiet": (3250, 8957, 5522),
+    "overtaken-absent": (1191, 4377, 1641),
+    "overtaken-noted": (126, 431, 164),
     "overtaken-again": (470, 1383, 678),
     "fail-3": (74023, 217842, 134608),
 }
@@ -144,18 +180,20 @@ QUICK_KILLS: Final = ("events-unfenced", "ledger-unfenced")
 
 def every() -> dict[str, Case]:
     """Every case, by name."""
-    return {**ALONE, **SAMPLED, **{name: {**CASES, **TWO}[name] for name in SEVERAL}}
+    return {**ALONE, **SAMPLED, **ENDED, **{name: {**CASES, **TWO}[name] for name in SEVERAL}}
 
 
 def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certain: bool = False) -> Product:
     """The product of a case with its machine's sets; they may be shared between cases of as many workers."""
-    case = every()[name]
-    if isinstance(case, WideCase) and name in GATES:
-        return Product(WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=True, reader=GateReader)
+    case, kind, sampled = every()[name], origin(name), name in SAMPLED
+    if isinstance(case, WideCase) and kind in GATES:
+        return Product(
+            WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=sampled, reader=GateReader
+        )
     if isinstance(case, WideCase):
-        machine = build_around() if name in AROUND else None
+        machine = build_around() if kind in AROUND else None
         sets = step_sets(machine) if sets is None else sets
-        return Product(WideFloor(case, mutant), sets, sampled=name in SAMPLED, certain=certain)
+        return Product(WideFloor(case, mutant), sets, sampled=sampled, certain=certain)
     letters = LETTERS[: SEVERAL[name]]
     return Product(Floor(case, mutant), fleet_sets(letters) if sets is None else sets, letters, certain=certain)
 
@@ -163,19 +201,19 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certa
 def enumerated(
     names: Iterable[str], kept: dict[int, CertainSets], singly: bool = False, certain: bool = False
 ) -> Iterator[Enumeration]:
-    """Cases, one after the other; kept: the sets of so many workers, which grow; singly: see `remembered`, but of samples.
+    """Cases, one after the other; kept: the sets of so many workers, which grow; singly: see `remembered`, but of small cases.
 
-    certain: of one worker and of two, what is taken for certain is noted in the sets.
+    certain: what one worker and two take for certain is noted in the sets; not once more where a case is sampled, too.
     """
     for name in names:
         workers = SEVERAL.get(name, 1)
-        if name in GATES or name in AROUND:
+        if origin(name) in {**GATES, **AROUND}:
             made = product(name)
         else:
             if workers not in kept:
                 kept[workers] = fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
-            made = product(name, kept[workers], certain=certain and workers in CONVERSE)
-        yield with_repeats(made, singly and name not in SAMPLED)
+            made = product(name, kept[workers], certain=certain and workers in CONVERSE and name not in ENDED)
+        yield with_repeats(made, singly and name not in {**SAMPLED, **ENDED})
 
 
 def enumeration(context: Context) -> Found:
@@ -189,7 +227,7 @@ def enumeration(context: Context) -> Found:
     items = [refined(runs), *(over_sqlite(name, context) for name in ON_SQLITE[context.profile])]
     if context.profile == "deep":
         items.append(converse(kept[1], complete(HARDENED.name, context.spaces)))
-        items.append(fleet_converse(kept[2], fleet_edges()))
+        items.append(fleet_converse(kept[2], fleets()))
     for claim in CLAIMED:
         found.add(claim, *items)
     found.mutants += [planted(name) for name in (QUICK_KILLS if context.profile == "quick" else KILLS)]
@@ -218,16 +256,25 @@ def refined(runs: list[Enumeration]) -> Item:
     if strayed or not runs:
         said = f"what was enumerated is not what is pinned: the counts of {', '.join(strayed) or 'nothing'} differ"
         return _item(Verdict.ERROR, said, figures)
-    whole = [run.case.name for run in runs if run.case.name not in SAMPLED and not run.case.lead]
+    whole, behind = to_their_end(runs)
     said = (
         f"each of {figures['transitions']} steps of the shipped driver, protocol core and memory store is a step of the model,"
         f" with the same records, effects and requests after it: all orders within the bounds of {', '.join(whole)}"
     )
-    if behind := [run.case.name for run in runs if run.case.name in TWO and run.case.lead]:
+    if behind:
         said += f"; all that can follow the schedules of {', '.join(behind)}"
     said += "".join(f"; and {words}" for words in samples(runs, "samples of"))
     said += f". {figures['turns with answers repeated']} turns of workers go the same way where answers come only the second time"
     return _item(Verdict.EXHAUSTED, said, figures)
+
+
+def to_their_end(runs: Iterable[Enumeration]) -> tuple[list[str], list[str]]:
+    """Which cases were gone through with no pair left out: from their beginning, and behind a schedule; each with its machine."""
+    found: tuple[list[str], list[str]] = [], []
+    for case in (run.case for run in runs if run.case.name not in SAMPLED):
+        beside = next((words for cases, words in BESIDE if origin(case.name) in cases), "")
+        found[bool(case.lead)].append(f"{beside}{case.name}")
+    return found
 
 
 def samples(runs: Iterable[Enumeration], words: str) -> list[str]:

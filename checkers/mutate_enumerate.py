@@ -22,6 +22,7 @@ from .enumerate_contract_sets import ContractSets
 from .enumerate_contract_stage import COUNTS as CONTRACT_COUNTS
 from .enumerate_contract_stage import contract_sets
 from .enumerate_cover import step_sets
+from .enumerate_ends import ENDED
 from .enumerate_gate import gate_sets
 from .enumerate_ops import TURNED_AWAY
 from .enumerate_recorded import RECORDED, recorded_graph, recorded_sets
@@ -191,7 +192,7 @@ def beside(policy: str, base: Engine) -> Beside | None:
     """What the code does, beside a machine's mutants; None where nothing of it is enumerated."""
     match policy:
         case "hardened":
-            names = [name for name in every() if name not in {*SEVERAL, *GATES, *AROUND}]
+            names = [name for name in every() if name not in {*SEVERAL, *GATES, *AROUND, *ENDED}]
             return StepsBeside(base, _smallest(names, COUNTS), True, step_sets)
         case "recorded-hardened":
             return StepsBeside(base, tuple(RECORDED), False, recorded_sets)

@@ -170,10 +170,12 @@ NOT_CHECKED: Final = (
     "each distinct trace that the crash campaign leaves is replayed in them, and for other runs A-GATED, A-COMPENSATED and A-INJECTED are "
     "assumed. No lockstep walk follows these models, an order between two nodes, steps or values of one job is in none of them, and nor is a "
     "request for approval that ends without an answer, or a job of its own that undoes a step of another.",
-    "Of the shipped core, enumerated beside its model (decision 030): cases with verifiers, partial effects, undoing, requeues, gates or another "
-    "step are samples, of the pairs that look alike the first, up to 10,000, and of one worker; with two workers clients ask for nothing but a "
-    "cancel, three work on one kind of tool without a store's faults; that two workers take every edge of their fleet is within two claims and "
-    "two attempts, without clients and other steps; which edges of a gate are taken is not counted.",
+    "Of the shipped core, enumerated beside its model (decision 030): of the 45 cases with verifiers, partial effects, undoing, requeues, gates or "
+    "another step, all of one worker, 17 are samples alone, of the pairs that look alike the first, up to 10,000: those in which an effect is undone, "
+    "and a few more; 28 are gone through to their end as well, most of them within two claims, an expiry and a cancel. With two workers clients ask for "
+    "nothing but a cancel, and of a tool that fails or is asked with a fence alone: the fleet has no row for a park that a cancel was faster than, so that "
+    "what is proved for any number of workers is not said of that moment. Three work on one kind of tool without a store's faults. That two workers take "
+    "every edge of their fleet that anybody can tell is within two claims and two attempts, without clients and other steps; which edges of a gate are taken is not counted.",
     "Not enumerated: an input that is asked for once the request is sent, the calls of a language model, a lost answer of the contract store beside "
     "a step, a step that rests once a later one has begun, an ended job's step that another job undoes; of the contract "
     "engine (decision 034) two steps' contracts in one decision, requests for data, approval nodes of plans; PostgreSQL.",

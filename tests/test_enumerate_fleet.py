@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from crashwindow.checkers import enumerate_fleet_stage
-from crashwindow.checkers.converse import OPEN, row_in_words
+from crashwindow.checkers import enumerate_cover, enumerate_fleet_stage, enumerate_read
+from crashwindow.checkers.converse import row_in_words
 from crashwindow.checkers.enumerate import Product
-from crashwindow.checkers.enumerate_case import said
+from crashwindow.checkers.enumerate_case import BEGUN, SENT, said
 from crashwindow.checkers.enumerate_certain import CertainSets
 from crashwindow.checkers.enumerate_cover import fleet_sets, reachable
 from crashwindow.checkers.enumerate_fleet import RowEdge, row_edges, row_of, within
 from crashwindow.checkers.enumerate_fleet_stage import TOOLS, TWO, fleet_converse
-from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.enumerate_read import Reader
+from crashwindow.checkers.enumerate_stage import SEVERAL
+from crashwindow.checkers.evidence import Item, Verdict
+from crashwindow.checkers.interleave import CASES
 from crashwindow.checkers.interleave_case import Bounds, Case
 from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.model.fleet_rows import fleet_machine
@@ -52,16 +55,59 @@ def test_a_case_that_is_missing_is_a_gap(edges: set[RowEdge], monkeypatch: pytes
     certain = row_edges(sets.machine, sets.packing, sets.certain.taken) & edges
     assert certain
     here = row_edges(sets.machine, sets.packing, sets.taken) & edges
-    stated = {row_in_words(edge): OPEN for edge in here - certain}
+    stated = {row_in_words(edge): "untold" for edge in here - certain}
     monkeypatch.setattr(enumerate_fleet_stage, "untaken", lambda machine: stated)
-    assert fleet_converse(sets, here).verdict is Verdict.EXHAUSTED
-    nobody = fleet_converse(fleet_sets(LETTERS), here)
+    monkeypatch.setattr(enumerate_fleet_stage, "untold", lambda spaces, left: left)
+
+    def asked(asked_for: set[RowEdge], by: CertainSets = sets) -> Item:
+        monkeypatch.setattr(enumerate_fleet_stage, "fleet_edges", lambda spaces: asked_for)
+        return fleet_converse(by, [])
+
+    assert asked(here).verdict is Verdict.EXHAUSTED
+    nobody = asked(here, fleet_sets(LETTERS))
     assert (nobody.verdict, nobody.figures["taken for certain"]) == (Verdict.REFUTED, 0)
     more = {*here, RowEdge("two workers send", (("w.at", "execute"),))}
-    assert "no exception (1): two workers send [w.at=execute]" in fleet_converse(sets, more).statement
-    stated[row_in_words(min(certain))] = OPEN
-    assert "an exception, and taken for certain (1)" in fleet_converse(sets, here).statement
-    assert fleet_converse(sets, set()).verdict is Verdict.REFUTED
+    assert "no exception (1): two workers send [w.at=execute]" in asked(more).statement
+    stated[row_in_words(min(certain))] = "untold"
+    assert "an exception, and taken for certain (1)" in asked(here).statement
+    assert asked(set()).verdict is Verdict.REFUTED
+
+
+def said_of(case: Case) -> set[str]:
+    """What two workers take for certain in a case, in words."""
+    sets = fleet_sets(LETTERS)
+    assert not Product(Floor(case), sets, LETTERS, certain=True).run().parted
+    return {row_in_words(edge) for edge in row_edges(sets.machine, sets.packing, sets.certain.taken)}
+
+
+REFUSED = "refused by ledger, as a crash [w.at=acquire w.stands_effects=yes w.stands_ledger=no]"
+ABSENT = "query: absent, fenced (overtaken) [effects=0 look=fence w.at=query w.stands_effects=no]"
+
+
+def test_it_is_told_which_store_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who only hears that some store did cannot tell whether the worker looked at the stream again and was refused there."""
+    case = replace(CASES["fail-2"], lead=f"{said(1, BEGUN)};clock:expire;{said(2, 'claim fence_events fence_ledger')}")
+    assert REFUSED in said_of(case)
+    monkeypatch.setattr(Reader, "_refused", lambda self, command: ("name:refused by",))
+    monkeypatch.setattr(enumerate_read, "LET_GO", (("crash",), ("name:refused by",)))
+    assert REFUSED not in said_of(case)
+
+
+def test_it_is_told_what_a_query_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that was overtaken looks at its lease next, and not at what it would do with the answer."""
+    assert ABSENT in said_of(TWO["overtaken-query"])
+    monkeypatch.setattr(Reader, "_known", lambda self, answer: ("do:query",))
+    assert ABSENT not in said_of(TWO["overtaken-query"])
+
+
+def test_nobody_who_was_not_asked_undoes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that parks might have tried to undo what nobody asked to have undone: no case of two workers has such a wish."""
+    lead = f"{SENT};{said(1, 'timeout append_unknown ledger_unknown')}"
+    case = replace(CASES["park-2"], bounds=Bounds(workers=1, claims=1, expiries=0), lead=lead)
+    parks = "on unknown: park [on_unknown=park w.at=on_unknown]"
+    assert parks in said_of(case)
+    monkeypatch.setattr(enumerate_cover, "UNASKED", "no row")
+    assert parks not in said_of(case)
 
 
 def gone(case: Case, words: str = "crash") -> set[str]:
@@ -106,3 +152,15 @@ def test_a_plan_bounds_what_is_on_record() -> None:
     assert once.find(again) is None
     assert twice.find(again) is not None
     assert twice.find({**again, "closed": frozenset({"2"})}) is None
+
+
+def test_a_park_that_a_cancel_was_faster_than_is_no_row_yet() -> None:
+    """A gap that is known: the worker reads all again under the same lease, and a conflict is in the fleet none of clients alone.
+
+    With a row for it `park-2-cancel` and `reexecute-2-cancel` part nowhere (decision 030). Until then they are not enumerated.
+    """
+    parted = Product(Floor(CASES["park-2-cancel"]), fleet_sets(LETTERS), LETTERS).run().parted
+    assert parted
+    assert all(each.schedule[-1] == "worker-1:park" and "person:cancel" in each.schedule for each in parted)
+    assert all(each.reading == "name:version conflict" for each in parted)
+    assert not {"park-2-cancel", "reexecute-2-cancel", "query-quiet-2-cancel"} & SEVERAL.keys()

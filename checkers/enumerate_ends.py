@@ -1,0 +1,50 @@
+"""The cases that are sampled, under bounds in which they are gone through to their end: every order, and no pair left out.
+
+All else of a case is as in its sample, which most often has more lives, faults and cancels, but leaves out what looks like what
+was met. Here nothing is believed to look alike.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from .enumerate_case import BRIEF, CRASH, FAULT, GATES, SAMPLED
+from .interleave_case import Bounds
+
+END: Final = "-all"
+"""How the name of such a case ends."""
+FOLLOWED: Final = Bounds(workers=1, claims=2, expiries=2, cancels=1)
+"""A crash behind a schedule that has had one, and somebody who cancels."""
+BOUNDS: Final[Mapping[str, Bounds]] = {
+    "warned": FAULT,
+    "modes": BRIEF,
+    "quiet": BRIEF,
+    "fenced": BRIEF,
+    "spent-3": CRASH,
+    "spent-4": CRASH,
+    "refused": FAULT,
+    "told-for-good": FOLLOWED,
+    "retold": BRIEF,
+    "failed": BRIEF,
+    "repeatable": BRIEF,
+    "before-tool": BRIEF,
+    "before-fails": BRIEF,
+    "before-wait": BRIEF,
+    "behind": BRIEF,
+    **{name: SAMPLED[name].bounds for name in (
+        "queried", "doubted", "pauses", "rests", "for-good", "inputs", "inputs-lost", "strays", "before-llm", "after-llm",
+        "approved", *GATES,
+    )},
+}  # fmt: skip
+"""Of which sampled case, by name, and within what bounds."""
+ENDED: Final = {
+    f"{name}{END}": replace(SAMPLED[name], name=f"{name}{END}", bounds=bounds) for name, bounds in BOUNDS.items()
+}
+"""These cases, by name."""
+LEFT: Final = tuple(name for name in SAMPLED if name not in BOUNDS)
+"""What is sampled alone: within one crash it is larger than what was gone through (decision 030), or nobody has looked."""
+
+
+def origin(name: str) -> str:
+    """The case that another one has under other bounds."""
+    return name.removesuffix(END)

@@ -1,0 +1,71 @@
+"""The sampled cases, gone through to their end under bounds of their own: nothing is left out for looking alike."""
+
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers.enumerate import Enumeration
+from crashwindow.checkers.enumerate_case import SAMPLED
+from crashwindow.checkers.enumerate_ends import BOUNDS, ENDED, LEFT, origin
+from crashwindow.checkers.enumerate_stage import COUNTS, product, refined
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.runtime.history import History
+
+
+def test_what_is_sampled_alone_is_named() -> None:
+    """Each sampled case has one to its end, or is among those that are said to have none."""
+    assert {origin(name) for name in ENDED} == set(BOUNDS)
+    assert {*BOUNDS, *LEFT} == set(SAMPLED)
+    assert not set(BOUNDS) & set(LEFT)
+
+
+def test_a_case_to_its_end_is_the_sampled_one_but_for_its_bounds() -> None:
+    """Nothing else of it is smaller: not the tool, not what is asked, not the schedule before it."""
+    for name, case in ENDED.items():
+        sample = SAMPLED[origin(name)]
+        assert {**vars(case), "name": "", "bounds": None} == {**vars(sample), "name": "", "bounds": None}
+        assert not product(name).sampled
+
+
+@pytest.mark.parametrize("name", ["told-for-good-all", "inputs-all"])
+def test_it_has_the_pinned_size(name: str) -> None:
+    """Of two small ones; of all of them the deep profile says so. Of the same bounds a sample has less."""
+    run = product(name).run()
+    assert not run.parted
+    assert run.counts == COUNTS[name]
+    if ENDED[name].bounds == SAMPLED[origin(name)].bounds:
+        assert run.pairs > COUNTS[origin(name)][2]
+
+
+def test_a_case_to_its_end_is_no_sample_in_what_is_said() -> None:
+    """What was gone through whole is told apart from what was sampled, and from what is beside another machine."""
+    both = {**SAMPLED, **ENDED}
+    names = ("inputs", "gate-signal", "inputs-all", "gate-signal-all")
+    runs = [Enumeration(both[name], *COUNTS[name]) for name in names]
+    said = refined(runs)
+    assert said.verdict is Verdict.EXHAUSTED
+    assert "within the bounds of inputs-all, beside the machine of a gate" in said.statement
+    assert "samples of inputs;" in said.statement
+
+
+def first_park(patch: pytest.MonkeyPatch) -> None:
+    """The quiet time of a job that is parked again is counted from when it was parked first."""
+    shipped = History.__init__
+
+    def kept(self: History, events: Any) -> None:
+        events = list(events)
+        shipped(self, events)
+        parked = [event for event in events if event.type == "job_parked"]
+        if self.quiet_until is not None:
+            self.quiet_until = parked[0].at + parked[0].data["quiet_seconds"]
+
+    patch.setattr(History, "__init__", kept)
+
+
+def test_what_a_sample_takes_for_alike_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect behind a pair like one that was met: the sample parts nowhere, the case to its end does."""
+    first_park(monkeypatch)
+    assert not product("strays").run().parted
+    whole = product("strays-all").run()
+    assert whole.parted
+    assert all(each.schedule[-1] == "person:resolve" for each in whole.parted)

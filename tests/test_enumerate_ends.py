@@ -1,14 +1,18 @@
 """The sampled cases, gone through to their end under bounds of their own: nothing is left out for looking alike."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from crashwindow.checkers.enumerate import Enumeration
+from crashwindow.checkers.enumerate import Enumeration, Product
 from crashwindow.checkers.enumerate_case import SAMPLED
+from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_ends import BOUNDS, ENDED, LEFT, origin
+from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_stage import COUNTS, product, refined
 from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.interleave_case import Bounds
 from crashwindow.runtime.history import History
 
 
@@ -69,3 +73,11 @@ def test_what_a_sample_takes_for_alike_is_told_apart(monkeypatch: pytest.MonkeyP
     whole = product("strays-all").run()
     assert whole.parted
     assert all(each.schedule[-1] == "person:resolve" for each in whole.parted)
+
+
+def test_what_a_sample_does_not_look_at_parts() -> None:
+    """A gap that is known: a person says of a second undoing that it happened, and the machine has no row for it then."""
+    case = replace(SAMPLED["outlived"], bounds=Bounds(workers=1, claims=4, expiries=1))
+    parted = Product(WideFloor(case), step_sets()).run().parted
+    assert [each.schedule[-1] for each in parted[:1]] == ["person:undone:yes"]
+    assert "outlived" in LEFT

@@ -37,8 +37,9 @@ CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
 """By number of workers, whose edges all their cases together have to take."""
 SEVERAL: Final = {
     **dict.fromkeys(("fail-2", "park-2", "query-fence-2", "reexecute-2", "query-quiet-2"), 2),
-    **dict.fromkeys(("fail-2-cancel", "query-fence-2-cancel", "fail-2-faults", "park-2-faults"), 2),
-    **dict.fromkeys(("query-fence-2-faults", "query-quiet-2-faults", "reexecute-2-faults", *TWO), 2), "fail-3": 3,
+    **dict.fromkeys(("fail-2-cancel", "park-2-cancel", "query-fence-2-cancel", "reexecute-2-cancel", "query-quiet-2-cancel"), 2),
+    **dict.fromkeys(("fail-2-faults", "park-2-faults", "query-fence-2-faults", "query-quiet-2-faults", "reexecute-2-faults"), 2),
+    **dict.fromkeys(TWO, 2), "fail-3": 3,
 }  # fmt: skip
 """The cases of several workers, with how many."""
 SMALL: Final = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
@@ -133,7 +134,10 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "query-quiet-2": (32806, 60461, 41564),
     "fail-2-cancel": (12810, 26887, 17004),
     "fail-2-faults": (27167, 62156, 35969),
+    "park-2-cancel": (42805, 76960, 50822),
     "query-fence-2-cancel": (63864, 146994, 90551),
+    "reexecute-2-cancel": (97303, 195030, 122633),
+    "query-quiet-2-cancel": (206581, 398182, 267215),
     "park-2-faults": (66116, 128781, 90547),
     "query-fence-2-faults": (120589, 292322, 162443),
     "query-quiet-2-faults": (322734, 649129, 451985),

@@ -133,6 +133,8 @@ def conflicts(terms: Terms) -> Iterator[FleetRule]:
             del guards[f"{OWN}current"]
         if "landed" in terms.personal:
             guards[f"{OWN}landed"] = frozenset({"no"})
-        yield FleetRule(
-            "version conflict", Actor.WORKER, guards, {**terms.forget, f"{OWN}at": "fence_events"}, source="T-WRITE"
-        )
+        again = {**terms.forget, f"{OWN}at": "fence_events"}
+        yield FleetRule("version conflict", Actor.WORKER, guards, again, source="T-WRITE")
+        for place in terms.shape.strict:  # a worker that has not heard of it cannot park
+            faster = {**terms.seen(place), **terms.fenced("events")}
+            yield FleetRule("version conflict, with a client", Actor.WORKER, faster, again, source="T-WRITE")

@@ -69,7 +69,8 @@ class Shape:
     watched: fields of the event stream that clients write at any time, and workers take back: a worker's copy may be old, a row
     in memory goes by it, an append by what is there. registry: the store that no fence guards. others: what other processes than
     workers have in memory. means: values that the machine for one does not have, by field, with those that they are to it. holds:
-    what is true of each worker beside what is true of every shape; name, guard that never holds.
+    what is true of each worker beside what is true of every shape; name, guard that never holds. strict: where an append
+    is refused though clients alone were faster: it is not rebased.
     """
 
     stores: Mapping[str, str]
@@ -86,6 +87,7 @@ class Shape:
     others: tuple[str, ...] = ()
     means: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     holds: tuple[tuple[str, Guard], ...] = ()
+    strict: tuple[Guard, ...] = ()
 
 
 def _in(store: str, names: str) -> dict[str, str]:
@@ -105,6 +107,7 @@ STEP_SHAPE: Final = Shape(
     late="wire",
     possible=("append started",),
     bars=("query: absent, fenced",),
+    strict=(guard(at="park", told="no", landed="no", cancel="yes"),),
 )  # fmt: skip
 """The tool step (`step.py`)."""
 

@@ -197,8 +197,9 @@ def test_a_replay_that_agrees_with_every_scenario_fails_the_run(
 ) -> None:
     """A scenario that says what its run does not is not as expected; who compares nothing takes it. No other is run here."""
     if blind:
-        monkeypatch.setattr(scenario, "_runtime", lambda told, tell: ([], "as it says"))
+        monkeypatch.setattr(scenario, "_runtime", lambda told, known, tell: ([], "as it says"))
     monkeypatch.setattr(Scenario, "of_contracts", lambda told: True)
+    monkeypatch.setattr(scenario, "run_schedules", lambda keys: {})
     stage = Stage("one canary", "scenarios", stages.scenarios, (), "replay")
     evidence = evidence_of(tmp_path, passing(), stage)
     (mutant,) = evidence.mutants

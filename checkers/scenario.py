@@ -6,7 +6,7 @@ One of several workers replays a run of the fleet, and a schedule of the shipped
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..model.claim_types import PROPERTY_BY_ID
 from ..model.claims import CLAIM_BY_ID
@@ -23,9 +23,11 @@ from .observed import window_of
 from .search import check, complete, shortest
 from .semantics_records import of
 from .traces import trace_to
-from .verify import Context
 from .walk_programs import Program
 from .windows import Derived, MisfitError, derive
+
+if TYPE_CHECKING:
+    from .verify import Context
 
 SEMANTICS: Final = "semantics-"
 """How the names of those cases begin."""
@@ -46,7 +48,7 @@ class Known:
         return {row.window.id: row.agrees for row in rows}
 
 
-def known_of(context: Context) -> Known:
+def known_of(context: "Context") -> Known:
     """What a run of `crashwindow verify` knows. The first stage that asks has the schedules of all shipped scenarios run."""
     if not context.ran:
         context.tell("scenarios: killed processes")

@@ -64,6 +64,16 @@ TWO: Final = {
     )
 }  # fmt: skip
 """Cases of two workers beside the interleavings', by name."""
+COUNTED_ON: Final = ";".join((
+    said(1, f"{BEGUN} acquire append_started"), "clock:expire", said(2, f"{BEGUN} ledger_unknown"), "clock:quiet;clock:expire",
+    said(3, BEGUN), "clock:quiet", said(3, "query append_resolved ledger_no_effect schedule_retry acquire append_started"),
+))  # fmt: skip
+"""The second worker is about to ask: the time is over that it counts from the attempt it knows. The third has begun another."""
+THREE: Final = {
+    case.name: case
+    for case in (Case("overtaken-stale", Bounds(workers=3, claims=3, expiries=2), "query", "quiet", lead=COUNTED_ON),)
+}
+"""Cases of three workers beside the interleavings', by name."""
 TOOLS: Final = (
     {"idempotent": "no", "on_unknown": "fail", "look": "none"},
     TOOL,

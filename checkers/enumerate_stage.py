@@ -16,7 +16,7 @@ from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
 from .enumerate_cover import fleet_sets, reachable, step_sets
 from .enumerate_ends import ENDED, origin
-from .enumerate_fleet_stage import TWO, fleet_converse, fleets
+from .enumerate_fleet_stage import THREE, TWO, fleet_converse, fleets
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
 from .enumerate_repeat import enumerated as with_repeats
@@ -39,7 +39,7 @@ SEVERAL: Final = {
     **dict.fromkeys(("fail-2", "park-2", "query-fence-2", "reexecute-2", "query-quiet-2"), 2),
     **dict.fromkeys(("fail-2-cancel", "park-2-cancel", "query-fence-2-cancel", "reexecute-2-cancel", "query-quiet-2-cancel"), 2),
     **dict.fromkeys(("fail-2-faults", "park-2-faults", "query-fence-2-faults", "query-quiet-2-faults", "reexecute-2-faults"), 2),
-    **dict.fromkeys(TWO, 2), "fail-3": 3,
+    **dict.fromkeys(TWO, 2), **dict.fromkeys(("fail-3", "park-3", "query-fence-3", "reexecute-3", *THREE), 3),
 }  # fmt: skip
 """The cases of several workers, with how many."""
 SMALL: Final = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
@@ -159,6 +159,10 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "overtaken-absent": (1191, 4377, 1641),
     "overtaken-noted": (126, 431, 164),
     "overtaken-again": (470, 1383, 678),
+    "overtaken-stale": (508, 1104, 666),
+    "query-fence-3": (527613, 1631034, 1059988),
+    "park-3": (503030, 1249641, 719747),
+    "reexecute-3": (756832, 2010859, 1158186),
     "fail-3": (74023, 217842, 134608),
 }
 """States, transitions, pairs of each case. An enumeration that finds others has enumerated something else."""
@@ -184,7 +188,7 @@ QUICK_KILLS: Final = ("events-unfenced", "ledger-unfenced")
 
 def every() -> dict[str, Case]:
     """Every case, by name."""
-    return {**ALONE, **SAMPLED, **ENDED, **{name: {**CASES, **TWO}[name] for name in SEVERAL}}
+    return {**ALONE, **SAMPLED, **ENDED, **{name: {**CASES, **TWO, **THREE}[name] for name in SEVERAL}}
 
 
 def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certain: bool = False) -> Product:

@@ -94,6 +94,9 @@ def _local(terms: Terms, rule: Rule) -> Iterator[FleetRule]:
     bars = rule.name in terms.shape.bars
     if not (terms.ghosts(rule) or bars):
         yield terms.row(rule, guards, writes)
+        if "quiet" in guards:  # who was overtaken counts from what it has read, and knows of no request since
+            stale = {**guards, "quiet": frozenset({"no"}), **guard(**{stands("effects"): "no"})}
+            yield terms.row(rule, stale, writes, f"{rule.name} (overtaken, by what it read)")
         return
     leads, overtaken = ({**guards, stands("effects"): frozenset({v})} for v in ("yes", "no"))
     yield terms.row(rule, leads, writes, bars=bars)

@@ -11,7 +11,7 @@ from crashwindow.checkers.enumerate_case import BEGUN, SENT, said
 from crashwindow.checkers.enumerate_certain import CertainSets
 from crashwindow.checkers.enumerate_cover import fleet_sets, reachable
 from crashwindow.checkers.enumerate_fleet import RowEdge, row_edges, row_of, within
-from crashwindow.checkers.enumerate_fleet_stage import TOOLS, TWO, fleet_converse
+from crashwindow.checkers.enumerate_fleet_stage import THREE, TOOLS, TWO, fleet_converse
 from crashwindow.checkers.enumerate_read import Reader
 from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.interleave import CASES
@@ -164,3 +164,16 @@ def test_a_park_that_a_cancel_was_faster_than_is_a_conflict(monkeypatch: pytest.
     assert parted
     assert all(each.schedule[-1] == "worker-1:park" and "person:cancel" in each.schedule for each in parted)
     assert all(each.reading == "name:version conflict" for each in parted)
+
+
+def test_who_was_overtaken_goes_by_the_time_that_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt that somebody else has begun since is none to it: it may find the effect absent by the clock, though no time is
+    over for whoever knows of that attempt. The fleet had no row for it, and without one three workers part from the code.
+    """
+    letters, case = ("a", "b", "c"), THREE["overtaken-stale"]
+    assert not Product(Floor(case), fleet_sets(letters), letters).run().parted
+    stale = "query: absent, quiet (overtaken, by what it read)"
+    assert stale in {row.name for row in step_fleet().rules}
+    monkeypatch.setattr(enumerate_cover, "UNASKED", (enumerate_cover.UNASKED, stale))
+    parted, *_ = Product(Floor(case), fleet_sets(letters), letters).run().parted
+    assert (parted.schedule[-1], parted.reading) == ("worker-2:query", "time@ then name:query: absent")

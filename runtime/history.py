@@ -96,8 +96,8 @@ class StepHistory:
 
     @property
     def undone_unresolved(self) -> bool:
-        """Whether it may be undone though nobody knows of it: that was asked for, once no request could act any more (T-QUIET), and
-        none was sent since; or it has begun.
+        """Whether it may be undone though nobody knows of it: that was asked for, once no request could act any more (T-QUIET),
+        and none was sent since; or it has begun.
         """
         return self.undo is not None and (self.undo.attempts > 0 or not self.outlived)
 

@@ -580,12 +580,11 @@ def test_a_step_whose_undoing_was_begun_never_runs_again(tmp_path: Path) -> None
     assert {"ledger_no_effect", "append_node_failed", "append_failed"} <= set(performed)
 
 
-@pytest.mark.parametrize("uses", [{}, {"seen": {"$result": "late"}}], ids=["alone", "used later"])
-def test_a_step_that_did_not_happen_and_is_undone_has_failed(tmp_path: Path, uses: dict[str, Any]) -> None:
-    """Its undoing is on record, the node's end is not, when the job rests at an earlier step and a person says that it did not
-    happen: the job fails as it does without that delay (P4). It has no result for a later step to use.
+def undone_and_not_happened(folder: Path, **uses: Any) -> tuple[Bank, End]:
+    """A job that rests at an earlier step once the undoing of `late` is on record, and the end of its node is not; a person says
+    that `late` did not happen. How the job ends.
     """
-    bank = Bank(tmp_path, node("late", "pay", "pay", to="bob"), node("use", "act", "late", **uses), harmless=True)
+    bank = Bank(folder, node("late", "pay", "pay", to="bob"), node("use", "act", "late", **uses), harmless=True)
     assert bank.life(parse_fault("execute#2:before")) is None
     assert bank.live().status == "parked"
     bank.compensate(step="late")
@@ -597,7 +596,13 @@ def test_a_step_that_did_not_happen_and_is_undone_has_failed(tmp_path: Path, use
     assert (asked.step, asked.tool) == ("late", "pay")
     resolve(bank.stage.store, asked, Answer(False, "Ann", "looked"))
     bank.compensate()
-    end = bank.live()
+    return bank, bank.live()
+
+
+@pytest.mark.parametrize("uses", [{}, {"seen": {"$result": "late"}}], ids=["alone", "used later"])
+def test_a_step_that_did_not_happen_and_is_undone_has_failed(tmp_path: Path, uses: dict[str, Any]) -> None:
+    """The job fails as it does without that delay (P4): there is no result for a later step to use."""
+    bank, end = undone_and_not_happened(tmp_path, **uses)
     assert (end.status, "every attempt ended without effect" in str(end.reason)) == ("failed", True)
     assert [told["args"] for _, told in bank.undone] == [{"to": "bob"}, ARGS]
     assert verify(read(bank.stage.store, JOB)).violated is None

@@ -31,6 +31,7 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
     "before-fails": BRIEF,
     "before-wait": BRIEF,
     "behind": BRIEF,
+    "after-told": BRIEF,
     **{name: SAMPLED[name].bounds for name in (
         "queried", "doubted", "pauses", "rests", "for-good", "inputs", "inputs-lost", "strays", "before-llm", "after-llm",
         "approved", *GATES,

@@ -47,7 +47,7 @@ def build_by_itself(policy: Policy = HARDENED) -> Machine:
 
 def surroundings() -> list[Rule]:
     """The rows that the step's own machine does not have."""
-    return [*_settles(), *_stops(), *_people()]
+    return [*_settles(), *_ends(), *_stops(), *_people()]
 
 
 def _settles() -> list[Rule]:
@@ -56,6 +56,17 @@ def _settles() -> list[Rule]:
     return [
         Rule("elsewhere: settles what is closed", Actor.WORKER, sees, writes={"ledger": "no_effect"},
              boundary="ledger_no_effect", source="T-ORDER B7'"),
+    ]  # fmt: skip
+
+
+def _ends() -> list[Rule]:
+    """It was undone unresolved; before that ended its node the job rested elsewhere, and a person says that it did not happen.
+
+    It never runs again (P10): what is left of its undoing comes instead of a retry.
+    """
+    sees = guard(at="retry_policy", told="no", undone="no", node="none", finished="none")
+    return [
+        Rule("its undoing has begun, and nothing is open", Actor.WORKER, sees, writes={"at": "compensate"}, source="T-COMP"),
     ]  # fmt: skip
 
 

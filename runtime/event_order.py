@@ -28,7 +28,9 @@ ORDER: Final[Mapping[Phase, Mapping[str, Phase]]] = {
         "told: not happened": "running", "told: happened": "found",
         "ok": "finished", "retry": "granted", "failed": "failed", "compensated": "undone",
     },
-    "decided": {"retry": "granted", "requested": "granted", "failed": "failed", "retryable": "requeued"},
+    "decided": {
+        "retry": "granted", "requested": "granted", "failed": "failed", "retryable": "requeued", "compensated": "undone",
+    },
     "granted": {"started": "running", "told: happened": "found", "told: not happened": "granted"},
     "requeued": {"requeued": "decided"},
     "found": {"ok": "finished"},

@@ -67,6 +67,7 @@ class StepHistory:
     waited: dict[str, Json] | None = None  # wait_completed: the signal's data, or the person's answer
     accepted: bool = False  # a person has accepted the record in spite of what a verifier said (replay_confirmed)
     undo: "StepHistory | None" = None  # the step's compensation, once it was asked for or begun
+    outlived: bool = False  # the step was started again since its compensation was asked for
 
     @property
     def attempts(self) -> int:
@@ -92,6 +93,13 @@ class StepHistory:
     def in_doubt(self) -> bool:
         """The same of the step or its compensation."""
         return self.lost or (self.undo is not None and self.undo.lost)
+
+    @property
+    def undone_unresolved(self) -> bool:
+        """Whether it may be undone though nobody knows of it: that was asked for, once no request could act any more (T-QUIET),
+        and none was sent since; or it has begun.
+        """
+        return self.undo is not None and (self.undo.attempts > 0 or not self.outlived)
 
     @property
     def asks(self) -> bool:
@@ -127,6 +135,7 @@ class StepHistory:
                 self.open.add(data["attempt"])
                 self.last_epoch = event.epoch or 0
                 self.retry_scheduled = False
+                self.outlived = self.undo is not None
             case "tool_invocation_finished" | "step_compensated" | "compensation_failed":
                 self._finished(data)
             case "state_changed" if self.finished is not None:

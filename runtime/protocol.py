@@ -163,6 +163,7 @@ class Step:
         yield from self.run.append(self.names.append_started, self.node.id, *batch)
         self.past.open.add(number)
         self.past.retry_scheduled = False
+        self.past.outlived = self.past.undo is not None
         recording = Recording(self.run.version, self.command_id, self.identity, tuple(self.past.inputs))
         outcome: Outcome = yield Execute(self.tool, self.node.args, self.context(number), self.names.execute, recording)
         self.given(outcome.recorded)
@@ -268,6 +269,7 @@ class Step:
         """
         yield from self.settle_no_effect()
         if self.past.undo is not None and self.past.undo.attempts:
+            self.past.failure = self.past.failure or NO_EFFECT
             return "undo"
         return "execute" if (yield from self.schedule_retry()) else (yield from self.give_up())
 
@@ -290,7 +292,7 @@ class Step:
         """Rule 5: an attempt was started and not closed. Say UNKNOWN, then what the tool declares."""
         if self.ledger not in ("UNKNOWN", "COMMITTED"):
             yield from self.settle("ledger_unknown", "UNKNOWN")
-        if self.past.undo is not None and self.tool.compensation is not None and self.tool.compensation.harmless:
+        if self.past.undone_unresolved and self.tool.compensation is not None and self.tool.compensation.harmless:
             self.past.failure = IN_FLIGHT
             return "undo"
         match self.tool.on_unknown:
@@ -298,8 +300,8 @@ class Step:
                 return "fail"
             case "query":
                 return (yield from self.ask())
-            case "reexecute" if (yield from self.schedule_retry()):
-                return "execute"
+            case "reexecute" if self.past.undo is None and (yield from self.schedule_retry()):
+                return "execute"  # what is to be undone is not sent again
             case _:
                 return "park"
 

@@ -69,7 +69,7 @@ SEARCHED: Final[Mapping[str, Searched]] = {
     "recorded-without-L-INJECT": Searched(296, 688),
     "recorded-without-L-CATCHUP": Searched(172, 342),
     "recorded-without-L-RETRY": Searched(206, 426),
-    "fleet": Searched(30281, 197891, "e56c122cad0d6942a923176372ddcbe3ac978c705e87bf2d15c4e7a8f689cdc2"),
+    "fleet": Searched(30281, 197891, "4567f4dd86ae5d5d9f05179d11b730f2e16fba89c21b05eb70ecb53ba191523e"),
 }  # fmt: skip
 """By policy. The fleet is the one of two workers that every profile searches; of its other tools nothing is stated."""
 GRAPHS: Final[Mapping[str, str]] = {

@@ -580,6 +580,58 @@ def test_a_step_whose_undoing_was_begun_never_runs_again(tmp_path: Path) -> None
     assert {"ledger_no_effect", "append_node_failed", "append_failed"} <= set(performed)
 
 
+def undone_and_not_happened(folder: Path, **uses: Any) -> tuple[Bank, End]:
+    """A job that rests at an earlier step once the undoing of `late` is on record, and the end of its node is not; a person says
+    that `late` did not happen. How the job ends.
+    """
+    bank = Bank(folder, node("late", "pay", "pay", to="bob"), node("use", "act", "late", **uses), harmless=True)
+    assert bank.life(parse_fault("execute#2:before")) is None
+    assert bank.live().status == "parked"
+    bank.compensate(step="late")
+    assert bank.life(parse_fault("commit:after")) is None
+    bank.compensate()
+    bank.script = [NoEffectError("closed today")]
+    assert bank.live().status == "parked"
+    asked = question(JOB, bank.stage.store.events(JOB))
+    assert (asked.step, asked.tool) == ("late", "pay")
+    resolve(bank.stage.store, asked, Answer(False, "Ann", "looked"))
+    bank.compensate()
+    return bank, bank.live()
+
+
+@pytest.mark.parametrize("uses", [{}, {"seen": {"$result": "late"}}], ids=["alone", "used later"])
+def test_a_step_that_did_not_happen_and_is_undone_has_failed(tmp_path: Path, uses: dict[str, Any]) -> None:
+    """The job fails as it does without that delay (P4): there is no result for a later step to use."""
+    bank, end = undone_and_not_happened(tmp_path, **uses)
+    assert (end.status, "every attempt ended without effect" in str(end.reason)) == ("failed", True)
+    assert [told["args"] for _, told in bank.undone] == [{"to": "bob"}, ARGS]
+    assert verify(read(bank.stage.store, JOB)).violated is None
+
+
+def test_what_was_sent_since_its_undoing_was_asked_for_is_resolved_first(tmp_path: Path) -> None:
+    """The request to undo it outlives a person's word that it did not happen: it is sent again, and lost. That late request could
+    act after an undoing now (T-QUIET, K-QUIET): the job parks, and it is undone once it is known.
+    """
+    bank = Bank(tmp_path, node("late", "pay", "pay", to="bob"), harmless=True)
+    assert bank.life(parse_fault("execute#2:before")) is None
+    assert bank.live().status == "parked"
+    bank.compensate(step="late")
+    bank.compensate()
+    bank.script = [NoEffectError("closed today")]
+    assert bank.live().status == "parked"
+    resolve(bank.stage.store, question(JOB, bank.stage.store.events(JOB)), Answer(False, "Ann", "looked"))
+    bank.compensate()
+    assert bank.life(parse_fault("execute:before")) is None
+    assert bank.live().status == "parked"
+    assert [told["args"] for _, told in bank.undone] == [ARGS]
+    asked = question(JOB, bank.stage.store.events(JOB))
+    assert (asked.step, asked.tool) == ("late", "pay")
+    resolve(bank.stage.store, asked, Answer(True, "Ann", "it came late", {"paid": 1}))
+    assert bank.live().status == "completed"
+    assert [told["args"] for _, told in bank.undone] == [ARGS, {"to": "bob"}]
+    assert verify(read(bank.stage.store, JOB)).violated is None
+
+
 def test_an_undoing_that_was_begun_unresolved_stays_the_same_call(tmp_path: Path) -> None:
     """One key is one call (T-KEY): what was refused is called again with the same arguments, though a person has given the result
     by now; at most once over a crash anywhere, and verifiable.

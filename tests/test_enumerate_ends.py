@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers.enumerate import Enumeration, Product
-from crashwindow.checkers.enumerate_case import SAMPLED
+from crashwindow.checkers.enumerate_case import BEGUN, SAMPLED, said
 from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_ends import BOUNDS, ENDED, LEFT, origin
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_stage import COUNTS, product, refined
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.interleave_case import Bounds
-from crashwindow.runtime.history import History
+from crashwindow.model.surroundings import build_around
+from crashwindow.runtime.history import History, StepHistory
 
 
 def test_what_is_sampled_alone_is_named() -> None:
@@ -31,9 +32,9 @@ def test_a_case_to_its_end_is_the_sampled_one_but_for_its_bounds() -> None:
         assert not product(name).sampled
 
 
-@pytest.mark.parametrize("name", ["told-for-good-all", "inputs-all"])
+@pytest.mark.parametrize("name", ["told-for-good-all", "inputs-all", "after-told-all"])
 def test_it_has_the_pinned_size(name: str) -> None:
-    """Of two small ones; of all of them the deep profile says so. Of the same bounds a sample has less."""
+    """Of three small ones; of all of them the deep profile says so. Of the same bounds a sample has less."""
     run = product(name).run()
     assert not run.parted
     assert run.counts == COUNTS[name]
@@ -75,9 +76,36 @@ def test_what_a_sample_takes_for_alike_is_told_apart(monkeypatch: pytest.MonkeyP
     assert all(each.schedule[-1] == "person:resolve" for each in whole.parted)
 
 
-def test_what_a_sample_does_not_look_at_parts() -> None:
-    """A gap that is known: a person says of a second undoing that it happened, and the machine has no row for it then."""
+def test_what_was_sent_since_is_not_undone_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect that was here: a step that was sent again since its undoing was asked for is undone while that may still act."""
+    asked = property(lambda past: past.undo is not None)
+    monkeypatch.setattr(StepHistory, "undone_unresolved", asked)
     case = replace(SAMPLED["outlived"], bounds=Bounds(workers=1, claims=4, expiries=1))
     parted = Product(WideFloor(case), step_sets()).run().parted
     assert [each.schedule[-1] for each in parted[:1]] == ["person:undone:yes"]
-    assert "outlived" in LEFT
+
+
+DELAYED = ";".join((
+    said(2, "compensate:done put_effect append_compensated append_committed commit"),
+    "person:undo-other",
+    said(2, f"append_node_finished {BEGUN.removeprefix('claim ')} acquire append_compensation_started compensate:none"
+            " append_compensation_failed ledger_no_effect park release"),
+    "clock:quiet;person:resolve",
+    "worker-3:claim;person:undo-other",
+    said(3, "fence_events fence_ledger fence_effects pause acquire append_compensation_started compensate:done put_effect"
+            " append_compensated append_committed commit append_node_finished fence_events ledger_no_effect append_node_finished"
+            " append_failed"),
+))  # fmt: skip
+"""The step is undone; before its node has ended the job rests at the one before it; a person says that it did not happen."""
+
+
+def test_a_step_that_did_not_happen_and_is_undone_fails_its_job() -> None:
+    """A run of the machine with the row for it, and of none without: it parted there, where the sample does not look."""
+    words = DELAYED.split(";")
+    *_, last = product("both-undone").follow(words)
+    assert last == ("worker-3:append_failed", "do:append_failed")
+    whole, row = build_around(), "its undoing has begun, and nothing is open"
+    without = replace(whole, rules=tuple(rule for rule in whole.rules if rule.name != row))
+    *_, last = product("both-undone", step_sets(without)).follow(words)
+    assert last[0] == "worker-3:ledger_no_effect"
+    assert "the model cannot" in last[1]

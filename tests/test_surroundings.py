@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,7 +25,9 @@ from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
 from crashwindow.model.surroundings import ELSEWHERE, build_around, build_by_itself, surroundings
 
+from .rehearsal import JOB
 from .spaces import space_of
+from .test_compensation import undone_and_not_happened
 
 OWED = SEMANTICS_CASES["semantics-undo-owed"]
 BEHIND: tuple[tuple[Deed, Word], ...] = (
@@ -61,7 +65,24 @@ def needing() -> list[StoredJob]:
         list(sweep_case(case, Breadth(int(case not in FAILED), answers=()), traces=mine))
         left |= {f"{number} {key}": trace for key, trace in mine.items()}
     alone = Monitor(build())
-    return [job for trace in left.values() for job in [stored(trace.durable)] if not conforms(alone, job)]
+    jobs = [*(stored(trace.durable) for trace in left.values()), not_happened()]
+    return [job for job in jobs if not conforms(alone, job)]
+
+
+def not_happened() -> StoredJob:
+    """The same of a job with a step that is undone, and of which a person says then that it did not happen."""
+    with TemporaryDirectory() as folder:
+        bank, _ = undone_and_not_happened(Path(folder) / "job")
+        store, events = bank.stage.store, bank.stage.events()
+        ledger, effects = store.ledger(JOB).values(), store.effects(JOB).values()
+        bank.stage.store.close()
+    return StoredJob(
+        JOB,
+        tuple(StoredEvent(e.version, e.id, e.type, e.step, e.epoch, e.data) for e in events),
+        tuple(LedgerRow(r.step_id, r.status, r.result, r.idempotency_key) for r in ledger),
+        tuple(EffectRow(r.step_id, r.output, key=r.idempotency_key) for r in effects),
+        JobLine("failed", len(events)),
+    )
 
 
 def stored(durable: Durable) -> StoredJob:

@@ -785,3 +785,14 @@ def test_a_database_is_opened_by_its_address(postgres_url: str, clock: Clock, sc
     assert opened.submit(JOB, CREATED)
     assert opened.now() == clock.time
     opened.close()
+
+
+def test_a_renewal_takes_no_time_away(store: Store) -> None:
+    """Who records an input asks for its lease anew and extends nothing, while a heartbeat may have extended it: the longer stands."""
+    store.submit(JOB, CREATED)
+    lease = store.claim("w", 5.0, JOB)
+    assert lease is not None
+    longer = store.renew(lease, 30.0)
+    again = store.renew(longer, 0.0)
+    assert again.expires_at == longer.expires_at == lease.expires_at + 25.0
+    assert store.claim("v", 5.0, JOB) is None

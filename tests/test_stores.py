@@ -788,7 +788,7 @@ def test_a_database_is_opened_by_its_address(postgres_url: str, clock: Clock, sc
 
 
 def test_a_renewal_takes_no_time_away(store: Store) -> None:
-    """Who records an input asks for its lease anew and extends nothing, while a heartbeat may have extended it: the longer stands."""
+    """Who records an input asks for its lease anew and extends nothing; a heartbeat may have extended it: the longer stands."""
     store.submit(JOB, CREATED)
     lease = store.claim("w", 5.0, JOB)
     assert lease is not None

@@ -18,7 +18,7 @@ FIGURES: Final[Mapping[tuple[str, Verdict], tuple[tuple[str, ...], ...]]] = {
     ("reprove", Verdict.PROVED): (("obligations", "proofs checked", "limit"),),
     ("reprove", Verdict.TESTED): (("obligations", "proofs checked", "limit"),),
     ("explore", Verdict.EXHAUSTED): (("states", "transitions"), ("states", "edges"), ("states", "changes"),
-                                     ("abstract states", "steps"),
+                                     ("abstract states", "steps"), ("workers", "steps"),
                                      ("states of the step", "transitions of the step", "states of the contract"),
                                      ("needed",), ("orders",), ("properties", "subsets"), ("observations", "in the class")),
     ("windows", Verdict.EXHAUSTED): (("windows", "states"),),

@@ -5,6 +5,7 @@ no verdict has a default, and the weakest item of a claim is kept beside the bes
 item, never a pass.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -163,6 +164,11 @@ class Cell(Base):
     seconds: float
 
 
+def killers(cells: Iterable[Cell]) -> list[Cell]:
+    """The cells that say no, the cheapest first."""
+    return sorted((cell for cell in cells if cell.outcome == "killed"), key=lambda cell: cell.seconds)
+
+
 class MutantCells(Base):
     """A row of the kill matrix. equivalent: the proof that a mutant which nobody kills is harmless, "" where there is none.
 
@@ -180,7 +186,7 @@ class MutantCells(Base):
     @property
     def killers(self) -> list[Cell]:
         """The cells that say no, the cheapest first."""
-        return sorted((cell for cell in self.cells if cell.outcome == "killed"), key=lambda cell: cell.seconds)
+        return killers(self.cells)
 
     @property
     def killed(self) -> bool:

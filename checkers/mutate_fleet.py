@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from ..model.fleet import Fleet
 from ..model.machine import ModelError
-from .evidence import Cell, MutantCells
+from .evidence import Cell, MutantCells, killers
 from .fleet_alone import Alone, alone
 from .invariant_ways import found_in_two, lifted
 from .mutate_fleet_agree import WAYS, Told, Way, agree, proofs, settled
@@ -98,7 +98,7 @@ class FleetBench:
         told = settled(told, counts)
         cells = [_cell(way, *told[way]) if way in told else _missing(way) for way in WAYS]
         cells.append(self._stated(mutant) if told["explore"][0] == "safe" else _missing(STATED))
-        cells.append(self._alone(mutant) if _killers(cells) <= {STATED} else _missing(ALONE))
+        cells.append(self._alone(mutant) if {cell.checker for cell in killers(cells)} <= {STATED} else _missing(ALONE))
         unlike = next((cell.words for cell in cells[-2:] if cell.outcome == "killed"), "")
         if said.same and unlike:
             raise AssertionError(f"{mutant.name}: proved the same, and {unlike}")
@@ -275,10 +275,6 @@ def _proof(said: Said) -> Told:
     if said.answer == "sat":
         return "not safe", f"stops at {said.fails}: sat", said.seconds
     return "no answer", f"the solver gives no answer: {said.fails}: {said.answer}", said.seconds
-
-
-def _killers(cells: Iterable[Cell]) -> set[str]:
-    return {cell.checker for cell in cells if cell.outcome == "killed"}
 
 
 def _missing(way: str) -> Cell:

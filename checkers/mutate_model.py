@@ -24,7 +24,7 @@ from ..model.machine import Machine, show
 from ..model.properties import PROPERTIES, Property
 from ..scenarios.machines import machine_of
 from ..scenarios.searched import SEARCHED
-from .evidence import Cell, MutantCells
+from .evidence import Cell, MutantCells, killers
 from .explore import Engine, Space, explore, searched
 from .liveness_stage import LIVE
 from .machines import BEYOND, not_as_stated
@@ -183,16 +183,16 @@ class Bench:
             started = time.perf_counter()
             said = check()
             cells.append(_cell(name, said, time.perf_counter() - started))
-        killers = {cell.checker for cell in cells if cell.outcome == "killed"}
-        if until == "all" and killers <= {"stated"}:
+        killed_by = {cell.checker for cell in killers(cells)}
+        if until == "all" and killed_by <= {"stated"}:
             return self._last(mutant, cells, difference)
-        if killers:
+        if killed_by:
             return self._result(mutant, cells)
         return self._result(mutant, cells) if asked.answer != "unsat" else self._unasked(mutant, cells)
 
     def _last(self, mutant: Rows, cells: list[Cell], difference: Difference) -> MutantCells:
         """The row of a mutant that nobody has killed, or a pinned size alone: bisimilar, or else what the code says of it."""
-        if not _killed(cells) and (same := self.observer.bisimilar(mutant, difference)):
+        if not killers(cells) and (same := self.observer.bisimilar(mutant, difference)):
             return self._result(mutant, cells, same)
         if self.shipped:
             started = time.perf_counter()
@@ -262,7 +262,3 @@ def _proof(asked: Asked) -> Cell:
 
 def _cell(checker: str, words: str, seconds: float) -> Cell:
     return Cell(checker=checker, outcome="killed" if words else "survived", words=words, seconds=round(seconds, 4))
-
-
-def _killed(cells: Sequence[Cell]) -> bool:
-    return any(cell.outcome == "killed" for cell in cells)

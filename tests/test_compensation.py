@@ -537,17 +537,22 @@ def test_an_unknown_effect_is_resolved_first(tmp_path: Path, harmless: bool) -> 
 UNRESOLVED = {"args": ARGS, "result": None}
 
 
+def told_at_rest(bank: Bank, step: str, answer: Answer) -> None:
+    """The job rests, since the undoing of `pay` is refused; a person says what became of a step."""
+    bank.compensate()
+    bank.script = [NoEffectError("closed today")]
+    assert bank.live().status == "parked"
+    asked = question(JOB, bank.stage.store.events(JOB))
+    assert (asked.step, asked.tool) == (step, "pay")
+    resolve(bank.stage.store, asked, answer)
+
+
 def refused_unresolved(folder: Path, happened: bool) -> Bank:
     """Nobody knows whether it was paid, its undoing is refused, and somebody finds out."""
     bank = Bank(folder, harmless=True)
     assert bank.life(parse_fault("execute:after" if happened else "execute:before")) is None
     assert bank.live().status == "parked"
-    bank.compensate()
-    bank.script = [NoEffectError("closed today")]
-    assert bank.live().status == "parked"
-    asked = question(JOB, bank.stage.store.events(JOB))
-    assert asked.tool == "pay"
-    resolve(bank.stage.store, asked, Answer(happened, "Ann", "looked", {"paid": 1} if happened else None))
+    told_at_rest(bank, "pay", Answer(happened, "Ann", "looked", {"paid": 1} if happened else None))
     return bank
 
 
@@ -589,12 +594,7 @@ def undone_and_not_happened(folder: Path, **uses: Any) -> tuple[Bank, End]:
     assert bank.live().status == "parked"
     bank.compensate(step="late")
     assert bank.life(parse_fault("commit:after")) is None
-    bank.compensate()
-    bank.script = [NoEffectError("closed today")]
-    assert bank.live().status == "parked"
-    asked = question(JOB, bank.stage.store.events(JOB))
-    assert (asked.step, asked.tool) == ("late", "pay")
-    resolve(bank.stage.store, asked, Answer(False, "Ann", "looked"))
+    told_at_rest(bank, "late", Answer(False, "Ann", "looked"))
     bank.compensate()
     return bank, bank.live()
 
@@ -616,10 +616,7 @@ def test_what_was_sent_since_its_undoing_was_asked_for_is_resolved_first(tmp_pat
     assert bank.life(parse_fault("execute#2:before")) is None
     assert bank.live().status == "parked"
     bank.compensate(step="late")
-    bank.compensate()
-    bank.script = [NoEffectError("closed today")]
-    assert bank.live().status == "parked"
-    resolve(bank.stage.store, question(JOB, bank.stage.store.events(JOB)), Answer(False, "Ann", "looked"))
+    told_at_rest(bank, "late", Answer(False, "Ann", "looked"))
     bank.compensate()
     assert bank.life(parse_fault("execute:before")) is None
     assert bank.live().status == "parked"
@@ -671,12 +668,7 @@ def test_an_undoing_that_was_acquired_unresolved_stays_the_same_call(tmp_path: P
     assert bank.live().status == "parked"
     bank.compensate(step="late")
     assert bank.life(parse_fault("append_compensation_started:before")) is None
-    bank.compensate()
-    bank.script = [NoEffectError("closed today")]
-    assert bank.live().status == "parked"
-    asked = question(JOB, bank.stage.store.events(JOB))
-    assert (asked.step, asked.tool) == ("late", "pay")
-    resolve(bank.stage.store, asked, Answer(True, "Ann", "looked", {"paid": 1}))
+    told_at_rest(bank, "late", Answer(True, "Ann", "looked", {"paid": 1}))
     assert bank.live().status == "parked"
     bank.compensate()
     assert bank.live().status == "completed"

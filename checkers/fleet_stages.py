@@ -133,7 +133,9 @@ def one_worker(fleet: Fleet) -> Item:
     return Item(
         checker="explore",
         verdict=Verdict.REFUTED if said else Verdict.EXHAUSTED,
-        statement=said or f"one worker takes each of the {len(made.steps)} steps of the machine, and no other",
+        statement=said
+        or f"one worker takes each of the {len(made.steps)} steps of the machine, and no other, once it has read the stores"
+        " and heard what clients wrote",
         figures={"workers": 1, "steps": len(made.steps)},
         command="crashwindow verify",
     )

@@ -22,7 +22,7 @@ from ..runtime.commands import Acquire, Execute
 from ..runtime.history import History, Input, StepHistory, Stored
 from ..runtime.llm import LlmAnswer
 from ..runtime.outcome import StepResult
-from ..runtime.records import Event
+from ..runtime.records import NEUTRAL, Event
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Tool
 from ..runtime.turn import tool_of
@@ -242,6 +242,43 @@ def own_sending_forgotten(patch: Patch) -> None:
         self.last_sending = self.run.lease.previous_expiry
 
     patch.setattr(protocol.Step, "__init__", begin)
+
+
+def heard_and_not_acted_on(patch: Patch) -> None:
+    """Whoever looks for a cancel takes the stream as read, with what it has not acted on: a step that is to be undone."""
+    patch.setattr(turn, "NEUTRAL", NEUTRAL | {"compensation_requested"})
+
+
+def kept_where_it_was_believed(patch: Patch) -> None:
+    """What clients overtook is believed to stand where the turn meant to write it: a checkpoint keeps other events for later."""
+
+    def listen(self: turn.Run) -> turn.Writes:
+        before = {name: step.committed_at for name, step in self.history.steps.items()}
+        yield from honest(self)
+        for name, version in before.items():
+            self.history.step(name).committed_at = version
+
+    honest = turn.Run.listen
+    patch.setattr(turn.Run, "listen", listen)
+
+
+def sent_again_and_undone_unresolved(patch: Patch) -> None:
+    """A request to undo a step stands for what was sent after it, too, which may be on the wire."""
+    patch.setattr(StepHistory, "undone_unresolved", property(lambda self: self.undo is not None))
+
+
+def done_where_nothing_was_undone(patch: Patch) -> None:
+    """A step that did not happen and was undone all the same is done: its job goes on without a result."""
+    honest = protocol.Step.closed
+
+    def closed(self: protocol.Step) -> Generator[Any, Any, protocol.Need]:
+        failure = self.past.failure
+        need = yield from honest(self)
+        if need == "undo":
+            self.past.failure = failure
+        return need
+
+    patch.setattr(protocol.Step, "closed", closed)
 
 
 def undone_too_early_elsewhere(patch: Patch) -> None:

@@ -1,5 +1,9 @@
 """Plausible bugs of a worker that was paused or overtaken, planted for as long as a check lasts (E-TRUST, teeth)."""
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 from ..runtime import drive
 from ..runtime.hold import Hold
 from ..runtime.records import Lease
@@ -18,3 +22,16 @@ def lease_not_looked_at(patch: Patch) -> None:
 def lost_lease_not_heard(patch: Patch) -> None:
     """A turn does not ask what the heartbeat has learned of its lease."""
     patch.setattr(Hold, "current", lambda hold: hold.lease)
+
+
+def told_under_a_lease_that_ran_out(patch: Patch) -> None:
+    """A tool is told a recorded input whenever that is durable: it sends its request though the lease has run out meanwhile."""
+    honest = drive.recording
+
+    def endless(lease: Lease | None) -> Lease | None:
+        return lease and lease._replace(expires_at=math.inf)
+
+    def recording(ports: Any, perform: Any, lease: Callable[[], Lease | None], *more: Any) -> Any:
+        return honest(ports, perform, lambda: endless(lease()), *more)
+
+    patch.setattr(drive, "recording", recording)

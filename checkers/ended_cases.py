@@ -23,7 +23,7 @@ from .crash_subject import Setting
 from .crash_turns import JOB, QUIET, TTL, TURNS, submission
 from .crash_witness import GIVEN, Given, Witnessed, World
 from .ended_judge import ARGS, TOLD, EndedCourt
-from .semantics_cases import LOST, NONE, REFUSED, SILENT, UNDO, wait
+from .semantics_cases import HARMLESS, LOST, NONE, REFUSED, SILENT, UNDO, wait
 from .semantics_records import UNDO as UNDOING
 from .semantics_world import Deed, Undo, in_a_row, truth_of, witnessed
 
@@ -31,7 +31,6 @@ STEP: Final = "a"
 """What is undone."""
 UNDO_JOB: Final = undo_job(JOB, STEP)
 PERSON: Final = "Ann"
-HARMLESS: Final = Undo(harmless=True)
 
 
 @dataclass(frozen=True)

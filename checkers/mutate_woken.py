@@ -1,6 +1,7 @@
 """A worker that was paused while its tool ran, and overtaken: the next thing it does is to ask for its lease, and then nothing.
 
 What its writes would do to the records the fences decide, and others look for it; here it is asked that none is tried (T-WORKER).
+And that a tool whose lease runs out while an input of it is recorded is not told it: it would send a request with it (T-QUIET).
 """
 
 from contextlib import suppress
@@ -53,11 +54,35 @@ class _Paused:
         return self.after
 
 
+class _Recording(_Paused):
+    """A turn whose lease runs out after an input of its tool is durable, and before the tool is told it."""
+
+    def __init__(self) -> None:
+        super().__init__(beaten=False)
+        self.asked = self.told = False
+
+    def tool(self, args: Any, context: Any) -> str:
+        self.asked = True
+        context.random()
+        self.told = True
+        return "done"
+
+    def perform(self, command: Command, ports: Ports) -> Any:
+        answer = super().perform(command, ports)
+        if command.boundary == "record_input":
+            self.time += TTL + 1
+        return answer
+
+
 def went_on() -> str:
-    """What a woken worker tries in a job that is another's; "" where it stops."""
+    """What a woken worker tries in a job that is another's, or its tool with an input that came too late; "" where it stops."""
+    recording = _Recording()
+    recording.run()
+    if recording.told:
+        return "a tool is told an input whose lease has run out while it was recorded"
     for beaten, how in ((False, "it wakes"), (True, "its heartbeat has heard of it")):
         after = _Paused(beaten).run()
-        if after is None:
+        if after is None or not recording.asked:
             return "the tool was never called"
         if tried := [boundary for boundary in after if boundary != "heartbeat"]:
             return f"overtaken inside its tool, a worker performs {tried[0]} after {how}"

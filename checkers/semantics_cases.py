@@ -135,6 +135,7 @@ REFUSED: Final = ("no_effect",)
 LOST: Final = ("lost_answer", "ok")
 SILENT: Final = ("no_answer", "ok")
 UNDO: Final = Undo()
+HARMLESS: Final = Undo(harmless=True)
 
 RETRIES: Final = (
     SemanticsCase("retry-backoff", "Refused twice, tried again after 5 and 10 s", (Deed("a", TWICE, node=BACKOFF),)),
@@ -285,6 +286,26 @@ COMPENSATIONS: Final = (
         acts=undo("started", "b"),
     ),
     SemanticsCase(
+        "undo-asked-backoff", "Undone on request while another step waits to be tried again",
+        (Deed("a", undo=UNDO), Deed("b", ("no_effect", "ok"), node=BACKOFF)), acts=undo("retried", "b"),
+    ),
+    SemanticsCase(
+        "undo-outlived",
+        "Of a step to be undone unresolved a person says that it did not happen: it is sent again, its answer is lost, and it is"
+        " resolved before it is undone",
+        (Deed("a", undo=Undo(("no_effect", "ok"), harmless=True)), Deed("b", ("no_answer", "lost_answer"), undo=HARMLESS)),
+        acts=(*undo("waiting"), Act("undo", "waiting", "", "b")),
+        words={"compensation failed": "settle"},
+    ),
+    SemanticsCase(
+        "undo-undone",
+        "Undone unresolved, and before its end is written an earlier step is to be undone, which is refused; of the one that is"
+        " undone a person says that it did not happen: the job fails",
+        (Deed("a", undo=Undo(("no_effect", "ok"), harmless=True)), Deed("b", SILENT, undo=HARMLESS), Deed("c")),
+        acts=(Act("undo", "waiting", "", "b"), *undo("undone", "b")),
+        words={"compensation failed": "settle"},
+    ),
+    SemanticsCase(
         "undo-nothing",
         "A step that could be undone is refused until it is given up: nothing happened, and nothing is undone",
         (Deed("a", REFUSED, undo=UNDO, node=NONE),),
@@ -331,7 +352,7 @@ COMPENSATIONS: Final = (
         acts=undo("waiting"),
     ),
     SemanticsCase(
-        "undo-harmless", "Undone unresolved, which is harmless", (Deed("a", SILENT, undo=Undo(harmless=True)),),
+        "undo-harmless", "Undone unresolved, which is harmless", (Deed("a", SILENT, undo=HARMLESS),),
         acts=undo("waiting"),
     ),
     SemanticsCase(
@@ -350,7 +371,7 @@ COMPENSATIONS: Final = (
         "undo-overtaken",
         "Two undoings are owned, and not begun, when an earlier step is to be undone, which is refused; the job is given up, and"
         " of one step a person says that it did not happen",
-        (Deed("a", undo=Undo(REFUSED)), Deed("b", undo=UNDO), Deed("c", SILENT, undo=Undo(harmless=True))),
+        (Deed("a", undo=Undo(REFUSED)), Deed("b", undo=UNDO), Deed("c", SILENT, undo=HARMLESS)),
         acts=(*undo("undoing", "b"), Act("undo", "undoing", "c", "b"), Act("undo", "waiting", "", "c")),
         words={"compensation failed": "cancel"},
     ),
@@ -402,6 +423,12 @@ WAITS: Final = (
     SemanticsCase(
         "wait-just-then", "A signal comes as the job is about to be let go to wait for it", (wait("w"), Deed("a", uses="w")),
         acts=(signal("resting"),), words={"signal": "leave"},
+    ),
+    SemanticsCase(
+        "wait-overtaken", "Two signals come before joined writes, of which one is refused and made by itself: what is kept of"
+        " them for a later step stands further on than the worker believed",
+        (Deed("a", looks=()), wait("w"), {**wait("w"), "id": "v"}, Deed("b", uses="a", looks=()), Deed("c", uses="a", looks=())),
+        acts=(signal("happened", "a", "first"), signal("happened", "a", "second")), joined=True,
     ),
     SemanticsCase("approved", "A person approves, and the step runs", (gate("g", "a"), Deed("a"))),
     SemanticsCase(

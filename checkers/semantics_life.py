@@ -32,9 +32,10 @@ from .semantics_world import truth_of
 CLIENT: Final = "a client"
 PERSON: Final = "Ann"
 
-When = Literal["submitted", "started", "happened", "done", "undoing", "resting", "waiting"]
-"""What a client waits for: the job; an attempt of the node; its effect in the world; its end; a worker that owns its undoing and
-is about to begin it; a worker that is about to write that the job rests; the job's rest for it."""
+When = Literal["submitted", "started", "happened", "retried", "done", "undoing", "undone", "resting", "waiting"]
+"""What a client waits for: the job; an attempt of the node; its effect in the world; another attempt granted, whose backoff
+begins; its end; a worker that owns its undoing and is about to begin it; that its undoing is on record; a worker that is about
+to write that the job rests; the job's rest for it."""
 RESTS: Final = ("append_waiting", "park")
 """Where a worker writes that."""
 Word = Literal["confirm", "again", "settle", "signal", "approve", "deny", "cancel", "leave"]
@@ -173,10 +174,14 @@ class SemanticsLife:
                 return bool(past.attempts)
             case "happened":
                 return truth_of(self.setting.world, act.node) is not None
+            case "retried":
+                return past.retry_scheduled
             case "done":
                 return past.node is not None
             case "undoing":
                 return self.about_to == "append_compensation_started" and self.owned(act.node)
+            case "undone":
+                return past.undo is not None and past.undo.stored is not None
             case "resting":
                 return self.about_to in RESTS
             case "waiting":
@@ -273,7 +278,7 @@ class SemanticsLife:
         """A person reads the witness, waits until "it did not happen" is final (T-QUIET), and says what is true."""
         asked = question(JOB, self.store.events(JOB))
         undo = history.step(asked.step).undo
-        line = truth_of(self.setting.world, asked.step + UNDO * (undo is not None and bool(undo.open)))
+        line = truth_of(self.setting.world, asked.step + UNDO * (undo is not None and undo.lost))
         self.setting.clock.sleep(max(0.0, asked.quiet_until - self.store.now()))
         happened = line is not None
         said = Answer(happened, PERSON, "the witness", line and line.result, line and line.external_id)

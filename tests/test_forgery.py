@@ -11,6 +11,7 @@ import pytest
 
 from crashwindow.checkers import verify_job_stage as stage
 from crashwindow.checkers.forgery import Chain, edits, plain, remade
+from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.runtime import event_order, gate_order, verify_criteria
 from crashwindow.runtime.canonical import canonical
 from crashwindow.runtime.history import INPUT_KINDS
@@ -208,6 +209,41 @@ def test_a_call_without_an_answer_has_undone_nothing() -> None:
     assert [wrong.reason for wrong in found if wrong] == [
         "the step is said to be compensated, and its compensation has not come to an end"
     ]
+
+
+@cache
+def undone() -> stage.Honest:
+    """A step is undone unresolved, and before its end is written a person says that it did not happen."""
+    case = SEMANTICS_CASES["semantics-undo-undone"]
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(stage.SUBJECTS, case.name, case)
+        return stage.honest(case.name, "append_unknown", directory)
+
+
+def of_its_undoing(event: ChainedEvent) -> bool:
+    """Whether an event belongs to the undoing of that step, from its call on."""
+    return event.step == "b" and (event.type == "compensation_started" or "compensates" in json.loads(event.data))
+
+
+NOT_UNDONE: Final[dict[str, Callable[[ChainedEvent], bool]]] = {
+    "was not called": of_its_undoing,
+    "has not come to an end": lambda event: of_its_undoing(event) and event.type != "compensation_started",
+    "was asked for by nobody": lambda event: (
+        of_its_undoing(event) or (event.type, event.step) == ("compensation_requested", "b")
+    ),
+    "comes before anybody said what became of it": lambda event: event.type == "invocation_resolved",
+}
+
+
+@pytest.mark.parametrize("what", NOT_UNDONE)
+def test_a_step_that_did_not_happen_is_undone_by_a_call_alone(what: str) -> None:
+    """A step of which it is known that it did not happen ends as undone where that is on record, and not where its undoing …"""
+    job = undone()
+    assert verify(job.records).violated is None
+    assert AUDITOR().refuses(job, job.records) is None
+    forged = remade(job.records, [event for event in job.records.chain if not NOT_UNDONE[what](event)])
+    assert verify(forged).violated is not None
+    assert AUDITOR().refuses(job, forged) is not None
 
 
 @pytest.mark.parametrize("mismatches", [None, [], "x", [1]])

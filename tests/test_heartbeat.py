@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -226,6 +226,28 @@ def test_no_renewal_follows_the_end_of_a_turn() -> None:
         thread.join()
     assert hold.renew(ask)
     assert order == ["renewed", "over"]
+
+
+def test_a_beat_that_has_begun_leaves_alone_whose_turn_ends(house: House) -> None:
+    """Two turns are watched as a beat begins, and the one whose lease comes second is over by then: it is not renewed."""
+    watched: dict[str, Any] = {}
+    renewed: list[str] = []
+
+    def ending_the_other(command: Command, ports: Ports) -> Any:
+        assert isinstance(command, Renew)
+        renewed.append(command.lease.job_id)
+        (other,) = watched.keys() - {command.lease.job_id}
+        watched[other].close()
+        return command.lease
+
+    house.heart = Heartbeat(house.ports, TTL, ending_the_other)
+    for name in ("a", "b"):
+        hold = Hold()
+        hold.take(Lease(name, "w", 1, 100.0, 0.0))
+        watched[name] = ExitStack()
+        watched[name].enter_context(house.heart.watching(hold))
+    house.heart.beat()
+    assert len(renewed) == 1
 
 
 def test_who_is_asked_to_let_go_does_so_before_the_next_step(house: House) -> None:

@@ -172,7 +172,10 @@ CLAIMED: Final = ("P1", "P2", "P3", "P6", "P7")
 BESIDE: Final = (
     (WIDE, ""),
     (GATES, "beside the machine of a gate, of which a step's claims do not speak, "),
-    (AROUND, "beside the step's machine with what other steps do to it, of which four sentences of P6 and one of P4 do not hold, "),
+    (
+        AROUND,
+        "beside the step's machine with what other steps do to it, of which four sentences of P6 and one of P4 do not hold, ",
+    ),
 )
 """What is sampled, and beside which other machine: what is proved of the step's alone is not said of it."""
 ON_SQLITE: Final = {"quick": ("fail-2",), "deep": ("fail-2", "park-2")}

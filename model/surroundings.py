@@ -6,10 +6,11 @@ compensation came to nothing. And a person has an effect undone in a job that wa
 each later step is put on record (B7', U1 to U4): the rows below let go of this step only then.
 
 They are for the trace monitor, and for the enumeration's cases in which an earlier step rests. What is proved of a step is proved
-without them. With them all of it holds but five sentences. Four are of P6, about a job at rest, and mean the step that it rests at:
-here a job may fail with an attempt open that was settled as UNKNOWN, park beside a step that was settled as NO_EFFECT, and be
-cancelled behind a step that has failed, or is to be queued again, while an earlier one is to be undone before that is done. One is
-of P4, that no job parks without a doubt: here it may for an undoing that came to nothing, of a step whose doubt a person has ended.
+without them. With them all of it holds but five sentences. Four are of P6, about a job at rest, and mean the step that it rests
+at: here a job may fail with an attempt open that was settled as UNKNOWN, park beside a step that was settled as NO_EFFECT, and
+be cancelled behind a step that has failed, or is to be queued again, while an earlier one is to be undone before that is done.
+One is of P4, that no job parks without a doubt: here it may for an undoing that came to nothing, of a step whose doubt a person
+has ended.
 """
 
 from dataclasses import replace

@@ -2,6 +2,9 @@
 
 One after the other, each of which may be gone before the next one comes (`-turns`); a plan of one attempt; and behind a schedule
 by which the first worker is overtaken, where it is a word of its own that a worker is gone (`overtaken-`).
+
+And cases that serve the refinement alone, as their fleets have more in them than the converse asks for: another step waits for a
+signal, which a client sends at any time (`-signal`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +13,7 @@ from typing import Final
 from ..scenarios.fleet_policies import TOOL
 from ..scenarios.untaken import untaken
 from .converse import Taken, judged, row_in_words, unless_told
-from .enumerate_case import BEGUN, SENT, said
+from .enumerate_case import BEGUN, SENT, WideCase, said
 from .enumerate_certain import CertainSets
 from .enumerate_cover import reachable
 from .enumerate_fleet import RowEdge, row_edges, within
@@ -74,6 +77,20 @@ THREE: Final = {
     for case in (Case("overtaken-stale", Bounds(workers=3, claims=3, expiries=2), "query", "quiet", lead=COUNTED_ON),)
 }
 """Cases of three workers beside the interleavings', by name."""
+SIGNALS: Final = {
+    case.name: case
+    for case in (
+        WideCase("park-2-signal", BOTH, "park", other="wait", place="after"),
+        WideCase("fail-2-signal", BOTH, "fail", other="wait", place="after"),
+        WideCase("query-fence-2-signal", BOTH, "query", "fence", other="wait", place="after"),
+        WideCase("query-quiet-2-signal", BOTH, "query", "quiet", other="wait", place="after"),
+        WideCase("reexecute-2-signal", BOTH, "reexecute", idempotent=True, other="wait", place="after"),
+        WideCase("park-2-signal-before", BOTH, "park", other="wait"),
+        WideCase("park-signal-cancel", Bounds(workers=1, claims=1, expiries=0, cancels=1), "park", other="wait", place="after"),
+    )
+}  # fmt: skip
+"""Cases beside the fleet of two in which another step waits for a signal, by name. A worker that lets go of the job and is slower
+than it meets a conflict and nothing else; in the last one a worker that parks though it knows of a cancel does."""
 TOOLS: Final = (
     {"idempotent": "no", "on_unknown": "fail", "look": "none"},
     TOOL,

@@ -41,6 +41,11 @@ DONE: Final = said(1, "answer put_effect append_finished append_committed commit
 """The first one has recorded what it did, but for the end of its node."""
 LATE: Final = f"{SENT};clock:expire;{said(2, 'claim fence_events fence_ledger fence_effects')}"
 """The first worker waits for its request, and the second has read all stores."""
+COUNTED_ON: Final = ";".join((
+    said(1, f"{BEGUN} acquire append_started"), "clock:expire", said(2, f"{BEGUN} ledger_unknown"), "clock:quiet;clock:expire",
+    said(3, BEGUN), "clock:quiet", said(3, "query append_resolved ledger_no_effect schedule_retry acquire append_started"),
+))  # fmt: skip
+"""The second worker is about to ask: the time is over that it counts from the attempt it knows. The third has begun another."""
 TWO: Final = {
     case.name: case
     for case in (
@@ -64,14 +69,10 @@ TWO: Final = {
         Case("overtaken-noted", UNHEARD, "fail", lead=f"{SENT};world:serve:1.1;{DONE};{AFTER}"),
         Case("overtaken-again", GONE, "reexecute", idempotent=True,
              lead=f"{LATE};{said(2, 'ledger_unknown schedule_retry acquire append_started execute timeout')}"),
+        Case("overtaken-counted", Bounds(workers=2, claims=3, expiries=2), "query", "quiet", lead=COUNTED_ON),
     )
 }  # fmt: skip
 """Cases of two workers beside the interleavings', by name."""
-COUNTED_ON: Final = ";".join((
-    said(1, f"{BEGUN} acquire append_started"), "clock:expire", said(2, f"{BEGUN} ledger_unknown"), "clock:quiet;clock:expire",
-    said(3, BEGUN), "clock:quiet", said(3, "query append_resolved ledger_no_effect schedule_retry acquire append_started"),
-))  # fmt: skip
-"""The second worker is about to ask: the time is over that it counts from the attempt it knows. The third has begun another."""
 THREE: Final = {
     case.name: case
     for case in (Case("overtaken-stale", Bounds(workers=3, claims=3, expiries=2), "query", "quiet", lead=COUNTED_ON),)

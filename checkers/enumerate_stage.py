@@ -167,6 +167,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "overtaken-absent": (1191, 4377, 1641),
     "overtaken-noted": (126, 431, 164),
     "overtaken-again": (470, 1383, 678),
+    "overtaken-counted": (508, 1104, 666),
     "overtaken-stale": (508, 1104, 666),
     "query-fence-3": (527613, 1631034, 1059988),
     "park-3": (503030, 1249641, 719747),

@@ -219,6 +219,12 @@ def test_of_a_job_at_rest_several_workers_do_not_keep_people_away() -> None:
     assert {"person:signal", "worker-1:park"} <= heard
 
 
+def test_two_workers_take_the_look_that_counts_from_what_was_read() -> None:
+    """Behind the third worker's schedule, two at a time: an edge of the fleet of two that no other case of theirs takes."""
+    stale = "query: absent, quiet (overtaken, by what it read) [effects=0 look=quiet quiet=no w.at=query w.stands_effects=no]"
+    assert stale in said_of(TWO["overtaken-counted"])
+
+
 def test_who_was_overtaken_goes_by_the_time_that_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attempt that somebody else has begun since is none to it: it may find the effect absent by the clock, though no time is
     over for whoever knows of that attempt. The fleet had no row for it, and without one three workers part from the code.

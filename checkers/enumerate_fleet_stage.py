@@ -2,6 +2,9 @@
 
 One after the other, each of which may be gone before the next one comes (`-turns`); a plan of one attempt; and behind a schedule
 by which the first worker is overtaken, where it is a word of its own that a worker is gone (`overtaken-`).
+
+And cases that serve the refinement alone, as their fleets have more in them than the converse asks for: another step waits for a
+signal, which a client sends at any time (`-signal`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +13,7 @@ from typing import Final
 from ..scenarios.fleet_policies import TOOL
 from ..scenarios.untaken import untaken
 from .converse import Taken, judged, row_in_words, unless_told
-from .enumerate_case import BEGUN, SENT, said
+from .enumerate_case import BEGUN, SENT, WideCase, said
 from .enumerate_certain import CertainSets
 from .enumerate_cover import reachable
 from .enumerate_fleet import RowEdge, row_edges, within
@@ -38,6 +41,11 @@ DONE: Final = said(1, "answer put_effect append_finished append_committed commit
 """The first one has recorded what it did, but for the end of its node."""
 LATE: Final = f"{SENT};clock:expire;{said(2, 'claim fence_events fence_ledger fence_effects')}"
 """The first worker waits for its request, and the second has read all stores."""
+COUNTED_ON: Final = ";".join((
+    said(1, f"{BEGUN} acquire append_started"), "clock:expire", said(2, f"{BEGUN} ledger_unknown"), "clock:quiet;clock:expire",
+    said(3, BEGUN), "clock:quiet", said(3, "query append_resolved ledger_no_effect schedule_retry acquire append_started"),
+))  # fmt: skip
+"""The second worker is about to ask: the time is over that it counts from the attempt it knows. The third has begun another."""
 TWO: Final = {
     case.name: case
     for case in (
@@ -61,19 +69,29 @@ TWO: Final = {
         Case("overtaken-noted", UNHEARD, "fail", lead=f"{SENT};world:serve:1.1;{DONE};{AFTER}"),
         Case("overtaken-again", GONE, "reexecute", idempotent=True,
              lead=f"{LATE};{said(2, 'ledger_unknown schedule_retry acquire append_started execute timeout')}"),
+        Case("overtaken-counted", Bounds(workers=2, claims=3, expiries=2), "query", "quiet", lead=COUNTED_ON),
     )
 }  # fmt: skip
 """Cases of two workers beside the interleavings', by name."""
-COUNTED_ON: Final = ";".join((
-    said(1, f"{BEGUN} acquire append_started"), "clock:expire", said(2, f"{BEGUN} ledger_unknown"), "clock:quiet;clock:expire",
-    said(3, BEGUN), "clock:quiet", said(3, "query append_resolved ledger_no_effect schedule_retry acquire append_started"),
-))  # fmt: skip
-"""The second worker is about to ask: the time is over that it counts from the attempt it knows. The third has begun another."""
 THREE: Final = {
     case.name: case
     for case in (Case("overtaken-stale", Bounds(workers=3, claims=3, expiries=2), "query", "quiet", lead=COUNTED_ON),)
 }
 """Cases of three workers beside the interleavings', by name."""
+SIGNALS: Final = {
+    case.name: case
+    for case in (
+        WideCase("park-2-signal", BOTH, "park", other="wait", place="after"),
+        WideCase("fail-2-signal", BOTH, "fail", other="wait", place="after"),
+        WideCase("query-fence-2-signal", BOTH, "query", "fence", other="wait", place="after"),
+        WideCase("query-quiet-2-signal", BOTH, "query", "quiet", other="wait", place="after"),
+        WideCase("reexecute-2-signal", BOTH, "reexecute", idempotent=True, other="wait", place="after"),
+        WideCase("park-2-signal-before", BOTH, "park", other="wait"),
+        WideCase("park-signal-cancel", Bounds(workers=1, claims=1, expiries=0, cancels=1), "park", other="wait", place="after"),
+    )
+}  # fmt: skip
+"""Cases beside the fleet of two in which another step waits for a signal, by name. A worker that lets go of the job and is slower
+than it meets a conflict and nothing else; in the last one a worker that parks though it knows of a cancel does."""
 TOOLS: Final = (
     {"idempotent": "no", "on_unknown": "fail", "look": "none"},
     TOOL,

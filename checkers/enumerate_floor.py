@@ -1,4 +1,4 @@
-"""The moves of one worker's schedules beside those of the interleavings: what a wide case adds, each answer a word of its own.
+"""The moves of a wide case beside those of the interleavings: what it adds for one worker or several, each answer a word.
 
 | word                                        | what happens                                                            |
 | ------------------------------------------- | ----------------------------------------------------------------------- |
@@ -80,7 +80,7 @@ def ways(command: Command, case: WideCase) -> tuple[str, ...]:
 
 
 class WideFloor(Floor):
-    """One worker at a time, in a wide case."""
+    """The workers of a wide case, one at a time or several."""
 
     case: WideCase
     acts: WideActs
@@ -92,10 +92,13 @@ class WideFloor(Floor):
         self.steps = WideSteps(self.acts)
         self.turns = self.steps.turns
         self.first = self.first._replace(stores=self.shelf.first, world=self.acts.world(World()))
+        self._alone = case.bounds.workers == 1
 
     def _environment(self, state: State) -> Iterator[Move]:
-        """What nobody's turn has to do with. Of a job at rest people are heard where no worker is: then the model hears them."""
-        at_work = any(number >= 0 and self.turns[number].command is not None for number, _ in state.actors)
+        """What nobody's turn has to do with. Of a job at rest people are heard where no worker is, if one works at a time: then
+        the model of one hears them. A fleet's people do not see where workers are.
+        """
+        at_work = self._alone and any(n >= 0 and self.turns[n].command is not None for n, _ in state.actors)
         status = self.acts.stream(state.stores).status
         for move in super()._environment(state):
             if not (move.word.startswith("person:") and at_work and status == "parked"):
@@ -149,7 +152,7 @@ class WideFloor(Floor):
         before = self.case.other == "tool" and self.case.place == "before"
         if before and self.case.undoes and status == "open" and self.acts.begun(stores):
             told["person:undo-other"] = self.acts.client("undo-other", stores, at)
-        if self.case.other == "wait" and status in ("open", "waiting"):
+        if self.case.other == "wait" and (status in ("open", "waiting") or (status == "parked" and not self._alone)):
             told["person:signal"] = self.acts.client("signal", stores, at)
         if self.case.other == "approve" and status == "waiting":
             told["person:announce"] = self.acts.announce(stores, state.world, at)

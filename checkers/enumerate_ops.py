@@ -53,7 +53,7 @@ def fitness(op: str) -> Callable[[Rule, str], bool]:
         case "emits":
             # A job that parks at another step while this one is in doubt: this one is left as if the job had parked at it.
             whose = ("elsewhere", "park") if what == "job_parked" else "elsewhere"
-            return lambda rule, name: rule.name.startswith(whose) and what in rule.emits[:1] and LOST not in rule.name
+            return lambda rule, name: name.startswith(whose) and what in rule.emits[:1] and LOST not in rule.name
         case "crash":
             return lambda rule, name: rule.actor is Actor.CRASH
         case "gone":

@@ -266,8 +266,10 @@ class Reader:
         status = self.floor.acts.stream(state.stores).status
         if what in UNANNOUNCED:
             return ("stay",)
-        if status == "open" and what in ("undo", "undo-other", "signal"):
+        if status == "open" and what in ("undo", "undo-other"):
             return ("stay",)  # it is read by whoever works next, or on
+        if status != "waiting" and what == "signal":
+            return ("stay",)  # likewise; a park that is slower than it is a conflict
         if status == "waiting" and what == "undo":
             what = "signal"
         return (*self._quiet(state), f"name:{SAID[what]}")

@@ -16,7 +16,7 @@ from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
 from .enumerate_cover import fleet_sets, reachable, step_sets
 from .enumerate_ends import ENDED, origin
-from .enumerate_fleet_stage import THREE, TWO, fleet_converse, fleets
+from .enumerate_fleet_stage import SIGNALS, THREE, TWO, fleet_converse, fleets
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
 from .enumerate_repeat import enumerated as with_repeats
@@ -39,7 +39,7 @@ SEVERAL: Final = {
     **dict.fromkeys(("fail-2", "park-2", "query-fence-2", "reexecute-2", "query-quiet-2"), 2),
     **dict.fromkeys(("fail-2-cancel", "park-2-cancel", "query-fence-2-cancel", "reexecute-2-cancel", "query-quiet-2-cancel"), 2),
     **dict.fromkeys(("fail-2-faults", "park-2-faults", "query-fence-2-faults", "query-quiet-2-faults", "reexecute-2-faults"), 2),
-    **dict.fromkeys(TWO, 2), **dict.fromkeys(("fail-3", "park-3", "query-fence-3", "reexecute-3", *THREE), 3),
+    **dict.fromkeys((*TWO, *SIGNALS), 2), **dict.fromkeys(("fail-3", "park-3", "query-fence-3", "reexecute-3", *THREE), 3),
 }  # fmt: skip
 """The cases of several workers, with how many."""
 SMALL: Final = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
@@ -143,6 +143,13 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "query-fence-2-faults": (120589, 292322, 162443),
     "query-quiet-2-faults": (322734, 649129, 451985),
     "reexecute-2-faults": (118589, 253743, 163698),
+    "park-2-signal": (119405, 204533, 137416),
+    "fail-2-signal": (31611, 66092, 41545),
+    "query-fence-2-signal": (212373, 543762, 305402),
+    "query-quiet-2-signal": (588427, 1073957, 742476),
+    "reexecute-2-signal": (215694, 428414, 263632),
+    "park-2-signal-before": (17702, 35731, 20940),
+    "park-signal-cancel": (5425, 7648, 5891),
     "fail-turns": (10768, 19623, 13148),
     "park-turns": (28058, 49467, 32887),
     "query-fence-turns": (46736, 87900, 54020),
@@ -160,6 +167,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "overtaken-absent": (1191, 4377, 1641),
     "overtaken-noted": (126, 431, 164),
     "overtaken-again": (470, 1383, 678),
+    "overtaken-counted": (508, 1104, 666),
     "overtaken-stale": (508, 1104, 666),
     "query-fence-3": (527613, 1631034, 1059988),
     "park-3": (503030, 1249641, 719747),
@@ -192,7 +200,7 @@ QUICK_KILLS: Final = ("events-unfenced", "ledger-unfenced")
 
 def every() -> dict[str, Case]:
     """Every case, by name."""
-    return {**ALONE, **SAMPLED, **ENDED, **{name: {**CASES, **TWO, **THREE}[name] for name in SEVERAL}}
+    return {**ALONE, **SAMPLED, **ENDED, **{name: {**CASES, **TWO, **SIGNALS, **THREE}[name] for name in SEVERAL}}
 
 
 def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certain: bool = False) -> Product:
@@ -202,12 +210,13 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certa
         return Product(
             WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=sampled, reader=GateReader
         )
-    if isinstance(case, WideCase):
+    if isinstance(case, WideCase) and name not in SEVERAL:
         machine = build_around() if kind in AROUND else None
         sets = step_sets(machine) if sets is None else sets
         return Product(WideFloor(case, mutant), sets, sampled=sampled, certain=certain)
     letters = LETTERS[: SEVERAL[name]]
-    return Product(Floor(case, mutant), fleet_sets(letters) if sets is None else sets, letters, certain=certain)
+    floor = WideFloor(case, mutant) if isinstance(case, WideCase) else Floor(case, mutant)
+    return Product(floor, fleet_sets(letters) if sets is None else sets, letters, certain=certain)
 
 
 def enumerated(
@@ -215,7 +224,8 @@ def enumerated(
 ) -> Iterator[Enumeration]:
     """Cases, one after the other; kept: the sets of so many workers, which grow; singly: see `remembered`, but of small cases.
 
-    certain: what one worker and two take for certain is noted in the sets; not once more where a case is sampled, too.
+    certain: what one worker and two take for certain is noted in the sets; not once more where a case is sampled, too, nor where
+    the case has more in it than the converse of two workers asks for.
     """
     for name in names:
         workers = SEVERAL.get(name, 1)
@@ -224,7 +234,9 @@ def enumerated(
         else:
             if workers not in kept:
                 kept[workers] = fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
-            made = product(name, kept[workers], certain=certain and workers in CONVERSE and name not in ENDED)
+            made = product(
+                name, kept[workers], certain=certain and workers in CONVERSE and name not in {**ENDED, **SIGNALS}
+            )
         yield with_repeats(made, singly and name not in {**SAMPLED, **ENDED})
 
 

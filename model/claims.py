@@ -174,8 +174,9 @@ NOT_CHECKED: Final = (
     "another step, all of one worker, 16 are samples alone, of the pairs that look alike the first, up to 10,000: those in which an effect is undone, "
     "and a few more; 29 are gone through to their end as well, most of them within two claims, an expiry and a cancel. Two of the 16, `outlived` and "
     "`both-undone`, parted from the model where their samples do not look; that is mended, and beyond their samples they are not gone through. With two "
-    "workers clients ask for nothing but a cancel: a signal that a park is slower than has no row in the fleet, so that what is proved for any number of "
-    "workers is not said of that moment. Three work without clients and a store's faults, on a tool that is looked at quietly behind one schedule alone. That two workers take "
+    "workers clients ask for a cancel, or send the one signal that another step waits for, and nothing else; both where a single worker has one claim. "
+    "A request to undo a step that comes to an open job is a conflict to whatever a worker appends next, and has no row in the fleet: what is proved for any "
+    "number of workers is not said of that moment. Three work without clients and a store's faults, on a tool that is looked at quietly behind one schedule alone. That two workers take "
     "every edge of their fleet that anybody can tell is within two claims and two attempts, without clients and other steps; which edges of a gate are taken is not counted.",
     "Not enumerated: an input that is asked for once the request is sent, the calls of a language model, a lost answer of the contract store beside "
     "a step, a step that rests once a later one has begun, an ended job's step that another job undoes; of the contract "

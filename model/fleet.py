@@ -9,7 +9,8 @@ Epochs are numbers that only grow. `w.stands_events` says that the worker's epoc
 likewise for the ledger and the effect store. A claim may come at any time while the job is open: nothing bounds expiries (a
 lease protects nothing here). F1 to F3 raise a fence each and read. A write to a store where its worker does not stand is
 refused, and the worker lets go; an append is refused, and recovery run again, where somebody else's event came in between
-(`w.current`), events of clients alone being rebased over. A worker *leads* if it has passed F3 and stands in the effect
+(`w.current`), events of clients alone being rebased over, but by an append that lets go of a job (`AT_REST`).
+A worker *leads* if it has passed F3 and stands in the effect
 store: nobody has passed F3 after it. A registry is a store without a fence: a worker that was overtaken still writes to it, once
 for each record; it is read where the worker asks it, and not at F1 to F3. Of the fields that clients write at any time a worker
 may know an old value; it looks again whenever it likes, and an append asks for what is there.

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from .fleet import LED, OWN, FleetRule, known, stands
-from .fleet_shape import FENCES, OPEN, STORES
+from .fleet_shape import AT_REST, FENCES, OPEN, STORES
 from .fleet_terms import Terms
-from .machine import Actor, Rule, guard
+from .machine import Actor, Guard, Rule, guard
 
 UNREAD: Final = Rule("crash before all is read", Actor.CRASH, guard(at="|".join(FENCES)), writes={"at": "idle"})
 """The crash of a worker at F1 to F3, for a machine that has no rows of its own for them."""
@@ -135,6 +135,22 @@ def conflicts(terms: Terms) -> Iterator[FleetRule]:
             guards[f"{OWN}landed"] = frozenset({"no"})
         again = {**terms.forget, f"{OWN}at": "fence_events"}
         yield FleetRule("version conflict", Actor.WORKER, guards, again, source="T-WRITE")
-        for place in terms.shape.strict:  # a worker that has not heard of it cannot park
-            faster = {**terms.seen(place), **terms.fenced("events")}
-            yield FleetRule("version conflict, with a client", Actor.WORKER, faster, again, source="T-WRITE")
+        for name, slower in _behind_clients(terms).items():
+            yield FleetRule(name, Actor.WORKER, slower, again, source="T-WRITE")
+
+
+def _behind_clients(terms: Terms) -> dict[str, Guard]:
+    """Where a worker that lets go of a job may find a client's event that came before: by name, each guard once.
+
+    Any such event will do: a signal leaves no field as it was not, so none is asked for, not even the cancel. Where nobody can
+    ask for anything there is no such row; where clients' words are watched the version conflict is one with clients, too.
+    """
+    spoken = {n for r in terms.machine.rules for n in r.writes} & {*terms.shape.neutral}
+    found: dict[str, Guard] = {}
+    for rule in terms.machine.rules if spoken and not terms.shape.watched else ():
+        if rule.actor is Actor.WORKER and AT_REST & {*rule.emits}:
+            sees = {n: v for n, v in rule.sees.items() if n not in terms.shape.neutral}
+            guards = {**terms.seen(sees), **terms.fenced("events")}
+            if guards not in found.values():
+                found[f"version conflict with a client, {rule.name}"] = guards
+    return found

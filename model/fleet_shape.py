@@ -17,6 +17,9 @@ FENCES: Final = {f"fence_{store}": store for store in STORES}
 OPEN: Final[Guard] = guard(job="open")
 """The job's status in which it may be claimed."""
 STARTED: Final = "append_started"
+AT_REST: Final = frozenset({"job_parked", "job_waiting"})
+"""The events that let go of a job until somebody speaks. What was said before them has to be heard first: their appends are never
+rebased, and refused where clients alone were faster (T-WRITE)."""
 
 PROTECTIONS: Final = {
     "fence-events": "an append below the event stream's fence is refused, and F1 raises that fence",
@@ -69,8 +72,7 @@ class Shape:
     watched: fields of the event stream that clients write at any time, and workers take back: a worker's copy may be old, a row
     in memory goes by it, an append by what is there. registry: the store that no fence guards. others: what other processes than
     workers have in memory. means: values that the machine for one does not have, by field, with those that they are to it. holds:
-    what is true of each worker beside what is true of every shape; name, guard that never holds. strict: where an append
-    is refused though clients alone were faster: it is not rebased.
+    what is true of each worker beside what is true of every shape; name, guard that never holds.
     """
 
     stores: Mapping[str, str]
@@ -87,7 +89,6 @@ class Shape:
     others: tuple[str, ...] = ()
     means: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     holds: tuple[tuple[str, Guard], ...] = ()
-    strict: tuple[Guard, ...] = ()
 
 
 def _in(store: str, names: str) -> dict[str, str]:
@@ -107,7 +108,6 @@ STEP_SHAPE: Final = Shape(
     late="wire",
     possible=("append started",),
     bars=("query: absent, fenced",),
-    strict=(guard(at="park", told="no", landed="no", cancel="yes"),),
 )  # fmt: skip
 """The tool step (`step.py`)."""
 

@@ -69,7 +69,7 @@ SEARCHED: Final[Mapping[str, Searched]] = {
     "recorded-without-L-INJECT": Searched(296, 688),
     "recorded-without-L-CATCHUP": Searched(172, 342),
     "recorded-without-L-RETRY": Searched(206, 426),
-    "fleet": Searched(30281, 197891, "4567f4dd86ae5d5d9f05179d11b730f2e16fba89c21b05eb70ecb53ba191523e"),
+    "fleet": Searched(30281, 197891, "fafdc5fd61f0a9328587a88a6de9c7fdbc3e180e07e80758e65b325574c0abd9"),
 }  # fmt: skip
 """By policy. The fleet is the one of two workers that every profile searches; of its other tools nothing is stated."""
 GRAPHS: Final[Mapping[str, str]] = {

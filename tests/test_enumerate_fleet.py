@@ -11,15 +11,17 @@ from crashwindow.checkers.enumerate_case import BEGUN, SENT, said
 from crashwindow.checkers.enumerate_certain import CertainSets
 from crashwindow.checkers.enumerate_cover import fleet_sets, reachable
 from crashwindow.checkers.enumerate_fleet import RowEdge, row_edges, row_of, within
-from crashwindow.checkers.enumerate_fleet_stage import THREE, TOOLS, TWO, fleet_converse
+from crashwindow.checkers.enumerate_fleet_stage import SIGNALS, THREE, TOOLS, TWO, fleet_converse
+from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_read import Reader
 from crashwindow.checkers.evidence import Item, Verdict
-from crashwindow.checkers.interleave import CASES
+from crashwindow.checkers.interleave import CASES, follow
 from crashwindow.checkers.interleave_case import Bounds, Case
 from crashwindow.checkers.interleave_floor import Floor
+from crashwindow.model import fleet_fencing
 from crashwindow.model.fleet_rows import fleet_machine
-from crashwindow.model.fleet_shape import STEP_SHAPE
-from crashwindow.scenarios import fleet_policies
+from crashwindow.model.fleet_terms import Terms
+from crashwindow.model.machine import Guard, guard
 from crashwindow.scenarios.fleet_policies import step_fleet
 
 LETTERS = ("a", "b")
@@ -159,11 +161,68 @@ def test_a_park_that_a_cancel_was_faster_than_is_a_conflict(monkeypatch: pytest.
     """The worker reads all again under the same lease. The fleet had no row for it; with none it parts from the code there."""
     case = CASES["park-2-cancel"]
     assert not Product(Floor(case), fleet_sets(LETTERS), LETTERS).run().parted
-    monkeypatch.setattr(fleet_policies, "STEP_SHAPE", replace(STEP_SHAPE, strict=()))
+    monkeypatch.setattr(fleet_fencing, "AT_REST", frozenset())
     parted = Product(Floor(case), fleet_sets(LETTERS), LETTERS).run().parted
     assert parted
     assert all(each.schedule[-1] == "worker-1:park" and "person:cancel" in each.schedule for each in parted)
     assert all(each.reading == "name:version conflict" for each in parted)
+
+
+PARKS, IN_DOUBT = "version conflict with a client, park [", "version conflict with a client, park, an attempt is open ["
+BEFORE, AFTER = (f"version conflict with a client, elsewhere: parks, {when} [" for when in ("before", "after"))
+"""The rows of a worker that lets go of a job and is slower than a client: at this step, or at another one."""
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "words"),
+    [
+        ("park-signal-cancel", {PARKS, IN_DOUBT, AFTER}, {"worker-1:park", "worker-1:append_waiting"}),
+        ("park-2-signal-before", {BEFORE}, {"worker-1:append_waiting", "worker-2:append_waiting"}),
+    ],
+)
+def test_whoever_lets_go_and_is_slower_than_a_signal_meets_a_conflict(
+    name: str, rows: set[str], words: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code takes each such row for certain (T-WRITE); without them, or where they ask for a cancel, it parts there."""
+    case = SIGNALS[name]
+    sets = fleet_sets(LETTERS)
+    assert not Product(WideFloor(case), sets, LETTERS, certain=True).run().parted
+    certain = {row_in_words(edge) for edge in row_edges(sets.machine, sets.packing, sets.certain.taken)}
+    assert {row for row in (PARKS, IN_DOUBT, BEFORE, AFTER) if any(each.startswith(row) for each in certain)} == rows
+
+    free = fleet_fencing._behind_clients
+
+    def cancelled(terms: Terms) -> dict[str, Guard]:
+        return {row: {**guards, **guard(cancel="yes")} for row, guards in free(terms).items()}
+
+    def none(terms: Terms) -> dict[str, Guard]:
+        return {}
+
+    for fewer in (cancelled, none):
+        monkeypatch.setattr(fleet_fencing, "_behind_clients", fewer)
+        parted = Product(WideFloor(case), fleet_sets(LETTERS), LETTERS).run().parted
+        assert parted
+        assert {each.schedule[-1] for each in parted} <= words
+        assert {each.reading for each in parted} == {"name:version conflict"}
+        assert all("person:signal" in each.schedule or "person:cancel" in each.schedule for each in parted)
+
+
+def test_of_a_job_at_rest_several_workers_do_not_keep_people_away() -> None:
+    """A fleet's people do not see where workers are: one of them may be heard while a worker is at its work on a parked job, be
+    it overtaken; where one works at a time, the model of one hears them once it is gone."""
+    parked = (
+        f"{SENT};{said(1, 'timeout append_unknown ledger_unknown')};clock:expire;{said(2, BEGUN)};{said(2, 'park')}"
+    )
+    two = WideFloor(SIGNALS["park-2-signal"])
+    *_, (_, last) = follow(two, parked.split(";"))
+    heard = {move.word for move in two.moves(last.state)}
+    assert {"person:signal", "worker-1:park"} <= heard
+
+
+def test_two_workers_take_the_look_that_counts_from_what_was_read() -> None:
+    """Behind the third worker's schedule, two at a time: an edge of the fleet of two that no other case of theirs takes."""
+    stale = "query: absent, quiet (overtaken, by what it read) [effects=0 look=quiet quiet=no w.at=query w.stands_effects=no]"
+    assert stale in said_of(TWO["overtaken-counted"])
 
 
 def test_who_was_overtaken_goes_by_the_time_that_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,14 @@ from crashwindow.model.machine import Actor, ModelError, Rule, guard
 from crashwindow.model.properties import BY_ID, PROPERTIES
 from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
 from crashwindow.model.step import build
-from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, recorded_fleet, searched_fleet, step_fleet
+from crashwindow.scenarios.fleet_policies import (
+    FLEET_POLICIES,
+    compensation_fleet,
+    gate_fleet,
+    recorded_fleet,
+    searched_fleet,
+    step_fleet,
+)
 
 
 @cache
@@ -63,7 +70,7 @@ def test_every_row_of_one_worker_is_a_row_of_the_fleet() -> None:
     """No row is lost on the way: but for those of the claim and of F3, which say more, each stands under its name."""
     names = {r.name for r in step_fleet().rules}
     assert {r.name for r in build().rules} - names == {"fence effects"}
-    assert len(step_fleet().rules) == 270
+    assert len(step_fleet().rules) == 273
 
 
 def test_a_worker_decides_by_its_copies() -> None:
@@ -96,6 +103,25 @@ def test_two_workers_keep_what_is_proved() -> None:
     for p in RECORDED_PROPERTIES:
         for space in (two_workers(False), two_workers(True)):
             assert all(space.find(g) is None for g in forbidden(recorded_fleet(), p))
+
+
+def test_two_workers_that_clients_are_faster_than_keep_what_is_proved() -> None:
+    """The searched step has no clients. With the rows of a worker that is slower than they are there are more states, and all
+    that is proved holds in each."""
+    alone = searched_fleet()
+    slower = [r for r in step_fleet().rules if r.name.startswith("version conflict with a client")]
+    fleet = replace(alone, rules=(*alone.rules, *slower))
+    spaces = search(alone, reduced=True), search(fleet, reduced=True)
+    assert (len(slower), *map(len, spaces)) == (4, 30_281, 31_547)
+    guards = [g for p in PROPERTIES for g in forbidden(fleet, p)]
+    guards += [g for clause in coupling(fleet) if isinstance(clause, Never) for g in broken(fleet, clause)]
+    assert all(spaces[1].find(g) is None for g in guards)
+
+
+def test_where_nobody_can_ask_for_anything_nobody_is_slower_than_clients() -> None:
+    """The rows are the whole step's alone: a value has no clients, and a gate's or a compensation's conflict is one with them."""
+    for fleet in (searched_fleet(), recorded_fleet(), gate_fleet(), compensation_fleet()):
+        assert [r.name for r in fleet.rules if r.name.startswith("version conflict")] == ["version conflict"]
 
 
 @pytest.mark.parametrize("name", ["L-RECORD", "L-CATCHUP", "L-INJECT"])

@@ -24,7 +24,7 @@ from .stores_held import beside_the_rules
 
 
 def conform(args: argparse.Namespace) -> int:
-    """The step's core, the contract engine, and the stores; or a case of the first two. CommandError for options that contradict each other."""
+    """The step's core, the contract engine, the stores; or one case. CommandError for options that contradict each other."""
     _check(args)
     if args.case in CONTRACT_CASES:
         return conform_contracts(args)

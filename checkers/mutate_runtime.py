@@ -57,17 +57,15 @@ from .stores_held import parted as stores_parted
 from .substitute import Patch, Plant, nothing, planted
 
 CHECKERS: Final = (
-    "keys", "stores", "woken", "crash", "program", "monitor", "check-trace", "verify-job", "coverage", "interleave", "enumerate", "paths",
-    "walk", "workers", "power",
+    "keys", "stores", "woken", "crash", "program", "monitor", "check-trace", "verify-job", "coverage", "interleave", "enumerate",
+    "paths", "walk", "workers", "power",
 )  # fmt: skip
-"""The checkers that run the code: keys of steps that look alike; stores held side by side; a worker that is overtaken in its sleep; a sweep of crash
-snapshots; directed programs of model and code in lockstep; the traces that the sweep leaves, in the model; its stores, as event
-streams, and as jobs to be verified; every move of contracts; every interleaving of two workers; the enumeration beside the
-model; the kept test paths; random walks, of one worker and of several; power loss."""
+"""The checkers that run the code: keys of steps that look alike; stores held side by side; a worker that is overtaken in its
+sleep; a sweep of crash snapshots; directed programs in lockstep; the traces that the sweep leaves, in the model;
+its stores, as event streams, and as jobs to be verified; every move of contracts; every interleaving of two workers; the
+enumeration beside the model; the kept test paths; random walks, of one worker and of several; power loss."""
 UNPLANTED: Final = ("check-trace", "verify-job")
 """Those who judge what the bug has left without it: they plant it themselves."""
-AT_WORK: Final = ("step", "store")
-"""The parts that every checker of a step runs."""
 KIND: Final = "hand-written"
 LONGEST: Final = 3_600.0
 """Seconds after which a check is cut off, and"""
@@ -144,24 +142,27 @@ def _protection(name: str) -> MutantCells:
 
 
 def _checks(part: str, plant: Plant, cases: tuple[str, ...]) -> dict[str, Check]:
-    """The checkers that can meet a bug of a part, which shows in some cases, the cheapest first."""
+    """The checkers that can meet a bug of a part, which shows in some cases, the cheapest first.
+
+    A store's refusals are asked by name, or hardly: jobs that run, crash and are judged meet next to none (decision 035).
+    """
+    if part == "store":
+        return {"stores": stores_parted, "program": parted}
     every: dict[str, Check] = {}
     subjects = [SUBJECTS[name] for name in cases]
     if plant in (bugs_decide.key_without_node, nothing):
         every["keys"] = lambda: _refuted(keys_differ())
-    if part == "store":
-        every["stores"] = stores_parted
-    if part in AT_WORK:
+    if part == "step":
         every["woken"] = went_on
     every["crash"] = lambda: swept(cases)
-    if part in AT_WORK:
+    if part == "step":
         every["program"] = parted
     if part != "contract" and not ENDED_CASES.keys() & set(cases):
         every["monitor"] = lambda: monitored(cases)  # it reads one job
     if part != "contract":
         every["check-trace"] = lambda: diverged_in_check_trace(plant, subjects)
         every["verify-job"] = lambda: refused_by_verify_job(plant, subjects)
-    if part in AT_WORK:
+    if part == "step":
         every["interleave"] = interleavings
         every["enumerate"] = enumerated
         every["paths"] = paths_walked

@@ -169,7 +169,7 @@ def parted() -> str:
 def stores_held(context: Context) -> list[Item]:
     """What is said of memory and SQLite in this profile's bounds; in the deep one of PostgreSQL as well, in the quick one's."""
     items = [beside_the_rules(context.profile)]
-    context.tell(f"stores side by side: {items[0].statement}")
+    context.tell(f"stores side by side: {items[0].figures['states']} states")
     if context.profile == "deep":
         items += on_a_server(context)
     return items
@@ -202,9 +202,10 @@ def told(found: Held, who: str, stores: int, profile: str, seconds: float) -> It
     """What was gone through, as an item; as many states and operations have to be gone through as are pinned."""
     bounds, verdict = BOUNDS[profile], Verdict.EXHAUSTED
     said = (
-        f"stores side by side: {who} answered each of {found.operations} operations in {found.states} states as the rules of"
-        f" stores that are written once more, and held what they say: every order of {', '.join(part.name for part in PARTS)}"
-        f" operations up to {bounds.events} events, epoch {bounds.epoch} and {bounds.seconds:g} s behind a lease"
+        f"stores side by side: {who} answered each of {found.operations} operations in {found.states} states as the rules of a"
+        f" store, which are written once more for that, and held what these hold: all sequences of operations on"
+        f" {', on '.join(part.name for part in PARTS)}, each by itself, up to {bounds.events} events, epoch {bounds.epoch}, and"
+        f" {bounds.seconds:g} s behind a lease's end"
     )
     if (found.states, found.operations) != STORES[profile]:
         verdict, said = Verdict.ERROR, "stores side by side: what was gone through is not what is pinned"

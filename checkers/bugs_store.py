@@ -6,7 +6,7 @@ Most are a condition that a statement has lost: what the protocol asks of a stor
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..runtime import sqlite_statements, sqlite_store
+from ..runtime import sqlite_group, sqlite_statements, sqlite_store
 from ..runtime.memory_store import MemoryStore
 from ..runtime.records import Lease, NewEvent
 from .substitute import Patch
@@ -141,3 +141,14 @@ def effect_put_below_the_fence(patch: Patch) -> None:
     """A stale worker writes an effect record."""
     fence = " WHERE NOT EXISTS (SELECT 1 FROM effect_fences WHERE job_id = ?2 AND epoch > ?1)"
     _altered(patch, ("PUT_EFFECT",), fence, " WHERE ?1 >= 0")
+
+
+def joined_writes_made_in_part(patch: Patch) -> None:
+    """Of joined writes those are made that are not refused."""
+    original = sqlite_group._does
+
+    def planted(connection: Any, statement: sqlite_group.Statement) -> bool:
+        original(connection, statement)
+        return True
+
+    patch.setattr(sqlite_group, "_does", planted)

@@ -154,6 +154,7 @@ BUGS: Final = (
     Bug(t.invocation_named_anew, "sqlite_statements.ACQUIRE", "P14", ("ok-park",)),
     Bug(t.effect_written_over, "sqlite_statements.PUT_EFFECT", "P7", ("ok-park",)),
     Bug(t.effect_put_below_the_fence, "sqlite_statements.PUT_EFFECT", "P5", ("ok-park",)),
+    Bug(t.joined_writes_made_in_part, "sqlite_group._does", "T-JOINED", ("ok-park",)),
     Bug(c.executor_runs_ahead, "Session.start", "C7", ("contract-worked-example",)),
     Bug(c.resume_not_compared, "write_batch", "C5", ("contract-consent-twice",)),
     Bug(c.answer_before_its_release, "write_batch._checkpoint", "C9", ("contract-worked-example",)),

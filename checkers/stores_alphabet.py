@@ -1,7 +1,8 @@
-"""What is asked of stores that are held side by side: a few jobs to begin with, and in each of four parts all operations.
+"""What is asked of stores that are held side by side: a few jobs to begin with, and in each of five parts all operations.
 
-A part is one of the four stores, since no operation touches two (T-ORDER). The others are fenced above its epochs, so that who
-looks at another one's fence is seen; and beside the job there is another one, with the same keys and event ids.
+A part is one of the four stores, since no operation touches two (T-ORDER), or what one commit joins of three. The others are
+fenced above its epochs, so that who looks at another one's fence is seen; and beside the job there is another one, with the same
+keys and event ids.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final, NamedTuple
 
+from ..runtime.joined import Joint
 from ..runtime.records import EffectRecord, Invocation, Lease, LedgerStatus, NewEvent
 from .stores_rules import Content
 
@@ -51,11 +53,12 @@ class Bounds(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One of the four stores: what is asked of it, and how its surroundings begin."""
+    """What is asked, and how its surroundings begin. joins: whether only such stores are asked as can join writes."""
 
     name: str
     fenced: tuple[str, ...]
     operations: tuple[Operation, ...]
+    joins: bool = False
 
 
 def begun(store: Any, part: Part) -> None:
@@ -164,6 +167,26 @@ def _effects() -> Iterator[Operation]:
     yield _asked("effects", "effects", JOB)
 
 
+def _joined() -> Iterator[Operation]:
+    for epoch in EPOCHS:
+        begun, done = _invocation(epoch, "a"), replace(_invocation(epoch, "a"), status="COMMITTED", result="sent")
+        yield _joint("begins", epoch, BY_WORKERS["started"], ledger=[begun])
+        yield _joint("records", epoch, BY_WORKERS["finished and committed"], effects=[_effect("sent")], ledger=[done])
+        yield _joint("settles", epoch, (), ledger=[done])
+    yield _joint("records too early", 1, BY_WORKERS["finished and committed"], 1, effects=[_effect("sent")])
+    yield _asked("b acquires at 2", "acquire", _invocation(2, "b"))
+    for name in ("fence_events", "fence_ledger", "fence_effects"):
+        yield _asked(f"{name} at 2", name, JOB, 2)
+    yield _append("a cancel", BY_CLIENTS["a cancel"], None)
+
+
+def _joint(words: str, epoch: int, events: tuple[NewEvent, ...], behind: int = 0, **records: Any) -> Operation:
+    def ask(store: Any, content: Content) -> Any:
+        return store.write_joined(Joint(JOB, epoch, content[0].version - behind, [*events], **records))
+
+    return Operation(f"epoch {epoch} {words} in one commit", ask)
+
+
 def _invocation(epoch: int, owner: str, key: str = KEY) -> Invocation:
     """The record that B1 writes; each holder names its invocation and its step in its own way."""
     return Invocation(
@@ -181,6 +204,7 @@ def _effect(output: str, key: str = KEY) -> EffectRecord:
 PARTS: Final = (
     Part("effect store", ("fence_events", "fence_ledger"), tuple(_effects())),
     Part("ledger", ("fence_events", "fence_effects"), tuple(_ledger())),
+    Part("joined writes", (), tuple(_joined()), joins=True),
     Part("event stream", ("fence_ledger", "fence_effects"), tuple(_stream())),
     Part(LEASES, ("fence_events", "fence_ledger", "fence_effects"), tuple(_leases())),
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
+from ..runtime.joined import Joint
 from ..runtime.records import (
     EffectRecord,
     Event,
@@ -21,7 +22,7 @@ from ..runtime.records import (
     OpenJob,
     WaitingJob,
 )
-from ..runtime.store import JobExistsError, StaleEpoch, VersionConflict
+from ..runtime.store import JobExistsError, StaleEpoch, StoreError, VersionConflict
 
 STATUS: Final[dict[str, JobStatus]] = {
     "job_waiting": "waiting", "job_parked": "parked", "job_requeued": "open",
@@ -178,6 +179,36 @@ class Rules:
         _refuse_stale(epoch, job.effect_fence)
         if all(each.idempotency_key != record.idempotency_key for each in job.effects):
             self._put(job._replace(effects=_with(job.effects, record)))
+
+    def write_joined(self, joint: Joint) -> None:
+        """Several writes, whole or not at all: one that is refused, or has nothing to write, refuses all."""
+        before = self.jobs_held
+        try:
+            self._join(joint)
+        except (StaleEpoch, VersionConflict, ValueError, KeyError):
+            self.jobs_held = before
+            raise StoreError from None
+
+    def _join(self, joint: Joint) -> None:
+        job = self._job(joint.job_id)
+        written = {each.idempotency_key for each in job.effects}
+        final = {each.idempotency_key for each in job.ledger if each.status == "COMMITTED"}
+        if joint.events:
+            if joint.events[0].id in {event.id for event in job.events}:
+                raise ValueError
+            self.append(joint.job_id, joint.expected, joint.events, joint.epoch)
+        for effect in joint.effects:
+            if effect.idempotency_key in written:
+                raise ValueError
+            self.put_effect(effect, joint.epoch)
+        for record in joint.ledger:
+            key = record.idempotency_key
+            if key in final:
+                raise ValueError
+            if record.status == "INFLIGHT":
+                self.acquire(record)
+            else:
+                self.settle(joint.job_id, key, joint.epoch, record.status, record.result, record.external_id)
 
     def events(self, job_id: str) -> list[Event]:
         """The whole stream."""

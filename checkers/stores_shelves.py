@@ -8,9 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from ..runtime.event_chain import LastLink
 from ..runtime.memory_store import MemoryStore
 from ..runtime.postgres_store import PostgresStore
 from ..runtime.records import EffectRecord, Event, Invocation, Lease
@@ -162,6 +164,7 @@ class TablesShelf(Shelf):
                 statements += [(f"INSERT INTO {table} ({columns}) {self.NUMBERED} VALUES ({marks})", rows)]
         if statements:
             self.transaction(statements)
+            self.store._last = LastLink()  # of a stream that has another event at that version now
         self._held = kept
 
     def read(self) -> Content:
@@ -253,7 +256,8 @@ def jobs_of(tables: tuple[Rows, ...]) -> Content:
     )  # fmt: skip
 
 
-def _event(row: Sequence[Any]) -> Event:
+@cache
+def _event(row: tuple[Any, ...]) -> Event:
     columns = (*row[:6], json.loads(row[6]))
     return Event(*columns)
 

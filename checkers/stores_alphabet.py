@@ -204,8 +204,8 @@ def _effect(output: str, key: str = KEY) -> EffectRecord:
 PARTS: Final = (
     Part("effect store", ("fence_events", "fence_ledger"), tuple(_effects())),
     Part("ledger", ("fence_events", "fence_effects"), tuple(_ledger())),
-    Part("joined writes", (), tuple(_joined()), joins=True),
     Part("event stream", ("fence_ledger", "fence_effects"), tuple(_stream())),
     Part(LEASES, ("fence_events", "fence_ledger", "fence_effects"), tuple(_leases())),
+    Part("joined writes", (), tuple(_joined()), joins=True),
 )
-"""The cheapest first."""
+"""The four stores, the cheapest first, and what is joined of them."""

@@ -206,8 +206,8 @@ def told(found: Held, who: str, stores: int, profile: str, seconds: float) -> It
     said = (
         f"stores side by side: {who} answered each of {found.operations} operations in {found.states} states as the rules of a"
         f" store, which are written once more for that, and held what these hold: all sequences of operations on"
-        f" {', on '.join(part.name for part in PARTS)}, each by itself (such as it has), up to {bounds.events} events, epoch {bounds.epoch}, and"
-        f" {bounds.seconds:g} s behind a lease's end"
+        f" {', on '.join(part.name for part in PARTS)} (of a store that can join them), each by itself, up to {bounds.events}"
+        f" events, epoch {bounds.epoch}, and {bounds.seconds:g} s behind a lease's end"
     )
     if (found.states, found.operations) != STORES[profile]:
         verdict, said = Verdict.ERROR, "stores side by side: what was gone through is not what is pinned"

@@ -144,7 +144,7 @@ def _protection(name: str) -> MutantCells:
 def _checks(part: str, plant: Plant, cases: tuple[str, ...]) -> dict[str, Check]:
     """The checkers that can meet a bug of a part, which shows in some cases, the cheapest first.
 
-    A store's refusals are asked by name, or hardly: jobs that run, crash and are judged meet next to none (decision 035).
+    A store's refusals are asked by name, or hardly: jobs that run, crash and are judged meet next to none (decision 030).
     """
     if part == "store":
         return {"stores": stores_parted, "program": parted}

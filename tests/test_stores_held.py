@@ -60,7 +60,7 @@ def test_as_many_states_as_are_pinned_are_in_the_deep_bounds() -> None:
 
 @pytest.mark.parametrize("part", [PARTS[0], PARTS[2]], ids=lambda part: part.name)
 def test_postgresql_is_as_the_rules_say(part: Part, clock: Clock, postgres_url: str) -> None:
-    """PostgreSQL is put back by the same shelf, and differs nowhere: two parts, in smaller bounds than those of the deep profile."""
+    """PostgreSQL is put back by the same shelf, and differs nowhere: two parts, in smaller bounds than the deep profile's."""
     shelf = PostgresShelf(clock, postgres_url)
     found = gone_through(part, SMALL, clock, [RulesShelf(clock), shelf])
     shelf.store.close()

@@ -17,7 +17,7 @@ from ..model.contract_machine import build_contract
 from ..model.policy import HARDENED
 from ..model.step import build
 from ..runtime.verify_job import verify
-from . import bugs_contract, bugs_decide, bugs_semantics, bugs_step, verify_job_stage
+from . import bugs_contract, bugs_decide, bugs_semantics, bugs_step, bugs_store, verify_job_stage
 from .abstraction import RAM, StoredEvent
 from .canary import noticed
 from .conform_follow import Disagreement, Model
@@ -37,6 +37,7 @@ from .keys import check as keys_differ
 from .semantics_cases import SEMANTICS_CASES
 from .semantics_crash_stage import judged as semantics_crash
 from .semantics_monitor import SemanticsMonitor, to_items
+from .stores_held import beside_the_rules
 from .stream_check import StreamChecker
 from .stream_lines import Line
 from .stream_store import stored
@@ -210,6 +211,12 @@ def keys() -> Item:
         return keys_differ()
 
 
+def stores() -> Item:
+    """A store that settles a committed record once more."""
+    with planted(bugs_store.committed_record_settled_anew):
+        return beside_the_rules("quick")
+
+
 def nothing(patch: Patch) -> None:
     """Nothing is planted."""
 
@@ -244,6 +251,7 @@ CANARIES: Final[Mapping[str, Canary]] = {
     "check-trace": Canary("a stream lacks its command_committed", trace_checked, "check-trace"),
     "verify-job": Canary("a job without its command_committed is accepted", forged, "verify-job"),
     "keys": Canary("the key of a step does not name its node", keys),
+    "stores": Canary("a committed record is settled anew", stores, "stores"),
 }
 """By checker, as `scenarios/profile.py` names what has to be there."""
 

@@ -20,17 +20,25 @@ from .enumerate_stage import CONVERSE, COUNTS, QUICK, SEVERAL, converse, enumera
 from .evidence import Item, Verdict
 from .explore import explore
 from .interleave import CASES
+from .stores_held import beside_the_rules
 
 
 def conform(args: argparse.Namespace) -> int:
-    """The step's core, and the contract engine; or a case of either. CommandError for options that contradict each other."""
+    """The step's core, the contract engine, the stores; or one case. CommandError for options that contradict each other."""
     _check(args)
     if args.case in CONTRACT_CASES:
         return conform_contracts(args)
     code = conform_steps(args)
     if args.case is None and args.workers is None and not args.json and vars(args).get("over", "memory") == "memory":
-        code = max(code, conform_contracts(args))
+        code = max(code, conform_contracts(args), _stores())
     return code
+
+
+def _stores() -> int:
+    """The memory store and the SQLite store beside their rules; 1 where they part."""
+    item = beside_the_rules("quick")
+    Console().print(item.statement, markup=False, highlight=False, soft_wrap=True)
+    return 0 if item.verdict is Verdict.EXHAUSTED else 1
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -29,6 +29,7 @@ from .interleave_case import Bounds, Case
 from .interleave_floor import Floor
 from .interleave_mutants import MUTANTS, SHIPPED, Mutant
 from .search import complete
+from .stores_held import stores_held
 from .verify import Context, Found, Stage
 
 COMMAND: Final = "crashwindow conform"
@@ -177,6 +178,8 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
 """States, transitions, pairs of each case. An enumeration that finds others has enumerated something else."""
 CLAIMED: Final = ("P1", "P2", "P3", "P6", "P7")
 """The claims of which the model's proof is the code's, as the code's steps are the model's."""
+STORED: Final = (*CLAIMED, "P5")
+"""The claims that rest on what every store does alike, and on its fences."""
 BESIDE: Final = (
     (WIDE, ""),
     (GATES, "beside the machine of a gate, of which a step's claims do not speak, "),
@@ -254,6 +257,9 @@ def enumeration(context: Context) -> Found:
         items.append(fleet_converse(kept[2], fleets()))
     for claim in CLAIMED:
         found.add(claim, *items)
+    alike = stores_held(context)
+    for claim in STORED:
+        found.add(claim, *alike)
     found.mutants += [planted(name) for name in (QUICK_KILLS if context.profile == "quick" else KILLS)]
     return found
 
@@ -375,5 +381,5 @@ def planted(name: str) -> MutantResult:
 
 
 ENUMERATION: Final = Stage(
-    "enumeration", "the shipped core, step by step beside the model", enumeration, CLAIMED, "enumerate"
+    "enumeration", "the shipped core, step by step beside the model", enumeration, STORED, "enumerate"
 )

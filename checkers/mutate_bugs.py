@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from . import bugs_contract, bugs_decide, bugs_joined, bugs_semantics, bugs_step, bugs_workers
+from . import bugs_contract, bugs_decide, bugs_joined, bugs_semantics, bugs_step, bugs_store, bugs_workers
 from .substitute import Plant
 
 
@@ -42,10 +42,11 @@ PARTS: Final = {
     "bugs_decide": "step",
     "bugs_workers": "step",
     "bugs_joined": "step",
+    "bugs_store": "store",
     "bugs_semantics": "beyond the step",
     "bugs_contract": "contract",
 }
-s, d, b, c, w, j = bugs_step, bugs_decide, bugs_semantics, bugs_contract, bugs_workers, bugs_joined
+s, d, b, c, w, j, t = bugs_step, bugs_decide, bugs_semantics, bugs_contract, bugs_workers, bugs_joined, bugs_store
 BUGS: Final = (
     Bug(s.swapped_writes, "Step.record", "T-ORDER", ("ok-park",)),
     Bug(s.skipped_committed, "Step.record", "P3", ("ok-park",)),
@@ -138,6 +139,27 @@ BUGS: Final = (
     Bug(j.ended_before_it_is_durable, "Together.come_to", "P15", ("joined-ok-park",)),
     Bug(j.commit_taken_for_done, "Together.make_durable", "P15", ("joined-ok-park",)),
     Bug(j.taken_back_and_forgotten, "Together._one_by_one", "T-WRITE", ("joined-ok-park",)),
+    Bug(t.own_batch_known_below_the_fence, "sqlite_store._own_or_refused", "P5", ("ok-park",)),
+    Bug(t.committed_record_settled_anew, "sqlite_statements.SETTLED", "P7", ("ok-park",)),
+    Bug(t.settled_below_the_fence, "sqlite_statements.SETTLED", "P5", ("ok-park",)),
+    Bug(t.appended_behind_the_end, "sqlite_statements.ADVANCE", "P7", ("ok-park",)),
+    Bug(t.clients_fenced, "SqliteStore.append", "T-FENCE", ("semantics-cancel-first",)),
+    Bug(t.stream_fence_lowered, "sqlite_statements.FENCE_EVENTS", "P5", ("ok-park",)),
+    Bug(t.other_fences_lowered, "sqlite_statements.FENCE_LEDGER", "P5", ("ok-park",)),
+    Bug(t.another_plan_taken_for_the_same, "SqliteStore.submit", "T-WRITE", ("ok-park",)),
+    Bug(t.earlier_holders_forgotten, "sqlite_statements.CLAIM_ONE", "T-QUIET", ("ok-query-quiet",)),
+    Bug(t.last_holder_forgotten, "sqlite_statements.CLAIM_ONE", "T-QUIET", ("ok-query-quiet",)),
+    Bug(t.ended_job_claimed, "sqlite_statements.CLAIM_ONE", "T-WORKER", ("ok-park",)),
+    Bug(t.lease_made_shorter, "sqlite_statements.RENEW", "T-WORKER", ("ok-park",)),
+    Bug(t.stale_lease_renewed, "sqlite_statements.RENEW", "T-WORKER", ("ok-park",)),
+    Bug(t.newer_lease_released, "sqlite_statements.RELEASE", "T-WORKER", ("ok-park",)),
+    Bug(t.newer_lease_released_in_memory, "MemoryStore.release", "T-WORKER", ("ok-park",)),
+    Bug(t.step_of_another_owner_acquired, "sqlite_statements.ACQUIRE", "P1", ("ok-park",)),
+    Bug(t.own_step_not_acquired_again, "sqlite_statements.ACQUIRE", "T-WRITE", ("ok-park",)),
+    Bug(t.invocation_named_anew, "sqlite_statements.ACQUIRE", "P14", ("ok-park",)),
+    Bug(t.effect_written_over, "sqlite_statements.PUT_EFFECT", "P7", ("ok-park",)),
+    Bug(t.effect_put_below_the_fence, "sqlite_statements.PUT_EFFECT", "P5", ("ok-park",)),
+    Bug(t.joined_writes_made_in_part, "sqlite_group._does", "T-JOINED", ("ok-park",)),
     Bug(c.executor_runs_ahead, "Session.start", "C7", ("contract-worked-example",)),
     Bug(c.resume_not_compared, "write_batch", "C5", ("contract-consent-twice",)),
     Bug(c.answer_before_its_release, "write_batch._checkpoint", "C9", ("contract-worked-example",)),

@@ -24,7 +24,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "invariants": ("found", "count"),
     "liveness": ("liveness",),
     "interleavings": ("interleave",),
-    "enumeration": ("enumerate",),
+    "enumeration": ("enumerate", "stores"),
     "contract_enumeration": ("enumerate",),
     "power": ("power",),
     "crashes": ("crash", "monitor"),

@@ -53,16 +53,17 @@ from .prove_obligations import strengthen
 from .prove_solve import Obligation, solve
 from .semantics_cases import SEMANTICS_CASES
 from .semantics_monitor import SemanticsMonitor
+from .stores_held import parted as stores_parted
 from .substitute import Patch, Plant, nothing, planted
 
 CHECKERS: Final = (
-    "keys", "woken", "crash", "program", "monitor", "check-trace", "verify-job", "coverage", "interleave", "enumerate", "paths",
-    "walk", "workers", "power",
+    "keys", "stores", "woken", "crash", "program", "monitor", "check-trace", "verify-job", "coverage", "interleave", "enumerate",
+    "paths", "walk", "workers", "power",
 )  # fmt: skip
-"""The checkers that run the code: keys of steps that look alike; a worker that is overtaken in its sleep; a sweep of crash
-snapshots; directed programs of model and code in lockstep; the traces that the sweep leaves, in the model; its stores, as event
-streams, and as jobs to be verified; every move of contracts; every interleaving of two workers; the enumeration beside the
-model; the kept test paths; random walks, of one worker and of several; power loss."""
+"""The checkers that run the code: keys of steps that look alike; stores held side by side; a worker that is overtaken in its
+sleep; a sweep of crash snapshots; directed programs in lockstep; the traces that the sweep leaves, in the model;
+its stores, as event streams, and as jobs to be verified; every move of contracts; every interleaving of two workers; the
+enumeration beside the model; the kept test paths; random walks, of one worker and of several; power loss."""
 UNPLANTED: Final = ("check-trace", "verify-job")
 """Those who judge what the bug has left without it: they plant it themselves."""
 KIND: Final = "hand-written"
@@ -141,7 +142,12 @@ def _protection(name: str) -> MutantCells:
 
 
 def _checks(part: str, plant: Plant, cases: tuple[str, ...]) -> dict[str, Check]:
-    """The checkers that can meet a bug of a part, which shows in some cases, the cheapest first."""
+    """The checkers that can meet a bug of a part, which shows in some cases, the cheapest first.
+
+    A store's refusals are asked by name, or hardly: jobs that run, crash and are judged meet next to none (decision 030).
+    """
+    if part == "store":
+        return {"stores": stores_parted, "program": parted}
     every: dict[str, Check] = {}
     subjects = [SUBJECTS[name] for name in cases]
     if plant in (bugs_decide.key_without_node, nothing):

@@ -23,6 +23,7 @@ from .fleet_policies import FLEET_POLICIES
 from .policies import POLICIES
 from .profile import CONTRACT_STREAMS, CRASH_STREAMS, KEPT, SEMANTICS_STREAMS, command
 from .schema import Scenario, shipped
+from .searched import STORES
 from .semantics_policies import SEMANTICS_POLICIES
 
 SILENT: Final = (
@@ -128,6 +129,16 @@ def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
             else ()
         ):
             yield Due("enumerate", "EXHAUSTED", taken, begins=f"{who} ", command=f"{CONFORM} --workers {workers}")
+    if claim.id in (*REFINED, "P5"):
+        yield _stores("the memory store and the SQLite store", 2, "deep" if deep else "quick")
+        yield from [replace(_stores("the PostgreSQL store", 1, "quick"), spare=True)] if deep else []
+
+
+def _stores(who: str, stores: int, profile: str) -> Due:
+    """Stores beside their rules, in a profile's bounds."""
+    states, operations = STORES[profile]
+    size = figures("seconds", states=states, transitions=operations, stores=stores)
+    return Due("enumerate", "EXHAUSTED", size, begins=f"stores side by side: {who} ", command=CONFORM)
 
 
 def _contract_enumeration(claim: Claim, deep: bool) -> Iterable[Due]:

@@ -73,6 +73,7 @@ PLANTED: Final = (
     "check-trace",
     "verify-job",
     "keys",
+    "stores",
     "power",
 )
 """How the names of planted defects begin, but for those of the step's model: of each there is one at least."""

@@ -16,6 +16,7 @@ from crashwindow.checkers import (
     scenario,
     second_stage,
     stages,
+    stores_held,
     windows,
 )
 from crashwindow.checkers.canary import noticed
@@ -103,6 +104,7 @@ BLIND: dict[str, Blind] = {
     "check-trace": stream,
     "verify-job": to(Auditor, "refuses", None),
     "keys": near_collisions,
+    "stores": to(stores_held, "_unlike", ""),
 }
 """What makes each checker blind, as deep in it as its answer is made."""
 

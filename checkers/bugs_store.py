@@ -143,6 +143,16 @@ def effect_put_below_the_fence(patch: Patch) -> None:
     _altered(patch, ("PUT_EFFECT",), fence, " WHERE ?1 >= 0")
 
 
+def other_arguments_joined(patch: Patch) -> None:
+    """Joined writes acquire a record for other arguments than it has."""
+    _altered(patch, ("ACQUIRED",), " AND args_hash = excluded.args_hash")
+
+
+def records_of_another_job_read(patch: Patch) -> None:
+    """F2 for some keys alone reads what another job has under them."""
+    _altered(patch, ("LEDGER_AMONG",), "job_id = ? AND", "(job_id = ? OR 1) AND")
+
+
 def joined_writes_made_in_part(patch: Patch) -> None:
     """Of joined writes those are made that are not refused."""
     original = sqlite_group._does

@@ -11,12 +11,11 @@ from .cli_enumerate_contract import NAMES as CONTRACT_CASES
 from .cli_enumerate_contract import conform_contracts
 from .converse import converse_told
 from .enumerate import Enumeration, agreement
-from .enumerate_case import SAMPLED
 from .enumerate_certain import CertainSets
 from .enumerate_cover import step_sets
 from .enumerate_fleet_stage import fleet_converse, fleets
 from .enumerate_sqlite import compared
-from .enumerate_stage import CONVERSE, COUNTS, QUICK, SEVERAL, converse, enumerated, every, product, samples
+from .enumerate_stage import CONVERSE, COUNTS, PARTLY, QUICK, SEVERAL, converse, enumerated, every, product, samples
 from .evidence import Item, Verdict
 from .explore import explore
 from .interleave import CASES
@@ -101,7 +100,7 @@ def conform_steps(args: argparse.Namespace) -> int:
 
 def _agreement(runs: Sequence[Enumeration], workers: int | None) -> str:
     """What the runs show; and, where not all cases of so many workers were asked, what they do not show."""
-    behind = [run.case.name for run in runs if run.case.lead and run.case.name not in SAMPLED]
+    behind = [run.case.name for run in runs if run.case.lead and run.case.name not in PARTLY]
     partial = samples(runs, "samples alone of")
     partial += [f"of {', '.join(behind)} what follows their schedules"] * bool(behind)
     if workers not in CONVERSE:

@@ -19,8 +19,8 @@ from .fleet_search import FleetEngine
 
 WORLD: Final = ("wire", "effects")
 """What a witness counts, beside the requests."""
-UNASKED: Final = "compensation was requested"
-"""How the rows begin by which a worker finds that somebody wants the effect undone: in a case of several workers nobody does."""
+UNASKED: Final = ("compensation was requested", "version conflict with a request")
+"""How the rows begin by which a worker finds that somebody wants the effect undone, or was slower than whoever asked for it."""
 
 
 def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> CertainSets:
@@ -30,10 +30,14 @@ def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> C
     return CertainSets(machine, [*durable, *WORLD, "request"], engine)
 
 
-def fleet_sets(letters: tuple[str, ...]) -> CertainSets:
-    """The sets of the fleet, a worker of it for each real one. Which of them it is makes no other edge of a row."""
-    whole = step_fleet()
-    fleet = replace(whole, rules=tuple(row for row in whole.rules if not row.name.startswith(UNASKED)))
+def fleet_sets(letters: tuple[str, ...], asked: bool = False) -> CertainSets:
+    """The sets of the fleet, a worker of it for each real one. Which of them it is makes no other edge of a row.
+
+    asked: whether somebody may want an effect undone.
+    """
+    fleet = step_fleet()
+    if not asked:
+        fleet = replace(fleet, rules=tuple(row for row in fleet.rules if not row.name.startswith(UNASKED)))
     machine = fleet_machine(fleet, letters)
     durable = [f.name for f in fleet.shared if f.scope is Scope.DURABLE]
     engine, stand_for = FleetEngine(machine, letters), dict[RowEdge, Edge]()

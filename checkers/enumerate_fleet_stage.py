@@ -4,7 +4,7 @@ One after the other, each of which may be gone before the next one comes (`-turn
 by which the first worker is overtaken, where it is a word of its own that a worker is gone (`overtaken-`).
 
 And cases that serve the refinement alone, as their fleets have more in them than the converse asks for: another step waits for a
-signal, which a client sends at any time (`-signal`).
+signal, which a client sends at any time (`-signal`); somebody wants the effect undone (`-undo`, sampled).
 """
 
 from collections.abc import Iterable, Sequence
@@ -92,6 +92,28 @@ SIGNALS: Final = {
 }  # fmt: skip
 """Cases beside the fleet of two in which another step waits for a signal, by name. A worker that lets go of the job and is slower
 than it meets a conflict and nothing else; in the last one a worker that parks though it knows of a cancel does."""
+FAILING: Final = Bounds(workers=2, claims=2, expiries=1, faults=1)
+"""The same, and an answer of a store that is lost anywhere."""
+CALLED_OFF: Final = Bounds(workers=2, claims=2, expiries=1, cancels=1)
+"""The same, and a client who asks for the job's end."""
+UNDOINGS: Final = {
+    case.name: case
+    for case in (
+        WideCase("park-2-undo", BOTH, "park", undoes="works"),
+        WideCase("fail-2-undo", BOTH, "fail", undoes="works"),
+        WideCase("query-fence-2-undo", BOTH, "query", "fence", undoes="works"),
+        WideCase("query-quiet-2-undo", BOTH, "query", "quiet", undoes="works"),
+        WideCase("reexecute-2-undo", BOTH, "reexecute", idempotent=True, undoes="works"),
+        WideCase("partial-2-undo", BOTH, "park", partial=True, undoes="works"),
+        WideCase("harmless-2-undo", BOTH, "park", undoes="harmless"),
+        WideCase("faults-2-undo", FAILING, "park", undoes="works"),
+        WideCase("cancel-2-undo", CALLED_OFF, "park", undoes="works"),
+        WideCase("behind-2-undo", BOTH, "park", undoes="works", other="tool", place="after"),
+        WideCase("signal-2-undo", BOTH, "park", undoes="works", other="wait", place="after"),
+    )
+}  # fmt: skip
+"""Cases beside the fleet of two in which the effect is undone on request, by name: sampled. The request is no neutral event, so
+whatever a worker appends next, at this step or behind it, meets a conflict."""
 TOOLS: Final = (
     {"idempotent": "no", "on_unknown": "fail", "look": "none"},
     TOOL,

@@ -16,7 +16,7 @@ from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
 from .enumerate_cover import fleet_sets, reachable, step_sets
 from .enumerate_ends import ENDED, origin
-from .enumerate_fleet_stage import SIGNALS, THREE, TWO, fleet_converse, fleets
+from .enumerate_fleet_stage import SIGNALS, THREE, TWO, UNDOINGS, fleet_converse, fleets
 from .enumerate_floor import WideFloor
 from .enumerate_gate import GateReader, gate_sets
 from .enumerate_repeat import enumerated as with_repeats
@@ -40,9 +40,12 @@ SEVERAL: Final = {
     **dict.fromkeys(("fail-2", "park-2", "query-fence-2", "reexecute-2", "query-quiet-2"), 2),
     **dict.fromkeys(("fail-2-cancel", "park-2-cancel", "query-fence-2-cancel", "reexecute-2-cancel", "query-quiet-2-cancel"), 2),
     **dict.fromkeys(("fail-2-faults", "park-2-faults", "query-fence-2-faults", "query-quiet-2-faults", "reexecute-2-faults"), 2),
-    **dict.fromkeys((*TWO, *SIGNALS), 2), **dict.fromkeys(("fail-3", "park-3", "query-fence-3", "reexecute-3", *THREE), 3),
+    **dict.fromkeys((*TWO, *SIGNALS, *UNDOINGS), 2),
+    **dict.fromkeys(("fail-3", "park-3", "query-fence-3", "reexecute-3", *THREE), 3),
 }  # fmt: skip
 """The cases of several workers, with how many."""
+PARTLY: Final = {**SAMPLED, **UNDOINGS}
+"""The cases that are sampled."""
 SMALL: Final = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail")
 """In which a canary of the converse shows at once."""
 QUICK: Final = ("park-1", "cancel-1", "warned", "fail-2")
@@ -151,6 +154,17 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "reexecute-2-signal": (215694, 428414, 263632),
     "park-2-signal-before": (17702, 35731, 20940),
     "park-signal-cancel": (5425, 7648, 5891),
+    "park-2-undo": (8223, 19787, 9769),
+    "fail-2-undo": (7114, 17352, 8559),
+    "query-fence-2-undo": (7782, 21265, 10376),
+    "query-quiet-2-undo": (8081, 25073, 10960),
+    "reexecute-2-undo": (7811, 21472, 10159),
+    "partial-2-undo": (8192, 20289, 10631),
+    "harmless-2-undo": (8429, 20310, 10037),
+    "faults-2-undo": (8804, 27104, 10820),
+    "cancel-2-undo": (7706, 22207, 11001),
+    "behind-2-undo": (8189, 21209, 10765),
+    "signal-2-undo": (7170, 21397, 10086),
     "fail-turns": (10768, 19623, 13148),
     "park-turns": (28058, 49467, 32887),
     "query-fence-turns": (46736, 87900, 54020),
@@ -181,7 +195,7 @@ CLAIMED: Final = ("P1", "P2", "P3", "P6", "P7")
 STORED: Final = (*CLAIMED, "P5")
 """The claims that rest on what every store does alike, and on its fences."""
 BESIDE: Final = (
-    (WIDE, ""),
+    ({**WIDE, **UNDOINGS}, ""),
     (GATES, "beside the machine of a gate, of which a step's claims do not speak, "),
     (
         AROUND,
@@ -203,12 +217,17 @@ QUICK_KILLS: Final = ("events-unfenced", "ledger-unfenced")
 
 def every() -> dict[str, Case]:
     """Every case, by name."""
-    return {**ALONE, **SAMPLED, **ENDED, **{name: {**CASES, **TWO, **SIGNALS, **THREE}[name] for name in SEVERAL}}
+    return {
+        **ALONE,
+        **SAMPLED,
+        **ENDED,
+        **{name: {**CASES, **TWO, **SIGNALS, **UNDOINGS, **THREE}[name] for name in SEVERAL},
+    }
 
 
 def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certain: bool = False) -> Product:
     """The product of a case with its machine's sets; they may be shared between cases of as many workers."""
-    case, kind, sampled = every()[name], origin(name), name in SAMPLED
+    case, kind, sampled = every()[name], origin(name), name in PARTLY
     if isinstance(case, WideCase) and kind in GATES:
         return Product(
             WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=sampled, reader=GateReader
@@ -219,7 +238,8 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certa
         return Product(WideFloor(case, mutant), sets, sampled=sampled, certain=certain)
     letters = LETTERS[: SEVERAL[name]]
     floor = WideFloor(case, mutant) if isinstance(case, WideCase) else Floor(case, mutant)
-    return Product(floor, fleet_sets(letters) if sets is None else sets, letters, certain=certain)
+    sets = fleet_sets(letters, asked=name in UNDOINGS) if sets is None else sets
+    return Product(floor, sets, letters, sampled=sampled, certain=certain)
 
 
 def enumerated(
@@ -232,7 +252,7 @@ def enumerated(
     """
     for name in names:
         workers = SEVERAL.get(name, 1)
-        if origin(name) in {**GATES, **AROUND}:
+        if origin(name) in {**GATES, **AROUND, **UNDOINGS}:
             made = product(name)
         else:
             if workers not in kept:
@@ -240,7 +260,7 @@ def enumerated(
             made = product(
                 name, kept[workers], certain=certain and workers in CONVERSE and name not in {**ENDED, **SIGNALS}
             )
-        yield with_repeats(made, singly and name not in {**SAMPLED, **ENDED})
+        yield with_repeats(made, singly and name not in {**PARTLY, **ENDED})
 
 
 def enumeration(context: Context) -> Found:
@@ -301,7 +321,7 @@ def refined(runs: list[Enumeration]) -> Item:
 def to_their_end(runs: Iterable[Enumeration]) -> tuple[list[str], list[str]]:
     """Which cases were gone through with no pair left out: from their beginning, and behind a schedule; each with its machine."""
     found: tuple[list[str], list[str]] = [], []
-    for case in (run.case for run in runs if run.case.name not in SAMPLED):
+    for case in (run.case for run in runs if run.case.name not in PARTLY):
         beside = next((words for cases, words in BESIDE if origin(case.name) in cases), "")
         found[bool(case.lead)].append(f"{beside}{case.name}")
     return found

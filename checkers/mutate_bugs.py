@@ -159,6 +159,8 @@ BUGS: Final = (
     Bug(t.invocation_named_anew, "sqlite_statements.ACQUIRE", "P14", ("ok-park",)),
     Bug(t.effect_written_over, "sqlite_statements.PUT_EFFECT", "P7", ("ok-park",)),
     Bug(t.effect_put_below_the_fence, "sqlite_statements.PUT_EFFECT", "P5", ("ok-park",)),
+    Bug(t.records_of_another_job_read, "sqlite_statements.LEDGER_AMONG", "T-KEY", ("ok-park",)),
+    Bug(t.other_arguments_joined, "sqlite_statements.ACQUIRED", "T-JOINED", ("ok-park",)),
     Bug(t.joined_writes_made_in_part, "sqlite_group._does", "T-JOINED", ("ok-park",)),
     Bug(c.executor_runs_ahead, "Session.start", "C7", ("contract-worked-example",)),
     Bug(c.resume_not_compared, "write_batch", "C5", ("contract-consent-twice",)),

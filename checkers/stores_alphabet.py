@@ -154,7 +154,7 @@ def _ledger() -> Iterator[Operation]:
         yield _asked(f"epoch {epoch} settles {status}", "settle", JOB, KEY, epoch, status, f"of {epoch}", f"id {epoch}")
     for epoch in EPOCHS:
         yield _asked(f"F2 at {epoch}", "fence_ledger", JOB, epoch)
-        yield _asked(f"F2 at {epoch}, one key", "fence_ledger", JOB, epoch, [BESIDE])
+        yield _asked(f"F2 at {epoch}, one key", "fence_ledger", JOB, epoch, [KEY])
     yield _asked("ledger", "ledger", JOB)
 
 
@@ -163,7 +163,7 @@ def _effects() -> Iterator[Operation]:
         yield _asked(f"epoch {epoch} puts {output!r}", "put_effect", _effect(output), epoch)
     for epoch in EPOCHS:
         yield _asked(f"F3 at {epoch}", "fence_effects", JOB, epoch)
-        yield _asked(f"F3 at {epoch}, one key", "fence_effects", JOB, epoch, [BESIDE])
+        yield _asked(f"F3 at {epoch}, one key", "fence_effects", JOB, epoch, [KEY])
     yield _asked("effects", "effects", JOB)
 
 
@@ -171,6 +171,7 @@ def _joined() -> Iterator[Operation]:
     for epoch in EPOCHS:
         begun, done = _invocation(epoch, "a"), replace(_invocation(epoch, "a"), status="COMMITTED", result="sent")
         yield _joint("begins", epoch, BY_WORKERS["started"], ledger=[begun])
+        yield _joint("acquires with other arguments", epoch, (), ledger=[replace(begun, args_hash="others")])
         yield _joint("records", epoch, BY_WORKERS["finished and committed"], effects=[_effect("sent")], ledger=[done])
         yield _joint("settles", epoch, (), ledger=[done])
     yield _joint("records too early", 1, BY_WORKERS["finished and committed"], 1, effects=[_effect("sent")])

@@ -174,17 +174,17 @@ NOT_CHECKED: Final = (
     "another step, all of one worker, 16 are samples alone, of the pairs that look alike the first, up to 10,000: those in which an effect is undone, "
     "and a few more; 29 are gone through to their end as well, most of them within two claims, an expiry and a cancel. Two of the 16, `outlived` and "
     "`both-undone`, parted from the model where their samples do not look; that is mended, and beyond their samples they are not gone through. With two "
-    "workers clients ask for a cancel, or send the one signal that another step waits for, and nothing else; both where a single worker has one claim. "
-    "A request to undo a step that comes to an open job is a conflict to whatever a worker appends next, and has no row in the fleet: what is proved for any "
-    "number of workers is not said of that moment. Three work without clients and a store's faults, on a tool that is looked at quietly behind one schedule alone. That two workers take "
+    "workers clients ask for a cancel, or send the one signal that another step waits for, both where a single worker has one claim; or have the step itself "
+    "undone, in 11 cases that are samples alone. What is proved for any number of workers is not said of an earlier step that is undone while they work. Three work without clients and a store's faults, on a tool that is looked at quietly behind one schedule alone. That two workers take "
     "every edge of their fleet that anybody can tell is within two claims and two attempts, without clients and other steps; which edges of a gate are taken is not counted.",
     "Not enumerated: an input that is asked for once the request is sent, the calls of a language model, a lost answer of the contract store beside "
     "a step, a step that rests once a later one has begun, an ended job's step that another job undoes; of the contract "
-    "engine (decision 034) two steps' contracts in one decision, requests for data, approval nodes of plans; PostgreSQL.",
+    "engine (decision 034) two steps' contracts in one decision, requests for data, approval nodes of plans; PostgreSQL. Nor of a store beside its rules: checkpoints, pages "
+    "of many jobs, the worker lock, several threads.",
     "By an audit of this run's bundle: how often something was counted (schedules, kills, mutants killed, steps of walks and enumerations, "
     "observations of the ambiguity class), and that a mechanism is not needed: these and more are the signer's word (docs/audit.md names what is known to be).",
     "Of writes that are joined (`crashwindow worker --joined`) T-JOINED searches one step in the model, and the crash campaign strikes four plans of "
-    "steps: several workers at once, contracts, gates, compensations, models and clients who speak meanwhile are not in this run.",
+    "steps, and one in which signals come meanwhile: several workers at once, contracts, gates, compensations and models are not in this run.",
     "Runs that never end (the sentences about liveness that are refuted) are the model's: the runtime is not seen to repeat them. Of a "
     "sentence that breaks several properties the runtime shows one or more, which its scenarios name.",
     "A step whose confirmation fails, or that is compensated, while a later step of the same job has an open attempt: the model follows one step.",

@@ -1,6 +1,6 @@
 """Claims, fences and refusals of a fleet: how a worker comes to a job, how one that was overtaken is stopped (T-FENCE, P5)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -96,6 +96,7 @@ def refusals(terms: Terms) -> Iterator[FleetRule]:
             if r.actor is Actor.WORKER and terms.store_of(r) == store
             for p in r.sees["at"]
         }
+        places |= {place for place, stores in terms.shape.within.items() if store in stores}
         at = frozenset({*places, f"fence_{store}"} - {"idle"})
         below = guard(**{stands(store): "no"})
         if f"fence-{store}" not in terms.policy.on:
@@ -137,20 +138,44 @@ def conflicts(terms: Terms) -> Iterator[FleetRule]:
         yield FleetRule("version conflict", Actor.WORKER, guards, again, source="T-WRITE")
         for name, slower in _behind_clients(terms).items():
             yield FleetRule(name, Actor.WORKER, slower, again, source="T-WRITE")
+        faster = {n: v for n, v in guards.items() if n != f"{OWN}current"}
+        yield from _behind_a_request(terms, faster, again)
+
+
+def _clients_speak(terms: Terms) -> bool:
+    """Whether anybody can ask for anything; where clients' words are watched the version conflict is one with clients, too."""
+    spoken = {n for r in terms.machine.rules for n in r.writes} & {*terms.shape.neutral}
+    return bool(spoken) and not terms.shape.watched
 
 
 def _behind_clients(terms: Terms) -> dict[str, Guard]:
     """Where a worker that lets go of a job may find a client's event that came before: by name, each guard once.
 
-    Any such event will do: a signal leaves no field as it was not, so none is asked for, not even the cancel. Where nobody can
-    ask for anything there is no such row; where clients' words are watched the version conflict is one with clients, too.
+    Any such event will do: a signal leaves no field as it was not, so none is asked for, not even the cancel.
     """
-    spoken = {n for r in terms.machine.rules for n in r.writes} & {*terms.shape.neutral}
     found: dict[str, Guard] = {}
-    for rule in terms.machine.rules if spoken and not terms.shape.watched else ():
+    for rule in terms.machine.rules if _clients_speak(terms) else ():
         if rule.actor is Actor.WORKER and AT_REST & {*rule.emits}:
             sees = {n: v for n, v in rule.sees.items() if n not in terms.shape.neutral}
             guards = {**terms.seen(sees), **terms.fenced("events")}
             if guards not in found.values():
                 found[f"version conflict with a client, {rule.name}"] = guards
     return found
+
+
+def _behind_a_request(terms: Terms, appends: Guard, again: Mapping[str, str]) -> Iterator[FleetRule]:
+    """An append that a request to undo a step, this one or another, was faster than: it is no neutral event.
+
+    What the worker knew of the world and has not written is forgotten: what the crash of one that leads excuses is excused.
+    """
+    if not _clients_speak(terms):
+        return
+    for crash in terms.crashes:
+        struck = {**terms.struck(crash, OWN), **guard(**{stands("effects"): "yes"})}
+        both = {name: values & struck.get(name, values) for name, values in appends.items()}
+        if all(both.values()):
+            writes = {**again, **{n: crash.writes[n] for n in terms.ghosts(crash)}}
+            name = f"version conflict with a request, as a {crash.name}"
+            yield FleetRule(name, Actor.WORKER, {**struck, **both}, writes, source="T-WRITE")
+    overtaken = {**appends, **guard(**{stands("effects"): "no"})}
+    yield FleetRule("version conflict with a request, overtaken", Actor.WORKER, overtaken, again, source="T-WRITE")

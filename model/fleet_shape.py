@@ -72,7 +72,8 @@ class Shape:
     watched: fields of the event stream that clients write at any time, and workers take back: a worker's copy may be old, a row
     in memory goes by it, an append by what is there. registry: the store that no fence guards. others: what other processes than
     workers have in memory. means: values that the machine for one does not have, by field, with those that they are to it. holds:
-    what is true of each worker beside what is true of every shape; name, guard that never holds.
+    what is true of each worker beside what is true of every shape; name, guard that never holds. within: the stores that are
+    asked at a place by a protocol of its own, of which the row there says the end alone.
     """
 
     stores: Mapping[str, str]
@@ -89,6 +90,7 @@ class Shape:
     others: tuple[str, ...] = ()
     means: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     holds: tuple[tuple[str, Guard], ...] = ()
+    within: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def _in(store: str, names: str) -> dict[str, str]:
@@ -108,6 +110,7 @@ STEP_SHAPE: Final = Shape(
     late="wire",
     possible=("append started",),
     bars=("query: absent, fenced",),
+    within={"compensate": ("ledger", "effects")},
 )  # fmt: skip
 """The tool step (`step.py`)."""
 

@@ -14,14 +14,17 @@ from crashwindow.checkers.enumerate_fleet import RowEdge, row_edges, row_of, wit
 from crashwindow.checkers.enumerate_fleet_stage import SIGNALS, THREE, TOOLS, TWO, fleet_converse
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_read import Reader
+from crashwindow.checkers.enumerate_stage import product
 from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.interleave import CASES, follow
 from crashwindow.checkers.interleave_case import Bounds, Case
 from crashwindow.checkers.interleave_floor import Floor
 from crashwindow.model import fleet_fencing
 from crashwindow.model.fleet_rows import fleet_machine
+from crashwindow.model.fleet_shape import STEP_SHAPE
 from crashwindow.model.fleet_terms import Terms
 from crashwindow.model.machine import Guard, guard
+from crashwindow.scenarios import fleet_policies
 from crashwindow.scenarios.fleet_policies import step_fleet
 
 LETTERS = ("a", "b")
@@ -207,6 +210,28 @@ def test_whoever_lets_go_and_is_slower_than_a_signal_meets_a_conflict(
         assert all("person:signal" in each.schedule or "person:cancel" in each.schedule for each in parted)
 
 
+@pytest.mark.parametrize("name", ["park-2-undo", "behind-2-undo"])
+def test_whoever_appends_and_is_slower_than_a_request_to_undo_meets_a_conflict(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the step and behind it, under the lease or overtaken, the code goes as the rows have it (T-WRITE, T-COMP); without them
+    it parts there.
+    """
+    assert not product(name).run().parted
+    monkeypatch.setattr(fleet_fencing, "_behind_a_request", lambda *_: iter(()))
+    parted = product(name).run().parted
+    assert parted
+    assert {each.reading for each in parted} == {"name:version conflict"}
+    assert all("person:undo" in each.schedule for each in parted)
+
+
+def test_whoever_undoes_is_refused_by_every_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The undoing asks ledger and effect store under the same lease, so who was overtaken is refused there (T-FENCE); in a
+    fleet in which only the end of its node is, code and model part."""
+    monkeypatch.setattr(fleet_policies, "STEP_SHAPE", replace(STEP_SHAPE, within={}))
+    assert {each.reading for each in product("park-2-undo").run().parted} == {"name:refused by ledger"}
+
+
 def test_of_a_job_at_rest_several_workers_do_not_keep_people_away() -> None:
     """A fleet's people do not see where workers are: one of them may be heard while a worker is at its work on a parked job, be
     it overtaken; where one works at a time, the model of one hears them once it is gone."""
@@ -233,6 +258,6 @@ def test_who_was_overtaken_goes_by_the_time_that_it_counts(monkeypatch: pytest.M
     assert not Product(Floor(case), fleet_sets(letters), letters).run().parted
     stale = "query: absent, quiet (overtaken, by what it read)"
     assert stale in {row.name for row in step_fleet().rules}
-    monkeypatch.setattr(enumerate_cover, "UNASKED", (enumerate_cover.UNASKED, stale))
+    monkeypatch.setattr(enumerate_cover, "UNASKED", (*enumerate_cover.UNASKED, stale))
     parted, *_ = Product(Floor(case), fleet_sets(letters), letters).run().parted
     assert (parted.schedule[-1], parted.reading) == ("worker-2:query", "time@ then name:query: absent")

@@ -70,7 +70,7 @@ def test_every_row_of_one_worker_is_a_row_of_the_fleet() -> None:
     """No row is lost on the way: but for those of the claim and of F3, which say more, each stands under its name."""
     names = {r.name for r in step_fleet().rules}
     assert {r.name for r in build().rules} - names == {"fence effects"}
-    assert len(step_fleet().rules) == 273
+    assert len(step_fleet().rules) == 277
 
 
 def test_a_worker_decides_by_its_copies() -> None:

@@ -69,7 +69,7 @@ SEARCHED: Final[Mapping[str, Searched]] = {
     "recorded-without-L-INJECT": Searched(296, 688),
     "recorded-without-L-CATCHUP": Searched(172, 342),
     "recorded-without-L-RETRY": Searched(206, 426),
-    "fleet": Searched(30281, 197891, "fafdc5fd61f0a9328587a88a6de9c7fdbc3e180e07e80758e65b325574c0abd9"),
+    "fleet": Searched(30281, 198635, "fafdc5fd61f0a9328587a88a6de9c7fdbc3e180e07e80758e65b325574c0abd9"),
 }  # fmt: skip
 """By policy. The fleet is the one of two workers that every profile searches; of its other tools nothing is stated."""
 GRAPHS: Final[Mapping[str, str]] = {
@@ -81,7 +81,7 @@ GRAPHS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """By policy that is drawn, the hash of its graph."""
 TWO_WORKERS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
-    "fleet": ((30281, 197891), (33367, 214596), (31276, 203276), (32325, 209059), (364473, 2817897)),
+    "fleet": ((30281, 198635), (33367, 215340), (31276, 204020), (32325, 209803), (364473, 2823393)),
     "fleet-recorded": ((18184, 81872),),
     "fleet-gate": ((56446, 439638), (135104, 946496), (919480, 7517068)),
     "fleet-compensation": ((32892, 215244), (216848, 1422408)),

@@ -78,11 +78,13 @@ def went_on() -> str:
     """What a woken worker tries in a job that is another's, or its tool with an input that came too late; "" where it stops."""
     recording = _Recording()
     recording.run()
+    if not recording.asked:
+        return "the tool was never called"
     if recording.told:
         return "a tool is told an input whose lease has run out while it was recorded"
     for beaten, how in ((False, "it wakes"), (True, "its heartbeat has heard of it")):
         after = _Paused(beaten).run()
-        if after is None or not recording.asked:
+        if after is None:
             return "the tool was never called"
         if tried := [boundary for boundary in after if boundary != "heartbeat"]:
             return f"overtaken inside its tool, a worker performs {tried[0]} after {how}"

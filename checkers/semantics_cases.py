@@ -136,6 +136,7 @@ LOST: Final = ("lost_answer", "ok")
 SILENT: Final = ("no_answer", "ok")
 UNDO: Final = Undo()
 HARMLESS: Final = Undo(harmless=True)
+REFUSED_ONCE: Final = Undo(("no_effect", "ok"), harmless=True)
 
 RETRIES: Final = (
     SemanticsCase("retry-backoff", "Refused twice, tried again after 5 and 10 s", (Deed("a", TWICE, node=BACKOFF),)),
@@ -293,7 +294,7 @@ COMPENSATIONS: Final = (
         "undo-outlived",
         "Of a step to be undone unresolved a person says that it did not happen: it is sent again, its answer is lost, and it is"
         " resolved before it is undone",
-        (Deed("a", undo=Undo(("no_effect", "ok"), harmless=True)), Deed("b", ("no_answer", "lost_answer"), undo=HARMLESS)),
+        (Deed("a", undo=REFUSED_ONCE), Deed("b", ("no_answer", "lost_answer"), undo=HARMLESS)),
         acts=(*undo("waiting"), Act("undo", "waiting", "", "b")),
         words={"compensation failed": "settle"},
     ),
@@ -301,7 +302,7 @@ COMPENSATIONS: Final = (
         "undo-undone",
         "Undone unresolved, and before its end is written an earlier step is to be undone, which is refused; of the one that is"
         " undone a person says that it did not happen: the job fails",
-        (Deed("a", undo=Undo(("no_effect", "ok"), harmless=True)), Deed("b", SILENT, undo=HARMLESS), Deed("c")),
+        (Deed("a", undo=REFUSED_ONCE), Deed("b", SILENT, undo=HARMLESS), Deed("c")),
         acts=(Act("undo", "waiting", "", "b"), *undo("undone", "b")),
         words={"compensation failed": "settle"},
     ),
@@ -358,13 +359,13 @@ COMPENSATIONS: Final = (
     SemanticsCase(
         "undo-harmless-known",
         "Undone unresolved, which is refused; then it is known to have happened, and its undoing requested again",
-        (Deed("a", LOST, undo=Undo(("no_effect", "ok"), harmless=True)),),
+        (Deed("a", LOST, undo=REFUSED_ONCE),),
         acts=undo("waiting"), words={"compensation failed": "settle"},
     ),
     SemanticsCase(
         "undo-harmless-nothing",
         "Undone unresolved, which is refused; then it is known not to have happened: it is not run again, and nothing is called",
-        (Deed("a", SILENT, undo=Undo(("no_effect", "ok"), harmless=True)),),
+        (Deed("a", SILENT, undo=REFUSED_ONCE),),
         acts=undo("waiting"), words={"compensation failed": "settle"},
     ),
     SemanticsCase(

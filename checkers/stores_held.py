@@ -202,18 +202,24 @@ def _item(who: str, stores: int, profile: str, made: Callable[[Clock], list[Shel
 
 def told(found: Held, who: str, stores: int, profile: str, seconds: float) -> Item:
     """What was gone through, as an item; as many states and operations have to be gone through as are pinned."""
-    bounds, verdict = BOUNDS[profile], Verdict.EXHAUSTED
-    said = (
-        f"stores side by side: {who} answered each of {found.operations} operations in {found.states} states as the rules of a"
-        f" store, which are written once more for that, and held what these hold: all sequences of operations on"
-        f" {', on '.join(part.name for part in PARTS)} (of a store that can join them), each by itself, up to {bounds.events}"
-        f" events, epoch {bounds.epoch}, and {bounds.seconds:g} s behind a lease's end"
-    )
-    if (found.states, found.operations) != STORES[profile]:
-        verdict, said = Verdict.ERROR, "stores side by side: what was gone through is not what is pinned"
-    if found.different:
-        verdict, said = Verdict.REFUTED, f"stores side by side: {found.different}"
+    verdict, said = _verdict(found, who, profile)
     figures: dict[str, int | float | str] = {
         "states": found.states, "transitions": found.operations, "stores": stores, "seconds": seconds
     }  # fmt: skip
-    return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command=COMMAND)
+    return Item(
+        checker="enumerate", verdict=verdict, statement=f"stores side by side: {said}", figures=figures, command=COMMAND
+    )
+
+
+def _verdict(found: Held, who: str, profile: str) -> tuple[Verdict, str]:
+    if found.different:
+        return Verdict.REFUTED, found.different
+    if (found.states, found.operations) != STORES[profile]:
+        return Verdict.ERROR, "what was gone through is not what is pinned"
+    bounds = BOUNDS[profile]
+    return Verdict.EXHAUSTED, (
+        f"{who} answered each of {found.operations} operations in {found.states} states as the rules of a store, which are"
+        f" written once more for that, and held what these hold: all sequences of operations on"
+        f" {', on '.join(part.name for part in PARTS)} (of a store that can join them), each by itself, up to {bounds.events}"
+        f" events, epoch {bounds.epoch}, and {bounds.seconds:g} s behind a lease's end"
+    )

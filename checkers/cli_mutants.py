@@ -14,14 +14,14 @@ from rich.table import Table
 from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
 from .evidence_agreement import agreements
-from .mutate_matrix import Kept, OtherCodeError, blind, gaps, summed
+from .mutate_matrix import PROVED, Kept, OtherCodeError, blind, gaps, summed
 from .mutate_stage import EVERY, GAPS, every, near, one
 from .verify import made_by, new_run
 
 
 def mutants(args: argparse.Namespace) -> int:
-    """All mutants, or one; 0 only if none is a gap: each is killed, proved harmless, or safe by proof and not asked further; and,
-    of all, if no checker that was asked of many said no to none."""
+    """All mutants, or one; 0 only if none is a gap: each is killed, proved the same or safe, or safe by proof and not asked
+    further; and, of all, if no checker that was asked of many said no to none."""
     console = Console(stderr=args.json)
     if args.jobs < 1:
         raise CommandError(f"--jobs {args.jobs}: at least one process has to judge")
@@ -77,7 +77,7 @@ def _idle_beside_only(args: argparse.Namespace) -> list[str]:
 
 
 def survivors_first(found: Sequence[MutantCells]) -> list[MutantCells]:
-    """The rows: gaps, what was not asked further, what is proved harmless, what is killed; each in the order of their coming."""
+    """The rows: gaps, what was not asked further, what is proved, what is killed; each in the order of their coming."""
     return sorted(found, key=lambda row: (not row.gap, not row.unasked, row.killed))
 
 
@@ -135,11 +135,13 @@ def _said(found: Sequence[MutantCells], console: Console) -> int:
         )
     cheapest = Counter(row.killers[0].checker for row in found if row.killed)
     first = ", ".join(f"{name} {count}" for name, count in cheapest.most_common())
-    harmless, unasked = sum(bool(row.equivalent) for row in found), sum(bool(row.unasked) for row in found)
+    safe = sum(row.equivalent.startswith(PROVED) for row in found)
+    same, unasked = sum(bool(row.equivalent) for row in found) - safe, sum(bool(row.unasked) for row in found)
     unanswered = sum(cell.outcome == "not run" and bool(cell.words) for row in found for cell in row.cells)
     console.print(
-        f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}), {harmless} proved harmless,"
-        f" {unasked} safe by proof and not asked further, {len(left)} gaps; {unanswered} times a checker gave no answer",
+        f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}), {same} proved the same,"
+        f" {safe} proved safe, {unasked} safe by proof and not asked further, {len(left)} gaps;"
+        f" {unanswered} times a checker gave no answer",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
     if unasked:

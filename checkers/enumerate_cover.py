@@ -6,6 +6,7 @@ An edge is a rule with values of the fields that it touches; reachable ones are 
 from dataclasses import replace
 from typing import Final
 
+from ..model.fleet import Fleet
 from ..model.fleet_rows import fleet_machine
 from ..model.machine import Machine, Scope
 from ..model.policy import HARDENED
@@ -30,12 +31,12 @@ def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> C
     return CertainSets(machine, [*durable, *WORLD, "request"], engine)
 
 
-def fleet_sets(letters: tuple[str, ...], asked: bool = False) -> CertainSets:
+def fleet_sets(letters: tuple[str, ...], asked: bool = False, fleet: Fleet | None = None) -> CertainSets:
     """The sets of the fleet, a worker of it for each real one. Which of them it is makes no other edge of a row.
 
-    asked: whether somebody may want an effect undone.
+    asked: whether somebody may want an effect undone. fleet: another than the step's, with its rows changed.
     """
-    fleet = step_fleet()
+    fleet = fleet or step_fleet()
     if not asked:
         fleet = replace(fleet, rules=tuple(row for row in fleet.rules if not row.name.startswith(UNASKED)))
     machine = fleet_machine(fleet, letters)

@@ -15,7 +15,9 @@ from ..model.machine import ModelError
 from .evidence import Cell, MutantCells, killers
 from .fleet_alone import Alone, alone
 from .invariant_ways import found_in_two, lifted
-from .mutate_fleet_agree import WAYS, Told, Way, agree, proofs, settled
+from .mutate_fleet_agree import DEAD, PROVED, SAME, WAYS, Told, Way, agree, proofs, settled
+from .mutate_fleet_dead import alike
+from .mutate_fleet_enumerate import beside_the_fleet
 from .mutate_fleet_kinds import Kind, Kinds, places
 from .mutate_fleet_prove import Said, ask, base_rule
 from .mutate_fleet_rest import rest
@@ -30,6 +32,9 @@ STATED: Final = "stated"
 lost, a fault's or a worker's, breaks no property, and nobody but this says no to it."""
 ALONE: Final = "alone"
 """And whether one worker does what its machine does (`fleet_alone`): asked of whom nobody kills, or a pinned size alone."""
+ENUMERATE: Final = "enumerate"
+"""And whether several workers can do what the shipped code does (`mutate_fleet_enumerate`): asked of those of the step's fleet
+that `alone` is asked of, but of none that is proved the same."""
 FLEETS: Final = ("fleet-recorded", "fleet-gate", "fleet-compensation", "fleet")
 """The fleets that are mutated, the smallest first."""
 
@@ -93,17 +98,21 @@ class FleetBench:
     def _row(self, mutant: FleetMutant, said: Said, found: Said | None, ways: Sequence[str]) -> MutantCells:
         told = self._told(mutant, said, found, ways)
         otherwise = said.same and self._tells(mutant)
-        agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()}, said.same, otherwise)
+        dead = alike(mutant, self.fleet, self.subject.properties)
+        agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()}, said.same, otherwise, dead)
         counts = self._counts(mutant)
         told = settled(told, counts)
         cells = [_cell(way, *told[way]) if way in told else _missing(way) for way in WAYS]
         cells.append(self._stated(mutant) if told["explore"][0] == "safe" else _missing(STATED))
-        cells.append(self._alone(mutant) if {cell.checker for cell in killers(cells)} <= {STATED} else _missing(ALONE))
-        unlike = next((cell.words for cell in cells[-2:] if cell.outcome == "killed"), "")
+        spared = {cell.checker for cell in killers(cells)} <= {STATED}
+        cells.append(self._alone(mutant) if spared else _missing(ALONE))
+        dead = dead and not killers(cells)
+        cells.append(self._enumerated(mutant) if spared and not (said.same or dead) else _missing(ENUMERATE))
+        unlike = next((cell.words for cell in cells[-3:] if cell.outcome == "killed"), "")
         if said.same and unlike:
             raise AssertionError(f"{mutant.name}: proved the same, and {unlike}")
         proved = next((way for way in proofs(counts) if told.get(way, ("",))[0] == "safe"), "")
-        equivalent = SAME if said.same else PROVED[proved] if proved and not unlike else ""
+        equivalent = SAME if said.same else DEAD if dead else PROVED[proved] if proved and not unlike else ""
         return MutantCells(
             name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
             command=f"crashwindow mutants --only '{mutant.name}'",
@@ -156,6 +165,19 @@ class FleetBench:
         except ModelError:
             return _missing(ALONE)
         return _cell(ALONE, "not safe" if words else "safe", words, time.perf_counter() - started)
+
+    def _enumerated(self, mutant: FleetMutant) -> Cell:
+        """Whether several workers can take each step that the code takes. No other fleet's workers are enumerated."""
+        if self.place.whole:
+            return Cell(checker=ENUMERATE, outcome="not applicable", words="", seconds=0.0)
+        started = time.perf_counter()
+        try:
+            words = beside_the_fleet(mutant, self.fleet)
+        except ModelError:
+            words = None
+        if words is None:
+            return _missing(ENUMERATE)
+        return _cell(ENUMERATE, "not safe" if words else "safe", words, time.perf_counter() - started)
 
     def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
         """A forbidden state that two workers come to, with one of the kinds with which most is seen of the mutant."""
@@ -249,19 +271,6 @@ UNSEEN: Final[Mapping[Seen, tuple[Way, str]]] = {
     "never": ("no answer", "its row fires in no state of two workers, with no kind of tool or node that is searched"),
 }
 """What is said where nothing was seen of a mutant that an answer could rest on."""
-SAFE: Final = "proved: its changed rows keep the invariant, and so each safety property, all that is asked of a fleet"
-"""Liveness is asked of one worker and of two, never of any number: a mutant that is called safe may be stuck."""
-SAME: Final = (
-    "proved the same: in every state of the invariant its rows may fire where the original's may, and lead there, too"
-)
-
-
-PROVED: Final[Mapping[str, str]] = {
-    "prove": SAFE,
-    "found": "proved: its changed rows keep what was found, and so each safety property, all that is asked of a fleet",
-    "count": "proved: counted, any number of workers come to no state, and by no step, that a safety property forbids",
-}
-"""By the way that proves it: another than the first, where the written invariant does not."""
 
 
 def _worst(verdicts: Iterable[tuple[Way, str]]) -> tuple[Way, str]:

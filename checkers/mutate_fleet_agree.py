@@ -33,18 +33,37 @@ ALARMS: Final[Mapping[str, str]] = {
 }
 """What it is that a way says of a mutant which another proves safe."""
 
+SAFE: Final = "proved: its changed rows keep the invariant, and so each safety property, all that is asked of a fleet"
+"""Liveness is asked of one worker and of two, never of any number: a mutant that is called safe may be stuck."""
+SAME: Final = (
+    "proved the same: in every state of the invariant its rows may fire where the original's may, and lead there, too"
+)
+DEAD: Final = "proved the same: its rows are the original's, but for what nobody reads before it is written again"
+"""By the analysis of what is live (`mutate_fleet_dead`)."""
+
+
+PROVED: Final[Mapping[str, str]] = {
+    "prove": SAFE,
+    "found": "proved: its changed rows keep what was found, and so each safety property, all that is asked of a fleet",
+    "count": "proved: counted, any number of workers come to no state, and by no step, that a safety property forbids",
+}
+"""By the way that proves it: another than the first, where the written invariant does not."""
+
 
 def proofs(counts: bool) -> tuple[str, ...]:
     """The ways of which a mutant is proved safe for any number of workers."""
     return ("prove", "found", "count") if counts else ("prove", "found")
 
 
-def agree(name: str, verdicts: Mapping[str, Way], same: bool, otherwise: bool) -> None:
+def agree(name: str, verdicts: Mapping[str, Way], same: bool, otherwise: bool, dead: bool = False) -> None:
     """Raises AssertionError where two ways contradict each other, with which they are.
 
     same: whether the mutant is proved the same as its original; otherwise: whether a state of two workers tells them apart.
+    dead: whether nothing that anybody reads tells them apart.
     """
     refuted = verdicts.get("explore") == "refuted"
+    if dead and refuted:
+        raise AssertionError(f"{name}: nothing that is read tells it apart, and a run of two workers breaks a property")
     if wrong := [way for way, verdict in verdicts.items() if verdict == "safe" and refuted]:
         raise AssertionError(f"{name}: safe, says {', '.join(wrong)}, and a run of two workers breaks a property")
     against = {

@@ -97,11 +97,11 @@ class Found(BaseModel):
             words += [f"{len(right)} of {len(every)} {name}"] if every else []
         words += [f"{len(self.graphs)} graphs of reachable states"] if self.graphs else []
         if self.kills:
-            harmless, gaps = sum(k.same + k.safe for k in self.kills), sum(len(k.gaps) for k in self.kills)
-            unasked = sum(k.unasked for k in self.kills)
+            same, safe = sum(k.same for k in self.kills), sum(k.safe for k in self.kills)
+            unasked, gaps = sum(k.unasked for k in self.kills), sum(len(k.gaps) for k in self.kills)
             words.append(
                 f"{sum(k.killed for k in self.kills)} of {sum(k.mutants for k in self.kills)} mutants killed,"
-                f" {harmless} proved harmless, {unasked} safe by proof and not asked further, {gaps} gaps"
+                f" {same} proved the same, {safe} proved safe, {unasked} safe by proof and not asked further, {gaps} gaps"
             )
         words += [f"{m.subject}: {len(m.cells)} schedules of faults" for m in self.campaigns]
         words += [f"{s.schedules} schedules ({s.name}), {len(s.violations)} violations" for s in self.schedules]

@@ -286,10 +286,13 @@ def _of_the_teeth(view: View) -> Iterator[Element]:
     run = view.evidence
     found = _share([bool(mutant.killed_by) for mutant in run.mutants], "planted defects are found")
     yield _found("DEFECTS", "Each defect that the run plants is found", found)
-    killed, harmless = sum(row.killed for row in run.kills), sum(row.same + row.safe for row in run.kills)
-    words = f"{number(killed)} of {number(sum(row.mutants for row in run.kills))} killed, {number(harmless)} proved harmless"
+    every, killed = sum(row.mutants for row in run.kills), sum(row.killed for row in run.kills)
+    same, safe = sum(row.same for row in run.kills), sum(row.safe for row in run.kills)
+    words = f"{number(killed)} of {number(every)} killed, {number(same)} proved the same, {number(safe)} proved safe"
     parts = [(words, not any(row.gaps for row in run.kills))] if run.kills else []
-    text = "Each mutant that the run makes is killed, or proved harmless"
+    text = (
+        "Each mutant that the run makes is killed, or proved the same as its original, or to break no safety property"
+    )
     mutants = _found("MUTANTS", text, parts, "crashwindow mutants")
     yield _inner(mutants.id, mutants.kind, mutants.text, [*_unasked(run.kills), *mutants.parts])
 

@@ -76,7 +76,7 @@ def _edges(view: View) -> Iterator[Gap]:
 def _runs(view: View) -> Iterator[Gap]:
     for row in view.evidence.kills:
         if row.gaps:
-            yield f"Mutants of {row.subject}", f"neither killed nor proved harmless: {'; '.join(row.gaps)}"
+            yield f"Mutants of {row.subject}", f"neither killed nor proved the same or safe: {'; '.join(row.gaps)}"
     for subject in dict.fromkeys(row.subject for row in view.evidence.kills if row.unasked):
         left = not_asked_further([row for row in view.evidence.kills if row.subject == subject])
         yield f"Mutants of {subject}", f"{number(left)} safe by proof; not asked about them: {OTHERS}"

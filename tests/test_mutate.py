@@ -357,7 +357,7 @@ def test_a_matrix_adds_up() -> None:
     assert (row.mutants, row.killed, row.same, row.safe, row.unasked, row.gaps) == (6, 1, 2, 1, 1, ["d"])
     assert (row.by, row.cheapest, row.met) == ({"explore": 2}, {"explore": 1}, {"explore": 6})
     assert (
-        "1 of 6 mutants killed, 3 proved harmless, 1 safe by proof and not asked further, 1 gaps"
+        "1 of 6 mutants killed, 2 proved the same, 1 proved safe, 1 safe by proof and not asked further, 1 gaps"
         in verify.Found(kills=[row]).summary()
     )
 
@@ -473,7 +473,10 @@ def test_a_gap_is_the_exit_code(
     )
     assert [row["unasked"] for row in json.loads(said.out) if row["name"] == "b"] == [unasked]
     assert ("GAP b" in said.err and "show b" in said.err) is bool(code)
-    assert f"1 proved harmless, {int(bool(unasked))} safe by proof and not asked further, {code} gaps" in said.err
+    assert (
+        f"1 proved the same, 0 proved safe, {int(bool(unasked))} safe by proof and not asked further, {code} gaps"
+        in said.err
+    )
     assert ("were not asked, and kill some: crashwindow mutants --profile deep" in said.err) is bool(unasked)
 
 
@@ -636,7 +639,7 @@ def test_a_run_tells_its_gaps() -> None:
     assert cli_mutants._said([cells("a"), cells("d", "survived")], console) == 1
     said = console.file.getvalue()  # type: ignore[attr-defined]
     assert (
-        "2 mutants: 1 killed (cheapest: explore 1), 0 proved harmless, 0 safe by proof and not asked further, 1 gaps"
-        in said
+        "2 mutants: 1 killed (cheapest: explore 1), 0 proved the same, 0 proved safe, 0 safe by proof and not asked further,"
+        " 1 gaps" in said
     )
     assert said.index("GAP d: not looked into") < said.index("show d") < said.index("2 mutants")

@@ -9,8 +9,8 @@ import pytest
 from crashwindow.checkers import mutate_fleet
 from crashwindow.checkers.evidence import Cell, KillRow, MutantCells
 from crashwindow.checkers.evidence_agreement import agreements
-from crashwindow.checkers.mutate_fleet import FLEETS, SAFE, FleetBench
-from crashwindow.checkers.mutate_fleet_agree import ALARMS, WAYS, Told, Way, agree, agreement, settled, unanswered
+from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench
+from crashwindow.checkers.mutate_fleet_agree import ALARMS, SAFE, WAYS, Told, Way, agree, agreement, settled, unanswered
 from crashwindow.checkers.mutate_fleet_prove import Said
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 from crashwindow.checkers.mutate_matrix import FEW, blind, summed

@@ -134,8 +134,10 @@ def test_without_an_answer_nobody_is_killed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(mutate_count, "LIMIT", 0)
     monkeypatch.setattr(bench(), "searched", lambda mutant: ("no answer", "not searched"))
     (row,) = bench().judge([named(RAISED)], left_out="found")
-    assert {cell.outcome for cell in row.cells if cell.checker != "alone"} == {"not run"}
-    assert row.cells[-1].outcome == "survived", "one worker overtakes nobody"
+    *ways, alone, enumerated = row.cells
+    assert {cell.outcome for cell in ways} == {"not run"}
+    assert alone.outcome == "survived", "one worker overtakes nobody"
+    assert enumerated.outcome == "not applicable", "the step's fleet alone is enumerated"
     assert row.gap
 
 

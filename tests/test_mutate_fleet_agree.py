@@ -179,4 +179,4 @@ def test_three_ways_answer_on_a_sample() -> None:
     split = [{cell.checker: cell.outcome for cell in each.cells} for each in rows if agreement([each]) == {"split": 1}]
     assert {(said["explore"], said["prove"]) for said in split} == {("survived", "killed")}
     assert "survived" not in {said["count"] for said in split}
-    assert {cell.checker for each in rows for cell in each.cells} == {*WAYS, "stated", "alone"}
+    assert {cell.checker for each in rows for cell in each.cells} == {*WAYS, "stated", "alone", "enumerate"}

@@ -56,12 +56,14 @@ def beside_the_fleet(mutant: FleetMutant, fleet: Fleet) -> str | None:
 
     Raises ModelError where several workers can have no such row.
     """
-    met = [] if mutant.kind in MORE else [name for name in CASES if not done(name).rows.isdisjoint(mutant.changed)]
     made: dict[tuple[int, bool], Sets] = {}
-    for name in met:
+    for name in () if mutant.kind in MORE else CASES:
+        graph, rows = done(name)
+        if rows.isdisjoint(mutant.changed):
+            continue
         workers, asked = SEVERAL[name], name in UNDOINGS
         if (workers, asked) not in made:
             made[workers, asked] = fleet_sets(LETTERS[:workers], asked, mutant.of(fleet))
-        if said := parted(done(name).graph, made[workers, asked]):
+        if said := parted(graph, made[workers, asked]):
             return said
-    return "" if met else None
+    return "" if made else None

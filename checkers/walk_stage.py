@@ -23,20 +23,25 @@ def paths_walked(context: Context) -> Found:
     from .converse import REASONS
     from .walks import cover, kept, perform, sample
 
-    programs, pinned = kept(), untaken("step")
+    programs = kept()
     quick = context.profile == "quick"
     chosen = sample(programs, context.seed) if quick else programs
-    verdict = Verdict.TESTED
+    verdict, against, strayed = Verdict.TESTED, dict[tuple[str, str], int](), ""
+    figures: dict[str, int | float | str] = {}
     if quick:
         model = Model(build(HARDENED))
-        parted, left, against, named = perform(chosen, model, context.tell), PINNED, {}, pinned
+        parted = perform(chosen, model, context.tell)
         taken = len(model.classes_taken)
     else:
         found = cover(chosen, tell=context.tell)
         parted, taken, against, left = found.parted, found.taken, found.against, found.left_out
         named = {edge: REASONS.get(why, why) for edge, why in found.untaken.items()}
-    figures: dict[str, int | float | str] = {
-        "never taken": sum(left.values()),
+        figures["never taken"] = sum(left.values())
+        if left != PINNED:
+            strayed = f"the paths leave out other classes than pinned: {left}, not {PINNED}"
+        elif other := named.items() ^ untaken("step").items():
+            strayed = f"the paths leave out other edges than pinned: {sorted(other)[0]} and others"
+    figures |= {
         "classes of edges": CLASSES,
         "taken": taken,
         "paths": len(chosen),
@@ -50,10 +55,8 @@ def paths_walked(context: Context) -> Found:
     said = f"model and SQLite runtime agreed on {which} through {taken} of {CLASSES} classes of edges"
     if not taken:
         verdict, said = Verdict.ERROR, "no test path took anything"
-    if left != PINNED:
-        verdict, said = Verdict.ERROR, f"the paths leave out other classes than pinned: {left}, not {PINNED}"
-    elif other := named.items() ^ pinned.items():
-        verdict, said = Verdict.ERROR, f"the paths leave out other edges than pinned: {sorted(other)[0]} and others"
+    if strayed:
+        verdict, said = Verdict.ERROR, strayed
     if against:
         verdict, said = Verdict.REFUTED, f"the paths take what is said not to be taken: {against}"
     if parted:

@@ -14,7 +14,7 @@ from rich.table import Table
 from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
 from .evidence_agreement import agreements
-from .mutate_matrix import PROVED, Kept, OtherCodeError, blind, gaps, summed
+from .mutate_matrix import Kept, OtherCodeError, blind, gaps, summed
 from .mutate_stage import EVERY, GAPS, every, near, one
 from .verify import made_by, new_run
 
@@ -135,8 +135,8 @@ def _said(found: Sequence[MutantCells], console: Console) -> int:
         )
     cheapest = Counter(row.killers[0].checker for row in found if row.killed)
     first = ", ".join(f"{name} {count}" for name, count in cheapest.most_common())
-    safe = sum(row.equivalent.startswith(PROVED) for row in found)
-    same, unasked = sum(bool(row.equivalent) for row in found) - safe, sum(bool(row.unasked) for row in found)
+    kinds, unasked = summed(found), sum(bool(row.unasked) for row in found)
+    same, safe = sum(kind.same for kind in kinds), sum(kind.safe for kind in kinds)
     unanswered = sum(cell.outcome == "not run" and bool(cell.words) for row in found for cell in row.cells)
     console.print(
         f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}), {same} proved the same,"

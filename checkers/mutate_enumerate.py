@@ -52,16 +52,22 @@ OTHERWISE: Final = {
 """Cases of the step that are read as another machine has them, and how."""
 
 
-@cache
-def graph_of(name: str) -> Graph:
-    """What the code does in a case. Raises AssertionError where the original parts from it, or it is not what is pinned."""
-    case, read = OTHERWISE.get(name, (name, None))
+def gone_through(case: str) -> Product:
+    """A case of the step's core, to its end. Raises AssertionError where original and code part, or it is not what is pinned."""
     made = product(case)
     run = made.run()
     if run.parted or run.counts != COUNTS[case]:
         raise AssertionError(
             f"{case}: the original and its code part, or {run.counts} is not {COUNTS[case]}: {run.parted}"
         )
+    return made
+
+
+@cache
+def graph_of(name: str) -> Graph:
+    """What the code does in a case. Raises AssertionError where the original parts from it, or it is not what is pinned."""
+    case, read = OTHERWISE.get(name, (name, None))
+    made = gone_through(case)
     if read is None:
         return made.graph()
     graph = read.graph(made)

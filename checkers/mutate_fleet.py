@@ -157,27 +157,11 @@ class FleetBench:
 
     def _alone(self, mutant: FleetMutant) -> Cell:
         """Whether one worker does what the fleet's machine does. The step's fleet leaves out some of its machine."""
-        if not self.place.whole:
-            return Cell(checker=ALONE, outcome="not applicable", words="", seconds=0.0)
-        machine, started = self.machine, time.perf_counter()
-        try:
-            words = machine.differs(mutant.of(self.fleet))
-        except ModelError:
-            return _missing(ALONE)
-        return _cell(ALONE, "not safe" if words else "safe", words, time.perf_counter() - started)
+        return _beside(ALONE, self.place.whole, lambda: self.machine.differs(mutant.of(self.fleet)))
 
     def _enumerated(self, mutant: FleetMutant) -> Cell:
         """Whether several workers can take each step that the code takes. No other fleet's workers are enumerated."""
-        if self.place.whole:
-            return Cell(checker=ENUMERATE, outcome="not applicable", words="", seconds=0.0)
-        started = time.perf_counter()
-        try:
-            words = beside_the_fleet(mutant, self.fleet)
-        except ModelError:
-            words = None
-        if words is None:
-            return _missing(ENUMERATE)
-        return _cell(ENUMERATE, "not safe" if words else "safe", words, time.perf_counter() - started)
+        return _beside(ENUMERATE, not self.place.whole, lambda: beside_the_fleet(mutant, self.fleet))
 
     def searched(self, mutant: FleetMutant) -> tuple[Way, str]:
         """A forbidden state that two workers come to, with one of the kinds with which most is seen of the mutant."""
@@ -288,6 +272,20 @@ def _proof(said: Said) -> Told:
 
 def _missing(way: str) -> Cell:
     return Cell(checker=way, outcome="not run", words="", seconds=0.0)
+
+
+def _beside(column: str, applies: bool, differs: Callable[[], str | None]) -> Cell:
+    """What is asked of some fleets alone: how a mutant differs, "" where it does not, None where there is no answer."""
+    if not applies:
+        return Cell(checker=column, outcome="not applicable", words="", seconds=0.0)
+    started = time.perf_counter()
+    try:
+        words = differs()
+    except ModelError:
+        words = None
+    if words is None:
+        return _missing(column)
+    return _cell(column, "not safe" if words else "safe", words, time.perf_counter() - started)
 
 
 def _cell(way: str, verdict: Way, words: str, seconds: float) -> Cell:

@@ -45,25 +45,22 @@ def alike(mutant: FleetMutant, fleet: Fleet, properties: Sequence[Property]) -> 
     if len(rows) < len(changed) or any(replace(row, writes=before.writes) != before for before, row in changed if row):
         return False
     known = live(replace(fleet, rules=(*fleet.rules, *rows)), properties)
-    return all(_differing(before, row) <= _dead(known, before) for before, row in changed if row)
+    return all(
+        name.startswith(OWN) and name.removeprefix(OWN) not in _read_later(known, before)
+        for before, row in changed
+        if row
+        for name in _differing(before, row)
+    )
 
 
 def _differing(before: FleetRule, row: FleetRule) -> set[str]:
     return {name for name in {*before.writes, *row.writes} if before.writes.get(name) != row.writes.get(name)}
 
 
-def _dead(known: Live, row: FleetRule) -> set[str]:
-    """The fields of who acts, as a row writes them, that are dead wherever it leads to."""
-    acting = next((each for who, each in _passages(row, frozenset(known)) if who == OWN), None)
-    if acting is None:
-        return set()
-    places = acting.begin if acting.to is None else acting.to
-    fields = {name for name in row.writes if name.startswith(OWN)} | {f"{OWN}{name}" for name in _every(known)}
-    return {name for name in fields - {AT} if all(name.removeprefix(OWN) not in known[place] for place in places)}
-
-
-def _every(known: Live) -> set[str]:
-    return set(chain.from_iterable(known.values()))
+def _read_later(known: Live, row: FleetRule) -> set[str]:
+    """What is live of who acts in a row, wherever it leads to."""
+    (acting,) = (each for who, each in _passages(row, frozenset(known)) if who == OWN)
+    return set(chain.from_iterable(known[place] for place in acting.to or acting.begin))
 
 
 def live(fleet: Fleet, properties: Iterable[Property] = ()) -> Live:
@@ -75,9 +72,8 @@ def live(fleet: Fleet, properties: Iterable[Property] = ()) -> Live:
     while grown:
         grown = False
         for begin, to, reads, writes in passages:
-            later = None if to is None else set().union(*(found[place] for place in to)) - writes
             for place in begin:
-                more = reads | (found[place] - writes if later is None else later)
+                more = reads.union(*(found[after] - writes for after in to or (place,)))
                 grown = grown or not more <= found[place]
                 found[place] |= more
     return {place: frozenset(names) for place, names in found.items()}

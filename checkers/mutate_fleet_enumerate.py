@@ -18,8 +18,8 @@ from .enumerate_cover import fleet_sets
 from .enumerate_fleet import row_of
 from .enumerate_fleet_stage import UNDOINGS
 from .enumerate_sets import Sets
-from .enumerate_stage import COUNTS, LETTERS, SEVERAL, product
-from .mutate_enumerate import parted
+from .enumerate_stage import COUNTS, LETTERS, SEVERAL
+from .mutate_enumerate import gone_through, parted
 from .mutate_fleet_rows import FleetMutant
 
 MOST_STEPS: Final = 40_000
@@ -41,12 +41,7 @@ class Done(NamedTuple):
 @cache
 def done(name: str) -> Done:
     """What the code does in a case. Raises AssertionError where the original parts from it, or it is not what is pinned."""
-    made = product(name)
-    run = made.run()
-    if run.parted or run.counts != COUNTS[name]:
-        raise AssertionError(
-            f"{name}: the original and its code part, or {run.counts} is not {COUNTS[name]}: {run.parted}"
-        )
+    made = gone_through(name)
     rules = made.sets.machine.rules
     return Done(made.graph(), frozenset(ORDERED.sub("", row_of(rules[index])[0]) for index, _ in made.sets.taken))
 

@@ -1,16 +1,19 @@
 """What a worker never reads again: which mutants of a fleet are proved the same by that, and what tells the others apart."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
+from crashwindow.checkers import mutate_fleet_dead
 from crashwindow.checkers.explore import Space
 from crashwindow.checkers.fleet_search import search
 from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench
 from crashwindow.checkers.mutate_fleet_agree import DEAD, agree
-from crashwindow.checkers.mutate_fleet_dead import Live, alike, live
+from crashwindow.checkers.mutate_fleet_dead import Live, Passage, alike, live
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
+from crashwindow.model.fleet import FleetRule
 
 
 @cache
@@ -104,3 +107,19 @@ def test_the_matrix_calls_it_the_same() -> None:
     assert row.killers or row.equivalent == DEAD
     rows = list(bench().judge(dead()[:20], left_out="found"))
     assert any(each.equivalent == DEAD for each in rows)
+
+
+def test_an_analysis_that_forgets_what_guards_read_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It calls mutants the same with which two workers come to other states, of those that somebody reads."""
+    fleet, properties = bench().fleet, bench().subject.properties
+    known, right, passages = live(fleet, properties), {each.name for each in dead()}, mutate_fleet_dead._passages
+
+    def forgetful(row: FleetRule, places: frozenset[str]) -> Iterator[tuple[str, Passage]]:
+        for who, passage in passages(row, places):
+            guarded = {name.removeprefix(who) for guard in (row.guards, *row.unless) for name in guard} - {"at"}
+            yield who, passage._replace(reads=passage.reads - guarded)
+
+    monkeypatch.setattr(mutate_fleet_dead, "_passages", forgetful)
+    wrong = [each for each in dead() if each.name not in right]
+    assert wrong
+    assert seen(search(wrong[0].of(fleet)), known) != seen(search(fleet), known)

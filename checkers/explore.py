@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from hashlib import blake2b
 from itertools import pairwise, product
 from math import prod
 from typing import Self
@@ -245,6 +246,15 @@ class Space:
         """What has been computed of the machine's steps, for whoever goes over the space again."""
         self.found.teach()
         return self.found.engine
+
+    def graph(self, named: Callable[[Rule], str] = lambda rule: rule.name) -> int:
+        """A number for the whole graph: 64 bits of each step to another state, with the name of what takes it, added up.
+
+        Two graphs with another step somewhere have another number, but for one chance in very many; whatever numbers the states
+        and rules have. named: the name of a rule.
+        """
+        names = [blake2b(named(rule).encode(), digest_size=8).digest() for rule in self.machine.rules]
+        return self.found.graph([int.from_bytes(name, "big") for name in names])
 
     def find(self, literals: Guard) -> int | None:
         """The first state, nearest to the start, in which a guard holds."""

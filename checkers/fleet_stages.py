@@ -28,6 +28,7 @@ from ..scenarios.fleet_policies import (
 from .evidence import Item, MutantResult, Verdict
 from .explore import Space
 from .fleet_alone import alone
+from .fleet_graphs import WHOLE, items
 from .fleet_search import search
 from .machines import described
 from .proof_subjects import fleet_subjects
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 FLEET_CLAIMS: Final = tuple(c for c in CLAIMS if c.policy in FLEET_POLICIES)
 PROVED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "fleet")
 REFUTED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "refuted")
+ANY: Final = {prop: c.id for c in PROVED if c.id.endswith("-ANY") for prop in c.properties}
+"""By property the claim that it holds for any number of workers."""
 QUICK: Final = (TOOL,)
 DEEP: Final = (
     TOOL,
@@ -99,6 +102,9 @@ def fleet_search(context: Context) -> Found:
         context.tell(f"search: {fleet.name}, one worker")
     if context.profile == "deep":
         found.add("P10-ANY", interface(two_workers(TOOL, context.spaces)))
+        for name in WHOLE:
+            for prop, item in items(name, context.tell):
+                found.add(ANY[prop], item)
     for claim in REFUTED:
         found.add(claim.id, *examine(claim, context.spaces))
         context.tell(f"search: {claim.id}")

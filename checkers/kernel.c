@@ -371,6 +371,35 @@ int64_t firsts(const Search *s, const State *masks, Field place, uint32_t *out) 
     return full ? -1 : (int64_t)found;
 }
 
+/* A sum over the graph, whatever the order of its states: of each step to another state once, with a number for what took it
+ * (plain.py has the same). 1 in `failed`: memory is full. */
+uint64_t graph(Search *s, const uint64_t *names, int *failed) {
+    uint64_t sum = 0, room = 0, *steps = 0;
+    *failed = 0;
+    for (uint32_t n = 0; n < s->count && !*failed; n++) {
+        uint64_t from = hashed(&s->states[n]), found = 0;
+        for (uint32_t nth = 0; nth <= s->model->n_places && !*failed; nth++) {
+            const Known *k = known(s, group_of(s->model, nth, &s->states[n]), &s->states[n]);
+            if (found + k->count > room && !grow(s, &steps, (room = (found + k->count) * 2) * sizeof *steps)) *failed = 1;
+            for (uint32_t i = 0; i < k->count && !*failed; i++) {
+                State after;
+                for (int j = 0; j < WORDS; j++) after.w[j] = s->states[n].w[j] ^ s->steps[k->first + i].delta.w[j];
+                if (s->model->n_workers) canonical(s->model, &after);
+                if (same(&after, &s->states[n])) continue;
+                uint64_t step = from ^ hashed(&after) * 0x9E3779B97F4A7C15u, at = 0;
+                step = (step ^ names[s->steps[k->first + i].rule]) * 0xD6E8FEB86659FD93u;
+                step ^= step >> 32;
+                while (at < found && steps[at] != step) at++;
+                if (at < found) continue;
+                steps[found++] = step;
+                sum += step;
+            }
+        }
+    }
+    free(steps);
+    return sum;
+}
+
 /* Mark every state from which marked ones can be reached by some rules, a byte per rule. -1: memory is full. */
 int reaching(Search *s, const uint8_t *rules, uint8_t *marks) {
     uint64_t edges = 0, *first = calloc((uint64_t)s->count + 2, sizeof *first);

@@ -103,6 +103,7 @@ def _declared(lib: CDLL) -> CDLL:
         ("matching", u32, (handle, c_void_p, u32, u32, c_void_p)),
         ("firsts", c_int64, (handle, u64s, Field_, c_void_p)),
         ("reaching", c_int, (handle, c_void_p, c_void_p)),
+        ("graph", c_uint64, (handle, c_void_p, c_void_p)),
     ):
         function = getattr(lib, name)
         function.restype, function.argtypes = back, takes
@@ -203,6 +204,14 @@ class Compiled:
         if self._lib.reaching(self._handle, allowed, (c_uint8 * len(marks)).from_buffer(marks)) < 0:
             raise MemoryError("no room for the steps backwards")
         return set(compress(self.states, marks))
+
+    def graph(self, names: Sequence[int]) -> int:
+        """As of `Found`. Raises MemoryError."""
+        failed, numbers = c_int(), array("Q", names)
+        found = int(self._lib.graph(self._handle, address(numbers), byref(failed)))
+        if failed.value:
+            raise MemoryError("no room for the steps of a state")
+        return found
 
     def teach(self) -> None:
         """Tell the engine what was worked out here of its groups of rules, as if it had been asked itself."""

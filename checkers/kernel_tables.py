@@ -20,6 +20,10 @@ NOBODY: Final = 8
 """As many workers as the kernel can put in order."""
 CODES: Final = 1 << 15
 """A field may have as many values."""
+MOST: Final = (1 << WORD) - 1
+GOLDEN: Final = 0x9E3779B97F4A7C15
+ODD: Final = 0xD6E8FEB86659FD93
+"""By what the kernel mixes the bits of a state."""
 Span = tuple[int, int]  # the first, and how many
 
 
@@ -78,6 +82,15 @@ class Layout:
         """The words of some packed states, one state after another."""
         parts = tuple(zip(self.cuts, self.masks, strict=True))
         return array("Q", [state >> cut & mask for state in states for cut, mask in parts])
+
+    def hashed(self, state: int) -> int:
+        """The hash of a packed state, as the kernel has it."""
+        found = 0
+        for word in self.split([state]):
+            found = (found ^ word) * GOLDEN & MOST
+            found ^= found >> 32
+        found = found * ODD & MOST
+        return found ^ found >> 29
 
     def join(self, words: "Sequence[int]", step: int = 0) -> list[int]:
         """The packed states of which these are the words; step: how many words lie from one to the next, if there is more."""

@@ -20,7 +20,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "semantics_search": ("explore", "stated"),
     "semantics_proof": ("prove",),
     "fleet_proof": ("prove",),
-    "fleet_search": ("explore", "stated", "alone"),
+    "fleet_search": ("explore", "stated", "alone", "whole"),
     "invariants": ("found", "count"),
     "liveness": ("liveness",),
     "interleavings": ("interleave",),

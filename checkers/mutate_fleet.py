@@ -14,27 +14,31 @@ from ..model.fleet import Fleet
 from ..model.machine import ModelError
 from .evidence import Cell, MutantCells, killers
 from .fleet_alone import Alone, alone
+from .fleet_graphs import differs
 from .invariant_ways import found_in_two, lifted
 from .mutate_fleet_agree import DEAD, PROVED, SAME, WAYS, Told, Way, agree, proofs, settled
-from .mutate_fleet_dead import alike
 from .mutate_fleet_enumerate import beside_the_fleet
 from .mutate_fleet_kinds import Kind, Kinds, places
 from .mutate_fleet_prove import Said, ask, base_rule
 from .mutate_fleet_rest import rest
 from .mutate_fleet_rows import FleetMutant, generate
+from .mutate_fleet_same import Sameness
 from .mutate_fleet_search import ManyStatesError, Seen
 from .proof_subjects import FleetSubject, fleet_subjects
 from .prove_fleet import prove_fleet
-from .prove_fleet_obligations import Obligations
+from .prove_fleet_obligations import FENCED, REFUSALS, Obligations
 
 STATED: Final = "stated"
 """Beside the ways, which speak of safety: whether the search of a mutant comes to what is stated of its original. A row that is
 lost, a fault's or a worker's, breaks no property, and nobody but this says no to it."""
 ALONE: Final = "alone"
 """And whether one worker does what its machine does (`fleet_alone`): asked of whom nobody kills, or a pinned size alone."""
+WHOLE: Final = "whole"
+"""And whether one worker, and two, each state as it is, take the steps that are stated (`fleet_graphs`): asked of whom nobody
+else kills, if it is not proved the same."""
 ENUMERATE: Final = "enumerate"
 """And whether several workers can do what the shipped code does (`mutate_fleet_enumerate`): asked of those of the step's fleet
-that `alone` is asked of, but of none that is proved the same."""
+whom no column but what is stated kills, and of none that is proved the same."""
 FLEETS: Final = ("fleet-recorded", "fleet-gate", "fleet-compensation", "fleet")
 """The fleets that are mutated, the smallest first."""
 
@@ -47,6 +51,7 @@ class FleetBench:
         self.subject: FleetSubject = next(each for each in fleet_subjects() if each.fleet.name == name)
         self.fleet = self.subject.fleet
         self.kinds = Kinds(self.place, self.fleet)
+        self.sameness = Sameness(self.subject)
 
     @cached_property
     def mutants(self) -> tuple[FleetMutant, ...]:
@@ -98,17 +103,17 @@ class FleetBench:
     def _row(self, mutant: FleetMutant, said: Said, found: Said | None, ways: Sequence[str]) -> MutantCells:
         told = self._told(mutant, said, found, ways)
         otherwise = said.same and self._tells(mutant)
-        dead = alike(mutant, self.fleet, self.subject.properties)
-        agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()}, said.same, otherwise, dead)
-        counts = self._counts(mutant)
+        agree(mutant.name, {way: verdict for way, (verdict, _, _) in told.items()}, said.same, otherwise)
+        counts = self._counts(mutant, said)
         told = settled(told, counts)
         cells = [_cell(way, *told[way]) if way in told else _missing(way) for way in WAYS]
         cells.append(self._stated(mutant) if told["explore"][0] == "safe" else _missing(STATED))
-        spared = {cell.checker for cell in killers(cells)} <= {STATED}
-        cells.append(self._alone(mutant) if spared else _missing(ALONE))
-        dead = dead and not killers(cells)
-        cells.append(self._enumerated(mutant) if spared and not (said.same or dead) else _missing(ENUMERATE))
-        unlike = next((cell.words for cell in cells[-3:] if cell.outcome == "killed"), "")
+        cells.append(self._alone(mutant) if _spared(cells) else _missing(ALONE))
+        left = _spared(cells) and not said.same
+        dead = left and not killers(cells) and self.sameness.proved([mutant])[0]
+        cells.append(self._whole(mutant) if left and not dead and not killers(cells) else _missing(WHOLE))
+        cells.append(self._enumerated(mutant) if left and not dead and _spared(cells) else _missing(ENUMERATE))
+        unlike = next((cell.words for cell in cells[len(WAYS) :] if cell.outcome == "killed"), "")
         if said.same and unlike:
             raise AssertionError(f"{mutant.name}: proved the same, and {unlike}")
         proved = next((way for way in proofs(counts) if told.get(way, ("",))[0] == "safe"), "")
@@ -131,11 +136,16 @@ class FleetBench:
                 told[way] = verdict, words, time.perf_counter() - started
         return told
 
-    def _counts(self, mutant: FleetMutant) -> bool:
+    def _counts(self, mutant: FleetMutant, said: Said) -> bool:
         """Whether all that a proof is asked of a mutant is asked of counting, too, with all that there is of the fleet: but for
-        whether whoever leads can be overtaken."""
+        whether whoever leads can be overtaken, and what P5 asks where the proof stops at that."""
         overtaking = any(base_rule(self.fleet, name).overtakes for name in mutant.changed)
-        return not self.place.reduced and not overtaking
+        return (
+            not self.place.reduced
+            and not overtaking
+            and not said.fails.startswith(REFUSALS)
+            and FENCED not in said.fails
+        )
 
     def _tells(self, mutant: FleetMutant) -> bool:
         """Whether a state of two workers of the original tells a mutant from it, by a step that is other."""
@@ -158,6 +168,10 @@ class FleetBench:
     def _alone(self, mutant: FleetMutant) -> Cell:
         """Whether one worker does what the fleet's machine does. The step's fleet leaves out some of its machine."""
         return _beside(ALONE, self.place.whole, lambda: self.machine.differs(mutant.of(self.fleet)))
+
+    def _whole(self, mutant: FleetMutant) -> Cell:
+        """Whether one worker and two, each state as it is, take the steps that are stated."""
+        return _beside(WHOLE, True, lambda: differs(self.fleet.name, mutant.of(self.fleet)))
 
     def _enumerated(self, mutant: FleetMutant) -> Cell:
         """Whether several workers can take each step that the code takes. No other fleet's workers are enumerated."""
@@ -274,6 +288,11 @@ def _missing(way: str) -> Cell:
     return Cell(checker=way, outcome="not run", words="", seconds=0.0)
 
 
+def _spared(cells: Sequence[Cell]) -> bool:
+    """Whether nobody kills a mutant, or what is stated alone does."""
+    return {cell.checker for cell in killers(cells)} <= {STATED, WHOLE}
+
+
 def _beside(column: str, applies: bool, differs: Callable[[], str | None]) -> Cell:
     """What is asked of some fleets alone: how a mutant differs, "" where it does not, None where there is no answer."""
     if not applies:
@@ -281,8 +300,8 @@ def _beside(column: str, applies: bool, differs: Callable[[], str | None]) -> Ce
     started = time.perf_counter()
     try:
         words = differs()
-    except ModelError:
-        words = None
+    except ModelError as error:
+        words = f"no workers can have such a row: {error}" if column == WHOLE else None
     if words is None:
         return _missing(column)
     return _cell(column, "not safe" if words else "safe", words, time.perf_counter() - started)

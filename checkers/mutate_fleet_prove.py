@@ -19,10 +19,12 @@ from .prove_encode import conj, disj, neg
 from .prove_fleet_encode import SOME, After, State, enabled, same
 from .prove_fleet_obligations import Obligations
 from .prove_fleet_solve import answers
-from .prove_solve import Answer, Obligation
+from .prove_solve import Answer, Obligation, Result
 
 BATCH: Final = 200
 """Mutants whose questions are read by the solver at once."""
+REFUSED: Final = "refused by "
+"""How the names of rows begin by which a worker that was overtaken lets go."""
 SAME: Final = "does the same"
 """The kind of question whose answer is no verdict of a proof."""
 
@@ -53,10 +55,15 @@ def ask(base: Obligations, mutants: Sequence[FleetMutant], equal: bool = True) -
             known = replace(known, seconds=known.seconds + result.seconds)
             if question.name == SAME:
                 known = replace(known, same=result.met)
-            elif WORSE.index(result.answer) > WORSE.index(known.answer):
-                known = replace(known, fails=question.name, answer=result.answer)
+            elif not result.met and WORSE.index(_worse(result)) > WORSE.index(known.answer):
+                known = replace(known, fails=question.name, answer=_worse(result))
             told[mutant.name] = known
         yield from ((m, told[m.name]) for m in batch)
+
+
+def _worse(result: Result) -> Answer:
+    """The answer to a question that is not met: what should occur, and cannot, is as a state in which something fails."""
+    return "sat" if result.answer == "unsat" else result.answer
 
 
 def _safe(base: Obligations, mutant: FleetMutant) -> Iterator[Obligation]:
@@ -68,8 +75,10 @@ def _safe(base: Obligations, mutant: FleetMutant) -> Iterator[Obligation]:
     yield from (o for o in alone.fenced() if o.expected == "unsat")
     for p in base.properties:
         yield from alone.grows(p)
+    whole = _over(base, mutant.of(base.fleet))
+    if any(name.startswith(REFUSED) for name in mutant.changed):
+        yield from (o for o in whole.fenced() if o.expected == "sat")
     if any(base_rule(base.fleet, name).overtakes for name in mutant.changed):
-        whole = _over(base, mutant.of(base.fleet))
         yield Obligation("whoever leads can be overtaken", "rule", "unsat", whole.blocked())
 
 
@@ -101,9 +110,14 @@ def _same(base: Obligations, mutant: FleetMutant) -> Obligation:
 def _apart(state: State, one: FleetRule, other: FleetRule) -> str:
     """The states after two rows differ, in what is shared, in some worker, in epochs, or in who leads."""
     first, second, any_worker = After(state, one.does), After(state, other.does), SOME[0]
-    pairs = [(first.shared(f.name), second.shared(f.name)) for f in state.fleet.shared]
-    pairs += [(first.own(f.name, any_worker), second.own(f.name, any_worker)) for f in state.fleet.own]
-    pairs += [(first.epoch(any_worker), second.epoch(any_worker)), (first.top(), second.top())]
-    pairs += [(first.fence(store), second.fence(store)) for store in STORES]
-    pairs.append((first.leader(), second.leader()))
+    own = [(first.own(f.name, any_worker), second.own(f.name, any_worker)) for f in state.fleet.own]
+    return disj([apart_in_all(first, second, any_worker), *(neg(same(a, b)) for a, b in own if a != b)])
+
+
+def apart_in_all(one: State, other: State, any_worker: str) -> str:
+    """Two states differ in what is shared, in epochs and fences, or in who leads."""
+    pairs = [(one.shared(f.name), other.shared(f.name)) for f in one.fleet.shared]
+    pairs += [(one.epoch(any_worker), other.epoch(any_worker)), (one.top(), other.top())]
+    pairs += [(one.fence(store), other.fence(store)) for store in STORES]
+    pairs.append((one.leader(), other.leader()))
     return disj(neg(same(a, b)) for a, b in pairs if a != b)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..model.machine import Guard
 from .collector import uncollected
+from .kernel_tables import GOLDEN, MOST, ODD, Layout
 from .reduction import Reduction
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class Found(Protocol):
 
     def reaching(self, rules: Collection[int], targets: Sequence[Guard]) -> set[int]:
         """Every state from which some rules lead to one in which a guard holds, these included."""
+
+    def graph(self, names: Sequence[int]) -> int:
+        """A number for the whole graph, as of a `Space`; names: 64 bits for each rule."""
 
     def teach(self) -> None:
         """Tell the engine what was worked out of its groups of rules, as if it had been asked itself."""
@@ -144,6 +148,19 @@ class Plain:
             reached.update(fresh)
             frontier.extend(fresh)
         return reached
+
+    def graph(self, names: Sequence[int]) -> int:
+        """As of `Found`."""
+        hashed = cache(Layout(self.packing).hashed)
+        total = 0
+        for state in self.parents:
+            steps = ((state ^ delta, names[rule]) for delta, rule in self.engine.steps(state))
+            named = {(self._reduce_to(after) if self._reduce_to else after, name) for after, name in steps}
+            mixed = (
+                (hashed(state) ^ hashed(after) * GOLDEN ^ name) * ODD & MOST for after, name in named if after != state
+            )
+            total += sum({step ^ step >> 32 for step in mixed})
+        return total & MOST
 
     def teach(self) -> None:
         """The engine was asked itself."""

@@ -23,6 +23,9 @@ from .prove_obligations import strengthen
 from .prove_solve import Obligation
 
 P5: Final = "P5"
+FENCED: Final = "is fenced"
+REFUSALS: Final = "a write can be refused by"
+"""What the names of the questions have in them that P5 is shown by."""
 
 
 Says = Callable[[State], list[str]]
@@ -169,18 +172,19 @@ class Obligations:
         return disj(terms)
 
     def fenced(self) -> Iterator[Obligation]:
-        """P5: a worker changes a store only where no newer one has read it."""
+        """P5: a worker changes a store, or raises its fence, only where no newer one has read it."""
         for rule in self.fleet.rules:
-            stores = {self.fleet.shape.stores[n] for n in rule.writes if n in self.fleet.shape.stores} & set(STORES)
+            written = {self.fleet.shape.stores[n] for n in rule.writes if n in self.fleet.shape.stores}
+            stores = {*written, rule.raises} & set(STORES)
             if rule.actor is Actor.WORKER and stores:
                 below = disj(self.state.guard({stands(s): frozenset({"no"})}) for s in stores)
                 yield Obligation(
-                    f"{rule.name} is fenced", "grows", "unsat", conj([enabled(self.state, rule), below]), rule.name, P5
+                    f"{rule.name} {FENCED}", "grows", "unsat", conj([enabled(self.state, rule), below]), rule.name, P5
                 )
         for store in sorted(set(self.fleet.shape.stores.values()) & set(STORES)):
             goal = disj(conj([enabled(self.state, r), self.state.guard({stands(store): frozenset({"no"})})])
                         for r in self.fleet.rules if r.name == f"refused by {store}")  # fmt: skip
-            yield Obligation(f"a write can be refused by {store}", "occurs", "sat", goal, property=P5)
+            yield Obligation(f"{REFUSALS} {store}", "occurs", "sat", goal, property=P5)
 
     def grows(self, p: Property) -> Iterator[Obligation]:
         """What only grows, and what absorbs."""

@@ -9,7 +9,7 @@ from . import due_figures as of
 from .due import CHECK, Due
 from .due_figures import figures, sized
 from .fleet_policies import FLEET_POLICIES
-from .searched import ONE_WORKER, SEARCHED, TWO_WORKERS
+from .searched import FLEET_GRAPHS, ONE_WORKER, SEARCHED, TWO_WORKERS
 
 Rule = Callable[[Claim, bool], Iterable[Due]]
 """The items that a stage has for a claim, in the deep profile or not."""
@@ -110,6 +110,10 @@ def fleet_search(claim: Claim, deep: bool) -> Iterable[Due]:
         sizes = TWO_WORKERS[FLEETS.get(claim.id, claim.policy)]
         for states, transitions in sizes if deep else sizes[:1]:
             size = figures("", states=states, transitions=transitions, workers=2)
+            yield from (Due("explore", "EXHAUSTED", size, begins=f"{name} ") for name in claim.properties)
+        for what, (states, transitions, graph) in FLEET_GRAPHS[FLEETS.get(claim.id, FLEET)].items() if deep else ():
+            workers = 1 if what.startswith("one ") else 2
+            size = figures("", states=states, transitions=transitions, graph=f"{graph:016x}", workers=workers)
             yield from (Due("explore", "EXHAUSTED", size, begins=f"{name} ") for name in claim.properties)
         if claim.id in FLEETS:
             steps = figures("", steps=ONE_WORKER[FLEETS[claim.id]], workers=1)

@@ -99,3 +99,31 @@ COMBINATIONS: Final = {"legal": 36, "illegal": 732, "refused": 732}
 """Of the contract's states, triggers, actors and action types: the combinations that the tables allow, and the others, all refused."""
 STORES: Final[Mapping[str, tuple[int, int]]] = {"quick": (1136, 20296), "deep": (3612, 64884)}
 """States and operations of the stores that are held side by side, by profile."""
+FLEET_GRAPHS: Final[Mapping[str, Mapping[str, tuple[int, int, int]]]] = {
+    "fleet-recorded": {
+        "one worker": (280, 690, 0x1BECBB28E0DDBFDC),
+        "two workers": (18184, 81872, 0x4A9AD80077009568),
+    },
+    "fleet-gate": {
+        "one worker": (6036, 31644, 0x173BDCA234CF643A),
+        "two workers, for a signal": (135104, 946496, 0xED9F7A7CC4CB9065),
+        "two workers, for an approval": (919480, 7517068, 0x5B24FBA452CEA34E),
+    },
+    "fleet-compensation": {
+        "one worker": (20832, 79604, 0x0DF21979BDB352D7),
+        "two workers, not harmless": (1378444, 10033602, 0x54B296B92DB8D041),
+        "two workers, not harmless, idempotent": (1378444, 10033602, 0x753954CA41C7F8CB),
+        "two workers, harmless": (4074224, 30435482, 0xBAC6BE66D91BAA3D),
+    },
+    "fleet": {
+        "one worker": (418890, 2263149, 0xE3DF27551BE0F5F2),
+        "two workers within 2 claims and 1 attempt, no, park, none": (759920, 6404538, 0xD46C0878684E4FE4),
+        "two workers within 2 claims and 1 attempt, yes, reexecute, none": (764412, 6435036, 0x8D866AC0C57C3316),
+        "two workers within 2 claims and 1 attempt, no, query, fence": (1962970, 17208062, 0x6341B96D0B66903F),
+        "two workers within 2 claims and 1 attempt, no, query, quiet": (1929256, 16998722, 0x2B2E2A293C5FDD13),
+        "two workers within 2 claims and 1 attempt, no, fail, none": (789840, 6589564, 0x41DD3BA7C5A39131),
+        "two workers within 2 claims and 2 attempts, yes, query, fence": (5006926, 43269052, 0x472707D6F9A3E535),
+    },
+}
+"""By fleet, and by what of it is searched with each state as it is (`checkers/fleet_graphs.py`): states, transitions, and the number of the
+graph. Of the tool step an idempotent tool or not, what is done where an outcome is unknown, and how the tool is asked."""

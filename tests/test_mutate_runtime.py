@@ -27,6 +27,7 @@ ASKED = {
     *mutate_fleet_agree.WAYS,
     mutate_fleet.STATED,
     mutate_fleet.ALONE,
+    mutate_fleet.WHOLE,
     *mutate_runtime.CHECKERS,
 }
 

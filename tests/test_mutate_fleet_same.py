@@ -1,0 +1,91 @@
+"""Mutants of a fleet that are proved the same, over clauses that are proved first; and what tells the others apart."""
+
+import pytest
+
+from crashwindow.checkers import mutate_fleet_same
+from crashwindow.checkers.fleet_graphs import differs
+from crashwindow.checkers.fleet_live import Liveness
+from crashwindow.checkers.fleet_search import search
+from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench
+from crashwindow.checkers.mutate_fleet_agree import DEAD
+from crashwindow.checkers.mutate_fleet_rows import FleetMutant
+from crashwindow.checkers.mutate_fleet_same import Sameness
+from crashwindow.model.fleet_properties import Never
+from crashwindow.model.machine import guard
+from crashwindow.tests.fleet_seen import steps
+
+
+def named(bench: FleetBench, *whats: str) -> list[FleetMutant]:
+    """Mutants by the change, in words."""
+    known = {each.what: each for each in bench.mutants}
+    return [known[what] for what in whats]
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_the_clauses_hold(name: str) -> None:
+    """Every start satisfies the further clauses, and every row keeps them, whoever acts."""
+    assert Sameness(FleetBench(name).subject).asked.coupling
+
+
+def test_a_clause_that_does_not_hold_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is said over what is not so: that no worker ever replays is refused."""
+    wrong = Never("w.at:replay", {"w.at": guard(at="replay")["at"]}, "wrong")
+    monkeypatch.setattr(mutate_fleet_same, "lemmas", lambda name: (wrong,))
+    bench = FleetBench(FLEETS[0])
+    with pytest.raises(AssertionError, match=r"do not hold: .*keeps the invariant"):
+        bench.sameness.proved(bench.mutants[:1])
+
+
+@pytest.mark.parametrize(
+    ("fleet", "what"),
+    [
+        (FLEETS[1], "refused by events, as a crash before all is read: does not look at w.stands_effects"),
+        (FLEETS[1], "gate: approved before, first: does not look at kind"),
+        (FLEETS[1], "the signal comes early: does not look at signal"),
+        (FLEETS[2], "decide: for a committed effect: also where w.at = decide ∧ w.known_done = yes"),
+        (FLEETS[3], "append started: nobody hears of it"),
+        (FLEETS[3], "fence effects, overtakes: crash: does not look at l.stands_effects"),
+    ],
+)
+def test_what_is_the_same(fleet: str, what: str) -> None:
+    """By another row; since no worker is like what is asked no more; since nothing changes; since nobody reads it."""
+    bench = FleetBench(fleet)
+    assert bench.sameness.proved(named(bench, what)) == [True]
+
+
+def test_what_fires_elsewhere_and_is_called_the_same_takes_the_same_steps() -> None:
+    """Two workers of recorded values take the same steps, as far as anybody reads, if a weaker guard is proved the same."""
+    bench = FleetBench(FLEETS[0])
+    live = Liveness(bench.fleet, bench.subject.properties).found
+    weaker = [each for each in bench.mutants if each.kind in ("guard literal dropped", "earlier guard dropped")]
+    same = [each for each, so in zip(weaker, bench.sameness.proved(weaker), strict=True) if so]
+    assert len(same) >= 12
+    original = steps(search(bench.fleet), live)
+    for mutant in same[::8]:
+        assert steps(search(mutant.of(bench.fleet)), live) == original, mutant.name
+
+
+def test_without_the_further_clauses_less_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not excluded tells a mutant apart: the clauses are needed."""
+    what = "replay: inject the committed, other, then use: also where w.at = replay ∧ w.known_effect = first"
+    bench = FleetBench(FLEETS[0])
+    assert bench.sameness.proved(named(bench, what)) == [True]
+    monkeypatch.setattr(mutate_fleet_same, "lemmas", lambda name: ())
+    assert FleetBench(FLEETS[0]).sameness.proved(named(bench, what)) == [False]
+
+
+def test_a_question_that_takes_everything_for_dead_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If nothing of a worker were read, mutants with other graphs would be called the same."""
+    monkeypatch.setattr(mutate_fleet_same._Steps, "_read", lambda steps, state, name, worker: "false")
+    bench = FleetBench(FLEETS[0])
+    moved = [each for each in bench.mutants if each.what.endswith("does not write w.at")]
+    wrong = [each for each, so in zip(moved, bench.sameness.proved(moved), strict=True) if so]
+    assert any(differs(FLEETS[0], each.of(bench.fleet)) for each in wrong[:3])
+
+
+def test_the_matrix_calls_it_the_same() -> None:
+    """Whom nobody kills, and who is proved the same, is equivalent in the matrix, not merely safe."""
+    bench = FleetBench(FLEETS[0])
+    (row,) = bench.judge(named(bench, "append committed, input, first: does not look at w.at"))
+    assert row.equivalent == DEAD
+    assert not row.killers

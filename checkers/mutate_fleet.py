@@ -16,7 +16,7 @@ from .evidence import Cell, MutantCells, killers
 from .fleet_alone import Alone, alone
 from .fleet_graphs import differs
 from .invariant_ways import found_in_two, lifted
-from .mutate_fleet_agree import DEAD, PROVED, SAME, WAYS, Told, Way, agree, proofs, settled
+from .mutate_fleet_agree import DEAD, SAME, WAYS, Told, Way, agree, settled
 from .mutate_fleet_enumerate import beside_the_fleet
 from .mutate_fleet_kinds import Kind, Kinds, places
 from .mutate_fleet_prove import Said, ask, base_rule
@@ -116,8 +116,7 @@ class FleetBench:
         unlike = next((cell.words for cell in cells[len(WAYS) :] if cell.outcome == "killed"), "")
         if said.same and unlike:
             raise AssertionError(f"{mutant.name}: proved the same, and {unlike}")
-        proved = next((way for way in proofs(counts) if told.get(way, ("",))[0] == "safe"), "")
-        equivalent = SAME if said.same else DEAD if dead else PROVED[proved] if proved and not unlike else ""
+        equivalent = SAME if said.same else DEAD if dead else ""
         return MutantCells(
             name=mutant.name, subject=self.fleet.name, kind=mutant.kind, equivalent=equivalent, unasked="", cells=cells,
             command=f"crashwindow mutants --only '{mutant.name}'",

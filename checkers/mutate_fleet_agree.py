@@ -33,8 +33,6 @@ ALARMS: Final[Mapping[str, str]] = {
 }
 """What it is that a way says of a mutant which another proves safe."""
 
-SAFE: Final = "proved: its changed rows keep the invariant, and so each safety property, all that is asked of a fleet"
-"""Liveness is asked of one worker and of two, never of any number: a mutant that is called safe may be stuck."""
 SAME: Final = (
     "proved the same: in every state of the invariant its rows may fire where the original's may, and lead there, too"
 )
@@ -43,14 +41,6 @@ DEAD: Final = (
     " before it is written again"
 )
 """Over more clauses than the properties need, and by whichever row (`mutate_fleet_same`)."""
-
-
-PROVED: Final[Mapping[str, str]] = {
-    "prove": SAFE,
-    "found": "proved: its changed rows keep what was found, and so each safety property, all that is asked of a fleet",
-    "count": "proved: counted, any number of workers come to no state, and by no step, that a safety property forbids",
-}
-"""By the way that proves it: another than the first, where the written invariant does not."""
 
 
 def proofs(counts: bool) -> tuple[str, ...]:

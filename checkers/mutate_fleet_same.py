@@ -12,10 +12,11 @@ passed F3 last still stands there. All of it is proved first, or nothing is said
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import permutations
 from typing import Final
 
 from ..model.fleet import FleetRule
-from ..model.fleet_lemmas import lemmas
+from ..model.fleet_lemmas import lemmas, pairs
 from ..model.fleet_properties import coupling
 from ..model.fleet_shape import STORES
 from .fleet_live import Live, Liveness
@@ -23,7 +24,7 @@ from .mutate_fleet_prove import SAME, apart_in_all, base_rule
 from .mutate_fleet_rows import AT, FleetMutant
 from .proof_subjects import FleetSubject
 from .prove_encode import conj, disj, in_domain, neg
-from .prove_fleet_encode import SOME, After, State, enabled
+from .prove_fleet_encode import NAMED, SOME, After, State, enabled, same
 from .prove_fleet_obligations import Obligations
 from .prove_fleet_solve import answers
 from .prove_solve import Obligation
@@ -35,18 +36,33 @@ class Closer(Obligations):
     """The questions over all clauses that are known to hold."""
 
     def known(self) -> list[str]:
-        """As of `Obligations`, and that who passed F3 last stands there."""
-        return [*super().known(), f"(assert {_stands(self.state)}) ; who passed F3 last stands there"]
+        """As of `Obligations`, what no two workers are like, and that who passed F3 last stands there."""
+        lines = [f"(assert {_stands(self.state)}) ; who passed F3 last stands there"]
+        lines += [f"(assert {neg(each)})" for x, y in permutations(NAMED, 2) for each in self._pairs(self.state, x, y)]
+        return [*super().known(), *lines]
 
     def all(self) -> Iterator[Obligation]:
         """That all clauses hold."""
         yield from (each for each in super().all() if each.kind in INDUCTION)
+        two = disj(self._pairs(self.state, *SOME))
+        yield Obligation(
+            "a start: what no two workers are like", "initial", "unsat", conj([self.initial(), two]), free=True
+        )
+        for rule in self.fleet.rules:
+            goal = conj([enabled(self.state, rule), disj(self._pairs(After(self.state, rule.does), *SOME))])
+            yield Obligation(f"{rule.name}: what no two workers are like", "rule", "unsat", goal, rule=rule.name)
         yield Obligation(
             "the first stands", "initial", "unsat", conj([self.initial(), neg(_stands(self.state))]), free=True
         )
         for rule in self.fleet.rules:
             falls = conj([enabled(self.state, rule), neg(_stands(After(self.state, rule.does)))])
             yield Obligation(f"{rule.name}: who passed F3 last stands there", "rule", "unsat", falls, rule=rule.name)
+
+    def _pairs(self, state: State, x: str, y: str) -> list[str]:
+        """Ways in which two workers may not be, as terms."""
+        return [
+            conj([state.guard(one, x), state.guard(other, y), neg(same(x, y))]) for one, other in pairs(self.fleet.name)
+        ]
 
 
 def _stands(state: State) -> str:

@@ -119,8 +119,7 @@ THE_SAME: Final = "proved the same:"
 BISIMILAR: Final = "bisimilar:"
 PROVED: Final = "proved:"
 """How the proof of an equivalent mutant begins: the same transitions, in every reachable state, or in every state of the
-invariant, for any number of workers; or the same to whoever sees both; or, of fleets and of the code, safe, whatever else may
-differ."""
+invariant, for any number of workers; or the same to whoever sees both; or, of the code, safe, whatever else may differ."""
 
 
 def gaps(rows: Iterable[MutantCells]) -> Iterator[MutantCells]:

@@ -163,8 +163,6 @@ NOT_CHECKED: Final = (
     "to a replica that lags; a server clock that is set back.",
     "On PostgreSQL the store suite, races decided by hand and schedules of several workers are tests; faults on real processes are a campaign of "
     "its own (`crashwindow campaign chaos`), whose evidence is not in this report, and which strikes no writes of clients, gates or contracts.",
-    "That a fleet's mutant which is called safe, proved, is the same as its original: no safety property falls by it, and it may still do what the "
-    "shipped code does not, or be stuck.",
     "A second power loss while the first is recovered from; disks on which a sync that has returned is not durable.",
     "Audit (P13); verify-job is tested, not proved: one alteration at a time, of four jobs. Whoever alters several records to agree with one "
     "another, or what a tool or a person has answered wherever it stands, is found by a link of the chain noted elsewhere, or not at all.",

@@ -5,15 +5,17 @@ depend on what a worker is like that was overtaken long ago, or on what no prope
 triples of literals that hold of one worker, or of a solver's states, and kept where they are inductive together and some question
 needs them. Who uses them proves them first (`checkers/mutate_fleet_same.py`); none serves the proof of a property.
 
-A line is a clause: fields of a worker begin with `w.`.
+A line is a clause: fields of a worker begin with `w.`. One thing takes two workers to say (`PAIRS`).
 """
 
 # ruff: noqa: E501
 # Tables: a clause is read as a line.
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from .fleet_properties import Never
+from .machine import Guard
 
 RECORDED: Final = """
 w.at:append_committed w.memory:none|other w.known_committed:first kind:llm w.stands_events:yes
@@ -172,6 +174,8 @@ resolved:first ledger:inflight
 resolved:first node:unknown
 w.at:acquire w.told:yes w.landed:yes w.known_open:0
 w.at:acquire|attempt_closed|ledger_no_effect|retry_policy|ledger_unknown|on_unknown w.known_ledger:committed
+w.at:acquire|ledger_no_effect w.told:yes w.known_ledger:none finished:first|other|partial
+w.at:acquire|ledger_no_effect w.told:yes w.known_ledger:none ledger:inflight|no_effect|unknown|committed
 w.at:append_cancelled cancel:no
 w.at:append_committed|commit|append_node_finished|checkpoint|confirm finished:none
 w.at:append_completed|append_cancelled w.landed:yes w.known_job:open
@@ -180,6 +184,7 @@ w.at:append_no_effect w.landed:no w.known_open:0
 w.at:append_node_failed w.known_open:0 w.known_ledger:unknown
 w.at:append_node_finished|checkpoint|append_completed|confirm recorded:none
 w.at:append_started|append_no_effect w.landed:no w.cleared:yes|differs
+w.at:append_started|execute|await_reply|append_no_effect|attempt_closed w.known_ledger:none
 w.at:checkpoint|append_completed|confirm open:0
 w.at:commit|confirm w.known_committed:none
 w.at:confirm w.memory:first|other w.fresh:yes w.known_node:success w.known_waiver:none|warned
@@ -200,6 +205,7 @@ w.at:idle|fence_events|fence_ledger|fence_effects|recover|acquire|append_started
 w.at:idle|fence_events|fence_ledger|fence_effects|recover|acquire|append_started|execute|await_reply|append_no_effect|attempt_closed|ledger_no_effect|retry_policy|schedule_retry|append_node_failed|append_unknown|ledger_unknown|on_unknown|query|resolve_happened|resolve_not_happened|append_unconfirmed|append_retryable|requeue w.cleared:yes
 w.at:idle|fence_events|fence_ledger|fence_effects|recover|execute|await_reply|attempt_closed|retry_policy|on_unknown|query|confirm|compensate w.landed:yes undone:no
 w.at:idle|fence_events|retry_policy|append_retryable w.known_ledger:inflight
+w.at:ledger_no_effect w.told:no w.landed:no w.known_ledger:none
 w.at:on_unknown w.known_retry:yes on_unknown:park|query|fail
 w.at:park w.landed:no w.known_job:parked
 w.at:park w.told:yes w.landed:yes w.known_finished:first|partial|other
@@ -333,10 +339,28 @@ w.request:refused w.cleared:differs
 w.request:sent|first w.known_finished:partial
 w.request:sent|first|partial w.known_waiver:accepted
 w.request:sent|first|partial|refused w.known_ledger:unknown
+w.told:yes cancel:no
 w.told:yes w.known_job:waiting
 waiver:accepted effect:none|partial
 waiver:accepted recorded:none|partial
 """
+
+TOLD: Final = "w.at:acquire|ledger_no_effect w.told:yes w.known_ledger:none"
+"""A worker that has heard of a cancel before anything was acquired."""
+BEGUN: Final = """
+acquire append_committed append_compensatable append_completed append_failed append_finished append_no_effect append_node_failed
+append_node_finished append_partial append_retryable append_started append_unconfirmed append_unknown append_warned attempt_closed
+await_reply checkpoint commit compensate confirm execute ledger_no_effect ledger_unknown on_unknown park put_effect query requeue
+resolve_happened resolve_not_happened retry_policy schedule_retry
+"""
+"""Where a worker of the step is that has begun it, or has anything to put on record."""
+PAIRS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "fleet": (
+        (TOLD, f"w.at:{'|'.join(BEGUN.split())} w.stands_ledger:yes"),
+        (TOLD, "w.at:fence_ledger|fence_effects|recover w.told:no w.stands_ledger:yes"),
+    )
+}
+"""By fleet what no two workers are like, one of them this and another that: whoever reads the stores after somebody was told is told."""
 
 LEMMAS: Final = {"fleet-recorded": RECORDED, "fleet-gate": GATE, "fleet-compensation": COMPENSATION, "fleet": STEP}
 """By fleet."""
@@ -345,6 +369,11 @@ LEMMAS: Final = {"fleet-recorded": RECORDED, "fleet-gate": GATE, "fleet-compensa
 def lemmas(fleet: str) -> tuple[Never, ...]:
     """The clauses of a fleet. Raises KeyError for one that has none."""
     return tuple(Never(line, _guard(line), "found, and inductive") for line in LEMMAS[fleet].split("\n") if line)
+
+
+def pairs(fleet: str) -> tuple[tuple[Guard, Guard], ...]:
+    """What no two workers of a fleet are like, one this and another that."""
+    return tuple((_guard(one), _guard(other)) for one, other in PAIRS.get(fleet, ()))
 
 
 def _guard(line: str) -> dict[str, frozenset[str]]:

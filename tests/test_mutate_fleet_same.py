@@ -89,3 +89,19 @@ def test_the_matrix_calls_it_the_same() -> None:
     (row,) = bench.judge(named(bench, "append committed, input, first: does not look at w.at"))
     assert row.equivalent == DEAD
     assert not row.killers
+
+
+def test_what_no_two_workers_are_like_is_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the step one clause speaks of two workers: another one of that kind, which does not hold, ends the run."""
+    idle = {"w.at": guard(at="idle")["at"]}
+    monkeypatch.setattr(mutate_fleet_same, "pairs", lambda name: ((idle, idle),))
+    bench = FleetBench(FLEETS[0])
+    with pytest.raises(AssertionError, match="what no two workers are like"):
+        bench.sameness.proved(bench.mutants[:1])
+
+
+def test_a_worker_that_has_heard_of_a_cancel_settles_nothing() -> None:
+    """That no worker of the step settles nothing without having been told takes the clause about two workers."""
+    bench = FleetBench(FLEETS[-1])
+    what = "nothing to settle: cancelled: does not look at w.told"
+    assert bench.sameness.proved(named(bench, what)) == [True]

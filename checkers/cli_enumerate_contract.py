@@ -32,11 +32,15 @@ def conform_contracts(args: argparse.Namespace) -> int:
     for run in (over_sqlite if sqlite else enumerated)(names, sets, certain=all_of_them):
         runs.append(run)
         if not args.json:
-            _show(console, run)
+            _show(console, run, sqlite)
     # Few cases take few of the edges: only all of them together have to take each.
     item = converse(sets, explore(build_contract())) if all_of_them else None
     if args.json:
-        told = {"cases": [_told(run) for run in runs], "converse": converse_told(item)}
+        told = {
+            "over": "sqlite" if sqlite else "memory",
+            "cases": [_told(run) for run in runs],
+            "converse": converse_told(item),
+        }
         print(json.dumps(told, indent=2, ensure_ascii=False))
     else:
         partial = [] if all_of_them else [f"whether the code takes every edge of the machine, which --case {ALL} says"]
@@ -59,9 +63,9 @@ def _told(run: ContractEnumeration) -> dict[str, object]:
     return {"case": run.case.name, **counts, "as pinned": not _strayed(run), "parted": parted, **again}
 
 
-def _show(console: Console, run: ContractEnumeration) -> None:
-    pinned = ", which is not what is pinned" if _strayed(run) else ""
-    said = f"{run.case.name}: {run.states} states, {run.transitions} steps, {run.pairs} pairs with the machine{pinned}"
+def _show(console: Console, run: ContractEnumeration, sqlite: bool) -> None:
+    pinned, over = ", which is not what is pinned" if _strayed(run) else "", " over SQLite" if sqlite else ""
+    said = f"{run.case.name}{over}: {run.states} states, {run.transitions} steps, {run.pairs} pairs with the machine{pinned}"
     console.print(said, highlight=False, soft_wrap=True)
     if run.remembered:
         console.print(run.remembered, markup=False, highlight=False, soft_wrap=True, style="red")

@@ -210,7 +210,7 @@ class KillRow(Base):
     cheapest: dict[str, int]  # checker -> of how many it is the cheapest killer
     met: dict[str, int]  # checker -> how many it was asked about
     same: int  # equivalent, by exhaustion or by proof
-    safe: int  # equivalent for safety, proved; no machine's mutant is called so
+    safe: int  # equivalent for safety, proved: of the code alone, never of a model
     unasked: int  # safe by proof, and not every checker was asked that might kill it all the same
     gaps: list[str]
     seconds: float  # of all checkers

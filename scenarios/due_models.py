@@ -114,7 +114,8 @@ def fleet_search(claim: Claim, deep: bool) -> Iterable[Due]:
         for what, (states, transitions, graph) in FLEET_GRAPHS[FLEETS.get(claim.id, FLEET)].items() if deep else ():
             workers = 1 if what.startswith("one ") else 2
             size = figures("", states=states, transitions=transitions, graph=f"{graph:016x}", workers=workers)
-            yield from (Due("explore", "EXHAUSTED", size, begins=f"{name} ") for name in claim.properties)
+            again = "crashwindow verify --profile deep"
+            yield from (Due("explore", "EXHAUSTED", size, begins=f"{name} ", command=again) for name in claim.properties)
         if claim.id in FLEETS:
             steps = figures("", steps=ONE_WORKER[FLEETS[claim.id]], workers=1)
             yield Due("explore", "EXHAUSTED", steps, begins="one worker takes ")

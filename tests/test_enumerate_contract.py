@@ -310,6 +310,7 @@ def test_conform_says_what_it_enumerated(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["conform", "--case", SMALL, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [(c["states"], c["transitions"], c["pairs"]) for c in told["cases"]] == [COUNTS[SMALL]]
+    assert told["over"] == "memory"
     assert told["converse"] is None
     assert main(["conform", "--case", SMALL]) == 0
     said = capsys.readouterr().out
@@ -330,3 +331,11 @@ def moves_after(case: ContractCase, words: list[str], beside: ContractSets) -> I
     for word in words:
         state = next(move.state for move in floor.moves(state) if move.word == word)
     return floor.moves(state)
+
+
+def test_the_command_says_over_which_store(capsys: pytest.CaptureFixture[str]) -> None:
+    """A case over SQLite is told as such, in words and in JSON: nobody has to believe that it was another store."""
+    assert main(["conform", "--case", SMALL, "--over", "sqlite"]) == 0
+    assert f"{SMALL} over SQLite: " in capsys.readouterr().out
+    assert main(["conform", "--case", SMALL, "--over", "sqlite", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["over"] == "sqlite"

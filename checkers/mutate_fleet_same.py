@@ -97,6 +97,11 @@ class Sameness:
         return Obligation(SAME, "implies", "unsat", disj(term for pair in changed for term in steps.differ(*pair)))
 
 
+def _beside(row: FleetRule) -> tuple[object, ...]:
+    """What a row does to other workers: two that do the same differ in who acts alone, or in what is shared."""
+    return row.acts, row.claims, row.raises, row.bars, row.appends
+
+
 class _Steps:
     """Steps compared, in a state and after it. rest: the rows that both have."""
 
@@ -117,7 +122,7 @@ class _Steps:
         after = After(self.state, row.does)
         ways = [neg(self._apart(self.state, after))]
         for other in self.rest:
-            alike = other.actor is row.actor and other.acts == row.acts and other.overtakes == row.overtakes
+            alike = other.actor is row.actor and other.overtakes == row.overtakes and _beside(other) == _beside(row)
             if alike and (
                 not row.acts or AT not in {*row.guards} & {*other.guards} or row.guards[AT] & other.guards[AT]
             ):
@@ -125,13 +130,15 @@ class _Steps:
         return disj(ways)
 
     def _apart(self, one: State, other: State) -> str:
-        """The states differ in what is shared, in epochs, in who leads, or in what is read of some worker."""
-        any_worker = SOME[0]
-        terms = [apart_in_all(one, other, any_worker)]
-        for field in self.state.fleet.own:
-            first, second = one.own(field.name, any_worker), other.own(field.name, any_worker)
-            if first != second:
-                terms.append(conj([neg(f"(= {first} {second})"), self._read(other, field.name, any_worker)]))
+        """The states differ in what is shared, in epochs, in who leads, or in what is read of some worker: of any of the named
+        ones, since of several ways to lead elsewhere each may show in another worker."""
+        terms = []
+        for worker in NAMED:
+            terms.append(apart_in_all(one, other, worker))
+            for field in self.state.fleet.own:
+                first, second = one.own(field.name, worker), other.own(field.name, worker)
+                if first != second:
+                    terms.append(conj([neg(f"(= {first} {second})"), self._read(other, field.name, worker)]))
         return disj(terms)
 
     def _read(self, state: State, name: str, worker: str) -> str:

@@ -81,9 +81,12 @@ class _Rows:
         if row.appends:
             writes |= {f"{y}.current": "no" for y in self.workers if y != x}
         guards = {**named(row.guards, names), **more, **({ORDER: frozenset({order})} if order else {})}
-        if row.overtakes:  # who leads has read all stores, whatever else a row asks of it
-            led = f"{names[LED[0]]}.at"
+        if (
+            row.overtakes
+        ):  # who leads has read all stores and stands, whatever else a row asks of it: so the proof has it
+            led, stood = f"{names[LED[0]]}.at", stands("effects", f"{names[LED[0]]}.")
             guards[led] = guards.get(led, self.fleet.working) & self.fleet.working
+            guards[stood] = frozenset({"yes"})
         unless = [named(g, names) for g in row.unless]
         unless += [named(g, {OWN[0]: y}) for g in row.nobody for y in self.workers]
         apart = f"{order}{self.numbered(more)}".strip()

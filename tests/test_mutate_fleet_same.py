@@ -11,6 +11,7 @@ from crashwindow.checkers.mutate_fleet_agree import DEAD
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 from crashwindow.checkers.mutate_fleet_same import Sameness
 from crashwindow.model.fleet_properties import Never
+from crashwindow.model.fleet_rows import fleet_machine
 from crashwindow.model.machine import guard
 from crashwindow.tests.fleet_seen import steps
 
@@ -105,3 +106,18 @@ def test_a_worker_that_has_heard_of_a_cancel_settles_nothing() -> None:
     bench = FleetBench(FLEETS[-1])
     what = "nothing to settle: cancelled: does not look at w.told"
     assert bench.sameness.proved(named(bench, what)) == [True]
+
+
+def test_who_is_overtaken_means_the_same_to_proof_and_search() -> None:
+    """Whoever leads stands in the effect store, whether or not a row asks it: named workers have the original's rules then.
+
+    A reader had found the search to overtake a worker twice, where the proof called the mutant the same.
+    """
+    fleet = FleetBench(FLEETS[-1]).fleet
+    rules = {rule.name: rule.guards for rule in fleet_machine(fleet).rules}
+    changed = [
+        each for each in FleetBench(FLEETS[-1]).mutants if each.what.endswith("does not look at l.stands_effects")
+    ]
+    assert len(changed) == 28
+    for mutant in changed:
+        assert {rule.name: rule.guards for rule in fleet_machine(mutant.of(fleet)).rules} == rules

@@ -247,7 +247,7 @@ class Space:
         self.found.teach()
         return self.found.engine
 
-    def graph(self, named: Callable[[Rule], str] = lambda rule: rule.name) -> int:
+    def graph(self, named: Callable[[Rule], str]) -> int:
         """A number for the whole graph: 64 bits of each step to another state, with the name of what takes it, added up.
 
         Two graphs with another step somewhere have another number, but for one chance in very many; whatever numbers the states

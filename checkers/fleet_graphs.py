@@ -17,9 +17,9 @@ from ..model.fleet import Fleet
 from ..model.fleet_broken import forbidden
 from ..model.fleet_rows import WORKERS
 from ..model.machine import Rule
-from ..scenarios.fleet_policies import TOOL, only
+from ..scenarios.fleet_policies import TOOLS, only
 from ..scenarios.searched import FLEET_GRAPHS
-from .enumerate_fleet import row_of
+from .enumerate_fleet import CLAIMS, row_of
 from .evidence import Item
 from .evidence_verdict import Verdict
 from .explore import Space
@@ -28,7 +28,8 @@ from .fleet_search import search
 from .machines import BEYOND
 from .proof_subjects import fleet_subjects
 
-CLAIMS: Final = 2
+Graph = tuple[int, int, int]
+"""States, transitions, and the number of the graph."""
 FENCED_KEY: Final = {"idempotent": "yes", "on_unknown": "query", "look": "fence"}
 """A tool that recognises a key, and refuses whom a look has fenced: what the world answers depends on both where a plan has two
 attempts."""
@@ -51,13 +52,9 @@ class Whole:
         return search(kind, self.workers, claims=self.claims, attempts=self.attempts, limit=limit)
 
 
-def _tool(idempotent: str, on_unknown: str, look: str) -> Whole:
-    config = {"idempotent": idempotent, "on_unknown": on_unknown, "look": look}
-    attempts = 2 if config == FENCED_KEY else 1
-    what = (
-        f"two workers within {CLAIMS} claims and {attempts} attempt{'s' * (attempts > 1)}, {', '.join(config.values())}"
-    )
-    return Whole(what, config, claims=CLAIMS, attempts=attempts)
+def _tool(config: Mapping[str, str], attempts: int) -> Whole:
+    bounds = f"within {CLAIMS} claims and {attempts} attempt{'s' * (attempts > 1)}"
+    return Whole(f"two workers {bounds}, {', '.join(config.values())}", config, claims=CLAIMS, attempts=attempts)
 
 
 EVERY: Final = Whole("one worker", {}, ALONE)
@@ -76,15 +73,11 @@ WHOLE: Final[Mapping[str, tuple[Whole, ...]]] = {
     ),
     "fleet": (
         EVERY,
-        _tool(*TOOL.values()),
-        _tool("yes", "reexecute", "none"),
-        _tool("no", "query", "fence"),
-        _tool("no", "query", "quiet"),
-        _tool("no", "fail", "none"),
-        _tool(*FENCED_KEY.values()),
+        *(_tool(config, 1) for config in TOOLS),
+        _tool(FENCED_KEY, 2),
     ),
 }  # fmt: skip
-"""By fleet what is searched, the smallest first."""
+"""By fleet what is searched."""
 
 
 def number(space: Space) -> int:
@@ -117,21 +110,20 @@ def items(name: str, tell: Callable[[str], None]) -> Iterator[tuple[str, Item]]:
     subject = next(each for each in fleet_subjects() if each.fleet.name == name)
     for whole in WHOLE[name]:
         space = whole.search(subject.fleet)
+        found = len(space), space.transitions, number(space)
         for prop in (each for each in subject.properties if each.never):
             guards = forbidden(subject.fleet, prop, whole.workers)
-            yield prop.id, _item(name, whole, space, prop.id, any(space.find(g) is not None for g in guards))
+            fails = any(space.find(g) is not None for g in guards)
+            yield prop.id, _item(whole, found, FLEET_GRAPHS[name][whole.what], prop.id, fails)
         tell(f"search: {name}, {whole.what}")
 
 
-def _item(name: str, whole: Whole, space: Space, prop: str, fails: bool) -> Item:
-    found, stated = (len(space), space.transitions, number(space)), FLEET_GRAPHS[name].get(whole.what)
-    said = f"{prop} {'fails in a' if fails else 'holds in every'} reachable state of {whole.what}, each state as it is"
+def _item(whole: Whole, found: Graph, stated: Graph, prop: str, fails: bool) -> Item:
     verdict = Verdict.REFUTED if fails else Verdict.EXHAUSTED
+    said = f"{prop} {'fails in a' if fails else 'holds in every'} reachable state of {whole.what}, each state as it is"
     if found != stated:
-        verdict, said = (
-            Verdict.ERROR,
-            f"{prop} {whole.what}: {found} is not {stated}, which scenarios/searched.py states",
-        )
+        verdict = Verdict.ERROR
+        said = f"{prop} {whole.what}: {found} is not {stated}, which scenarios/searched.py states"
     states, transitions, graph = found
     return Item(
         checker="explore", verdict=verdict, statement=said, command="crashwindow verify --profile deep",

@@ -18,6 +18,7 @@ from ..model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES
 from ..scenarios.fleet_policies import (
     FLEET_POLICIES,
     TOOL,
+    TOOLS,
     compensation_fleet,
     gate_fleet,
     only,
@@ -45,14 +46,8 @@ PROVED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "fleet")
 REFUTED: Final = tuple(c for c in FLEET_CLAIMS if c.kind == "refuted")
 ANY: Final = {prop: c.id for c in PROVED if c.id.endswith("-ANY") for prop in c.properties}
 """By property the claim that it holds for any number of workers."""
-QUICK: Final = (TOOL,)
-DEEP: Final = (
-    TOOL,
-    {"idempotent": "no", "on_unknown": "fail", "look": "none"},
-    {"idempotent": "no", "on_unknown": "query", "look": "quiet"},
-    {"idempotent": "no", "on_unknown": "query", "look": "fence"},
-    {"idempotent": "yes", "on_unknown": "reexecute", "look": "none"},
-)
+QUICK: Final = TOOLS[:1]
+DEEP: Final = TOOLS
 """The kinds of tool with which two workers are searched."""
 
 

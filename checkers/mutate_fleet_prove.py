@@ -114,10 +114,10 @@ def _apart(state: State, one: FleetRule, other: FleetRule) -> str:
     return disj([apart_in_all(first, second, any_worker), *(neg(same(a, b)) for a, b in own if a != b)])
 
 
-def apart_in_all(one: State, other: State, any_worker: str) -> str:
-    """Two states differ in what is shared, in epochs and fences, or in who leads."""
+def apart_in_all(one: State, other: State, *workers: str) -> str:
+    """Two states differ in what is shared, in the epochs of some workers, in fences, or in who leads."""
     pairs = [(one.shared(f.name), other.shared(f.name)) for f in one.fleet.shared]
-    pairs += [(one.epoch(any_worker), other.epoch(any_worker)), (one.top(), other.top())]
+    pairs += [*((one.epoch(x), other.epoch(x)) for x in workers), (one.top(), other.top())]
     pairs += [(one.fence(store), other.fence(store)) for store in STORES]
     pairs.append((one.leader(), other.leader()))
     return disj(neg(same(a, b)) for a, b in pairs if a != b)

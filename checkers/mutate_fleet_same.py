@@ -12,7 +12,7 @@ passed F3 last still stands there. All of it is proved first, or nothing is said
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import permutations
+from itertools import permutations, product
 from typing import Final
 
 from ..model.fleet import FleetRule
@@ -111,11 +111,14 @@ class _Steps:
     def differ(self, before: FleetRule, row: FleetRule | None) -> Iterator[str]:
         """How a row and what stands in its place may take steps that the other fleet has not."""
         may, now = enabled(self.state, before), enabled(self.state, row) if row else "false"
-        yield conj([may, neg(now), neg(self._otherwise(before))])
+        lost = neg(self._otherwise(before))
+        yield conj([may, neg(now), lost])
         if row:
-            yield conj([now, neg(may), neg(self._otherwise(row))])
-            both = conj([self._otherwise(before), self._otherwise(row)])
-            yield conj([may, now, self._apart(After(self.state, before.does), After(self.state, row.does)), neg(both)])
+            won = neg(self._otherwise(row))
+            yield conj([now, neg(may), won])
+            yield conj(
+                [may, now, self._apart(After(self.state, before.does), After(self.state, row.does)), disj([lost, won])]
+            )
 
     def _otherwise(self, row: FleetRule) -> str:
         """Another row that both have leads there, too; or nothing changes."""
@@ -132,13 +135,11 @@ class _Steps:
     def _apart(self, one: State, other: State) -> str:
         """The states differ in what is shared, in epochs, in who leads, or in what is read of some worker: of any of the named
         ones, since of several ways to lead elsewhere each may show in another worker."""
-        terms = []
-        for worker in NAMED:
-            terms.append(apart_in_all(one, other, worker))
-            for field in self.state.fleet.own:
-                first, second = one.own(field.name, worker), other.own(field.name, worker)
-                if first != second:
-                    terms.append(conj([neg(f"(= {first} {second})"), self._read(other, field.name, worker)]))
+        terms = [apart_in_all(one, other, *NAMED)]
+        for worker, field in product(NAMED, self.state.fleet.own):
+            first, second = one.own(field.name, worker), other.own(field.name, worker)
+            if first != second:
+                terms.append(conj([neg(same(first, second)), self._read(other, field.name, worker)]))
         return disj(terms)
 
     def _read(self, state: State, name: str, worker: str) -> str:

@@ -81,9 +81,7 @@ class _Rows:
         if row.appends:
             writes |= {f"{y}.current": "no" for y in self.workers if y != x}
         guards = {**named(row.guards, names), **more, **({ORDER: frozenset({order})} if order else {})}
-        if (
-            row.overtakes
-        ):  # who leads has read all stores and stands, whatever else a row asks of it: so the proof has it
+        if row.overtakes:  # as the proof has it: who leads has read all stores and stands, whatever a row asks
             led, stood = f"{names[LED[0]]}.at", stands("effects", f"{names[LED[0]]}.")
             guards[led] = guards.get(led, self.fleet.working) & self.fleet.working
             guards[stood] = frozenset({"yes"})

@@ -115,7 +115,9 @@ def fleet_search(claim: Claim, deep: bool) -> Iterable[Due]:
             workers = 1 if what.startswith("one ") else 2
             size = figures("", states=states, transitions=transitions, graph=f"{graph:016x}", workers=workers)
             again = "crashwindow verify --profile deep"
-            yield from (Due("explore", "EXHAUSTED", size, begins=f"{name} ", command=again) for name in claim.properties)
+            yield from (
+                Due("explore", "EXHAUSTED", size, begins=f"{name} ", command=again) for name in claim.properties
+            )
         if claim.id in FLEETS:
             steps = figures("", steps=ONE_WORKER[FLEETS[claim.id]], workers=1)
             yield Due("explore", "EXHAUSTED", steps, begins="one worker takes ")

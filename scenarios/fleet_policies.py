@@ -17,6 +17,14 @@ from ..model.recorded import build_recorded
 from ..model.step import build
 
 TOOL: Final = {"idempotent": "no", "on_unknown": "park", "look": "none"}
+TOOLS: Final = (
+    TOOL,
+    {"idempotent": "no", "on_unknown": "fail", "look": "none"},
+    {"idempotent": "no", "on_unknown": "query", "look": "quiet"},
+    {"idempotent": "no", "on_unknown": "query", "look": "fence"},
+    {"idempotent": "yes", "on_unknown": "reexecute", "look": "none"},
+)
+"""Kinds of tool, of which each lets rows of the step fire that the others do not."""
 STEP_ALONE: Final = Policy("step-alone", "step alone")
 
 RECORDED: Final = FleetPolicy("fleet-recorded")

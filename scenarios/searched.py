@@ -118,10 +118,10 @@ FLEET_GRAPHS: Final[Mapping[str, Mapping[str, tuple[int, int, int]]]] = {
     "fleet": {
         "one worker": (418890, 2263149, 0xE3DF27551BE0F5F2),
         "two workers within 2 claims and 1 attempt, no, park, none": (759920, 6404538, 0xD46C0878684E4FE4),
-        "two workers within 2 claims and 1 attempt, yes, reexecute, none": (764412, 6435036, 0x8D866AC0C57C3316),
-        "two workers within 2 claims and 1 attempt, no, query, fence": (1962970, 17208062, 0x6341B96D0B66903F),
-        "two workers within 2 claims and 1 attempt, no, query, quiet": (1929256, 16998722, 0x2B2E2A293C5FDD13),
         "two workers within 2 claims and 1 attempt, no, fail, none": (789840, 6589564, 0x41DD3BA7C5A39131),
+        "two workers within 2 claims and 1 attempt, no, query, quiet": (1929256, 16998722, 0x2B2E2A293C5FDD13),
+        "two workers within 2 claims and 1 attempt, no, query, fence": (1962970, 17208062, 0x6341B96D0B66903F),
+        "two workers within 2 claims and 1 attempt, yes, reexecute, none": (764412, 6435036, 0x8D866AC0C57C3316),
         "two workers within 2 claims and 2 attempts, yes, query, fence": (5006926, 43269052, 0x472707D6F9A3E535),
     },
 }

@@ -1,5 +1,7 @@
 """Mutants of a fleet that are proved the same, over clauses that are proved first; and what tells the others apart."""
 
+from dataclasses import replace
+
 import pytest
 
 from crashwindow.checkers import mutate_fleet_same
@@ -10,9 +12,12 @@ from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench
 from crashwindow.checkers.mutate_fleet_agree import DEAD
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 from crashwindow.checkers.mutate_fleet_same import Sameness
+from crashwindow.checkers.proof_subjects import FleetSubject
+from crashwindow.model.fleet import Fleet, FleetRule
 from crashwindow.model.fleet_properties import Never
 from crashwindow.model.fleet_rows import fleet_machine
-from crashwindow.model.machine import guard
+from crashwindow.model.machine import Actor, guard
+from crashwindow.scenarios.fleet_policies import searched_fleet
 from crashwindow.tests.fleet_seen import steps
 
 
@@ -121,3 +126,38 @@ def test_who_is_overtaken_means_the_same_to_proof_and_search() -> None:
     assert len(changed) == 28
     for mutant in changed:
         assert {rule.name: rule.guards for rule in fleet_machine(mutant.of(fleet)).rules} == rules
+
+
+def test_three_claims_of_the_step_do_not_tell_what_is_called_the_same() -> None:
+    """Two workers of the step itself take the steps of the original within three claims, as far as anybody reads."""
+    bench, searched = FleetBench(FLEETS[-1]), searched_fleet()
+    live = Liveness(bench.fleet, bench.subject.properties).found
+    mutants = named(
+        bench,
+        "append started: nobody hears of it",
+        "fence effects, overtakes: crash after the effect: does not look at l.stands_effects",
+    )
+    assert bench.sameness.proved(mutants) == [True, True]
+    original, *others = (
+        steps(search(fleet, claims=3, attempts=1), live)
+        for fleet in (searched, *(each.of(searched) for each in mutants))
+    )
+    assert all(other == original for other in others)
+
+
+def test_each_way_to_lead_elsewhere_may_show_in_another_worker() -> None:
+    """A row that bars whoever was overtaken, and leaves who acts where it is, is not made up for by one that brings it to rest,
+    too: nor is it nothing. The first shows in who acts, the second in any other.
+    """
+    fleet, properties, clauses = FleetBench(FLEETS[-1]).subject
+    asks = {"w.at": guard(at="recover")["at"], "w.stands_effects": frozenset({"yes"})}
+    looks = FleetRule("looks", Actor.WORKER, asks, bars=True)
+    leaves = FleetRule("looks, and leaves", Actor.WORKER, asks, _forgets(fleet), bars=True)
+    more = replace(fleet, rules=(*fleet.rules, looks, leaves))
+    lost = FleetMutant(fleet.name, "row dropped", "looks: dropped", {"looks": None})
+    assert Sameness(FleetSubject(more, properties, clauses)).proved([lost]) == [False]
+
+
+def _forgets(fleet: Fleet) -> dict[str, str]:
+    """What a worker of a fleet writes that lets go."""
+    return dict(next(rule for rule in fleet.rules if rule.name == "crash").writes)

@@ -118,9 +118,11 @@ def matrix(rows: Sequence[KillRow]) -> Table:
     )
     for row in rows:
         by = ", ".join(
-            f"{name} {count} ({row.met[name]}; {row.cheapest.get(name, 0)})" for name, count in sorted(row.by.items())
+            f"{name} {row.by.get(name, 0)} ({met}; {row.cheapest.get(name, 0)})"
+            for name, met in sorted(row.met.items())
         )
-        told = (row.mutants, row.killed, by, row.same, row.safe, row.unasked, len(row.gaps), round(row.seconds))
+        killed = f"{row.killed} ({row.stated} by what is stated)" if row.stated else row.killed
+        told = (row.mutants, killed, by, row.same, row.safe, row.unasked, len(row.gaps), round(row.seconds))
         table.add_row(escape(row.subject), escape(row.kind), *map(str, told))
     return table
 
@@ -136,12 +138,12 @@ def _said(found: Sequence[MutantCells], console: Console) -> int:
     cheapest = Counter(row.killers[0].checker for row in found if row.killed)
     first = ", ".join(f"{name} {count}" for name, count in cheapest.most_common())
     kinds, unasked = summed(found), sum(bool(row.unasked) for row in found)
-    same, safe = sum(kind.same for kind in kinds), sum(kind.safe for kind in kinds)
+    same, safe, stated = (sum(getattr(kind, name) for kind in kinds) for name in ("same", "safe", "stated"))
     unanswered = sum(cell.outcome == "not run" and bool(cell.words) for row in found for cell in row.cells)
     console.print(
-        f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}), {same} proved the same,"
-        f" {safe} proved safe, {unasked} safe by proof and not asked further, {len(left)} gaps;"
-        f" {unanswered} times a checker gave no answer",
+        f"{len(found)} mutants: {sum(cheapest.values())} killed (cheapest: {first}; {stated} by nothing but what is stated"
+        f" of the original), {same} proved the same, {safe} proved safe, {unasked} safe by proof and not asked further,"
+        f" {len(left)} gaps; {unanswered} times a checker gave no answer",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
     if unasked:

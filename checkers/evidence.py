@@ -209,6 +209,9 @@ class KillRow(Base):
     by: dict[str, int]  # checker -> how many it says no to
     cheapest: dict[str, int]  # checker -> of how many it is the cheapest killer
     met: dict[str, int]  # checker -> how many it was asked about
+    stated: int = (
+        0  # of the killed, how many by nothing but what is stated of the original: its size, its graph, what occurs
+    )
     same: int  # equivalent, by exhaustion or by proof
     safe: int  # equivalent for safety, proved: of the code alone, never of a model
     unasked: int  # safe by proof, and not every checker was asked that might kill it all the same

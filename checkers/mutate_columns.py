@@ -34,6 +34,28 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 """The columns that speak for a stage; of a model's mutants those of `mutate_model`, of a fleet's `mutate_fleet`, of the runtime's
 `mutate_runtime`."""
 
+BY_STATEMENT: Final = frozenset({"stated", "whole"})
+"""Columns that compare a mutant with what is stated of its original: how many states and steps, which graph, what has to occur.
+What is wrong with a mutant they do not say."""
+CONTRACT: Final = "contract"
+WORKERS: Final = "several workers"
+"""Two parts of the runtime: bugs of contracts, and protections that are taken away from several workers."""
+MEANT: Final[Mapping[str, tuple[str, ...]]] = {
+    "step": (
+        "keys", "woken", "crash", "program", "monitor", "check-trace", "verify-job", "interleave", "enumerate", "paths", "walk",
+        "workers", "power",
+    ),
+    "beyond the step": ("crash", "monitor", "check-trace", "verify-job"),
+    "store": ("stores", "program"),
+    CONTRACT: ("coverage", "crash", "enumerate", "walk"),
+    WORKERS: ("interleave", "enumerate"),
+}  # fmt: skip
+"""By part of the runtime the checkers that are made for it: one of them that says no to none of its bugs is blind.
+
+Every other that can meet them is asked as well, and may let all through: a store's refusals are asked by name, or hardly
+(decision 030).
+"""
+
 BESIDE: Final[Mapping[str, str]] = {
     "check-trace": "the command of that name",
     "woken": "what the tests of the heartbeat ask of a worker that wakes, as a check",

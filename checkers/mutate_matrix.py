@@ -7,6 +7,7 @@ from typing import Final
 
 from ..scenarios.profile import MUTATED, MUTATED_FLEETS
 from .evidence import KillRow, MutantCells
+from .mutate_columns import BY_STATEMENT, MEANT
 from .mutate_fleet_agree import agreement, unanswered
 
 FILE: Final = "mutants.jsonl"
@@ -71,6 +72,7 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
         met=dict(
             Counter(cell.checker for row in members for cell in row.cells if cell.outcome in ("killed", "survived"))
         ),
+        stated=sum(row.killed and {cell.checker for cell in row.killers} <= BY_STATEMENT for row in members),
         same=proved(EXHAUSTED) + proved(THE_SAME) + proved(BISIMILAR),
         safe=proved(PROVED),
         unasked=sum(bool(row.unasked) for row in members),
@@ -85,13 +87,15 @@ def blind(rows: Iterable[KillRow]) -> list[str]:
     """The checkers that said no to nobody, of more than `FEW` that they were asked about: such a column cannot fail, or is blind;
     and the ways to a verdict on a fleet that had no answer on any of more than `FEW`.
 
-    A column is one way to look at one kind of subject: at machines, at fleets, or at a part of the runtime.
+    A column is one way to look at one kind of subject: at machines, at fleets, or at a part of the runtime that it is made for.
     """
     rows = list(rows)
     asked, killed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for row in rows:
         of = "machines" if row.subject in MUTATED else "fleets" if row.subject in MUTATED_FLEETS else row.subject
         for checker, count in row.met.items():
+            if checker not in MEANT.get(of, row.met):
+                continue
             asked[checker, of] += count
             killed[checker, of] += row.by.get(checker, 0)
     return [

@@ -16,7 +16,7 @@ from typing import Final
 from ..model.invariant import INVARIANT
 from ..model.properties import PROPERTIES
 from ..model.step import build
-from . import bugs_decide, conform
+from . import conform
 from .conform import walk
 from .contract_cases import CONTRACT_CASES
 from .contract_conform import walk_contracts
@@ -26,15 +26,17 @@ from .crash_run import Traces
 from .crash_snapshot import Breadth, sweep_case
 from .crash_subject import Subject
 from .ended_cases import ENDED_CASES
+from .enumerate_stage import KILLS as PARTED
+from .enumerate_stage import product
 from .evidence import Cell, MutantCells, Verdict
 from .interleave import CASES as INTERLEAVED
-from .interleave import interleave
+from .interleave import Graph, interleave
 from .interleave_mutants import MUTANTS
-from .interleave_stage import KILLS
-from .interleave_stage import planted as interleaved
+from .interleave_stage import KILLS as BROKEN
 from .keys import check as keys_differ
 from .monitor import Monitor
 from .mutate_bugs import BUGS, Bug
+from .mutate_columns import CONTRACT, WORKERS
 from .mutate_left import diverged_in_check_trace, refused_by_verify_job
 from .mutate_programs import parted
 from .mutate_runs import (
@@ -67,6 +69,10 @@ enumeration beside the model; the kept test paths; random walks, of one worker a
 UNPLANTED: Final = ("check-trace", "verify-job")
 """Those who judge what the bug has left without it: they plant it themselves."""
 KIND: Final = "hand-written"
+TAKEN: Final = "interleavings: "
+"""How the names of protections that are taken away begin."""
+NOTHING: Final = Bug(nothing, "", "")
+"""The code as it ships."""
 LONGEST: Final = 3_600.0
 """Seconds after which a check is cut off, and"""
 WORK: Final = 300
@@ -84,29 +90,38 @@ Check = Callable[[], str]
 
 def rows() -> list[str]:
     """The names of every mutant of the runtime: the bugs, and the protections taken away from several workers."""
-    return [*(bug.name for bug in BUGS), *(f"interleavings: {name}" for name in MUTANTS if name in KILLS)]
+    return [*(bug.name for bug in BUGS), *(f"{TAKEN}{name}" for name in MUTANTS if name in BROKEN or name in PARTED)]
 
 
-def judge(name: str, whole: bool) -> MutantCells:
-    """One mutant's row of the matrix; whole: every checker is asked, else only until one says no. Raises KeyError."""
-    if name.startswith("interleavings: "):
-        return _protection(name.removeprefix("interleavings: "))
+def judge(name: str) -> MutantCells:
+    """One mutant's row of the matrix: every checker is asked that can meet it. Raises KeyError."""
+    if name.startswith(TAKEN) and name in rows():
+        return _protection(name.removeprefix(TAKEN))
     bug = {bug.name: bug for bug in BUGS}[name]
-    cells: list[Cell] = []
-    every = _checks(bug.part, bug.plant, bug.cases)
-    for checker, check in every.items():
-        if cells and cells[-1].outcome == "killed" and not whole:
-            break
-        cells.append(apart(checker, bug, check))
-    asked = {cell.checker for cell in cells}
-    for checker in CHECKERS:
-        if checker not in asked:
-            cells.append(_unmet(checker, checker in every))
+    asked = _checks(bug.part, bug.plant, bug.cases)
+    cells = _row({checker: apart(checker, bug, check) for checker, check in asked.items()}, bug.part)
     found = any(cell.outcome == "killed" for cell in cells)
     harmless = f"proved: {idle(bug.never)}" if bug.never and not found and idle(bug.never) else ""
     return MutantCells(
         name=name, subject=bug.part, kind=KIND, equivalent=harmless, unasked="", cells=cells, command=_command(name)
     )
+
+
+def _row(asked: Mapping[str, Cell], part: str) -> list[Cell]:
+    """A cell of each checker, in the order of `CHECKERS`: of those that were not asked with why they cannot meet the mutant."""
+    return [
+        asked.get(name) or Cell(checker=name, outcome="not applicable", words=_why_not(name, part), seconds=0.0)
+        for name in CHECKERS
+    ]
+
+
+def _why_not(checker: str, part: str) -> str:
+    """A test wrecks what is said not to be run, and asks again."""
+    if part == WORKERS:
+        return "the protection is taken away around a store in memory, and it runs another store"
+    if part == CONTRACT:
+        return "it runs jobs, and no code of contracts"
+    return "it reads one job, and another one undoes this one" if checker == "monitor" else "it runs no code of jobs"
 
 
 @cache
@@ -129,50 +144,61 @@ def _command(name: str) -> str:
 
 
 def _protection(name: str) -> MutantCells:
-    """A protection taken away, searched until its property falls."""
-    started = time.perf_counter()
-    found = interleaved(name)
-    seconds = round(time.perf_counter() - started, 3)
-    cells = [met("interleave", found.words, bool(found.killed_by), seconds)]
-    cells += [_unmet(checker, False) for checker in CHECKERS if checker != "interleave"]
-    title = f"interleavings: {name}"
+    """A protection taken away: who interleaves searches until its property falls, who enumerates to the first step too much."""
+    checks: dict[str, Check] = {"interleave": lambda: broken_without(name), "enumerate": lambda: parted_without(name)}
+    asked = {checker: apart(checker, NOTHING, check) for checker, check in checks.items()}
+    title = f"{TAKEN}{name}"
+    cells = _row(asked, WORKERS)
     return MutantCells(
-        name=title, subject="several workers", kind=KIND, equivalent="", unasked="", cells=cells, command=_command(title)
+        name=title, subject=WORKERS, kind=KIND, equivalent="", unasked="", cells=cells, command=_command(title)
     )  # fmt: skip
 
 
-def _checks(part: str, plant: Plant, cases: tuple[str, ...]) -> dict[str, Check]:
-    """The checkers that can meet a bug of a part, which shows in some cases, the cheapest first.
+def broken_without(name: str) -> str:
+    """The property that falls in some interleaving of two workers where a protection is taken away."""
+    case, kept = BROKEN.get(name, (SMALLEST, ""))
+    return _first_broken(interleave(INTERLEAVED[case], MUTANTS[name], until=kept))
 
-    A store's refusals are asked by name, or hardly: jobs that run, crash and are judged meet next to none (decision 030).
+
+def parted_without(name: str) -> str:
+    """The step that is not the model's where a protection is taken away."""
+    case = PARTED[name] if name in PARTED else BROKEN[name][0]
+    found = product(case, mutant=MUTANTS[name]).run().parted
+    return f"{case}: {min(found, key=lambda each: len(each.schedule))}" if found else ""
+
+
+def _checks(part: str, plant: Plant, cases: tuple[str, ...]) -> dict[str, Check]:
+    """The checkers that can meet a bug of a part, which shows in some crash cases.
+
+    Whoever runs jobs is asked about each bug in what jobs run, a store's too, though jobs that run, crash and are judged meet
+    next to none of its refusals (decision 030).
     """
-    if part == "store":
-        return {"stores": stores_parted, "program": parted}
-    every: dict[str, Check] = {}
     subjects = [SUBJECTS[name] for name in cases]
-    if plant in (bugs_decide.key_without_node, nothing):
-        every["keys"] = lambda: _refuted(keys_differ())
-    if part == "step":
-        every["woken"] = went_on
-    every["crash"] = lambda: swept(cases)
-    if part == "step":
-        every["program"] = parted
-    if part != "contract" and not ENDED_CASES.keys() & set(cases):
-        every["monitor"] = lambda: monitored(cases)  # it reads one job
-    if part != "contract":
-        every["check-trace"] = lambda: diverged_in_check_trace(plant, subjects)
-        every["verify-job"] = lambda: refused_by_verify_job(plant, subjects)
-    if part == "step":
-        every["interleave"] = interleavings
-        every["enumerate"] = enumerated
-        every["paths"] = paths_walked
-        every["walk"] = walked
-        every["workers"] = workers_walked
-        every["power"] = power_failed
-    elif part == "contract":
-        every["coverage"] = contracts_covered
-        every["enumerate"] = contracts_enumerated
-        every["walk"] = contracts_walked
+    if part == CONTRACT:
+        return {
+            "coverage": contracts_covered,
+            "crash": lambda: swept(cases),
+            "enumerate": contracts_enumerated,
+            "walk": contracts_walked,
+        }
+    every: dict[str, Check] = {
+        "keys": lambda: _refuted(keys_differ()),
+        "stores": stores_parted,
+        "woken": went_on,
+        "crash": lambda: swept(cases),
+        "program": parted,
+        "monitor": lambda: monitored(cases),
+        "check-trace": lambda: diverged_in_check_trace(plant, subjects),
+        "verify-job": lambda: refused_by_verify_job(plant, subjects),
+        "interleave": interleavings,
+        "enumerate": enumerated,
+        "paths": paths_walked,
+        "walk": walked,
+        "workers": workers_walked,
+        "power": power_failed,
+    }
+    if ENDED_CASES.keys() & set(cases):
+        del every["monitor"]  # it reads one job
     return every
 
 
@@ -213,7 +239,10 @@ def monitored(cases: tuple[str, ...]) -> str:
 
 def interleavings() -> str:
     """The first property that breaks in some interleaving of two workers, in the smallest case."""
-    graph = interleave(INTERLEAVED[SMALLEST])
+    return _first_broken(interleave(INTERLEAVED[SMALLEST]))
+
+
+def _first_broken(graph: Graph) -> str:
     return next((f"{name}: {problem}: {key}" for name, (problem, key) in graph.broken.items()), "")
 
 
@@ -267,7 +296,7 @@ def sound(part: str) -> None:
     """Ask every checker of a part about the code as it ships. Raises AssertionError where one says no."""
     cases = tuple(dict.fromkeys(case for bug in BUGS if bug.part == part for case in bug.cases))
     for checker, check in _checks(part, nothing, cases).items():
-        cell = apart(checker, Bug(nothing, "", ""), check)
+        cell = apart(checker, NOTHING, check)
         if cell.outcome != "survived":
             raise AssertionError(f"{part}, {checker}: the code as it ships does not pass: {cell.words}")
 
@@ -275,10 +304,6 @@ def sound(part: str) -> None:
 def met(checker: str, words: str, killed: bool, seconds: float) -> Cell:
     """The cell of a checker that was asked."""
     return Cell(checker=checker, outcome="killed" if killed else "survived", words=words, seconds=seconds)
-
-
-def _unmet(checker: str, could: bool) -> Cell:
-    return Cell(checker=checker, outcome="not run" if could else "not applicable", words="", seconds=0.0)
 
 
 MOST_WORDS: Final = 300
@@ -298,4 +323,6 @@ def _run(answer: Connection, plant: Plant, check: Check) -> None:
             answer.send((check(), ""))
         except CannotMeetError as error:
             answer.send((None, str(error)[:MOST_WORDS]))
+        except Exception as error:
+            answer.send((None, f"{type(error).__name__}: {error}"[:MOST_WORDS]))
     answer.close()

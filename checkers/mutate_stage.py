@@ -1,10 +1,11 @@
 """The kill matrix as a campaign: a sample for `crashwindow verify`, everything for its deep profile (E-TRUST).
 
-In the deep profile every mutant meets every checker that can meet it. Three rules leave a cell empty, and the matrix says so cell
-by cell: where the search of a model's mutant ends at a violation, nobody who needs the whole of its states is asked; where a
-mutant is equivalent by exhaustion nobody is asked any more; and the code is enumerated beside such machines' mutants alone as
-nobody else has killed, and as are not bisimilar to the original. The quick profile asks proof and search alone, of a sample: what
-they let through is safe by proof and not asked further; of such a mutant it is open whether it is harmless.
+In the deep profile every mutant meets every checker that can meet it. What leaves a cell empty the matrix says cell by cell:
+where the search of a model's mutant ends at a violation, nobody who needs the whole of its states is asked; where a mutant is
+equivalent by exhaustion nobody is asked any more; the code is enumerated beside such machines' mutants alone as nobody else has
+killed, and as are not bisimilar to the original, and fleets are searched whole where nobody else kills; and of a bug of the
+runtime nobody is asked who runs none of that code. The quick profile asks proof and search alone, of a sample: what they let
+through is safe by proof and not asked further; of such a mutant it is open whether it is harmless.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -127,7 +128,7 @@ def judged(task: Task, benches: Mapping[str, Bench] | None = None) -> list[Mutan
             sound(part)
         return []
     if task.subject == RUNTIME:
-        return [judge(name, whole=True) for name in task.names]
+        return [judge(name) for name in task.names]
     if task.subject in FLEETS:
         fleet = _fleet(task.subject)
         chosen = [mutant for mutant in fleet.mutants if mutant.name in task.names]

@@ -17,11 +17,18 @@ OTHERS: Final = "liveness, the crash-window table, refinement and what the code 
 """Who might kill a mutant that proof and search let through."""
 
 
+STATED: Final = "another size, graph or occurrence than is stated of the original"
+"""What kills a mutant without a word on what is wrong with it."""
+
+
 def caption(kills: Sequence[KillRow]) -> str:
     """The matrix in a line."""
     killed, mutants = sum(k.killed for k in kills), sum(k.mutants for k in kills)
     same, safe, gaps = sum(k.same for k in kills), sum(k.safe for k in kills), sum(len(k.gaps) for k in kills)
-    said = f"{number(killed)} of {number(mutants)} mutants killed; {number(same)} the same as the original, exhausted or proved"
+    stated = sum(k.stated for k in kills)
+    alone = f", {number(stated)} of them by nothing but {STATED}" if stated else ""
+    harmless = f"{number(same)} the same as the original, exhausted or proved"
+    said = f"{number(killed)} of {number(mutants)} mutants killed{alone}; {harmless}"
     open_ones = f"{number(not_asked_further(kills))} safe by proof and not asked further"
     return f"{said}; {number(safe)} safe, by proof; {open_ones}; {number(gaps)} gaps"
 
@@ -38,8 +45,12 @@ def survivors_first(kills: Sequence[KillRow]) -> list[KillRow]:
 
 def cells(kill: KillRow) -> list[str]:
     """A row without its gaps."""
-    by = ", ".join(f"{name} {number(count)} of {number(kill.met[name])}" for name, count in ranked(kill.by))
-    counted = [number(kill.mutants), number(kill.killed), by or "nobody"]
+    every = ranked({name: kill.by.get(name, 0) for name in kill.met})
+    by = ", ".join(f"{name} {number(count)} of {number(kill.met[name])}" for name, count in every)
+    killed = (
+        f"{number(kill.killed)}, {number(kill.stated)} by what is stated alone" if kill.stated else number(kill.killed)
+    )
+    counted = [number(kill.mutants), killed, by or "nobody"]
     return [kill.subject, kill.kind, *counted, number(kill.same), number(kill.safe), number(kill.unasked)]
 
 

@@ -1,7 +1,11 @@
 """The kill matrix has a column for every stage, or says why not; each column that runs the code says no to some bug."""
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from itertools import chain
+from types import FunctionType, ModuleType
+from typing import Final, Never
 
 import pytest
 
@@ -10,17 +14,23 @@ from crashwindow.checkers.bugs_contract import timeout_cancels
 from crashwindow.checkers.bugs_decide import dropped_unknown
 from crashwindow.checkers.bugs_step import effect_not_stored, skipped_committed, swapped_writes
 from crashwindow.checkers.bugs_workers import lease_not_looked_at, lost_lease_not_heard
+from crashwindow.checkers.ended_cases import ENDED_CASES
+from crashwindow.checkers.evidence import KillRow
 from crashwindow.checkers.mutate_bugs import BUGS, PARTS, Bug
-from crashwindow.checkers.mutate_columns import BESIDE, COLUMNS, NO_COLUMN
+from crashwindow.checkers.mutate_columns import BESIDE, COLUMNS, MEANT, NO_COLUMN, WORKERS
 from crashwindow.checkers.mutate_left import diverged_in_check_trace, refused_by_verify_job
+from crashwindow.checkers.mutate_matrix import FEW as FEW_TO_JUDGE
+from crashwindow.checkers.mutate_matrix import blind
 from crashwindow.checkers.mutate_runs import CannotMeetError, contracts_covered, paths_walked, power_failed
-from crashwindow.checkers.mutate_runtime import SUBJECTS, apart, sound
+from crashwindow.checkers.mutate_runtime import SUBJECTS, apart, judge, sound, swept
 from crashwindow.checkers.mutate_woken import went_on
 from crashwindow.checkers.power_images import Bounds
 from crashwindow.checkers.power_stage import Part
 from crashwindow.checkers.stages import STAGES
-from crashwindow.checkers.substitute import Plant, nothing, planted
+from crashwindow.checkers.substitute import Patch, Plant, nothing, planted
+from crashwindow.runtime import contracts, drive, protocol
 from crashwindow.runtime.protocol import Step
+from crashwindow.runtime.turn import Run
 
 ASKED = {
     *mutate_model.CHECKERS,
@@ -52,6 +62,7 @@ def test_every_planted_function_is_in_the_table() -> None:
         assert plants <= planted_there, name
 
 
+FEW_BUGS: Final = FEW_TO_JUDGE + 1
 OK_PARK = [SUBJECTS["ok-park"]]
 FEW = Part("ok-park", "full", Bounds(exhaustive=0, shapes=1, tears=0))
 """A few of the images of the quick profile."""
@@ -110,3 +121,93 @@ def test_an_enumeration_that_cannot_meet_a_bug_kills_nothing() -> None:
     cell = apart("enumerate", Bug(nothing, "", ""), unable)
     assert cell.outcome == "not run"
     assert "there is no such method" in cell.words
+
+
+def test_each_checker_is_asked_or_said_to_be_unable() -> None:
+    """About a bug of whatever part everybody is asked but who cannot meet it: of jobs the contracts' coverage, and of another
+    job's undoing who reads one job; of contracts who runs jobs. Nobody else."""
+    left_out = {
+        bug.name: {*mutate_runtime.CHECKERS} - mutate_runtime._checks(bug.part, bug.plant, bug.cases).keys()
+        for bug in BUGS
+    }
+    of_jobs = {*mutate_runtime.CHECKERS} - {"coverage", "crash", "enumerate", "walk"}
+    for bug in BUGS:
+        ended = any(case in ENDED_CASES for case in bug.cases)
+        due = of_jobs if bug.part == "contract" else {"coverage", "monitor"} if ended else {"coverage"}
+        assert left_out[bug.name] == due, bug.name
+
+
+def wrecked(package: ModuleType) -> Plant:
+    """Every function and method that the modules of a package define raises."""
+
+    def ruin(*args: object, **named: object) -> Never:
+        raise NotImplementedError("this code was said not to be run")
+
+    def plant(patch: Patch) -> None:
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(found.name)
+            made = [each for each in vars(module).values() if getattr(each, "__module__", "") == module.__name__]
+            for owner in [module, *(each for each in made if isinstance(each, type))]:
+                functions = {
+                    n: f for n, f in vars(owner).items() if isinstance(f, FunctionType) and not n.startswith("__")
+                }
+                for name in (n for n, f in functions.items() if f.__module__ == module.__name__):
+                    patch.setattr(owner, name, ruin)
+
+    return plant
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("checker", ["keys", "stores", "woken", "program", "monitor", "check-trace", "verify-job",
+                                     "interleave", "paths", "workers", "power"])  # fmt: skip
+def test_who_is_not_asked_about_contracts_runs_none_of_their_code(checker: str) -> None:
+    """With every function of the contract engine wrecked, those whose cells say "not applicable" of its bugs pass as before."""
+    check = mutate_runtime._checks("step", nothing, ("ok-park",))[checker]
+    assert apart(checker, Bug(wrecked(contracts), "", ""), check).outcome == "survived"
+
+
+def test_a_wrecked_engine_is_noticed_by_who_runs_it() -> None:
+    """The wreck is one: the contracts' coverage says so."""
+    assert apart("coverage", Bug(wrecked(contracts), "", ""), contracts_covered).outcome == "killed"
+
+
+def test_coverage_runs_no_code_of_jobs() -> None:
+    """With driver, protocol and turns of jobs wrecked the contracts' coverage passes, and a crash sweep ends."""
+
+    def plant(patch: Patch) -> None:
+        for owner in (protocol.Step, Run, drive):
+            for name, found in list(vars(owner).items()):
+                if isinstance(found, FunctionType) and not name.startswith("__"):
+                    patch.setattr(owner, name, lambda *args, **named: 1 / 0)
+
+    assert apart("coverage", Bug(plant, "", ""), contracts_covered).outcome == "survived"
+    assert apart("crash", Bug(plant, "", ""), lambda: swept(("ok-park",))).outcome == "killed"
+
+
+def test_a_protection_meets_who_interleaves_and_who_enumerates() -> None:
+    """Taken away around the store in memory, it is missed by both; where one lets it through the other does not."""
+    outcomes = {
+        name: {
+            cell.checker: cell.outcome for cell in judge(f"interleavings: {name}").cells if cell.words or cell.seconds
+        }
+        for name in ("events-unfenced", "started-unchecked")
+    }
+    assert outcomes["events-unfenced"]["interleave"] == outcomes["events-unfenced"]["enumerate"] == "killed"
+    assert outcomes["started-unchecked"]["interleave"] == "survived"
+    assert outcomes["started-unchecked"]["enumerate"] == "killed"
+
+
+def test_a_column_is_blind_only_where_it_is_made_to_see() -> None:
+    """A crash sweep that meets no store's refusal is not blind; who holds the stores side by side and finds nothing is."""
+    asked_all = {"stores": FEW_BUGS, "crash": FEW_BUGS}
+    row = KillRow(subject="store", kind="k", mutants=FEW_BUGS, killed=0, by={}, cheapest={}, met=asked_all, same=0, safe=0,
+                  unasked=0, gaps=[], seconds=0.0)  # fmt: skip
+    (said,) = blind([row])
+    assert said.startswith("mutants of store: stores was asked about")
+    assert len(blind([row.model_copy(update={"subject": "step"})])) == 1
+
+
+def test_each_checker_is_made_for_some_part() -> None:
+    """Whoever is asked about the code is judged somewhere, and each part of it has somebody."""
+    assert {*chain.from_iterable(MEANT.values())} == {*mutate_runtime.CHECKERS}
+    assert MEANT.keys() == {*PARTS.values(), WORKERS}

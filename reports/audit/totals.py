@@ -100,6 +100,8 @@ def _kills(evidence: RunEvidence) -> Iterator[str]:
             )
         if sum(row.cheapest.values()) != row.killed:
             yield f"{name}: {sum(row.cheapest.values())} cheapest killers of {row.killed} that are killed"
+        if row.stated > row.killed:
+            yield f"{name}: {row.stated} killed by what is stated alone, of {row.killed} that are killed"
         if row.agreed and sum(row.agreed.values()) != row.mutants:
             yield f"{name}: the ways to a verdict agree, or do not, on {sum(row.agreed.values())} of {row.mutants}"
         for checker, count in row.by.items():

@@ -81,7 +81,7 @@ def interleavings(context: Context) -> Found:
         floors += [Floor(CASES[name]) for name in LARGE]
     alike = compared(context, floors)
     for claim in CLAIMED:
-        found.add(claim, alike)
+        found.add(claim, *alike)
     for name in KILLS:
         found.mutants.append(planted(name))
         context.tell(f"interleavings: {name}")

@@ -2,8 +2,7 @@
 by hand. What is searched is a store taken apart, so this is what it stands on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -48,39 +47,39 @@ def on_postgres(url: str) -> Made:
     return made
 
 
-@contextmanager
-def stores(context: Context) -> Iterator[dict[str, tuple[Made, int]]]:
-    """The stores of a profile, by name, with how many schedules of a case each is given."""
-    number = SAMPLED[context.profile]
+def compared(context: Context, floors: Sequence[Floor]) -> list[Item]:
+    """What whole stores answer: memory and SQLite, in the deep profile PostgreSQL as well."""
     with TemporaryDirectory(dir=context.directory) as directory:
-        every = {"memory": (MemoryStore, number), "SQLite": (on_sqlite(Path(directory)), number)}
-        if context.profile == "quick":
-            yield every
-            return
-        try:
-            server = EmbeddedPostgres()
-        except EmbeddedPostgresError as error:
-            context.tell(f"interleavings: nothing was compared with PostgreSQL: {error}")
-            yield every
-            return
-        with server:
-            yield {**every, "PostgreSQL": (on_postgres(server.url), ON_A_SERVER)}
+        every = {"memory": MemoryStore, "SQLite": on_sqlite(Path(directory))}
+        items = [alike(context, floors, every, SAMPLED[context.profile])]
+    return [*items, on_a_server(context, floors)] if context.profile == "deep" else items
 
 
-def compared(context: Context, floors: Sequence[Floor]) -> Item:
-    """Whether each store answers as the one that was searched, and then holds the same, word by word."""
-    counts: dict[str, int | float | str] = {}
+def on_a_server(context: Context, floors: Sequence[Floor]) -> Item:
+    """What PostgreSQL answers; without a server, that nobody asked it."""
+    try:
+        server = EmbeddedPostgres()
+    except EmbeddedPostgresError as error:
+        words = f"schedules on whole stores: none was run on PostgreSQL: {error}"
+        return Item(checker="enumerate", verdict=Verdict.NOT_CHECKED, statement=words, command="crashwindow verify")
+    with server:
+        return alike(context, floors, {"PostgreSQL": on_postgres(server.url)}, ON_A_SERVER)
+
+
+def alike(context: Context, floors: Sequence[Floor], stores: Mapping[str, Made], number: int) -> Item:
+    """Whether each store answers as the one that was searched, and then holds the same, word by word, in so many schedules of
+    each case.
+    """
+    counts: dict[str, int | float | str] = dict.fromkeys(stores, 0)
     words = 0
     wrong: list[str] = []
-    with stores(context) as every:
-        for floor in floors:
-            for number, schedule in enumerate(sample(floor, SAMPLED[context.profile], context.seed)):
-                for name, (made, limit) in every.items():
-                    if number < limit:
-                        counts[name] = int(counts.get(name, 0)) + 1
-                        words += len(schedule)
-                        wrong += [f"{name}, {floor.case.name}: {each}" for each in differences(floor, schedule, made)]
-    told = ", ".join(f"{number} on {name}" for name, number in counts.items())
+    for floor in floors:
+        for schedule in sample(floor, number, context.seed):
+            for name, made in stores.items():
+                counts[name] = int(counts[name]) + 1
+                words += len(schedule)
+                wrong += [f"{name}, {floor.case.name}: {each}" for each in differences(floor, schedule, made)]
+    told = ", ".join(f"{count} on {name}" for name, count in counts.items())
     context.tell(f"interleavings: schedules on whole stores: {told}")
     figures = {**counts, "words": words, "differences": len(wrong)}
     if wrong:

@@ -173,7 +173,7 @@ def stores_held(context: Context) -> list[Item]:
     items = [beside_the_rules(context.profile)]
     context.tell(f"stores side by side: {items[0].figures['states']} states")
     if context.profile == "deep":
-        items += on_a_server(context)
+        items.append(on_a_server())
     return items
 
 
@@ -183,15 +183,15 @@ def beside_the_rules(profile: str) -> Item:
         return _item("the memory store and the SQLite store", 2, profile, made)
 
 
-def on_a_server(context: Context) -> list[Item]:
-    """PostgreSQL in the quick profile's bounds. Nothing, where there is no server."""
+def on_a_server() -> Item:
+    """PostgreSQL in the quick profile's bounds; without a server, that nobody asked it."""
     try:
         server = EmbeddedPostgres()
     except EmbeddedPostgresError as error:
-        context.tell(f"stores side by side: not PostgreSQL: {error}")
-        return []
+        words = f"stores side by side: nobody asked the PostgreSQL store: {error}"
+        return Item(checker="enumerate", verdict=Verdict.NOT_CHECKED, statement=words, command=COMMAND)
     with server:
-        return [_item("the PostgreSQL store", 1, "quick", lambda clock: [PostgresShelf(clock, server.url)])]
+        return _item("the PostgreSQL store", 1, "quick", lambda clock: [PostgresShelf(clock, server.url)])
 
 
 def _item(who: str, stores: int, profile: str, made: Callable[[Clock], list[Shelf]]) -> Item:

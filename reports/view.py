@@ -464,6 +464,7 @@ def _not_checked(evidence: RunEvidence, entries: tuple[Entry, ...]) -> Iterator[
     for entry in entries:
         if entry.best is Verdict.NOT_CHECKED:
             yield f"Claim {entry.claim.id}: {entry.claim.sentence}"
+    yield from (f"{words}: beside {', '.join(claims)}." for words, claims in _unasked(entries).items())
     lacking = [f"{e.claim.id} ({', '.join(e.missing)})" for e in entries if e.items and e.missing]
     if lacking:
         yield f"Methods that the register names for a claim and this run did not apply: {'; '.join(lacking)}."
@@ -482,6 +483,19 @@ def _not_checked(evidence: RunEvidence, entries: tuple[Entry, ...]) -> Iterator[
     ):
         if not there:
             yield f"{what}."
+
+
+def _unasked(entries: tuple[Entry, ...]) -> dict[str, list[str]]:
+    """What was not looked at beside claims that hold all the same: what an item says of it, and of which claims.
+
+    Such a claim is as expected, so nothing else would name it.
+    """
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.best not in (Verdict.NOT_CHECKED, *BROKEN):
+            for words in dict.fromkeys(plain(i.statement) for i in entry.items if i.verdict is Verdict.NOT_CHECKED):
+                found.setdefault(words, []).append(entry.claim.id)
+    return found
 
 
 def run_facts(evidence: RunEvidence) -> list[tuple[str, str]]:

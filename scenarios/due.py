@@ -52,8 +52,8 @@ class Due:
     """An item that is due. figures: their names, each with the value that it has to have, or None where the run says it.
 
     files: on which it rests; shown: whether a run stands beside it; begins: how its sentence begins, by which items differ that
-    are alike else; otherwise: what may be there instead, where something is not installed; spare: whether it may then be missing;
-    command: what repeats it, with `{key}` for that of its run, `{seed}` and `{loss}`; least: figures of which more may be told.
+    are alike else; otherwise: what may be there instead, where something is not installed; command: what repeats it, with `{key}`
+    for that of its run, `{seed}` and `{loss}`; least: figures of which more may be told.
     """
 
     checker: str
@@ -63,7 +63,6 @@ class Due:
     shown: bool = False
     begins: str = ""
     otherwise: tuple["Due", ...] = ()
-    spare: bool = False
     command: str = VERIFY
     least: Mapping[str, int] = field(default_factory=dict)
 
@@ -129,7 +128,7 @@ def differences(due: Sequence[Due], items: Iterable[Told]) -> Iterator[str]:
             nearest = min(alike, key=lambda item: len(each.unlike(item)))
             there.remove(nearest)
             yield f"{each.checker}, {nearest.verdict}, {_begun(nearest)}: {'; '.join(each.unlike(nearest))}"
-        elif not each.spare:
+        else:
             yield f"{each.checker}, {each.verdict}: the item with {_listed(each.figures)} is due{each.begun}, and it is missing"
     for item in there:
         yield f"{item.checker}, {item.verdict}, {_begun(item)}: an item with {_listed(item.figures)} is not due, or not once more"

@@ -33,6 +33,7 @@ LEFT_OUT: Final = figures("never taken")
 """What test paths say besides where all of them are walked."""
 SERVED: Final = figures("judged, killed, paths, processes, seed, steps of several workers, taken")
 ALIKE: Final = figures("SQLite, memory, words", differences=0)
+ALIKE_ON_A_SERVER: Final = figures("PostgreSQL, words", differences=0)
 TAKEN: Final = figures("", edges=673, left=57, **{"taken for certain": 616})
 TAKEN_BY_TWO: Final = figures("", edges=362, left=23, **{"taken for certain": 339})
 TAKEN_OF_CONTRACTS: Final = figures("", edges=104, left=17, **{"taken for certain": 87})

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import psycopg
 import pytest
 
+from crashwindow.checkers import embedded_postgres
 from crashwindow.checkers.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError, binaries
 from crashwindow.runtime.postgres_store import PostgresStore
 from crashwindow.tests.chromium import Chromium
@@ -57,6 +59,14 @@ def postgres_server() -> Iterator[EmbeddedPostgres]:
     with EmbeddedPostgres() as server:
         PostgresStore(server.url).close()
         yield server
+
+
+@pytest.fixture
+def without_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which nobody finds a PostgreSQL server."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(embedded_postgres, "DEBIAN", tmp_path)
+    monkeypatch.setattr(embedded_postgres, "PACKAGE", "no_such_package")
 
 
 @pytest.fixture

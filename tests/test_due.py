@@ -22,7 +22,6 @@ from .test_audit_matrix import FIRST
 
 PROFILES = ("quick", "deep")
 TRACE = Trace(key="model:hardened:0", frames=[FIRST])
-CVC5 = next(due for due in items_of_run("quick")["P1"] if due.checker == "reprove")
 
 
 def item(due: Due) -> Item:
@@ -42,6 +41,17 @@ def item(due: Due) -> Item:
             .replace("{loss}", "execute+2:lost=1"),
         }
     )
+
+
+def unserved(told: Item, stage: str) -> None:
+    """What a deep stage says where there is no PostgreSQL server: NOT CHECKED, with the remedy; it is due, and missed."""
+    assert told.verdict is Verdict.NOT_CHECKED
+    assert "apt-get install postgresql" in told.statement
+    (due,) = [
+        due for due in items_of_stage(stage, "deep")["P1"] if any(not each.unlike(told) for each in due.otherwise)
+    ]
+    assert list(differences([due], [told])) == []
+    assert list(differences([due], [])) != []
 
 
 def every() -> Iterator[tuple[str, tuple[Due, ...]]]:
@@ -115,11 +125,11 @@ def test_an_item_that_is_altered_is_named(change: str) -> None:
 
 
 def test_an_item_that_is_dropped_or_doubled_is_named() -> None:
-    """Each of them, of every claim; what needs a server may be missing, and is not there twice either."""
+    """Each of them, of every claim; what needs a server, too: without one an item has to say so."""
     for claim, due in every():
         told = [item(other) for other in due]
         for number, each in enumerate(due):
-            assert bool([*differences(due, told[:number] + told[number + 1 :])]) != each.spare, (claim, each)
+            assert list(differences(due, told[:number] + told[number + 1 :])), (claim, each)
             assert list(differences(due, [*told, told[number]])), (claim, each)
 
 
@@ -156,10 +166,27 @@ def same(one: Due, other: Due) -> bool:
 
 
 def test_a_computer_that_lacks_something_may_say_so() -> None:
-    """Where cvc5 is not installed nobody gives a second opinion, and that is said; nothing may be said in its place."""
-    nobody = Item(checker="reprove", verdict=Verdict.NOT_CHECKED, statement="no cvc5", command="crashwindow recheck")
-    assert list(differences([CVC5], [nobody])) == []
-    assert list(differences([CVC5], [])) != []
+    """Without cvc5 nobody gives a second opinion, without a server nobody asks PostgreSQL: an item says so beside each claim. In
+    its place there may not be nothing, nor anybody else's word.
+    """
+    served = {name: [due for due in of["P1"] if due.otherwise] for name in PROFILES if (of := items_of_run(name))}
+    assert [due.checker for due in served["quick"]] == ["reprove"]
+    assert [due.checker for due in served["deep"]] == ["walk", "reprove", "reprove", "enumerate", "enumerate"]
+    for due in served["deep"]:
+        (nobody,) = [item(each) for each in due.otherwise]
+        assert nobody.verdict is Verdict.NOT_CHECKED
+        assert list(differences([due], [nobody])) == []
+        for other in ({"checker": "crash"}, {"verdict": Verdict.ASSUMED}, {"command": "crashwindow bench"}):
+            assert list(differences([due], [nobody.model_copy(update=other)])) != [], other
+        assert list(differences([due], [])) != []
+
+
+def test_the_place_of_one_server_is_not_that_of_another() -> None:
+    """That no path was walked there is not that no store was asked: each needs its own sentence."""
+    due = [each for each in items_of_run("deep")["P1"] if each.otherwise and each.checker == "enumerate"]
+    interleaved, held = ([item(nobody) for nobody in each.otherwise] for each in due)
+    assert list(differences(due, [*held, *interleaved])) == []
+    assert list(differences(due, [*held, *held])) != []
 
 
 def test_a_claim_that_is_not_as_expected_is_left_to_who_judges_the_run() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from crashwindow.checkers import interleave_stage
 from crashwindow.checkers.cli import replay_interleaving
+from crashwindow.checkers.embedded_postgres import EmbeddedPostgres
 from crashwindow.checkers.enumerate_repeat import remembered
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.interleave import CASES, Graph, follow, interleave, key_of, parse
@@ -18,7 +19,7 @@ from crashwindow.checkers.interleave_mutants import MUTANTS, SHIPPED
 from crashwindow.checkers.interleave_replay import differences, replay, sample
 from crashwindow.checkers.interleave_stage import CLAIMED, COUNTS, DEEP, KILLS, QUICK, exhausted, interleavings, planted
 from crashwindow.checkers.interleave_turn import InconstantError
-from crashwindow.checkers.interleave_whole import on_postgres, on_sqlite
+from crashwindow.checkers.interleave_whole import compared, on_postgres, on_sqlite
 from crashwindow.checkers.verify import Context
 from crashwindow.model.boundaries import BY_NAME
 from crashwindow.runtime import drive
@@ -26,8 +27,11 @@ from crashwindow.runtime.errors import CommandError
 from crashwindow.runtime.job import work
 from crashwindow.runtime.memory_store import MemoryStore
 from crashwindow.runtime.turn import Worker
+from crashwindow.scenarios.due import differences as differences_of_items
+from crashwindow.scenarios.due_stages import items_of_stage
 
 from .sampled import sampled
+from .test_due import unserved
 
 ZOMBIE = (
     "worker-1:claim;worker-1:fence_events;worker-1:fence_ledger;worker-1:fence_effects;worker-1:acquire;clock:expire;"
@@ -248,6 +252,22 @@ def test_the_stage_speaks_of_each_claim(tmp_path: Path, monkeypatch: pytest.Monk
         assert "2 workers, 2 claims, 1 expiry" in searched.statement
         assert (drawn.verdict, drawn.figures["SQLite"]) == (Verdict.TESTED, 4)
     assert [mutant.killed_by for mutant in found.mutants] == ["enumerate"]
+
+
+def test_in_the_deep_profile_a_server_answers_as_well(tmp_path: Path, postgres_server: EmbeddedPostgres) -> None:
+    """An item of its own, as it is due: how many schedules ran there."""
+    here, there = compared(Context("deep", 1, tmp_path, lambda words: None), [Floor(CASES["fail-2"])])
+    assert here.figures.items() >= {"memory": 20, "SQLite": 20}.items()
+    assert (there.verdict, there.figures["PostgreSQL"]) == (Verdict.TESTED, 2)
+    due = [due for due in items_of_stage("interleavings", "deep")["P1"] if due.verdict == "TESTED"]
+    assert list(differences_of_items(due, [here, there])) == []
+
+
+def test_without_a_server_it_is_said_that_nobody_asked_it(tmp_path: Path, without_server: None) -> None:
+    """In the place of the item on PostgreSQL; memory and SQLite are compared all the same."""
+    here, there = compared(Context("deep", 1, tmp_path, lambda words: None), [Floor(CASES["fail-2"])])
+    assert here.verdict is Verdict.TESTED
+    unserved(there, "interleavings")
 
 
 def test_a_case_is_there_for_each_contract_and_bound() -> None:

@@ -85,11 +85,8 @@ def test_the_package_serves_and_the_server_goes_with_its_starter(tmp_path: Path)
     assert not embedded_postgres._lives(pid)
 
 
-def test_without_binaries_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_binaries_the_remedy_is_said(without_server: None) -> None:
     """Where nothing is found the error names both ways to get it."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(embedded_postgres, "DEBIAN", tmp_path)
-    monkeypatch.setattr(embedded_postgres, "PACKAGE", "no_such_package")
     with pytest.raises(EmbeddedPostgresError, match=r"apt-get install postgresql.*postgres-embedded"):
         binaries()
 

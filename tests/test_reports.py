@@ -599,11 +599,18 @@ def test_only_hardened_and_sure_claims_are_guaranteed() -> None:
 
 
 def test_what_is_not_checked_is_listed() -> None:
-    """Sentences of the evidence, claims without items, methods not applied and windows without a crash are all named."""
+    """Sentences of the evidence, claims without items, methods not applied and windows without a crash are all named; so is what
+    nobody asked beside a claim that holds all the same.
+    """
     gaps = judge(evidence(), SMALL).not_checked
     assert gaps[:2] == ("Many workers on one job.", "Claim LATER: Sentence of LATER.")
     assert "P1 (walk)" in gaps[2]
     assert gaps[3] == "No crash was tried in window 8f."
+    held, *others = claims()
+    nobody = item("walk", Verdict.NOT_CHECKED, "on PostgreSQL nobody walked")
+    unserved = changed(claims=[held.model_copy(update={"items": [*held.items, nobody]}), *others])
+    assert judge(unserved, SMALL).passed
+    assert "on PostgreSQL nobody walked: beside P1." in judge(unserved, SMALL).not_checked
     empty = changed(windows=[], schedules=[], mutants=[], scenarios=[], machines=[], contracts=[])
     assert "No crash schedule was run on the runtime." in judge(empty, SMALL).not_checked
 

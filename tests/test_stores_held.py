@@ -16,6 +16,7 @@ from crashwindow.checkers.stores_held import (
     gone_through,
     held_beside,
     in_memory,
+    on_a_server,
     parted,
     told,
 )
@@ -24,6 +25,8 @@ from crashwindow.checkers.substitute import planted
 from crashwindow.runtime.records import Lease
 from crashwindow.runtime.store import StoreError
 from crashwindow.scenarios.searched import STORES
+
+from .test_due import unserved
 
 SMALL = Bounds(events=1, spoken=0, epoch=1, seconds=0.0)
 OF_STORES = [bug for bug in BUGS if bug.part == "store"]
@@ -162,6 +165,11 @@ def test_other_counts_than_the_pinned_ones_are_an_error() -> None:
     """Who has gone through something else has shown nothing."""
     assert told(Held(1, 2), "the memory store", 1, "quick", 0.1).verdict is Verdict.ERROR
     assert told(Held(*STORES["quick"], different="x"), "the memory store", 1, "quick", 0.1).verdict is Verdict.REFUTED
+
+
+def test_without_a_server_it_is_said_that_nobody_asked_it(without_server: None) -> None:
+    """In the place of the item on PostgreSQL."""
+    unserved(on_a_server(), "enumeration")
 
 
 @pytest.mark.parametrize(("verdict", "code"), [(Verdict.EXHAUSTED, 0), (Verdict.REFUTED, 1), (Verdict.ERROR, 1)])

@@ -30,6 +30,7 @@ from crashwindow.model.step import build
 from crashwindow.tests.spaces import narrowed, space_of
 
 from .sampled import sampled
+from .test_due import unserved
 
 FEW = 6
 PATHS, TAKEN = 243, 616
@@ -95,13 +96,14 @@ def test_a_row_that_is_too_narrow_is_contradicted_by_a_kept_path(rule: str, wher
         tried(taking[0].program, narrow)
 
 
-def test_a_reason_that_a_path_contradicts_refutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reason_that_a_path_contradicts_refutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_server: None
+) -> None:
     """The deep stage: a class that is taken, and has a reason why it need not be, makes the reason wrong."""
     wrong = walks.Coverage(
         1, CLASSES, 1, (), 1, 1, 1, gaps={(UNSEEN, UNSEEN): CLASSES - 1}, against={("crash", UNSEEN): 1}
     )
     monkeypatch.setattr(walks, "cover", lambda programs, tell: wrong)
-    monkeypatch.setattr(walk_stage, "on_a_server", lambda context, programs: [])
     deep = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"][0]
     assert deep.verdict is Verdict.REFUTED
     assert "take what is said not to be taken" in deep.statement
@@ -317,8 +319,10 @@ def test_a_planted_bug_parts_a_path(bug: Plant, monkeypatch: pytest.MonkeyPatch)
     assert "crashwindow replay walk:step@hardened:" in parted[0]
 
 
-def test_the_stage_says_what_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quick: a sample. A path that parts refutes; in the deep profile gaps that differ from the pinned ones are an error."""
+def test_the_stage_says_what_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_server: None) -> None:
+    """Quick: a sample. A path that parts refutes; in the deep profile gaps that differ from the pinned ones are an error, and
+    beside each claim it is said that no server was there.
+    """
     monkeypatch.setattr(walks, "SAMPLE", 2)
     quick = walk_stage.paths_walked(Context("quick", 1, tmp_path, lambda _: None)).items["P1"][0]
     assert quick.verdict is Verdict.TESTED
@@ -326,7 +330,7 @@ def test_the_stage_says_what_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert int(quick.figures["taken"]) > 20
     other = walks.Coverage(1, CLASSES, 1, (), 1, 1, 1, gaps={("crash", LEFT): CLASSES - 1})
     monkeypatch.setattr(walks, "cover", lambda programs, tell: other)
-    monkeypatch.setattr(walk_stage, "on_a_server", lambda context, programs: [])
-    deep = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"][0]
+    deep, served = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
     assert deep.verdict is Verdict.ERROR
     assert "other classes than pinned" in deep.statement
+    unserved(served, "test_paths")

@@ -27,8 +27,8 @@ FIGURES: Final[Mapping[tuple[str, Verdict], tuple[tuple[str, ...], ...]]] = {
     ("monitor", Verdict.TESTED): (("traces", "events"),),
     ("walk", Verdict.TESTED): (("examples", "steps"), ("paths", "moves"), ("paths", "taken")),
     ("enumerate", Verdict.EXHAUSTED): (("states", "transitions"), ("edges", "taken"), ("edges",)),
-    ("enumerate", Verdict.TESTED): (("edges", "legal", "illegal"), ("words", "memory"), ("actions",), ("steps",),
-                                    ("forgeries",), ("states", "transitions"), ()),
+    ("enumerate", Verdict.TESTED): (("edges", "legal", "illegal"), ("words", "memory"), ("words", "PostgreSQL"), ("actions",),
+                                    ("steps",), ("forgeries",), ("states", "transitions"), ()),
     ("replay", Verdict.TESTED): ((),),
 }  # fmt: skip
 """For each checker and verdict of success, the figures that it rests on: all of one of these rows, each more than 0.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..model.counterparts import OF_RULE
@@ -21,6 +22,7 @@ from .necessity_choices import idle, lookups, orders
 from .necessity_fleet import SEMANTICS, others, rests, step, untaken
 from .necessity_sets import Machines, minimal_sets, whole
 from .necessity_sets import stated as stated_set
+from .proof_subjects import AMBIGUOUS, RUNS, TWINS
 from .search import complete
 from .traces import trace_to
 from .verify import Context, Found, Stage
@@ -53,7 +55,7 @@ def necessity(context: Context) -> Found:
     apart = whole(PROPERTIES, Machines(PROPERTIES, ONE), context.tell) if deep else []
     two = between(context.tell) if deep else []
     classified = classify(space)
-    told, item = ambiguity(space, classified)
+    told, item = ambiguity(space, classified, context.directory / "smt2")
     found.necessity = Necessity(
         bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told, whole=apart,
         between=two,
@@ -215,22 +217,29 @@ def classify(space: Space) -> Classified:
     return Classified(among, found, pairs_of(space, twin_ends(found)))
 
 
-def ambiguity(space: Space, tried: Classified) -> tuple[list[str], list[Item]]:
-    """The theorem, by trying both answers at each observation; and by a solver, of the machine's own rows."""
-    from .prove_ambiguity import proved
+def ambiguity(space: Space, tried: Classified, folder: Path) -> tuple[list[str], list[Item]]:
+    """The theorem, by trying both answers at each observation; and by a solver, of the machine's own rows. Its questions are
+    written into a folder.
+    """
+    from .prove_ambiguity import export, proved
+    from .prove_solve import SOLVER
 
     found, told = tried.found, proved(tried.pairs)
+    export(told, folder)
     items = [_tried(space, found, theorem(observations(space, fenced_look, tried.among)))]
-    figures = {
+    figures: dict[str, int | float | str] = {
         "in the class": len(found.inside),
         "steps": told.steps,
-        "clauses": told.clauses,
-        "obligations": told.obligations,
+        "clauses": len(told.invariant),
+        "obligations": len(told.results),
+        "questions in files": len(told.results),
+        "solver": SOLVER,
     }
-    said = solved(len(found.inside), told.steps, told.clauses, told.obligations)
-    verdict = Verdict.REFUTED if told.problems else Verdict.EXHAUSTED
-    said = f"the class is not as stated: {'; '.join(told.problems)}" if told.problems else said
-    items.append(Item(checker="prove", verdict=verdict, statement=said, figures=dict(figures), command=EXACT))
+    said = solved(len(found.inside), told.steps, len(told.invariant), len(told.results))
+    verdict = Verdict.REFUTED if told.problems else Verdict.PROVED
+    said = f"the class is not as stated: {'; '.join(told.problems[:3])}" if told.problems else said
+    files = [f"smt2/{name}.smt2" for name in (AMBIGUOUS, TWINS, RUNS)]
+    items.append(Item(checker="prove", verdict=verdict, statement=said, figures=figures, files=files, command=EXACT))
     return [item.statement for item in items], items
 
 
@@ -280,15 +289,16 @@ def canaries(cells: Sequence[Need], space: Space, tried: Classified, profile: st
 def blinded(machine: Machine, pairs: Sequence["Pair"]) -> list[MutantResult]:
     """What a recovery sees, changed before the solver: more, by which ambiguous states are told apart, and less, by which others
     look the same."""
-    from .prove_ambiguity import misled, stores
+    from .prove_ambiguity import asked as asked_of_class
+    from .prove_ambiguity import stores
 
     seen = stores(machine)
     changed = {
         "sees the world": (*seen.fields, "effects", "wire"),
         "does not see what is open": tuple(name for name in seen.fields if name != "open"),
     }
-    found = {name: misled(pairs, replace(seen, fields=fields)) for name, fields in changed.items()}
-    return [MutantResult(name=f"ambiguity: a recovery {name}, before the solver", words="; ".join(problems),
+    found = {name: asked_of_class(pairs, replace(seen, fields=fields)).problems for name, fields in changed.items()}
+    return [MutantResult(name=f"ambiguity: a recovery {name}, before the solver", words="; ".join(problems[:3]),
                          killed_by="prove" if problems else None) for name, problems in found.items()]  # fmt: skip
 
 

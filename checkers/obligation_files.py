@@ -11,10 +11,15 @@ from tempfile import TemporaryDirectory
 from ..model.invariant import Clause
 from ..model.machine import Machine
 from ..model.policy import HARDENED
+from ..model.step import build
 from ..model.windows import WINDOWS
+from .explore import explore
+from .necessity_stage import classify
 from .proof_subjects import ROWS, fleet_subjects, subject
 from .proofs import FLEETS, NAMES
 from .prove import export, prove, prove_rows
+from .prove_ambiguity import export as export_class
+from .prove_ambiguity import proved
 from .prove_fleet import export_fleet, prove_fleet
 from .prove_fleet_encode import State
 from .prove_solve import Obligation, Progress, Result
@@ -29,6 +34,7 @@ def obligation_files() -> dict[str, bytes]:
             export(made, folder / name)
             if name == HARDENED.name:
                 prove_rows(made, WINDOWS, folder / ROWS, _machine)
+        export_class(proved(classify(explore(build(HARDENED))).pairs, _machine), folder)
         for about in fleet_subjects():
             export_fleet(prove_fleet(*about, solver=_fleet), folder / f"{about.fleet.name}.smt2")
         files = [path for path in folder.rglob("*") if path.is_file()]

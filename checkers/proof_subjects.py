@@ -29,6 +29,12 @@ from ..scenarios.semantics_policies import SEMANTICS_POLICIES
 
 ROWS: Final = "hardened-windows"
 """Where the obligations of the crash-window table's rows are written."""
+AMBIGUOUS: Final = "hardened-ambiguity"
+"""Where those of the ambiguity class are: of one state, and that their invariant is inductive."""
+TWINS: Final = "hardened-ambiguity-twins"
+"""Where those are that speak of two states which look the same."""
+RUNS: Final = "hardened-ambiguity-runs"
+"""Where those are that say that runs are some of the machine's, and what their ends show."""
 
 
 class Subject(NamedTuple):

@@ -221,6 +221,24 @@ def _write(proof: Proof, results: Sequence[Result], folder: Path) -> None:
         (folder / f"{number:03}-{slug[:SLUG].strip('-')}.smt2").write_text(text, encoding="utf-8")
 
 
+def listed(title: str, logic: str, declared: Sequence[str], known: Sequence[str], results: Sequence[Result]) -> str:
+    """A self-contained file with every question, and the answer that is needed before each (of a row that can fire: Z3's)."""
+    lines = [f"; {title}", "(set-info :smt-lib-version 2.6)", f"(set-logic {logic})", *declared]
+    for free in (True, False):
+        lines += [] if free else known
+        for asked, answer in ((r.obligation, r.answer) for r in results if r.obligation.free is free):
+            status = answer if asked.kind == "fires" else asked.expected
+            lines += [
+                "(push 1)",
+                f"; {asked.name}",
+                f"(set-info :status {status})",
+                f"(assert {asked.goal})",
+                "(check-sat)",
+                "(pop 1)",
+            ]
+    return "\n".join([*lines, ""])
+
+
 def to_items(proof: Proof, files: Sequence[str] = ()) -> "list[tuple[str, Item]]":
     """The proof as evidence: an item for each property. files: where `export` has written it, below the run's directory."""
     return [(p.id, _item(proof, p, files)) for p in proof.properties]

@@ -8,11 +8,16 @@ are runs. It is asked of any number of attempts and requests, by an invariant th
 - each step of a run is one that the rows allow, the first from a start; and the two runs to a look end in states that look the
   same, have to be decided, and lie in the class: in one to execute doubles the effect, in the other not to execute loses it;
 - and that all this speaks of something: there are such states, inside and outside, and the invariant can hold.
+
+Three files have them all, those about one state, about two, and about the runs: another solver is asked what stands there. No
+question says that the steps of a run follow one another: a run's next state is what its rule writes into the one before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 from ..model.invariant import Clause
@@ -21,14 +26,16 @@ from ..model.policy import HARDENED
 from ..model.windows import BY_ID
 from .ambiguity import READABLE, STATED, UNDECIDED
 from .explore import Space
-from .proof_subjects import step_subject
-from .prove import prove, written
-from .prove_encode import Encoding, conj, disj, neg, saturated, symbol
+from .proof_subjects import AMBIGUOUS, RUNS, TWINS, step_subject
+from .prove import listed, prove, written
+from .prove_encode import LOGIC, Encoding, assumed, conj, disj, neg, saturated, symbol
 from .prove_obligations import strengthen
-from .prove_solve import Obligation, Result, solve
+from .prove_solve import Obligation, Result, Solve, solve
 
 BUDGET: Final = 20_000_000
 """The most that one question may cost, in the solver's resource units."""
+ANSWERED: Final[Solve] = partial(solve, states=False)
+"""Z3, which shows no state where a question fails: its name says what is wrong, and a wrong class fails in hundreds."""
 CLASS: Final = tuple({**g, **guard(idempotent="no")} for name in sorted(STATED) for g in BY_ID[name].durable)
 """The class: the durable states of its windows, of a tool that is not idempotent."""
 MORE: Final = (
@@ -79,12 +86,23 @@ class Seen:
 
 @dataclass(frozen=True)
 class Solved:
-    """What was found out: sentences about what is not as it should be; how much was asked, of how many steps of the runs."""
+    """What was asked and answered: of one state, of two, and of the runs; over which clauses, and how many starts and steps."""
 
-    problems: tuple[str, ...]
-    obligations: int
-    clauses: int
+    one: tuple[Result, ...]
+    two: tuple[Result, ...]
+    runs: tuple[Result, ...]
+    invariant: tuple[Clause, ...]
     steps: int
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """All of it."""
+        return (*self.one, *self.two, *self.runs)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not as it should be."""
+        return tuple(f"{r.obligation.name}: {r.answer}" for r in self.results if not r.met)
 
 
 def stores(machine: Machine) -> Seen:
@@ -97,43 +115,45 @@ def fenced(machine: Machine) -> Seen:
     return Seen(stores(machine).fields, tuple({**g, **guard(look="none|quiet")} for g in CLASS), fences=True)
 
 
-def proved(pairs: Sequence[Pair]) -> Solved:
+def proved(pairs: Sequence[Pair], solver: Solve = ANSWERED) -> Solved:
     """Whether the class is as stated: by these runs, and by an invariant that is proved here."""
     machine, properties, clauses = step_subject(HARDENED)
-    made = prove(machine, properties, (*clauses, *MORE))
-    found = asked(pairs, stores(machine), MORE)
-    problems = found.problems if made.holds else ("the invariant is not proved", *found.problems)
-    return replace(found, problems=problems, obligations=len(made.results) + found.obligations)
+    made = prove(machine, properties, (*clauses, *MORE), solver=solver)
+    found = asked(pairs, stores(machine), MORE, solver)
+    return replace(found, one=(*made.results, *found.one))
 
 
-def asked(pairs: Sequence[Pair], seen: Seen, more: Sequence[Clause] = MORE) -> Solved:
+def export(found: Solved, folder: Path) -> None:
+    """Write every question as SMT-LIB 2, in a file for each part, the same bytes in every run. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    machine = step_subject(HARDENED).machine
+    double, both = twins(machine), of_both(found.invariant)
+    for name, subject, known, results in (
+        (AMBIGUOUS, machine, found.invariant, found.one),
+        (TWINS, double, both, found.two),
+        (RUNS, double, (), found.runs),
+    ):
+        code = Encoding(subject)
+        text = listed(f"{name}: the ambiguity class", LOGIC, code.declarations(), assumed(code, known), results)
+        (folder / f"{name}.smt2").write_text(text, encoding="utf-8")
+
+
+def asked(pairs: Sequence[Pair], seen: Seen, more: Sequence[Clause] = MORE, solver: Solve = ANSWERED) -> Solved:
     """What the solver says of the class that is stated of what is seen; more: the clauses beside those of the machine's proof."""
     machine, properties, clauses = step_subject(HARDENED)
-    invariant = strengthen(properties, (*clauses, *more))
+    invariant, double = strengthen(properties, (*clauses, *more)), twins(machine)
+    looked = outside(double, fenced(machine), ", a tool that fences being looked at")
     steps = steps_of(machine, (run for pair in pairs for run in pair))
-    of_one = [_never("a step of a run is none of the machine's", disj(steps), free=True), missed(machine, seen, pairs)]
-    looked = outside(twins(machine), fenced(machine), ", a tool that fences being looked at")
-    results = [*of_two(machine, invariant, seen, pairs, looked), *solve(machine, invariant, of_one, BUDGET)]
-    return Solved(_unmet(results), len(results), len(invariant), len(steps))
+    none = _never("a step of a run is none of the machine's", disj(steps), free=True)
+    one = solver(machine, invariant, [missed(machine, seen, pairs)], BUDGET, None)
+    two = solver(double, of_both(invariant), [*outside(double, seen), *looked], BUDGET, None)
+    runs = solver(double, (), [none, *ends(double, seen, pairs)], BUDGET, None)
+    return Solved(tuple(one), tuple(two), tuple(runs), invariant, len(steps))
 
 
-def misled(pairs: Sequence[Pair], seen: Seen) -> tuple[str, ...]:
-    """What the solver says against the class where something else is seen: by the questions about two states alone."""
-    machine, properties, clauses = step_subject(HARDENED)
-    return _unmet(of_two(machine, strengthen(properties, (*clauses, *MORE)), seen, pairs))
-
-
-def _unmet(results: Iterable[Result]) -> tuple[str, ...]:
-    return tuple(f"{r.obligation.name}: {r.answer}" for r in results if not r.met)
-
-
-def of_two(
-    machine: Machine, invariant: Sequence[Clause], seen: Seen, pairs: Sequence[Pair], more: Iterable[Obligation] = ()
-) -> list[Result]:
-    """The answers to the questions about two states, and to more of them."""
-    double = twins(machine)
-    both = [*invariant, *(replace(c, name=c.name + TWIN, never=_other(c.never)) for c in invariant)]
-    return list(solve(double, both, [*outside(double, seen), ends(double, seen, pairs), *more], BUDGET))
+def of_both(invariant: Sequence[Clause]) -> list[Clause]:
+    """The clauses, said of each of two states."""
+    return [*invariant, *(replace(c, name=c.name + TWIN, never=_other(c.never)) for c in invariant)]
 
 
 def pairs_of(space: Space, found: Iterable[tuple[int, int]]) -> list[Pair]:
@@ -208,12 +228,14 @@ def outside(double: Machine, seen: Seen, how: str = "") -> Iterator[Obligation]:
     yield _never(f"outside, two states that look the same need opposite answers{how}", conj([out, opposite]))
 
 
-def ends(double: Machine, seen: Seen, pairs: Sequence[Pair]) -> Obligation:
+def ends(double: Machine, seen: Seen, pairs: Sequence[Pair]) -> Iterator[Obligation]:
     """That the two runs of a pair end where a recovery sees the same, in the class, and either answer is wrong in one of them."""
     code = Encoding(double)
     shown = conj([_decides(code, seen), _inside(code, seen), _opposite(code, seen)])
-    wrong = (conj([_is(code, one.end), _is(code, other.end, TWIN), neg(shown)]) for one, other in pairs)
-    return _never("the ends of two runs do not show that either answer is wrong", disj(wrong), free=True)
+    yield Obligation("two states can show that either answer is wrong", "occurs", "sat", shown, free=True)
+    for number, (one, other) in enumerate(pairs, 1):
+        there = conj([_is(code, one.end), _is(code, other.end, TWIN), neg(shown)])
+        yield _never(f"the ends of the runs to look {number} do not show that either answer is wrong", there, free=True)
 
 
 def missed(machine: Machine, seen: Seen, pairs: Sequence[Pair]) -> Obligation:

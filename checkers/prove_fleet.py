@@ -12,8 +12,8 @@ from ..model.invariant import Clause
 from ..model.properties import Property
 from .evidence_verdict import Verdict
 from .proof_cache import BUDGET
-from .prove import COMMAND, judge
-from .prove_fleet_encode import LOGIC, State
+from .prove import COMMAND, judge, listed
+from .prove_fleet_encode import LOGIC
 from .prove_fleet_obligations import P5, Obligations
 from .prove_fleet_solve import Answered, FleetSolve, ask, solve_fleet
 from .prove_solve import SOLVER, Progress, Result
@@ -35,7 +35,8 @@ class FleetProof:
     @cached_property
     def text(self) -> str:
         """All of it, as one SMT-LIB 2 file."""
-        return _document(self.asked.state, self.asked.known(), self.results)
+        title, state = f"{self.fleet.name}: any number of workers", self.asked.state
+        return listed(title, LOGIC, state.declarations(), self.asked.known(), self.results)
 
     def rests_on(self, identifier: str) -> list[Result]:
         """The answers that the proof of one property rests on: the whole induction, and its own obligations."""
@@ -92,25 +93,6 @@ def prove_asked(
     answers = {} if known_answers is None else known_answers
     results = tuple(ask(asked.state, known, obligations, budget, progress, answers, solver or solve_fleet))
     return FleetProof(asked.fleet, tuple(asked.properties), results, asked, time.perf_counter() - started)
-
-
-def _document(state: State, known: Sequence[str], results: Sequence[Result]) -> str:
-    """A self-contained file with every question, and the answer that the proof needs before each (a row that can fire: Z3's)."""
-    lines = [f"; {state.fleet.name}: any number of workers", "(set-info :smt-lib-version 2.6)", f"(set-logic {LOGIC})"]
-    lines += state.declarations()
-    for free in (True, False):
-        lines += [] if free else known
-        for asked, answer in ((r.obligation, r.answer) for r in results if r.obligation.free is free):
-            status = answer if asked.kind == "fires" else asked.expected
-            lines += [
-                "(push 1)",
-                f"; {asked.name}",
-                f"(set-info :status {status})",
-                f"(assert {asked.goal})",
-                "(check-sat)",
-                "(pop 1)",
-            ]
-    return "\n".join([*lines, ""])
 
 
 def export_fleet(proof: FleetProof, file: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 from .second_script import Question, ScriptError, questions
 
 LIMIT: Final = 5_000_000
-"""The most that one question may cost, in cvc5's resource units: eighty times what the dearest one needs."""
+"""The most that one question may cost, in cvc5's resource units: forty times what the dearest one needs."""
 MODULE: Final = "crashwindow.checkers.second_cvc5"
 Progress = Callable[[int, Question], None]  # how many questions were answered, and the last of them
 

@@ -10,7 +10,7 @@ from ..model.claims import CLAIMS, Claim
 from ..model.fleet_claims import FLEET
 from .evidence import Item, MutantResult, Verdict
 from .invariant_stage import ABOUT
-from .proof_subjects import ROWS
+from .proof_subjects import AMBIGUOUS, ROWS, RUNS, TWINS
 from .second import LIMIT, NoSolverError, Opinion, Solver, files_of, read, recheck, sample
 from .verify import Context, Found, Stage
 
@@ -21,13 +21,17 @@ PROVED: Final = tuple(claim for claim in CLAIMS if claim.inductive)
 FLEETS: Final = (FLEET, "fleet-gate", "fleet-compensation", "fleet-recorded")
 """The proofs for any number of workers, on which the claims about a fleet rest together."""
 WINDOWS: Final = "T-WINDOW"
+EXACT: Final = "T-AMBIGUOUS-EXACT"
 BESIDE: Final[Mapping[str, Sequence[str]]] = {
     ROWS: (WINDOWS,),
+    **dict.fromkeys((AMBIGUOUS, TWINS, RUNS), (EXACT,)),
     **{f"{c.policy}-found": tuple(each.id for each in PROVED if each.policy == c.policy) for c in PROVED},
     **{f"{name}-lifted": claims for name, claims in ABOUT.items()},
     "fleet-recorded-found": ("P12-ANY",),
 }
-"""The other proofs that a run may write: of the table's rows, and over invariants that were found; with their claims."""
+"""The other proofs that a run may write: of the table's rows, of the ambiguity class, and over invariants that were found; with
+their claims.
+"""
 
 PLANTED: Final[Mapping[str, str]] = {
     "what can be is stated not to be": """(set-logic QF_LIA)
@@ -142,6 +146,6 @@ SECOND_OPINION: Final = Stage(
     "second",
     "second opinion: cvc5 on the written obligations",
     second_opinion,
-    (*(c.id for c in PROVED), WINDOWS),
+    (*(c.id for c in PROVED), WINDOWS, EXACT),
     "reprove",
 )

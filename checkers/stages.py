@@ -301,10 +301,10 @@ STAGES = (
     *FLEET_STAGES,
     replace(INVARIANTS, elsewhere=True),
     HEALTH,
+    NECESSITY,
     # After every stage that proves: it reads the files that they wrote.
     SECOND_OPINION,
     LIVENESS,
-    NECESSITY,
     # These need no search of another stage: a second core does them while this one is at the others.
     *(replace(stage, elsewhere=True) for stage in (INTERLEAVINGS, ENUMERATION, CONTRACT_ENUMERATION, POWER)),
     CRASHES,

@@ -26,5 +26,5 @@ NECESSITY_CLAIMS: Final = (
           "deterministic recovery that reads the stores alone is wrong in one of two reachable states that look the same: it doubles the effect or "
           "loses it. At every other observation one is right: the class is exactly that. Reachable is what the hardened machine reaches; what it "
           "reaches by a first crash every recovery comes to, whatever it writes.", (_ROW2,), "T-WINDOW, T-PROP", "hardened", "exactly",
-          (), (), ("explore", "prove"), "EXHAUSTED"),
+          (), (), ("explore", "prove"), "PROVED"),
 )  # fmt: skip

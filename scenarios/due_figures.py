@@ -47,4 +47,4 @@ FORGED: Final = figures("beside: accepted, beside: free of repeats, beside: prov
                          "plain: chain intact, rechained: accepted, rechained: auditable, rechained: free of repeats, "
                          "rechained: not finished, rechained: provenance traceable, rechained: replayable")  # fmt: skip
 CLASS: Final = figures("in the class, observations")
-SOLVED: Final = figures("clauses, in the class, obligations, steps")
+SOLVED: Final = figures("clauses, in the class, obligations, questions in files, solver, steps")

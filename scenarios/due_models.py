@@ -24,6 +24,8 @@ COUPLED: Final = {"FENCES-SUFFICE": "fleet-without-conditional"}
 """The fleet that is counted for a claim, where it is not the claim's own."""
 ROWS: Final = ("smt2/hardened-windows/",)
 """Where the obligations of the crash-window table's rows are."""
+CLASS: Final = tuple(f"smt2/hardened-ambiguity{part}.smt2" for part in ("", "-twins", "-runs"))
+"""Where those of the ambiguity class are: of one state, of two that look the same, and of the runs."""
 PROOFS: Final = tuple(f"smt2/{name}.smt2" for name in (FLEET, *FLEETS.values()))
 
 
@@ -168,6 +170,7 @@ def second(claim: Claim, deep: bool) -> Iterable[Due]:
     proofs = [(PROOFS if claim.policy == FLEET else (alone,), "PROVED")] if claim.inductive else []
     proofs += [(due.files, "PROVED") for due in found(claim, deep)]
     proofs += [(ROWS, "TESTED")] if claim.id == "T-WINDOW" else []
+    proofs += [((file,), "PROVED") for file in CLASS] if claim.id == "T-AMBIGUOUS-EXACT" else []
     again = "crashwindow recheck"
     nobody = (Due("reprove", "NOT CHECKED", {}, command=again),)
     for files, verdict in proofs:

@@ -244,7 +244,7 @@ ITEMS: Final[Mapping[str, Rule]] = {
                        checked(["NECESSITY-ORDERS"], Due("explore", "EXHAUSTED", figures("orders"))),
                        checked(["NECESSITY-SETS"], Due("explore", "EXHAUSTED", figures("properties, subsets"))),
                        checked(["T-AMBIGUOUS-EXACT"], Due("explore", "EXHAUSTED", of.CLASS, shown=True)),
-                       checked(["T-AMBIGUOUS-EXACT"], Due("prove", "EXHAUSTED", of.SOLVED))),
+                       checked(["T-AMBIGUOUS-EXACT"], Due("prove", "PROVED", of.SOLVED, models.CLASS))),
     "interleavings": _interleavings,
     "enumeration": _enumeration,
     "contract_enumeration": _contract_enumeration,

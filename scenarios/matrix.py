@@ -137,10 +137,14 @@ def ambiguous(observations: int, inside: int, twin: str, told_apart: int) -> str
 
 
 def solved(inside: int, steps: int, clauses: int, questions: int) -> str:
-    """That a solver has proved the class of the machine's own rows. steps: how many different ones the runs to its looks have."""
+    """That a solver has proved the class of the machine's own rows. steps: how many different ones the runs to its looks have,
+    their starts with them.
+    """
     return (
-        f"by an invariant of {clauses} clauses, which is inductive, for any number of attempts: no two states outside the class"
-        " in which a recovery sees the same need opposite answers, nor where a tool that fences is looked at; and each state of"
-        f" the class looks like one of {inside} in which two runs end, one where to execute doubles the effect, and one where not"
-        f" to execute loses it. {steps} different steps of these runs are the machine's; {questions} questions, kept in no file"
+        f"by an invariant of {clauses} clauses, which is inductive, for any number of attempts, requests and crashes: no two"
+        " states outside the class in which a recovery sees the same need opposite answers, nor where a tool that fences is"
+        f" looked at; and each state of the class looks like one of {inside} in which two runs end, one where to execute doubles"
+        " the effect, and one where not to execute loses it. A search has given these runs; that their starts and their steps"
+        f" are the machine's, {steps} different ones, is asked, and how one follows another is worked out. Of a count two and"
+        f" more look the same. {questions} questions"
     )

@@ -88,8 +88,8 @@ def honest() -> RunEvidence:
 
 def proof(**parts: Any) -> Item:
     """The solver's item about the same class."""
-    figures = {"in the class": 4, "steps": 41, "clauses": 194, "obligations": 575}
-    return item("prove", Verdict.EXHAUSTED, matrix.solved(4, 41, 194, 575), figures=figures).model_copy(update=parts)
+    figures = {"in the class": 4, "steps": 41, "clauses": 194, "obligations": 767}
+    return item("prove", Verdict.PROVED, matrix.solved(4, 41, 194, 767), figures=figures).model_copy(update=parts)
 
 
 def with_class(at: int = 0, **parts: Any) -> RunEvidence:
@@ -179,9 +179,9 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "the proof of the class reworded": (lambda: with_class(1, statement="It is proved."), "T-AMBIGUOUS-EXACT, prove: its sentence"),
     "a figure of the proof": (lambda: with_class(1, figures={**proof().figures, "steps": 40}), "T-AMBIGUOUS-EXACT, prove: its sentence"),
     "a proof of a smaller class": (
-        lambda: with_class(1, statement=matrix.solved(2, 41, 194, 575), figures={**proof().figures, "in the class": 2}),
+        lambda: with_class(1, statement=matrix.solved(2, 41, 194, 767), figures={**proof().figures, "in the class": 2}),
         "classes of different sizes"),
-    "a proof of nothing": (lambda: with_class(1, statement=matrix.solved(4, 0, 194, 575), figures={**proof().figures, "steps": 0}),
+    "a proof of nothing": (lambda: with_class(1, statement=matrix.solved(4, 0, 194, 767), figures={**proof().figures, "steps": 0}),
                            "T-AMBIGUOUS-EXACT, prove: it does not say"),
     "no run to the class": (lambda: with_class(trace=None), "no run leads to a state of the class"),
     "a twin that is none": (lambda: with_class(statement=matrix.ambiguous(9, 4, TWIN[:-6], 2)), "its two runs do not end where"),

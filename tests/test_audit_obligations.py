@@ -1,11 +1,17 @@
 """The audit's look at proofs beside the written ones: invariants that were found, the table's rows, opinions on each."""
 
+from collections.abc import Callable
+from functools import cache
+
 import pytest
 
-from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
+from crashwindow.checkers.evidence import ClaimResult, Item, RunEvidence, Verdict
+from crashwindow.checkers.obligation_files import obligation_files
 from crashwindow.model.claims import CLAIM_BY_ID
-from crashwindow.reports.audit.obligations import ALONE, PARTS, SMT2, SUFFIX, obligations
+from crashwindow.reports.audit.obligations import ALONE, PARTS, SMT2, SUFFIX, obligations, regenerated
 from crashwindow.reports.audit.verdicts import verdicts
+from crashwindow.reports.view import REGISTER as REAL
+from crashwindow.scenarios.due_models import CLASS
 from crashwindow.scenarios.due_stages import items_of_run
 
 from .small_bundle import HOLDS, POLICY, REGISTER, run
@@ -69,6 +75,60 @@ def test_each_proof_that_is_due_is_one_of_its_claim(profile: str) -> None:
         assert name.removeprefix(policy) in PARTS, (claim, place)
     assert {"fleet-lifted", "fleet-recorded-found"} <= {f"fleet{part}" for part in PARTS}
     assert set(ALONE) <= PARTS
+
+
+@cache
+def questions() -> dict[str, bytes]:
+    """The questions about the ambiguity class, as this program asks them."""
+    return {name: data for name, data in obligation_files().items() if name in CLASS}
+
+
+def of_class(files: dict[str, bytes], number: int) -> list[str]:
+    """What the audit says of these files under an item that rests on them and tells so many questions."""
+    figures: dict[str, int | float | str] = {
+        "questions in files": number,
+        "obligations": number,
+        "clauses": 194,
+        "solver": "z3",
+    }
+    proof = Item(checker="prove", verdict=Verdict.PROVED, statement="it is proved", command="crashwindow check T-AMBIGUOUS-EXACT",
+                 figures=figures, files=list(CLASS))  # fmt: skip
+    result = ClaimResult(claim="T-AMBIGUOUS-EXACT", expected=Verdict.PROVED, items=[proof])
+    return obligations(files, run().evidence.model_copy(update={"claims": [result]}), REAL)
+
+
+def test_the_proof_of_the_ambiguity_class_is_looked_at_whole() -> None:
+    """Its item rests on three files together: each is there, and of each the questions count."""
+    assert questions().keys() == set(CLASS)
+    assert of_class(questions(), 767) == []
+
+
+ONE, TWINS, RUNS = CLASS
+LIES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
+    "a question less": (RUNS, lambda d: d.partition(b"(push 1)")[0] + b"(push 1)" + d.partition(b"(pop 1)\n(push 1)")[2],
+                        "rests on 767 questions, and there are 766"),
+    "a rule of which nothing is asked": (ONE, lambda d: d.replace(b"; crash keeps the", b"; crash kept the"),
+                                         "nothing is asked about the rule 'crash'"),
+    "an assumption more": (TWINS, lambda d: d.replace(b":status unsat)", b":status unsat)\n(assert (= |open| 7))", 1),
+                           "does not assume what its neighbours do"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_proof_of_the_ambiguity_class_that_was_altered_is_found(lie: str) -> None:
+    """Without any solver: what is missing, and what is assumed of one question alone."""
+    name, change, words = LIES[lie]
+    altered = change(questions()[name])
+    assert altered != questions()[name]
+    assert any(words in each for each in of_class({**questions(), name: altered}, 767))
+
+
+@pytest.mark.parametrize("name", CLASS)
+def test_another_goal_about_the_ambiguity_class_is_none_of_this_program(name: str) -> None:
+    """An audit that makes the questions anew names the file in which one is another."""
+    altered = {**questions(), name: questions()[name].replace(b"(push 1)", b"(push 1)\n(assert true)", 1)}
+    assert regenerated(questions(), questions())[0] == []
+    assert regenerated(altered, questions())[0] == [f"{name}: it is not what this program asks of its model"]
 
 
 def test_a_proof_without_a_written_clause_can_be_healthy() -> None:

@@ -264,6 +264,9 @@ def test_one_question_not_answered_as_stated_fails_the_claim(
     ("name", "claim"),
     [
         ("hardened-windows", "T-WINDOW"),
+        ("hardened-ambiguity.smt2", "T-AMBIGUOUS-EXACT"),
+        ("hardened-ambiguity-twins.smt2", "T-AMBIGUOUS-EXACT"),
+        ("hardened-ambiguity-runs.smt2", "T-AMBIGUOUS-EXACT"),
         ("recorded-hardened-found", "P12"),
         ("fleet-recorded-lifted.smt2", "P12-ANY"),
         ("fleet-recorded-found.smt2", "P12-ANY"),
@@ -272,7 +275,9 @@ def test_one_question_not_answered_as_stated_fails_the_claim(
 def test_what_cvc5_says_of_any_proof_of_a_run_is_heard(
     written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, claim: str
 ) -> None:
-    """The table's rows and the found invariants have files of their own: a disagreement there is an error of a claim as well."""
+    """The table's rows, the ambiguity class and the found invariants have files of their own: a disagreement there is an error of
+    a claim as well.
+    """
     (tmp_path / "smt2").mkdir()
     kind = "fleet-recorded.smt2" if name.endswith(".smt2") else "recorded-hardened"
     (tmp_path / "smt2" / name).symlink_to(written / "smt2" / kind)

@@ -14,6 +14,7 @@ from ...model.mechanisms import CHOICES, NEEDED, ONE, PLANTS
 from ...model.properties import PROPERTIES
 from ...model.windows import BLANK
 from ...scenarios import matrix
+from ...scenarios.profile import ASKED_AGAIN
 from ...scenarios.without import named
 from .cells import breaks_it, can_break, due
 from .listed import names
@@ -65,8 +66,9 @@ def necessity(evidence: RunEvidence) -> list[str]:
 
 
 def _done(evidence: RunEvidence, claim: str) -> list[Item]:
+    """What a search has found of a claim, and a solver; not what another one says of its files."""
     items = [item for result in evidence.claims if result.claim == claim for item in result.items]
-    return [item for item in items if item.verdict is Verdict.EXHAUSTED]
+    return [i for i in items if i.verdict in (Verdict.EXHAUSTED, Verdict.PROVED) and i.checker != ASKED_AGAIN]
 
 
 def _whole(told: Necessity, items: Sequence[Item]) -> Iterator[str]:

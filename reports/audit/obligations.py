@@ -21,13 +21,23 @@ from .smtlib import Question, ScriptError, questions
 SUFFIX: Final = ".smt2"
 SMT2: Final = "smt2/"
 WINDOWS: Final = "-windows"
+CLASS: Final = "-ambiguity"
+"""The proof of the ambiguity class; of two states that look the same, and of its runs, files beside it speak."""
 FOUND: Final = ("-found", "-lifted")
 """How the proofs by invariants that were found end: they prove every property at once."""
 ALONE: Final = ("-gate", "-compensation", "-recorded")
 """The proofs on which, beside the step's, the claims about any number of workers rest together."""
-PARTS: Final = frozenset({WINDOWS, *(f"{works_on}{end}" for works_on in ("", *ALONE) for end in ("", *FOUND))})
-"""What may follow a policy's name in the place of a proof about it: the table's rows, what a fleet works on, and an invariant
-that was found."""
+PARTS: Final = frozenset(
+    {
+        WINDOWS,
+        CLASS,
+        f"{CLASS}-twins",
+        f"{CLASS}-runs",
+        *(f"{works_on}{end}" for works_on in ("", *ALONE) for end in ("", *FOUND)),
+    }
+)
+"""What may follow a policy's name in the place of a proof about it: the table's rows, the ambiguity class, what a fleet works on,
+and an invariant that was found."""
 EACH: Final = 2
 """How many questions of each proof the quick profile has proved again."""
 FIRES: Final = re.compile(
@@ -70,9 +80,6 @@ def obligations(files: Mapping[str, bytes], evidence: RunEvidence, register: Reg
         found += [*_numbered(place, files), *_alike(place, mine), *_covers(place, mine)]
         for claim, item in users:
             found += _speaks(claim, item, place, mine, register)
-            if item.checker == "prove" and item.figures.get("questions in files") != len(mine):
-                said = item.figures.get("questions in files")
-                found.append(f"{place}: claim {claim} rests on {said} questions, and there are {len(mine)}")
     refuting = {
         place: sum(each.question.status == "unsat" for each in every if below(place, each.file)) for place in counted
     }
@@ -142,9 +149,9 @@ def _alike(place: str, mine: list[Asked]) -> Iterator[str]:
 
 
 def _covers(place: str, mine: list[Asked]) -> Iterator[str]:
-    """Of a machine's proof: each rule of the model is asked about."""
-    policy = place.removeprefix("smt2/").removesuffix("/")
-    if place.endswith("/") and policy in NAMES:
+    """Of a machine's proof, and of the one on which its ambiguity class rests: each rule of the model is asked about."""
+    policy = place.removeprefix(SMT2).removesuffix("/").removesuffix(f"{CLASS}{SUFFIX}")
+    if not policy.endswith(SUFFIX) and policy in NAMES:
         names = {each.question.name for each in mine}
         for rule in machine_of(policy).rules:
             if f"{rule.name} keeps the invariant" not in names:
@@ -185,6 +192,9 @@ def _answers(claim: str, item: Item, counted: Mapping[str, int]) -> Iterator[str
     """Whether what an item says it has asked was there to be asked."""
     number = item.figures.get("obligations")
     there = sum(counted.get(place, 0) for place in item.files)
+    said = item.figures.get("questions in files")
+    if item.checker == "prove" and there and said != there:
+        yield f"{', '.join(item.files)}: claim {claim} rests on {said} questions, and there are {there}"
     if item.checker == "prove" and item.files and isinstance(number, int) and number > there:
         yield f"claim {claim}: {number} obligations are said to be met, and there are {there}"
     if item.checker == "reprove" and item.verdict == "PROVED" and isinstance(number, int) and number < there:

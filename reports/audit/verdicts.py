@@ -13,7 +13,6 @@ FIGURES: Final[Mapping[tuple[str, Verdict], tuple[tuple[str, ...], ...]]] = {
     ("prove", Verdict.PROVED): (("questions in files", "obligations", "clauses"), ("questions in files", "obligations", "rows"),
                                 ("questions in files", "found", "states"), ("questions in files", "kept"),
                                 ("questions in files", "found", "states of one of two")),
-    ("prove", Verdict.EXHAUSTED): (("in the class", "steps", "clauses", "obligations"),),
     ("prove", Verdict.TESTED): (("obligations", "seeds"),),  # over no clause but the properties, it may be
     ("reprove", Verdict.PROVED): (("obligations", "proofs checked", "limit"),),
     ("reprove", Verdict.TESTED): (("obligations", "proofs checked", "limit"),),
@@ -93,7 +92,7 @@ def _success(item: Item, claim: Claim | None) -> Iterator[str]:
     for name in BROKEN:
         if item.figures.get(name, 0) != 0:
             yield f"its figures say otherwise: {name} {item.figures[name]}"
-    if item.checker in SOLVED and item.verdict is not Verdict.EXHAUSTED and "seeds" not in item.figures:
+    if item.checker in SOLVED and "seeds" not in item.figures:
         if not item.figures.get("solver") and "obligations" in item.figures:
             yield "it names no solver"
         if not item.files:

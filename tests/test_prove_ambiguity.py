@@ -12,6 +12,7 @@ from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.necessity_stage import ambiguity, blinded, classify
 from crashwindow.checkers.prove_ambiguity import CLASS, MORE, Pair, Run, Solved, asked, export, proved, stores
 from crashwindow.checkers.second import Solver, files_of, read, recheck
+from crashwindow.checkers.stages import STAGES
 from crashwindow.model.invariant import Clause
 from crashwindow.model.machine import guard
 from crashwindow.tests.spaces import space_of
@@ -188,3 +189,9 @@ def test_an_invariant_that_is_left_out_is_found(tmp_path: Path) -> None:
     kept = [line for line in lines if not line.endswith(" ; a retry is used up\n")]
     assert len(kept) == len(lines) - 1
     assert opinion(tmp_path, ONE, "".join(kept), LOOKS) == "disagrees"
+
+
+def test_who_asks_again_comes_after_who_writes() -> None:
+    """The stage that asks cvc5 reads what the run has written: the class's questions are there by then."""
+    names = [stage.name for stage in STAGES]
+    assert names.index("necessity") < names.index("second")

@@ -221,6 +221,7 @@ def ambiguity(space: Space, tried: Classified, folder: Path) -> tuple[list[str],
     """The theorem, by trying both answers at each observation; and by a solver, of the machine's own rows. Its questions are
     written into a folder.
     """
+    from .prove import judge
     from .prove_ambiguity import export, proved
     from .prove_solve import SOLVER
 
@@ -236,8 +237,9 @@ def ambiguity(space: Space, tried: Classified, folder: Path) -> tuple[list[str],
         "solver": SOLVER,
     }
     said = solved(len(found.inside), told.steps, len(told.invariant), len(told.results))
-    verdict = Verdict.REFUTED if told.problems else Verdict.PROVED
-    said = f"the class is not as stated: {'; '.join(told.problems[:3])}" if told.problems else said
+    verdict = judge(told.results)
+    if verdict is not Verdict.PROVED:
+        said = f"not proved that the class is as stated: {'; '.join(told.problems[:3])}"
     files = [f"smt2/{name}.smt2" for name in (AMBIGUOUS, TWINS, RUNS)]
     items.append(Item(checker="prove", verdict=verdict, statement=said, figures=figures, files=files, command=EXACT))
     return [item.statement for item in items], items

@@ -1,6 +1,6 @@
 """The solver's own proof of the ambiguity class: it says yes of the machine, and no to everything that is not as it says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -105,7 +105,8 @@ def test_an_assumption_that_cannot_hold_is_told() -> None:
 
 
 def test_the_item_says_what_was_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The solver has an item of its own beside the search's: with its own sentence, and refuted by itself where it fails.
+    """The solver has an item of its own beside the search's: with its own sentence. Where it fails nothing is refuted
+    by that, and where it is silent it is an error.
 
     It rests on files, in which every question stands.
     """
@@ -118,8 +119,17 @@ def test_the_item_says_what_was_proved(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(written) == solved.figures["questions in files"] == solved.figures["obligations"]
     monkeypatch.setattr("crashwindow.checkers.prove_ambiguity.MORE", ())
     _, (tried, solved) = ambiguity(space_of(), classify(space_of()), tmp_path / "smt2")
-    assert (tried.verdict, solved.verdict) == (Verdict.EXHAUSTED, Verdict.REFUTED)
+    assert (tried.verdict, solved.verdict) == (Verdict.EXHAUSTED, Verdict.NOT_CHECKED)
     assert MISSED in solved.statement
+    monkeypatch.setattr("crashwindow.checkers.prove_ambiguity.proved", silent)
+    _, (_, solved) = ambiguity(space_of(), classify(space_of()), tmp_path / "smt2")
+    assert solved.verdict is Verdict.ERROR
+
+
+def silent(among: Sequence[Pair]) -> Solved:
+    """A solver that gives no answer to one question."""
+    told = asked(among, stores(space_of().machine))
+    return replace(told, two=(replace(told.two[0], answer="unknown"), *told.two[1:]))
 
 
 def test_a_recovery_that_sees_more_or_less_is_found_in_every_run() -> None:

@@ -26,7 +26,7 @@ def caption(kills: Sequence[KillRow]) -> str:
     killed, mutants = sum(k.killed for k in kills), sum(k.mutants for k in kills)
     same, safe, gaps = sum(k.same for k in kills), sum(k.safe for k in kills), sum(len(k.gaps) for k in kills)
     stated = sum(k.stated for k in kills)
-    alone = f", {number(stated)} of them by nothing but {STATED}" if stated else ""
+    alone = f", {number(stated)} of them, as far as was asked, by nothing but {STATED}" if stated else ""
     harmless = f"{number(same)} the same as the original, exhausted or proved"
     said = f"{number(killed)} of {number(mutants)} mutants killed{alone}; {harmless}"
     open_ones = f"{number(not_asked_further(kills))} safe by proof and not asked further"

@@ -305,6 +305,7 @@ class Necessity(Base):
     between: list[Sufficient] = Field(
         default_factory=list
     )  # as `sets`, of the mechanisms between two workers: the deep profile
+    beside: list[Sufficient] = Field(default_factory=list)  # as `sets`, of a gate, a compensation and a recorded value
 
 
 class RunInfo(Base):

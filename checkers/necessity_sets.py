@@ -151,8 +151,8 @@ def _all(group: Sequence[str]) -> Iterator[frozenset[str]]:
         yield from map(frozenset, combinations(group, size))
 
 
-def sufficient(prop: Property, needed: frozenset[str], profile: str, holds: Holds) -> Sufficient:
-    """The minimal sufficient sets of a property, as evidence.
+def sufficient(prop: str, needed: frozenset[str], profile: str, holds: Holds) -> Sufficient:
+    """The minimal sufficient sets of a property, by its id, as evidence.
 
     needed: what the matrix says is needed, of the group; holds: what is asked.
     """
@@ -170,7 +170,7 @@ def sufficient(prop: Property, needed: frozenset[str], profile: str, holds: Hold
         rest = frozenset(GROUP) - frozenset(relevant)
         beside = whole_lattice(Subsets(lambda present: subsets(present | rest)), relevant)
         words += f"; of all {2 ** len(relevant)} subsets of these, the other mechanisms being there, {len(beside)} are minimal"
-    return Sufficient(property=prop.id, sets=[sorted(each, key=GROUP.index) for each in sets], asked=len(subsets.known),
+    return Sufficient(property=prop, sets=[sorted(each, key=GROUP.index) for each in sets], asked=len(subsets.known),
                       enough=subsets.known.get(needed, False), monotone=not subsets.worse(), words=words)  # fmt: skip
 
 
@@ -182,8 +182,8 @@ def minimal_sets(
     found = []
     for prop in properties:
         machines.learn(prop, cells)
-        needed = needed_in(cells, prop)
-        found.append(sufficient(prop, needed, profile, lambda present, prop=prop: machines.holds(prop, present)))  # type: ignore[misc]  # a default binds the property of this round
+        needed = needed_in(cells, prop.id)
+        found.append(sufficient(prop.id, needed, profile, lambda present, prop=prop: machines.holds(prop, present)))  # type: ignore[misc]  # a default binds the property of this round
         tell(f"necessity: minimal sets of {prop.id}: {machines.searches} searches, {machines.taken} by a known run")
     return found
 
@@ -198,20 +198,24 @@ def whole(
     """
     found = []
     for prop in properties:
-        alone = stated(prop.id)
-        subsets = Subsets(lambda present, prop=prop: machines.holds(prop, present))  # type: ignore[misc]  # as above
-        sets = whole_lattice(subsets, [*APART, *sorted(alone)])
-        words = f"of all {len(subsets.known)} subsets of {', '.join([*APART, *sorted(alone, key=ONE.index)])}, all others missing"
-        found.append(Sufficient(property=prop.id, sets=[sorted(each, key=ONE.index) for each in sets], asked=len(subsets.known),
-                                enough=subsets(alone), monotone=not subsets.worse(), words=words))  # fmt: skip
+        found.append(with_apart(prop.id, lambda present, prop=prop: machines.holds(prop, present)))  # type: ignore[misc]  # as above
         tell(f"necessity: all subsets for {prop.id}: {machines.searches} searches, {machines.taken} by a known run")
     return found
 
 
-def needed_in(cells: Sequence[Need], prop: Property) -> frozenset[str]:
+def with_apart(prop: str, holds: Holds) -> Sufficient:
+    """The minimal sets of one property among all subsets of its stated one and the three."""
+    subsets, alone = Subsets(holds), stated(prop)
+    sets = whole_lattice(subsets, [*APART, *sorted(alone)])
+    words = f"of all {len(subsets.known)} subsets of {', '.join([*APART, *sorted(alone, key=ONE.index)])}, all others missing"
+    return Sufficient(property=prop, sets=[sorted(each, key=ONE.index) for each in sets], asked=len(subsets.known),
+                      enough=subsets(alone), monotone=not subsets.worse(), words=words)  # fmt: skip
+
+
+def needed_in(cells: Sequence[Need], prop: str) -> frozenset[str]:
     """What the matrix says that a property needs of the group, in the execution of a step, which is all that is searched."""
-    needed = {c.mechanism for c in cells if c.property == prop.id and c.answer == "needed" and c.mechanism in GROUP}
-    return frozenset(name for name in needed if prop.id not in NEEDED_BY_JOBS.get(name, ()))
+    needed = {c.mechanism for c in cells if c.property == prop and c.answer == "needed" and c.mechanism in GROUP}
+    return frozenset(name for name in needed if prop not in NEEDED_BY_JOBS.get(name, ()))
 
 
 def stated(prop: str) -> frozenset[str]:

@@ -10,7 +10,21 @@ from ..model.machine import Machine
 from ..model.mechanisms import MECHANISMS, NEEDED, NEEDED_BY_JOBS, ONE, RULES, TWO
 from ..model.policy import HARDENED
 from ..model.properties import BY_ID, PROPERTIES
-from ..scenarios.matrix import BETWEEN, CLAIMS, FEWER, IN_QUICK, LATER, UNASKED, WHOLE, ambiguous, bounds, solved
+from ..scenarios.matrix import (
+    ALL_SETS,
+    BESIDE_STEP,
+    BETWEEN,
+    CLAIMS,
+    FEWER,
+    IN_QUICK,
+    LATER,
+    UNASKED,
+    WHOLE,
+    ambiguous,
+    beside_step,
+    bounds,
+    solved,
+)
 from .ambiguity import Theorem, fenced_look, observations, theorem, undecided
 from .evidence import Item, MutantResult, Necessity, Need, Sufficient, Verdict
 from .explore import Space
@@ -20,6 +34,8 @@ from .necessity_beside import rests as rests_beside
 from .necessity_between import between
 from .necessity_choices import idle, lookups, orders
 from .necessity_fleet import SEMANTICS, others, rests, step, untaken
+from .necessity_lattice import sets_of
+from .necessity_live import of_rules, of_step
 from .necessity_sets import Machines, minimal_sets, whole
 from .necessity_sets import stated as stated_set
 from .proof_subjects import AMBIGUOUS, RUNS, TWINS
@@ -53,17 +69,20 @@ def necessity(context: Context) -> Found:
     sets = minimal_sets(cells, asked, context.profile, context.tell)
     deep = context.profile == "deep"
     apart = whole(PROPERTIES, Machines(PROPERTIES, ONE), context.tell) if deep else []
+    for known, more in zip((sets, apart), of_step(cells, context.tell) if deep else (), strict=False):
+        known.append(more)
     two = between(context.tell) if deep else []
+    small = sets_beside(context.profile, context.tell)
     classified = classify(space)
     told, item = ambiguity(space, classified, context.directory / "smt2")
     found.necessity = Necessity(
         bounds=bounds(context.profile), cells=[*cells, *chosen], sets=sets, idle=idle(cells), ambiguity=told, whole=apart,
-        between=two,
+        between=two, beside=small,
     )  # fmt: skip
     found.add("T-AMBIGUOUS-EXACT", *item)
     found.add("NECESSITY", stated(cells, context.profile))
     found.add("NECESSITY-ORDERS", any_order(chosen))
-    found.add("NECESSITY-SETS", alone(sets, apart, two))
+    found.add("NECESSITY-SETS", alone(sets, apart, two, small))
     found.mutants += canaries(cells, space, classified, context.profile)
     return found
 
@@ -164,16 +183,32 @@ def any_order(chosen: Sequence[Need]) -> Item:
     return _item(Verdict.EXHAUSTED, said, "NECESSITY-ORDERS", orders=len(plain))
 
 
-def alone(sets: Sequence[Sufficient], apart: Sequence[Sufficient] = (), two: Sequence[Sufficient] = ()) -> Item:
+def sets_beside(profile: str, tell: Tell) -> list[Sufficient]:
+    """The minimal sets of the machines beside the step's that a profile asks for."""
+    found = []
+    for name in beside_step(profile):
+        tell(f"necessity: minimal sets of {name}")
+        found.append(sets_of(name) if name in ALL_SETS else of_rules(name))
+    return found
+
+
+def alone(
+    sets: Sequence[Sufficient],
+    apart: Sequence[Sufficient] = (),
+    two: Sequence[Sufficient] = (),
+    small: Sequence[Sufficient] = (),
+) -> Item:
     """Whether what each property needs suffices for it alone, and is its minimal set as stated, no larger one being worse.
 
-    apart, two: the minimal sets where the three may be missing, too, and those between two workers, where they were searched.
+    apart, two: the minimal sets where the three may be missing, too, and those between two workers, where they were searched;
+    small: those of a gate, a compensation and a recorded value.
     """
     wrong = [
         s.property for s in sets if not s.enough or [frozenset(each) for each in s.sets] != [stated_set(s.property)]
     ]
     wrong += [s.property for s in sets if not s.monotone and s.property not in FEWER]
-    wrong += [s.property for found, said in ((apart, WHOLE), (two, BETWEEN)) for s in found if not as_stated(s, said)]
+    wrong += [s.property for found, said in ((apart, WHOLE), (two, BETWEEN), (small, BESIDE_STEP))
+              for s in found if not as_stated(s, said)]  # fmt: skip
     if wrong or not sets:
         return _item(
             Verdict.REFUTED,
@@ -185,8 +220,12 @@ def alone(sets: Sequence[Sufficient], apart: Sequence[Sufficient] = (), two: Seq
     if apart and two:
         said += f". Where these three may be missing, too: {_listed(apart)}. Between two workers: {_listed(two)}"
     else:
-        said += ". The sets without these three, and those between workers, are left to the deep profile"
-    subsets = sum(s.asked for s in (*sets, *apart, *two))
+        said += (
+            ". The sets without these three, those between workers, and all others beside the step are left to the"
+            " deep profile"
+        )
+    said += f". Beside the step: {_listed(small)}" if small else ""
+    subsets = sum(s.asked for s in (*sets, *apart, *two, *small))
     return _item(Verdict.EXHAUSTED, f"{said}; {UNASKED}", "NECESSITY-SETS", properties=len(sets), subsets=subsets)
 
 

@@ -118,6 +118,15 @@ NO_COUNTERPART: Final[Mapping[str, Mapping[str, str]]] = {
 """By machine: why a mechanism of the step's is none of its own, and there is nothing to ask."""
 
 
+def changes(kind: str) -> dict[str, Missing]:
+    """The mechanisms of a machine beside the step's, each with its change: of the step's, then rules of its own.
+
+    One of the step's that is a rule of its own, and nothing else, is that rule, under another name: it is not here twice.
+    """
+    rules = {name: Missing(rules=frozenset({name})) for name in BY_KIND[kind].rules}
+    return {name: change for name, change in COUNTERPARTS[kind].items() if change not in rules.values()} | rules
+
+
 def absent(kind: str, names: Iterable[str]) -> Missing:
     """The change of a machine beside the step's without some mechanisms: of the step's, or rules of its own.
 

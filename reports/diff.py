@@ -47,6 +47,9 @@ LISTS: Final[Mapping[str, Callable[[RunEvidence], Iterable[tuple[str, BaseModel]
     "sets between workers that suffice for": lambda run: (
         (s.property, s) for s in (run.necessity.between if run.necessity else ())
     ),
+    "sets beside the step that suffice for": lambda run: (
+        (s.property, s) for s in (run.necessity.beside if run.necessity else ())
+    ),
 }
 """The lists of the evidence beside its claims, by what a row of each is called."""
 

@@ -63,6 +63,7 @@ def sentences(found: Necessity) -> list[str]:
     sets = [f"minimal sufficient sets of {_set(s)}" for s in found.sets]
     sets += [f"minimal sufficient sets, stores and on-unknown among them, of {_set(s)}" for s in found.whole]
     sets += [f"minimal sufficient sets between two workers of {_set(s)}" for s in found.between]
+    sets += [f"minimal sufficient sets beside the step of {_set(s)}" for s in found.beside]
     return [*found.bounds, *found.idle, *sets, *found.ambiguity]
 
 

@@ -36,7 +36,7 @@ WHOLE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "P1": (("barrier", "barrier-asked", "unknown"),), "P2": (("barrier", "barrier-asked", "unknown"),),
     "P3": (("effect-store", "catch-up", "catch-up-order", "repair"),), "P4": (("rule-0",),),
     "P6": (("barrier", "barrier-asked", "repair", "unknown"),), "P7": ((),), "P8": (("confirm",),), "P11": (("stable-key",),),
-    "P14": (("barrier",),),
+    "P14": (("barrier",),), "P15": (("rule-0", "on-unknown"),),
 }  # fmt: skip
 """The minimal sets where ledger, effect store and on-unknown may be missing, too: where nothing is done about an attempt in doubt
 nothing is executed again, and less is needed; that is the only set then, and one that has more may be worse."""
@@ -49,12 +49,32 @@ BETWEEN: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "P14": _BEGUN,
 }  # fmt: skip
 """The minimal sets between two workers. Where either of two is enough neither is needed by itself, as the matrix says."""
+_UNDOING: Final = ("K-BARRIER", "K-COMMITTED", "K-QUIET", "K-TRUTH")
+BESIDE_STEP: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "P9": (("barrier-asked", "G-ASK", "G-RECORD", "G-BIND", "G-SIGNAL", "G-CANCEL"),),
+    "P10": (("catch-up-order", "barrier-asked", "quiet", "unknown", *_UNDOING, "K-RECORD", "K-TERMINAL"),),
+    "P10, none set apart": (("barrier-asked", "unknown", *_UNDOING, "K-TERMINAL"),),
+    "P12": (("repair", "L-RECORD", "L-INJECT", "L-CATCHUP"),), "P12, none set apart": (("L-RECORD", "L-INJECT"),),
+    "P15 of a gate": (("G-DENY",),), "P15 of a compensation": (("K-BARRIER", "K-TERMINAL"),), "P15 of a recorded value": ((),),
+}  # fmt: skip
+"""The minimal sets of a gate, a compensation and a recorded value; where none is set apart their stores and on-unknown may be
+missing, too. They are smaller than what the matrix has: what makes a rule needed may be missing as well. P15 is asked of their
+rules alone."""
+ALL_SETS: Final = {"P9": ("gate", True), "P10": ("compensation", True), "P10, none set apart": ("compensation", False),
+                   "P12": ("recorded", True), "P12, none set apart": ("recorded", False)}  # fmt: skip
+"""Of which machine each is said where all sets are answered, and whether the three that are set apart are there."""
+RULE_SETS: Final = {f"P15 of a {words}": kind for words, kind in
+                    (("gate", "gate"), ("compensation", "compensation"), ("recorded value", "recorded"))}  # fmt: skip
+"""Of which machine's rules each is said that speaks of P15."""
 UNASKED: Final = (
-    "not asked: sets of mechanisms of one worker and between workers together; of P15, and of P9, P10 and P12, any set"
+    "not asked: sets of mechanisms of one worker and between workers together; of P15, sets between workers, and sets of the"
+    " step's mechanisms that are a gate's, a compensation's or a recorded value's, too"
 )
 """Of which sets nothing is said."""
 IN_QUICK: Final = ("P1",)
 """The properties whose minimal sets the quick profile computes."""
+BESIDE_IN_QUICK: Final = ("P12", "P12, none set apart")
+"""And those of the machines beside the step's: of the smallest one."""
 
 
 def bounds(profile: str) -> list[str]:
@@ -72,6 +92,11 @@ def bounds(profile: str) -> list[str]:
         " parks; P15, in the deep profile, with any number of claims.",
         "Orders of the writes and P15 in the quick profile: one kind of tool (query, a quiet look).",
     ]
+
+
+def beside_step(profile: str) -> tuple[str, ...]:
+    """Of what the minimal sets of the machines beside the step's are computed."""
+    return BESIDE_IN_QUICK if profile == "quick" else tuple(BESIDE_STEP)
 
 
 def orders(profile: str) -> list[str]:

@@ -73,13 +73,14 @@ def honest() -> RunEvidence:
     figures: dict[str, Any] = {"observations": 9, "in the class": 4}
     sets = [sorted(name for name in ONE if name not in ALWAYS and "P1" in NEEDED[name])]
     found: dict[str, Item] = {
-        "NECESSITY-SETS": item("explore", Verdict.EXHAUSTED, "it suffices", figures={"properties": 1, "subsets": 16}),
+        "NECESSITY-SETS": item("explore", Verdict.EXHAUSTED, "it suffices", figures={"properties": 1, "subsets": 48}),
         "NECESSITY-ORDERS": item("explore", Verdict.EXHAUSTED, "each holds", figures={"orders": 25}),
         "T-AMBIGUOUS-EXACT": item("explore", Verdict.EXHAUSTED, said, figures=figures, trace=trace),
     }
     whole = Necessity(
         bounds=matrix.bounds("quick"), cells=cells(), idle=list(IDLE), ambiguity=[said, proof().statement],
         sets=[Sufficient(property="P1", sets=sets, asked=16, enough=True, monotone=True, words="of all")],
+        beside=[apart(name, *map(list, matrix.BESIDE_STEP[name])) for name in matrix.beside_step("quick")],
     )  # fmt: skip
     claims = [ClaimResult(claim=name, expected=Verdict.EXHAUSTED, items=[each]) for name, each in found.items()]
     claims[-1] = claims[-1].model_copy(update={"items": [*claims[-1].items, proof()]})
@@ -168,7 +169,13 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
                                                   "the minimal sets between workers of P4: this program has none"),
     "the sets of a deep run dropped": (deep, "the minimal sets with the three of P1: it is missing"),
     "the sets between workers of a deep run dropped": (deep, "the minimal sets between workers of P5: it is missing"),
-    "fewer subsets": (lambda: matrix_with(sets(asked=15)), "1 properties and 16 subsets; the sets have 1 and 15"),
+    "the sets beside the step dropped": (lambda: matrix_with(parts(beside=[])), "the minimal sets beside the step of P12: it is missing"),
+    "other sets beside the step": (lambda: matrix_with(parts(beside=[apart("P12", ["L-RECORD"])])), "of P12: [['L-RECORD']] are not those"),
+    "sets of a gate in the quick profile": (lambda: matrix_with(parts(beside=[apart("P9", *map(list, matrix.BESIDE_STEP["P9"]))])),
+                                            "the minimal sets beside the step of P9: this program has none"),
+    "the sets beside the step of a deep run dropped": (deep, "the minimal sets beside the step of P10: it is missing"),
+    "the sets of P15 of a deep run dropped": (deep, "the minimal sets of P15: it is missing"),
+    "fewer subsets": (lambda: matrix_with(sets(asked=15)), "1 properties and 48 subsets; the sets have 1 and 47"),
     "too few subsets": (lambda: matrix_with(sets(asked=3)), "3 subsets cannot show"),
     "the bounds reworded": (lambda: matrix_with(parts(bounds=["Everything was searched."])), "the matrix's bounds"),
     "the bounds dropped": (lambda: matrix_with(parts(bounds=[])), "the matrix's bounds"),

@@ -225,9 +225,9 @@ def test_an_idle_mechanism_protects_against_what_is_planted(mechanism: str) -> N
 
 def test_what_is_needed_suffices_alone() -> None:
     """P11 needs the stable key alone; without it, all others there, it fails."""
-    found = sufficient(PROPERTIES[7], frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
+    found = sufficient("P11", frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
     assert (found.sets, found.enough, found.monotone) == ([["stable-key"]], True, True)
-    short = sufficient(PROPERTIES[7], frozenset(), "quick", lambda present: "stable-key" in present)
+    short = sufficient("P11", frozenset(), "quick", lambda present: "stable-key" in present)
     assert (short.sets, short.enough) == ([["stable-key"]], False)
 
 
@@ -260,7 +260,7 @@ def test_a_run_is_believed_only_after_it_was_taken(monkeypatch: pytest.MonkeyPat
 
 def test_a_minimal_set_that_is_not_the_stated_one_is_told() -> None:
     """Each property's minimal set is stated; one more, one fewer, or a larger set that is worse, is refuted."""
-    found = sufficient(PROPERTY["P11"], frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
+    found = sufficient("P11", frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
     assert alone([found]).verdict is Verdict.EXHAUSTED
     assert alone([found.model_copy(update={"sets": [["stable-key", "quiet"]]})]).verdict is Verdict.REFUTED
     assert alone([found.model_copy(update={"sets": []})]).verdict is Verdict.REFUTED
@@ -281,7 +281,7 @@ def test_what_an_attempt_in_doubt_leads_to_decides_how_much_is_needed() -> None:
     ]  # fmt: skip
     assert all(as_stated(s, WHOLE) for s in found)
     assert not as_stated(found[0].model_copy(update={"sets": [["barrier"], ["quiet"]]}), WHOLE)
-    given = sufficient(PROPERTY["P11"], frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
+    given = sufficient("P11", frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
     assert "left to the deep profile" in alone([given]).statement
     assert UNASKED in alone([given]).statement
     assert alone([given], found, []).verdict is Verdict.EXHAUSTED
@@ -321,9 +321,7 @@ def test_a_set_between_workers_that_fails_with_a_claim_more_is_none() -> None:
     assert f"which is not known of the set {TWO[0]}" in unknown.words
     assert not every.enough
     assert not as_stated(every, BETWEEN)
-    refuted = alone(
-        [sufficient(PROPERTY["P11"], frozenset({"stable-key"}), "quick", lambda p: "stable-key" in p)], [], [every]
-    )
+    refuted = alone([sufficient("P11", frozenset({"stable-key"}), "quick", lambda p: "stable-key" in p)], [], [every])
     assert refuted.verdict is Verdict.REFUTED
 
 

@@ -268,6 +268,11 @@ NECESSITY = Necessity(
     sets=[Sufficient(property="P1", sets=[["quiet"]], asked=3, enough=True, monotone=True, words="alone")],
     idle=["nothing breaks without ledger"],
     ambiguity=["192 observations are ambiguous"],
+    beside=[
+        Sufficient(
+            property="P12", sets=[["L-RECORD", "L-INJECT"]], asked=256, enough=True, monotone=False, words="of all sets"
+        )
+    ],
 )
 
 

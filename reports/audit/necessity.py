@@ -26,6 +26,7 @@ ORDERS: Final = "NECESSITY-ORDERS"
 CLASS: Final = "T-AMBIGUOUS-EXACT"
 ALL: Final = "all"
 """What a cell of an order speaks of in which nothing breaks."""
+P15: Final = "P15"
 COLUMNS: Final = tuple(f"P{number}" for number in range(1, 16))
 CHOSEN: Final = tuple(f"on-unknown={choice}" for choice in CHOICES)
 """What may be declared of an ambiguous attempt: nothing breaks without any one of them."""
@@ -188,22 +189,26 @@ def _orders(told: Necessity, items: Sequence[Item], profile: str) -> Iterator[st
 def _sets(told: Necessity, items: Sequence[Item], profile: str) -> Iterator[str]:
     """The minimal sets, which are as stated, and as many, over as many subsets, as is said."""
     if items:
-        wanted = matrix.IN_QUICK if profile == "quick" else [prop.id for prop in PROPERTIES]
+        wanted = matrix.IN_QUICK if profile == "quick" else [*(prop.id for prop in PROPERTIES), P15]
         yield from names("the minimal sets of", (each.property for each in told.sets), wanted)
-        more = (matrix.WHOLE, matrix.BETWEEN) if profile == "deep" else ((), ())
-        for what, found, due in zip(
-            ("with the three", "between workers"), (told.whole, told.between), more, strict=True
+        deep = profile == "deep"
+        for what, found, due in (
+            ("with the three", told.whole, matrix.WHOLE if deep else ()),
+            ("between workers", told.between, matrix.BETWEEN if deep else ()),
+            ("beside the step", told.beside, matrix.beside_step(profile)),
         ):
             yield from names(f"the minimal sets {what} of", (each.property for each in found), due)
     for each in told.sets:
         yield from (f"the minimal sets of {each.property}: {words}" for words in _set(each))
-    for found, stated in ((told.whole, matrix.WHOLE), (told.between, matrix.BETWEEN)):
+    for found, stated in (
+        (told.whole, matrix.WHOLE), (told.between, matrix.BETWEEN), (told.beside, matrix.BESIDE_STEP),
+    ):  # fmt: skip
         for each in found:
             if {frozenset(one) for one in each.sets} != {frozenset(one) for one in stated.get(each.property, ())}:
                 yield f"the minimal sets of {each.property}: {each.sets} are not those that this program states"
     for item in items:
         said = item.figures.get("properties"), item.figures.get("subsets")
-        there = len(told.sets), sum(each.asked for each in (*told.sets, *told.whole, *told.between))
+        there = len(told.sets), sum(each.asked for each in (*told.sets, *told.whole, *told.between, *told.beside))
         if said != there:
             yield f"claim {SETS}: {said[0]} properties and {said[1]} subsets; the sets have {there[0]} and {there[1]}"
 

@@ -69,8 +69,9 @@ def necessity(context: Context) -> Found:
     sets = minimal_sets(cells, asked, context.profile, context.tell)
     deep = context.profile == "deep"
     apart = whole(PROPERTIES, Machines(PROPERTIES, ONE), context.tell) if deep else []
-    for known, more in zip((sets, apart), of_step(cells, context.tell) if deep else (), strict=False):
-        known.append(more)
+    if deep:
+        given, free = of_step(cells, context.tell)
+        sets, apart = [*sets, given], [*apart, free]
     two = between(context.tell) if deep else []
     small = sets_beside(context.profile, context.tell)
     classified = classify(space)

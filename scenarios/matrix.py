@@ -70,7 +70,7 @@ UNASKED: Final = (
     "not asked: sets of mechanisms of one worker and between workers together; of P15, sets between workers, and sets of the"
     " step's mechanisms that are a gate's, a compensation's or a recorded value's, too"
 )
-"""Of which sets nothing is said."""
+"""Of which sets nothing is said; decision 035 says what each would take."""
 IN_QUICK: Final = ("P1",)
 """The properties whose minimal sets the quick profile computes."""
 BESIDE_IN_QUICK: Final = ("P12", "P12, none set apart")

@@ -268,6 +268,7 @@ def test_a_minimal_set_that_is_not_the_stated_one_is_told() -> None:
     assert alone([found.model_copy(update={"enough": False})]).verdict is Verdict.REFUTED
     assert stated("P3") == {"catch-up", "catch-up-order", "repair"}
     assert stated("P4") == {"rule-0", "no-effect"}
+    assert stated("P15") == {"rule-0"}
     fewer = found.model_copy(update={"property": "P4", "sets": [["rule-0", "no-effect"]], "monotone": False})
     assert alone([fewer]).verdict is Verdict.EXHAUSTED
 

@@ -1,6 +1,7 @@
 """Minimal sets of the machines beside the step's, and of P15: every set is answered as its own search answers it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations
 from random import Random
 
@@ -9,15 +10,17 @@ import pytest
 from crashwindow.checkers import necessity_lattice
 from crashwindow.checkers.evidence import Need, Sufficient, Verdict
 from crashwindow.checkers.explore import explore, follow
-from crashwindow.checkers.necessity_beside import whole
+from crashwindow.checkers.liveness import look, moves_of, resting
+from crashwindow.checkers.necessity_beside import ASSUMED, whole
 from crashwindow.checkers.necessity_lattice import Sets, answered, broken_with, failing, sets_of, spoken
 from crashwindow.checkers.necessity_live import of_rules, of_step, rests
 from crashwindow.checkers.necessity_rows import by_policy, concerned, support
-from crashwindow.checkers.necessity_sets import APART, GROUP, takes
+from crashwindow.checkers.necessity_sets import APART, takes
 from crashwindow.checkers.necessity_stage import alone, as_stated, sets_beside
 from crashwindow.checkers.traces import replay
 from crashwindow.model.counterparts import BY_KIND, COUNTERPARTS, MACHINES, absent, beside_without, changes
-from crashwindow.model.machine import Machine
+from crashwindow.model.liveness import RESTS
+from crashwindow.model.machine import Machine, guard
 from crashwindow.model.mechanisms import spoken_of
 from crashwindow.model.missing import Missing
 from crashwindow.model.words import RulePolicy
@@ -145,12 +148,15 @@ def test_a_stated_set_suffices_and_each_of_it_is_needed(name: str, stated: Names
 
 
 def test_more_can_be_worse_beside_the_step() -> None:
-    """A gate needs G-DENY where a refusal is repaired, a recorded value L-RETRY where a write is repeated; else neither does."""
+    """G-DENY is needed where a refusal is repaired, L-RETRY where a write is repeated, repair where rule 0 is; else none is."""
     gate, recorded = (there(name, frozenset(BESIDE_STEP[name][0])) for name in ("P9", "P12"))
     assert failing("gate", gate | {"repair"}) is not None
     assert failing("gate", gate | {"repair", "G-DENY"}) is None
     assert failing("recorded", recorded | {"same-write"}) is not None
     assert failing("recorded", recorded | {"same-write", "L-RETRY"}) is None
+    undoing = there("P10", frozenset(BESIDE_STEP["P10"][0]))
+    assert failing("compensation", undoing | {"rule-0"}) is not None
+    assert failing("compensation", undoing | {"rule-0", "repair"}) is None
     found = sets_of("P9")
     assert (found.sets, found.asked, found.enough, found.monotone) == ([list(BESIDE_STEP["P9"][0])], 2048, True, False)
 
@@ -186,27 +192,33 @@ def test_p15_of_a_gate_needs_that_a_denial_is_final_and_a_recorded_value_nothing
 
 def test_a_job_that_has_an_end_less_does_not_suffice_for_p15() -> None:
     """Where an end is not reached any more a set is none that suffices, though no fair run stays outside rest."""
-    every = whole("recorded")
-    assert rests(every, "recorded-hardened", every)
-    machine = beside_without("x", "recorded", [])
-    gone = Machine("x", machine.fields, tuple(r for r in machine.rules if r.writes.get("job") != "completed"))
-    assert not rests(explore(gone), "recorded-hardened", every)
+    every, machine, policy = whole("gate"), beside_without("x", "gate", []), "gate-hardened"
+    less = explore(replace(machine, impossible=(*machine.impossible, guard(kind="signal"))))
+    ends = [rest for _, rest in RESTS[policy]]
+    assert look(less.states, moves_of(less.engine, ASSUMED[policy]), resting(less.packing, ends)).stuck == ()
+    assert rests(every, policy, every)
+    assert not rests(less, policy, every)
 
 
 @pytest.mark.deep
-def test_the_deep_sets_beside_the_step_and_of_p15_are_the_stated_ones() -> None:
-    """Every set of a gate, a compensation and a recorded value, those of their rules for P15, and the step's for P15."""
+def test_the_sets_beside_the_step_in_the_deep_profile_are_the_stated_ones() -> None:
+    """Every set of a gate, a compensation and a recorded value, and of their rules for P15; 300 are searched beside that."""
     found = sets_beside("deep", lambda words: None)
     assert [each.property for each in found] == list(BESIDE_STEP)
     assert {*ALL_SETS, *RULE_SETS} == set(BESIDE_STEP)
     assert [each.property for each in found if not as_stated(each, BESIDE_STEP)] == []
-    sampled = [
-        frozenset(name for name in changes("compensation") if random.random() < 0.7)
-        for random in map(Random, range(300))
-    ]
-    assert disagreeing("compensation", sampled) == []
-    needed = [Need(property="P15", mechanism=each, answer="needed", verdict=Verdict.REFUTED, words="") for each in GROUP
-              if each == "rule-0"]  # fmt: skip
-    given, apart = of_step(needed, lambda words: None)
+    random, group = Random(11), list(changes("compensation"))
+    drawn = [frozenset(name for name in group if random.random() < 0.7) for _ in range(300)]
+    enough = frozenset(BESIDE_STEP["P10, none set apart"][0])
+    assert disagreeing("compensation", [*drawn[:150], *(each | enough for each in drawn[150:])]) == []
+
+
+@pytest.mark.deep
+def test_the_step_comes_to_rest_with_rule_0_and_an_answer_to_an_ambiguity_alone() -> None:
+    """P15 of the step: rule 0 suffices where on-unknown is there, and these two where it may be missing; no fewer do."""
+    needed = Need(property="P15", mechanism="rule-0", answer="needed", verdict=Verdict.REFUTED, words="")
+    given, apart = of_step([needed], lambda words: None)
     assert (given.sets, given.enough) == ([["rule-0"]], True)
     assert as_stated(apart, WHOLE)
+    assert alone([given], [apart], []).verdict is Verdict.EXHAUSTED
+    assert alone([given.model_copy(update={"sets": [[]]})], [apart], []).verdict is Verdict.REFUTED

@@ -1,6 +1,8 @@
 """Mutants of a fleet that are proved the same, over clauses that are proved first; and what tells the others apart."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -13,6 +15,10 @@ from crashwindow.checkers.mutate_fleet_agree import DEAD
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 from crashwindow.checkers.mutate_fleet_same import Sameness
 from crashwindow.checkers.proof_subjects import FleetSubject
+from crashwindow.checkers.prove import listed
+from crashwindow.checkers.prove_fleet_encode import LOGIC
+from crashwindow.checkers.prove_solve import Result
+from crashwindow.checkers.second import Solver, read, recheck
 from crashwindow.model.fleet import Fleet, FleetRule
 from crashwindow.model.fleet_properties import Never
 from crashwindow.model.fleet_rows import fleet_machine
@@ -42,21 +48,39 @@ def test_a_clause_that_does_not_hold_ends_the_run(monkeypatch: pytest.MonkeyPatc
         bench.sameness.proved(bench.mutants[:1])
 
 
-@pytest.mark.parametrize(
-    ("fleet", "what"),
-    [
-        (FLEETS[1], "refused by events, as a crash before all is read: does not look at w.stands_effects"),
-        (FLEETS[1], "gate: approved before, first: does not look at kind"),
-        (FLEETS[1], "the signal comes early: does not look at signal"),
-        (FLEETS[2], "decide: for a committed effect: also where w.at = decide ∧ w.known_done = yes"),
-        (FLEETS[3], "append started: nobody hears of it"),
-        (FLEETS[3], "fence effects, overtakes: crash: does not look at l.stands_effects"),
-    ],
+ALIKE: Final = (
+    (FLEETS[0], "replay: inject the committed, other, then use: also where w.at = replay ∧ w.known_effect = first"),
+    (FLEETS[1], "refused by events, as a crash before all is read: does not look at w.stands_effects"),
+    (FLEETS[1], "gate: approved before, first: does not look at kind"),
+    (FLEETS[1], "the signal comes early: does not look at signal"),
+    (FLEETS[2], "decide: for a committed effect: also where w.at = decide ∧ w.known_done = yes"),
+    (FLEETS[3], "append started: nobody hears of it"),
+    (FLEETS[3], "fence effects, overtakes: crash: does not look at l.stands_effects"),
 )
+"""Mutants that are the same as their original."""
+
+
+@pytest.mark.parametrize(("fleet", "what"), ALIKE)
 def test_what_is_the_same(fleet: str, what: str) -> None:
     """By another row; since no worker is like what is asked no more; since nothing changes; since nobody reads it."""
     bench = FleetBench(fleet)
     assert bench.sameness.proved(named(bench, what)) == [True]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", FLEETS)
+def test_another_solver_says_the_same(name: str, tmp_path: Path) -> None:
+    """cvc5 reads a file alone, and finds that all clauses hold, and that what is called the same is; each proof is checked."""
+    bench, file = FleetBench(name), tmp_path / "same.smt2"
+    asked = bench.sameness.asked
+    mutants = named(bench, *(what for fleet, what in ALIKE if fleet == name))
+    questions = [*asked.all(), *map(bench.sameness._question, mutants)]
+    results = [Result(each, each.expected, 0, 0.0, {}) for each in questions]
+    file.write_text(listed(name, LOGIC, asked.state.declarations(), asked.known(), results), encoding="utf-8")
+    with Solver() as solver:
+        said = recheck(read([file]), solver)
+    assert {each.sentence for each in said if each.verdict != "agrees"} == set()
+    assert sum(each.answer == "unsat" for each in said) == len(questions)
 
 
 def test_what_fires_elsewhere_and_is_called_the_same_takes_the_same_steps() -> None:

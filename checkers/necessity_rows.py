@@ -21,12 +21,15 @@ def concerned(kind: str) -> Mapping[str, frozenset[str]]:
     """By the name of each row, before anything is derived from it: the mechanisms that may alter it."""
     rules, known = BY_KIND[kind].rules, by_policy(kind)
     forms = {name: [rows[name] for rows in known.values() if name in rows] for rows in known.values() for name in rows}
+    asking = {
+        present: {name: (row, _before(row, rows)) for name, row in rows.items()} for present, rows in known.items()
+    }
     found: dict[str, set[str]] = {name: set() for name in forms}
-    for present, rows in known.items():
+    for present, each_asks in asking.items():
         for rule in rules:
-            other = known[present ^ {rule}]
+            other = asking[present ^ {rule}]
             for name in forms:
-                if rows.get(name) != other.get(name):
+                if each_asks.get(name) != other.get(name):
                     found[name].add(rule)
     put = {
         name
@@ -41,6 +44,12 @@ def concerned(kind: str) -> Mapping[str, frozenset[str]]:
             if any(_alters(row, change, edited, put) for row in each):
                 found[name].add(mechanism)
     return {name: frozenset(names) for name, names in found.items()}
+
+
+def _before(row: Rule, rows: Rows) -> list[str]:
+    """The rows before it that a row asks about. A change drops one of these by its name, whatever other row asks the same."""
+    whose = {id(each.sees): name for name, each in rows.items()}
+    return [whose.get(id(asked), "") for asked in row.unless]
 
 
 def by_policy(kind: str) -> dict[frozenset[str], Rows]:

@@ -330,7 +330,8 @@ def canaries(cells: Sequence[Need], space: Space, tried: Classified, profile: st
 
 def blinded(machine: Machine, pairs: Sequence["Pair"]) -> list[MutantResult]:
     """What a recovery sees, changed before the solver: more, by which ambiguous states are told apart, and less, by which others
-    look the same."""
+    look the same. Found where the solver shows a state that should not be; its silence is no answer.
+    """
     from .prove_ambiguity import asked as asked_of_class
     from .prove_ambiguity import stores
 
@@ -339,9 +340,9 @@ def blinded(machine: Machine, pairs: Sequence["Pair"]) -> list[MutantResult]:
         "sees the world": (*seen.fields, "effects", "wire"),
         "does not see what is open": tuple(name for name in seen.fields if name != "open"),
     }
-    found = {name: asked_of_class(pairs, replace(seen, fields=fields)).problems for name, fields in changed.items()}
-    return [MutantResult(name=f"ambiguity: a recovery {name}, before the solver", words="; ".join(problems[:3]),
-                         killed_by="prove" if problems else None) for name, problems in found.items()]  # fmt: skip
+    found = {name: asked_of_class(pairs, replace(seen, fields=fields)) for name, fields in changed.items()}
+    return [MutantResult(name=f"ambiguity: a recovery {name}, before the solver", words="; ".join(told.problems[:3]),
+                         killed_by="prove" if told.shown else None) for name, told in found.items()]  # fmt: skip
 
 
 NECESSITY: Final = Stage("necessity", "which mechanism each property needs", necessity,

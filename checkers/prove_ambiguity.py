@@ -104,6 +104,11 @@ class Solved:
         """What is not as it should be."""
         return tuple(f"{r.obligation.name}: {r.answer}" for r in self.results if not r.met)
 
+    @property
+    def shown(self) -> bool:
+        """Whether a state is shown that should not be."""
+        return any(r.obligation.expected == "unsat" and r.answer == "sat" for r in self.results)
+
 
 def stores(machine: Machine) -> Seen:
     """What the stores say, and the clock."""

@@ -10,7 +10,7 @@ import pytest
 
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.necessity_stage import ambiguity, blinded, classify
-from crashwindow.checkers.prove_ambiguity import CLASS, MORE, Pair, Run, Solved, asked, export, proved, stores
+from crashwindow.checkers.prove_ambiguity import CLASS, MORE, Pair, Run, Seen, Solved, asked, export, proved, stores
 from crashwindow.checkers.second import Solver, files_of, read, recheck
 from crashwindow.checkers.stages import STAGES
 from crashwindow.model.invariant import Clause
@@ -135,6 +135,18 @@ def silent(among: Sequence[Pair]) -> Solved:
 def test_a_recovery_that_sees_more_or_less_is_found_in_every_run() -> None:
     """Two canaries stand before the solver: one that sees the world, one that does not see what is open."""
     assert [mutant.killed_by for mutant in blinded(space_of().machine, pairs())] == ["prove", "prove"]
+
+
+def test_a_solver_that_gives_no_answer_finds_no_canary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence is not taken for a no."""
+
+    def speechless(among: Sequence[Pair], seen: Seen) -> Solved:
+        told = asked(among, seen)
+        one, two, runs = ([replace(r, answer="unknown") for r in part] for part in (told.one, told.two, told.runs))
+        return replace(told, one=tuple(one), two=tuple(two), runs=tuple(runs))
+
+    monkeypatch.setattr("crashwindow.checkers.prove_ambiguity.asked", speechless)
+    assert [mutant.killed_by for mutant in blinded(space_of().machine, pairs())] == [None, None]
 
 
 @cache

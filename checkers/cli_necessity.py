@@ -14,6 +14,8 @@ from .necessity_stage import COLUMNS, differences, matrix
 MARKS = {"needed": "✗", "not needed": "·", "not applicable": "", "not checked": "?"}
 LEGEND = "✗ fails without it; · holds without it in every state searched; ? not checked; empty: nothing to ask"
 
+SETS = "Which mechanisms suffice together: crashwindow check NECESSITY-SETS --profile deep (quick: of P1 and P12 alone)"
+
 
 def necessity(args: argparse.Namespace) -> int:
     """Print the cells that are asked for, each with the key of a run that breaks the property; 1 where one is not as stated."""
@@ -48,6 +50,7 @@ def _show(console: Console, cells: list[Need], part: str | None) -> None:
         table.add_row(mechanism, *(MARKS[c.answer] for c in column))
     console.print(table)
     console.print(LEGEND, highlight=False)
+    console.print(SETS, highlight=False, soft_wrap=True)
     for c in cells:
         if c.key:
             console.print(f"{c.property} without {c.mechanism}: {c.words}; {c.steps} steps: crashwindow replay '{c.key}'",

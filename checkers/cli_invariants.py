@@ -7,9 +7,10 @@ from typing import Any
 
 from rich.console import Console
 
+from ..model.claim_types import PROPERTY_BY_ID
 from ..runtime.errors import CommandError
 from ..scenarios.fleet_policies import FLEET_POLICIES
-from .invariant_ways import COUNTED, LIFTED, MACHINES, counted, found, found_in_two, lifted
+from .invariant_ways import COUNTED, LIFTED, MACHINES, bounds, counted, found, found_in_two, lifted
 
 NAMES = (*MACHINES, *dict.fromkeys((*LIFTED, *COUNTED, *FLEET_POLICIES)))
 
@@ -84,6 +85,10 @@ def _told(name: str) -> dict[str, Any]:
             "states of others": number.workers,
             "steps": number.steps,
             "state": number.state,
+            "of": bounds(name),
+            "antecedents never there": [
+                f"{p}: {words}" for p in number.met for words in number.unmet(PROPERTY_BY_ID[p])
+            ],
         }
     return told
 
@@ -98,6 +103,6 @@ def _print(console: Console, told: dict[str, Any]) -> None:
         words = [f"{n} {'yes' if v is True else 'no' if v is False else v}" for n, v in numbers.items()]
         words += [f"{len(v)} {n}" for n, v in figures.items() if isinstance(v, list)]
         console.print(f"  {part}: {', '.join(words)}", markup=False, highlight=False, soft_wrap=True)
-        for name in ("written, not implied", "dropped"):
+        for name in ("written, not implied", "dropped", "antecedents never there"):
             for each in figures.get(name, ()):
                 console.print(f"    {name}: {each}", markup=False, highlight=False, soft_wrap=True)

@@ -11,13 +11,13 @@ Symmetry needs no reduction: nobody has a name. Idle workers are always there, i
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Final, NamedTuple
 
 from ..model.fleet import Fleet
 from ..model.fleet_properties import Lifted, lift
-from ..model.machine import holds
+from ..model.machine import Guard, holds, show
 from ..model.properties import Property
 from .counter_rows import Row
 from .counter_steps import Steps
@@ -58,7 +58,9 @@ class Counted:
 
     states: of what is shared and the counted workers; workers: how many states of a worker may be there, added up over these;
     steps: between them. broken: the first property that fails ("" where none does), in `state`; complete: whether nothing was
-    left to do.
+    left to do. met: by property, which of what it speaks of (`occurs`) is in some counted state; nothing, where it is not "safe".
+    What is in no counted state no run of this fleet comes to. What is in one, a run may come to or not: more is counted than can
+    happen. So a property is asked nothing where nothing is met, and need not be asked all that is.
     """
 
     states: int
@@ -68,11 +70,16 @@ class Counted:
     state: dict[str, str]
     complete: bool
     seconds: float
+    met: Mapping[str, Sequence[Guard]] = field(default_factory=dict)
 
     @property
     def safe(self) -> bool:
         """Whether no property fails, with any number of workers; no answer is none."""
         return self.complete and not self.broken
+
+    def unmet(self, prop: Property) -> list[str]:
+        """What a property speaks of that is in no counted state, in words."""
+        return [show(g) for g in prop.occurs if g not in self.met.get(prop.id, ())]
 
 
 class Counting:
@@ -261,11 +268,22 @@ class Counting:
 
     def broken(self, key: Key) -> str:
         """The first property that a state breaks, if it does."""
+        return next((c.name for c in self._like(key, self.clauses)), "")
+
+    def met(self, properties: Sequence[Property]) -> dict[str, list[Guard]]:
+        """By property, which of what it speaks of is in some counted state: read there as what it forbids is."""
+        return {p.id: [g for g in p.occurs if self._meets(list(lift(self.fleet, p.id, g)))] for p in properties}
+
+    def _meets(self, clauses: Sequence[Lifted]) -> bool:
+        return any(True for key in self.may for _ in self._like(key, clauses))
+
+    def _like(self, key: Key, clauses: Iterable[Lifted]) -> Iterator[Lifted]:
+        """Those of some guards that a state is like."""
         view = dict(zip(self.names, self.common[key.shared], strict=True))
         senders = sum(map(self.workers.sends.__getitem__, (*key.once, *key.many, *key.many)))
-        return next((c.name for c in self.clauses if self._breaks(c, view, key, senders)), "")
+        return (c for c in clauses if self._is_like(c, view, key, senders))
 
-    def _breaks(self, clause: Lifted, view: dict[str, str], key: Key, senders: int) -> bool:
+    def _is_like(self, clause: Lifted, view: dict[str, str], key: Key, senders: int) -> bool:
         if not holds(view, clause.shared) or senders < clause.senders:
             return False
         if clause.led and clause.leader is None:
@@ -284,8 +302,11 @@ class Counting:
 
 
 def count(fleet: Fleet, properties: Sequence[Property], limit: int = LIMIT, reduced: bool = True) -> Counted:
-    """Whether some number of workers comes to a state that one of the properties forbids. reduced: as of `Workers`."""
-    return Counting(fleet, properties, reduced).run(limit)
+    """Whether some number of workers comes to a state that one of the properties forbids, and, where none does, whether to what
+    they speak of. reduced: as of `Workers`."""
+    counting = Counting(fleet, properties, reduced)
+    made = counting.run(limit)
+    return replace(made, met=counting.met(properties)) if made.safe else made
 
 
 def stepping(fleet: Fleet, properties: Sequence[Property], reduced: bool = True) -> Counting:

@@ -21,6 +21,7 @@ from ..scenarios.fleet_policies import (
     TOOLS,
     compensation_fleet,
     gate_fleet,
+    kinds,
     only,
     recorded_fleet,
     searched_fleet,
@@ -83,9 +84,8 @@ def fleet_search(context: Context) -> Found:
         found.machines.append(described(space, time.perf_counter() - clock))
         for name in STEP:
             if BY_ID[name].never:
-                tool = ", ".join(f"{field} {value}" for field, value in config.items())
                 failing = [g for g in forbidden(fleet, BY_ID[name]) if space.find(g) is not None]
-                found.add(f"{name}-ANY", exhausted(name, space, tool, bool(failing)))
+                found.add(f"{name}-ANY", exhausted(name, space, kinds(fleet), bool(failing)))
         context.tell(f"search: two workers, {config['on_unknown']}")
     for what, fleet, properties, reduced in semantics(context.profile):
         space = search(fleet, reduced=reduced)

@@ -1,11 +1,14 @@
 """The stage of `crashwindow verify` that comes to the proofs' verdicts on two other ways: found invariants, and counted
 workers."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ..model.claims import CLAIMS, Claim
+from ..model.claim_types import PROPERTY_BY_ID
+from ..model.claims import CLAIM_BY_ID, CLAIMS, Claim
 from ..model.fleet_claims import STEP
 from ..model.fleet_properties import coupling
+from ..model.properties import Property
 from ..scenarios.fleet_policies import FLEET_POLICIES, recorded_fleet
 from .evidence import Item, Verdict
 from .verify import Context, Stage
@@ -34,7 +37,7 @@ ABOUT: Final = {
 
 def ways(context: Context) -> StageFound:
     """Found invariants and counted workers, beside the claims that the written invariants prove."""
-    from .invariant_ways import COUNTED, LIFTED, MACHINES, counted, found, found_in_two, lifted
+    from .invariant_ways import COUNTED, LIFTED, MACHINES, bounds, counted, found, found_in_two, lifted
     from .prove import export
     from .prove_fleet import export_fleet
 
@@ -61,13 +64,12 @@ def ways(context: Context) -> StageFound:
         told.add("P12-ANY", item)
     for name in COUNTED if deep else COUNTED_QUICK:
         context.tell(f"counting: {name}")
-        item = of_count(name, counted(name))
-        for claim_id in ABOUT[name]:
-            if claim_id != "P7-ANY":  # what only grows is no state
-                told.add(claim_id, item)
+        number, what = counted(name), bounds(name)
+        for claim_id, prop in asked_of_count(name):
+            told.add(claim_id, of_count(name, prop, number, what))
     for claim in REFUTED:
         context.tell(f"counting: {claim.policy}")
-        told.add(claim.id, against(claim, counted(claim.policy)))
+        told.add(claim.id, against(claim, counted(claim.policy), bounds(claim.policy)))
     return told
 
 
@@ -133,24 +135,45 @@ def of_fleet(made: "FleetSearch") -> Item:
     return Item(checker="prove", verdict=verdict, statement=said, figures=figures, files=files, command=command)
 
 
-def of_count(name: str, made: "Counted") -> Item:
-    """What counting says of a fleet that is proved: a forbidden state that may not be real is an error, for it stands against a
-    proof."""
-    said = f"{name}: counted as none, one, or any number, workers come to no forbidden state, whatever their number"
-    verdict = Verdict.EXHAUSTED
+def asked_of_count(name: str) -> Iterator[tuple[str, Property]]:
+    """The properties that a fleet's count is asked about, each with its claim: those that forbid a state. What only grows is
+    none."""
+    for claim_id in ABOUT[name]:
+        stated = (PROPERTY_BY_ID[each] for each in CLAIM_BY_ID[claim_id].properties)
+        yield from ((claim_id, prop) for prop in stated if prop.never)
+
+
+def of_count(name: str, prop: Property, made: "Counted", what: str) -> Item:
+    """What counting says of a property of a fleet that is proved. what: what was counted.
+
+    That nothing forbidden is counted says nothing where what the property speaks of never occurs there. A forbidden state that
+    may not be real is an error, for it stands against a proof.
+    """
+    spoken, unmet = len(prop.occurs), made.unmet(prop)
+    how = "in every state of any number of workers, counted as none, one, or any number"
+    verdict, said = Verdict.EXHAUSTED, f"{prop.id} holds {how} ({what})"
     if not made.safe:
         why = f"comes to a state that {made.broken} forbids" if made.broken else "did not end"
-        verdict, said = Verdict.ERROR, f"{name}: counting {why}, against the proof"
+        verdict, said = Verdict.ERROR, f"{name}: counting ({what}) {why}, against the proof"
+    elif len(unmet) == spoken:
+        verdict = Verdict.NOT_CHECKED
+        said = (
+            f"{prop.id} is not asked by counting workers ({what}): it never occurs there that {' or that '.join(unmet)}"
+        )
+    elif unmet:
+        met = f"{spoken - len(unmet)} of {spoken}"
+        said += f"; of what it speaks of {met} occur there, and it never does that {' or that '.join(unmet)}"
     return Item(checker="explore", verdict=verdict, statement=said, figures=_figures(made), command=f"{COMMAND} {name}")
 
 
-def against(claim: Claim, made: "Counted") -> Item:
+def against(claim: Claim, made: "Counted", what: str) -> Item:
     """What counting says of a fleet that is refuted: that it finds nothing forbidden would be an error, for it leaves nothing
-    out."""
-    said = f"counting comes to a state that {made.broken} forbids as well, which by itself refutes nothing"
+    out of `what` was counted."""
     verdict = Verdict.NOT_CHECKED
+    said = f"counting ({what}) comes to a state that {made.broken} forbids as well, which by itself refutes nothing"
     if not made.broken:
-        verdict, said = Verdict.ERROR, "counting comes to no forbidden state, though a run of two workers does"
+        verdict = Verdict.ERROR
+        said = f"counting ({what}) comes to no forbidden state, though a run of two workers does"
     command = f"{COMMAND} {claim.policy}"
     return Item(checker="explore", verdict=verdict, statement=said, figures=_figures(made), command=command)
 

@@ -16,6 +16,7 @@ from ..scenarios.fleet_policies import (
     FLEET_POLICIES,
     compensation_fleet,
     gate_fleet,
+    kinds,
     only,
     recorded_fleet,
     searched_fleet,
@@ -79,26 +80,42 @@ def found_in_two() -> FleetSearch:
     return find_fleet_invariant(fleet, RECORDED_PROPERTIES, search(fleet), ("a", "b"))
 
 
-COUNTED: Final[Mapping[str, tuple[Callable[[], Fleet], Sequence[Property]]]] = {
-    "fleet-recorded": (recorded_fleet, RECORDED_PROPERTIES),
-    "fleet-gate": (gate_fleet, GATE_PROPERTIES),
+ALONE: Final = "without clients, other steps, requeues, partial effects, and confirmations other than a match"
+"""What is not counted of the tool step, as it is not searched of two workers (`STEP_ALONE`)."""
+COUNTED: Final[Mapping[str, tuple[str, Callable[[], Fleet], Sequence[Property]]]] = {
+    "fleet-recorded": ("a recorded value", recorded_fleet, RECORDED_PROPERTIES),
+    "fleet-gate": ("a gate", gate_fleet, GATE_PROPERTIES),
     "fleet-compensation": (
+        "a compensation",
         lambda: only(compensation_fleet(), {"harmless": "no", "idempotent": "no"}),
         COMPENSATION_PROPERTIES,
     ),
-    "fleet": (searched_fleet, STEP_PROPERTIES),
+    "fleet": (f"the tool step's own execution, {ALONE}", searched_fleet, STEP_PROPERTIES),
     "fleet-without-conditional": (
+        f"the tool step's own execution and no conditional appends, {ALONE}",
         lambda: searched_fleet(FLEET_POLICIES["fleet-without-conditional"]),
         STEP_PROPERTIES,
     ),
 }
-"""The fleets whose workers are counted: of the tool step its own execution with a tool that parks, as two workers are
-searched."""
+"""The fleets whose workers are counted: what they work on, the fleet, its properties. Of the tool step it is its own execution
+with a tool that parks, as two workers are searched."""
+
+
+def _fleet(name: str) -> tuple[str, Callable[[], Fleet], Sequence[Property]]:
+    """The fleet that is counted under a name; of a policy that is refuted, too."""
+    if name in COUNTED:
+        return COUNTED[name]
+    what = f"the tool step's own execution, as {name} has it, {ALONE}"
+    return what, lambda: searched_fleet(FLEET_POLICIES[name]), STEP_PROPERTIES
+
+
+def bounds(name: str) -> str:
+    """What is counted of a fleet, what is left out, and with which kinds of tool or node."""
+    what, fleet, _ = _fleet(name)
+    return f"{what}; {kinds(fleet())}"
 
 
 def counted(name: str, limit: int = LIMIT) -> Counted:
-    """The count of a fleet's workers; of a policy that is refuted, too."""
-    if name in COUNTED:
-        fleet, properties = COUNTED[name]
-        return count(fleet(), properties, limit)
-    return count(searched_fleet(FLEET_POLICIES[name]), STEP_PROPERTIES, limit)
+    """The count of a fleet's workers."""
+    _, fleet, properties = _fleet(name)
+    return count(fleet(), properties, limit)

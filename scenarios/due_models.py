@@ -22,6 +22,8 @@ SHOWS: Final = "crashwindow replay {key}"
 FINDS: Final = "crashwindow invariants"
 COUPLED: Final = {"FENCES-SUFFICE": "fleet-without-conditional"}
 """The fleet that is counted for a claim, where it is not the claim's own."""
+UNMET: Final = ("P11",)
+"""The properties of which nothing that they speak of is in a counted state: with a tool that parks nothing is executed twice."""
 ROWS: Final = ("smt2/hardened-windows/",)
 """Where the obligations of the crash-window table's rows are."""
 CLASS: Final = tuple(f"smt2/hardened-ambiguity{part}.smt2" for part in ("", "-twins", "-runs"))
@@ -152,9 +154,12 @@ def invariants(claim: Claim, deep: bool) -> Iterable[Due]:
     if claim.policy in FLEET_POLICIES and claim.kind == "refuted":
         yield Due("explore", "NOT CHECKED", of.COUNT, command=f"{FINDS} {claim.policy}")
     fleet = any_number(claim)
-    counted = (fleet or claim.id == "FENCES-SUFFICE") and claim.id != "P7-ANY"  # what only grows is no state
-    if counted if deep else claim.id == "P12-ANY":
-        yield Due("explore", "EXHAUSTED", of.COUNT, command=f"{FINDS} {COUPLED.get(claim.id, fleet)}")
+    counted = fleet or claim.id in COUPLED
+    for name in claim.properties if (counted if deep else claim.id == "P12-ANY") else ():
+        if name != "P7":  # what only grows is no state
+            verdict = "NOT CHECKED" if name in UNMET else "EXHAUSTED"
+            again = f"{FINDS} {COUPLED.get(claim.id, fleet)}"
+            yield Due("explore", verdict, of.COUNT, begins=f"{name} ", command=again)
 
 
 def health(claim: Claim, deep: bool) -> Iterable[Due]:

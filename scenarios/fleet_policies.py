@@ -12,6 +12,7 @@ from ..model.fleet_build import build_fleet
 from ..model.fleet_semantics import COMPENSATION_SHAPE, GATE_SHAPE, staffed
 from ..model.fleet_shape import FENCED, PROTECTIONS, RECORDED_SHAPE, STEP_SHAPE, FleetPolicy
 from ..model.gate import build_gate
+from ..model.machine import Scope
 from ..model.policy import Policy
 from ..model.recorded import build_recorded
 from ..model.step import build
@@ -47,6 +48,11 @@ def only(fleet: Fleet, config: dict[str, str]) -> Fleet:
     """The fleet under one configuration of the tool."""
     shared = tuple(replace(f, initial=(config[f.name],)) if f.name in config else f for f in fleet.shared)
     return replace(fleet, shared=shared)
+
+
+def kinds(fleet: Fleet) -> str:
+    """With which kinds of tool or node a fleet begins: what is declared of it, in words."""
+    return ", ".join(f"{f.name} {' or '.join(f.starts)}" for f in fleet.shared if f.scope is Scope.CONFIG)
 
 
 def step_fleet(policy: FleetPolicy = FENCED) -> Fleet:

@@ -8,7 +8,7 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import cli_invariants
-from crashwindow.checkers.counter import LIMIT, Counting, count
+from crashwindow.checkers.counter import LIMIT, Counted, Counting, count
 from crashwindow.checkers.counter_workers import Workers, before_writing
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
@@ -19,8 +19,17 @@ from crashwindow.checkers.invariant_compare import compare
 from crashwindow.checkers.invariant_fleet import find_fleet_invariant
 from crashwindow.checkers.invariant_lift import Learning, lift_found
 from crashwindow.checkers.invariant_search import Search, find_invariant
-from crashwindow.checkers.invariant_stage import QUICK, REFUTED, against, of_count
-from crashwindow.checkers.invariant_ways import MACHINES, STEP_PROPERTIES, counted, found, lifted
+from crashwindow.checkers.invariant_stage import QUICK, REFUTED, against, asked_of_count, of_count
+from crashwindow.checkers.invariant_ways import (
+    ALONE,
+    COUNTED,
+    MACHINES,
+    STEP_PROPERTIES,
+    bounds,
+    counted,
+    found,
+    lifted,
+)
 from crashwindow.checkers.plain import Plain
 from crashwindow.checkers.prove_fleet import prove_fleet
 from crashwindow.model.fleet import Fleet, stands
@@ -29,9 +38,19 @@ from crashwindow.model.fleet_build import build_fleet
 from crashwindow.model.fleet_semantics import GATE_SHAPE
 from crashwindow.model.gate import GATE_PROPERTIES
 from crashwindow.model.invariant import Clause
-from crashwindow.model.machine import guard, holds
+from crashwindow.model.machine import Guard, guard, holds
+from crashwindow.model.properties import BY_ID
 from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
-from crashwindow.scenarios.fleet_policies import FLEET_POLICIES, GATE, gate_fleet, recorded_fleet, searched_fleet
+from crashwindow.model.step import BEYOND
+from crashwindow.scenarios.due_models import UNMET
+from crashwindow.scenarios.fleet_policies import (
+    FLEET_POLICIES,
+    GATE,
+    gate_fleet,
+    recorded_fleet,
+    searched_fleet,
+    step_fleet,
+)
 from crashwindow.scenarios.semantics_policies import SEMANTICS_POLICIES
 
 from .sampled import sampled
@@ -189,7 +208,57 @@ def test_counting_agrees_with_the_proof(name: str, row: str) -> None:
     made = counted(name)
     assert made.safe
     assert table("fleet")[row][:3] == [str(made.states), str(made.workers), str(made.steps)]
-    assert of_count(name, made).verdict is Verdict.EXHAUSTED
+    items = [of_count(name, prop, made, bounds(name)) for _, prop in asked_of_count(name)]
+    assert {item.statement.split()[0] for item in items if item.verdict is not Verdict.EXHAUSTED} == unasked(name)
+    assert all(bounds(name) in item.statement for item in items)
+
+
+def unasked(name: str) -> set[str]:
+    """The properties of which nothing that they speak of is counted in a fleet, as `scenarios/due_models.py` has it."""
+    return {prop.id for _, prop in asked_of_count(name)} & set(UNMET)
+
+
+def test_what_never_occurs_where_workers_are_counted_is_not_asked() -> None:
+    """P11 speaks of a second attempt: where recorded values are counted, there is none, and counting does not speak for it. Of a
+    property that is partly spoken of there it is said how much, and what never is."""
+    p11, p12 = BY_ID["P11"], RECORDED_PROPERTIES[0]
+    made = counted("fleet-recorded")
+    assert of_count("fleet-recorded", p12, made, "").statement.endswith("any number ()")
+    none = of_count("fleet-recorded", replace(p12, occurs=(guard(effects="2"),)), count_of(guard(effects="2")), "all")
+    assert none.verdict is Verdict.NOT_CHECKED
+    assert none.statement == "P12 is not asked by counting workers (all): it never occurs there that effects = 2"
+    both = guard(effects="2"), guard(effects="1")
+    some = of_count("fleet-recorded", replace(p12, occurs=both), count_of(*both), "all")
+    assert some.verdict is Verdict.EXHAUSTED
+    assert some.statement.endswith("(all); of what it speaks of 1 of 2 occur there, and it never does that effects = 2")
+    # Of what nobody asked, it is not said that it occurs.
+    assert of_count("fleet-recorded", p11, made, "").verdict is Verdict.NOT_CHECKED
+
+
+def test_what_is_left_out_of_the_step_is_said() -> None:
+    """Of the tool step no row beyond its own execution is counted, and each item says so; of nothing else a row is left out."""
+    assert any(rule.name.startswith(BEYOND) for rule in step_fleet().rules)
+    for name, (_, make, _) in COUNTED.items():
+        alone = name in FLEET_POLICIES
+        assert (ALONE in bounds(name)) is alone
+        assert not alone or not any(rule.name.startswith(BEYOND) for rule in make().rules)
+
+
+def count_of(*occurs: Guard) -> Counted:
+    """Recorded values, counted, where P12 speaks of other states."""
+    return count(recorded(), [replace(RECORDED_PROPERTIES[0], occurs=occurs)])
+
+
+@pytest.mark.parametrize("name", sampled(tuple(COUNTED), 1))
+def test_what_occurs_of_two_workers_occurs_where_any_number_is_counted(name: str) -> None:
+    """What a property speaks of and two workers come to is met by counting, too: it leaves nothing out, and so may say what
+    never occurs."""
+    _, make, properties = COUNTED[name]
+    made, space = counted(name), search(make(), reduced=name != "fleet-recorded")
+    for prop in properties:
+        for g in prop.occurs:
+            there = any(space.find(each) is not None for each in forbidden(make(), replace(prop, never=(g,))))
+            assert not there or g in made.met[prop.id], (prop.id, g)
 
 
 def test_counting_leaves_nothing_out() -> None:
@@ -220,7 +289,7 @@ def test_the_three_ways_agree_on_every_refuted_policy() -> None:
     for claim in REFUTED:
         made = counted(claim.policy)
         assert made.broken, claim.policy
-        assert against(claim, made).verdict is Verdict.NOT_CHECKED
+        assert against(claim, made, bounds(claim.policy)).verdict is Verdict.NOT_CHECKED
         fleet = searched_fleet(FLEET_POLICIES[claim.policy])
         guards = [g for p in STEP_PROPERTIES for g in forbidden(fleet, p)]
         space = search(fleet, reduced=True, stop=guards)
@@ -271,7 +340,8 @@ def test_counting_that_does_not_end_is_no_answer() -> None:
     made = counted("fleet-recorded", limit=10)
     assert not made.safe
     assert not made.broken
-    assert of_count("fleet-recorded", made).verdict is Verdict.ERROR
+    assert of_count("fleet-recorded", RECORDED_PROPERTIES[0], made, bounds("fleet-recorded")).verdict is Verdict.ERROR
+    assert not made.met
 
 
 def test_who_is_older_follows_from_the_fences_alone() -> None:

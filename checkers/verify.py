@@ -214,9 +214,12 @@ def new_run(parent: Path, prefix: str = "") -> Path:
 
 
 def verify(
-    context: Context, stages: tuple[Stage, ...], command: str
+    context: Context, stages: tuple[Stage, ...], command: str, only: str = ""
 ) -> Iterator[tuple[Stage, Found, float | None] | RunEvidence]:
-    """Run the stages, yielding each with what it found and its seconds (see `Timed`), and in the end the evidence of it all."""
+    """Run the stages, yielding each with what it found and its seconds (see `Timed`), and in the end the evidence of it all.
+
+    only: the claim whose stages these are: of others nothing is due, since other stages write what theirs rests on.
+    """
     started, clock = datetime.now(UTC), time.monotonic()
     kept = context.directory / "stages"
     kept.mkdir(parents=True, exist_ok=True)
@@ -243,7 +246,7 @@ def verify(
             context.tell(stage.title)
             result, seconds = beside.result(stage) if stage.name in others else timed(stage, context)
             found.append(result)
-            owed += not_as_due(stage, result, context.profile)
+            owed += not_as_due(stage, result, context.profile, only)
             yield stage, result, seconds
     info = RunInfo(
         run=context.directory.name,
@@ -261,15 +264,17 @@ def verify(
     yield assemble(info, [*found, Found(errors=owed)])
 
 
-def not_as_due(stage: Stage, found: Found, profile: Profile) -> Iterator[str]:
+def not_as_due(stage: Stage, found: Found, profile: Profile, only: str = "") -> Iterator[str]:
     """Where a stage's items are not those that this program states, which an audit looks for: then something else was checked.
+
+    only: the one claim that is asked about, if it is one.
 
     What a stage does that has failed, or that is not one of the main job's, is not stated.
     """
     if stage.name not in ITEMS or found.errors:
         return
     due = items_of_stage(stage.name, profile)
-    for claim in dict.fromkeys([*due, *found.items]):
+    for claim in [only] if only else dict.fromkeys([*due, *found.items]):
         for words in differences(due.get(claim, ()), found.items.get(claim, [])):
             yield f"{stage.title}: claim {claim}, {words} (scenarios/due_stages.py)"
 

@@ -1,6 +1,7 @@
 """`crashwindow check`: one claim by all that speaks of it, anew."""
 
 import argparse
+from dataclasses import replace
 
 import pytest
 
@@ -28,6 +29,33 @@ def test_a_claim_is_checked_alone(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert "TESTED by enumerate" in said
     assert "C-KEY: TESTED, as expected" in said
+
+
+@pytest.mark.parametrize("claim", ["T-AMBIGUOUS-EXACT", "P1-ANY"])
+def test_nothing_is_due_of_other_claims(claim: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second opinion is asked of this claim's questions alone: that nobody wrote those of others is no error."""
+    assert cli_check.check(asked(claim)) == 0
+    said = capsys.readouterr().out
+    assert "by reprove" in said
+    assert "is missing" not in said
+
+
+def test_what_is_due_of_the_claim_is_missed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stage that says nothing of the claim that is asked about, and has to, is an error."""
+    silent = tuple(replace(stage, run=lambda _: Found()) for stage in STAGES if stage.name == "keys")
+    assert silent
+    monkeypatch.setattr(cli_check, "STAGES", silent)
+    assert cli_check.check(asked("P11-INJECTIVE")) == 1
+    assert "is due, and it is missing" in capsys.readouterr().out
+
+
+def test_the_deep_profile_asks_whoever_speaks_of_a_claim_there() -> None:
+    """Who counts any number of workers speaks of the step's claims in the deep profile alone."""
+    (counting,) = (stage for stage in STAGES if stage.name == "invariants")
+    assert "P11-ANY" in cli_check.more_claims(counting, "deep")
+    assert "P11-ANY" not in cli_check.more_claims(counting, "quick")
 
 
 def test_another_verdict_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

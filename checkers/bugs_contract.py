@@ -251,6 +251,23 @@ def first_word_kept(patch: Patch) -> None:
     patch.setattr(step, "word_of", planted)
 
 
+def error_words_replaced(patch: Patch) -> None:
+    """Whatever an error says, the contract says something else."""
+    verdict = step.verdict
+
+    def planted(events: Any) -> Any:
+        found = verdict(events)
+        return replace(found, error="an error") if found.error else found
+
+    patch.setattr(step, "verdict", planted)
+
+
+def result_dropped(patch: Patch) -> None:
+    """What the tool has answered does not come to the contract."""
+    verdict = step.verdict
+    patch.setattr(step, "verdict", lambda events: replace(verdict(events), result=None))
+
+
 def answer_to_another_wait(patch: Patch) -> None:
     """An answer is taken, whichever time it was given to that the contract waited."""
     original = release_module.answered

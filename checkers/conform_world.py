@@ -6,7 +6,7 @@ The world lives outside the runtime: it counts effects and answers truthfully wh
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from ..model.policy import Policy
 from ..runtime.commands import Acquire, Append, Command, Execute, PutEffect, Query, Settle, Verify
@@ -85,6 +85,8 @@ class Says:
 
 Does = Behaviour | Directed | Says
 """What a call does."""
+D = TypeVar("D", bound=str)
+"""How the calls of some rig behave."""
 
 
 @dataclass(frozen=True)
@@ -401,7 +403,7 @@ class Services:
         )
 
 
-def behaving(drawn: Does) -> tuple[Behaviour | Directed, Exception]:
+def behaving(drawn: D | Says) -> tuple[D | Behaviour, Exception]:
     """How a call behaves, and what it raises where it raises something that is not to say what was done."""
     if isinstance(drawn, Says):
         proven = drawn.behaviour == "no effect"

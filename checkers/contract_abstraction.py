@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import rfc8785
 
 from .abstraction import JobRows, NotAJobError, durable_state, job_of, select_rows
+from .contract_words import Standing, standing
 from .refine import seen
 from .standing import Stand, stand_of
 
@@ -133,6 +134,10 @@ class ContractReader:
     def stand(self, job_id: str) -> Stand:
         """What a call of a contract's step has to be told now."""
         return stand_of(lambda text, *values: self._connection.execute(text.format("?"), values), job_id)
+
+    def standing(self, execution_id: str) -> Standing:
+        """One contract with what is said of its end, and the events of its step."""
+        return standing(self._connection, execution_id, f"{JOB_PREFIX}{execution_id}")
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every table of contracts, as it lies there."""

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from ..model.contract_machine import build_contract
-from .conform import EnoughError, Profile, Progress, WrittenWalk, chosen
-from .conform_world import CONTRACTS
+from .conform import JSON, WORDS, EnoughError, Profile, Progress, WrittenWalk, chosen
+from .conform_calls import ERRORS
+from .conform_world import CONTRACTS, Says
 from .contract_follow import ContractModel
 from .contract_rig import ContractRig, Edge, Strike
-from .contract_services import Behaviour, Wish
+from .contract_services import Behaviour, Does, Wish
 from .walk_profiles import BY_NAME, PROFILES
 
 BOUNDS: Final = {name: PROFILES[of].contract for name, of in BY_NAME.items()}
@@ -31,8 +32,11 @@ MOST_BOUNDARIES: Final = 30
 ASKED: Final = ("waiting", "pending")
 """Where somebody may be asked: the contract itself, or the request that defers it."""
 NUMBERS: Final = st.integers(0, MOST_SESSIONS - 1)
-BEHAVIOURS: Final[st.SearchStrategy[list[Behaviour]]] = st.lists(
-    st.sampled_from(get_args(Behaviour)),
+SAYING: Final = ("no effect", "lost answer", "lost refusal", "on the wire")
+"""What a call does whose error says something."""
+BEHAVIOURS: Final[st.SearchStrategy[list[Does]]] = st.lists(
+    st.sampled_from(get_args(Behaviour))
+    | st.builds(Says, st.sampled_from(SAYING), st.sampled_from(tuple(ERRORS)), WORDS),
     max_size=2,
 )
 POSITIONS: Final = st.integers(0, MOST_BOUNDARIES - 1)
@@ -52,6 +56,7 @@ WISHES: Final = st.builds(
     argument=st.integers(0, 1),
     retries=st.integers(0, 1),
     oldest=st.booleans(),
+    result=JSON,
 )
 
 
@@ -89,15 +94,13 @@ class ContractWalk(WrittenWalk):
 
     @precondition(lambda self: len(self.rig.sessions) < MOST_SESSIONS)
     @rule(wish=WISHES, behaviours=BEHAVIOURS, strikes=STRIKES)
-    def open(self, wish: Wish, behaviours: list[Behaviour], strikes: dict[int, Strike]) -> None:
+    def open(self, wish: Wish, behaviours: list[Does], strikes: dict[int, Strike]) -> None:
         """A session begins: with a key of its own, or with that of another session."""
         self.do(self.rig.open, wish, behaviours, strikes)
 
     @precondition(lambda self: self.rig.sessions)
     @rule(number=NUMBERS, behaviours=BEHAVIOURS, strikes=STRIKES, declared_late=st.booleans())
-    def advance(
-        self, number: int, behaviours: list[Behaviour], strikes: dict[int, Strike], declared_late: bool
-    ) -> None:
+    def advance(self, number: int, behaviours: list[Does], strikes: dict[int, Strike], declared_late: bool) -> None:
         """A runner goes on with a session: what an earlier one left is recovered."""
         found = self.rig.among(number, ("pending", "running", "unknown"))
         self.do(self.rig.advance, number if found is None else found, behaviours, strikes, declared_late)
@@ -105,7 +108,7 @@ class ContractWalk(WrittenWalk):
     @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, yes=YES, strikes=EARLY, behaviours=BEHAVIOURS, then=STRIKES)
     def answer(
-        self, number: int, yes: bool, strikes: dict[int, Strike], behaviours: list[Behaviour], then: dict[int, Strike]
+        self, number: int, yes: bool, strikes: dict[int, Strike], behaviours: list[Does], then: dict[int, Strike]
     ) -> None:
         """A person says yes or no, and a runner takes the answer; where there is one already both are refused."""
         found = self.rig.among(number, ASKED)
@@ -120,7 +123,7 @@ class ContractWalk(WrittenWalk):
 
     @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, behaviours=BEHAVIOURS, strikes=STRIKES)
-    def resume(self, number: int, behaviours: list[Behaviour], strikes: dict[int, Strike]) -> None:
+    def resume(self, number: int, behaviours: list[Does], strikes: dict[int, Strike]) -> None:
         """A runner takes an answer; where there is none it is refused."""
         self.do(self.rig.resume, self.rig.among(number, ASKED), behaviours, strikes)
 
@@ -149,7 +152,7 @@ class ContractWalk(WrittenWalk):
         number: int,
         late_requests_arrive: bool,
         strikes: dict[int, Strike],
-        behaviours: list[Behaviour],
+        behaviours: list[Does],
         then: dict[int, Strike],
     ) -> None:
         """A truthful person says whether it happened, and a runner goes on from that."""

@@ -37,7 +37,9 @@ from .contract_abstraction import (
     contract_state,
 )
 from .contract_follow import STEP, ContractFollower, ContractModel
-from .contract_services import PATIENCE, Behaviour, Services, Wish, arguments, result_of
+from .contract_services import PATIENCE, Behaviour, Does, Services, Wish, arguments, result_of
+from .contract_words import misquoted
+from .crash_witness import text_of
 from .standing import Stand
 
 Strike = Literal["crash before", "crash after", "error", "lost", "overtaken"]
@@ -54,7 +56,9 @@ class ContractRig:
         self.clock = 1_000_000.0
         self.sessions: dict[str, Wish] = {}
         self.followers: dict[str, ContractFollower] = {}
-        self.services = Services(lambda: self._follow(STEP, world=True), self._give_up, self._due, self._stand)
+        self.services = Services(
+            lambda: self._follow(STEP, world=True), self._give_up, self._due, self._result, self._stand
+        )
         self.asked: defaultdict[str, list[Json]] = defaultdict(list)
         self.edges: Counter[Edge] = Counter()
         self.owners = itertools.count()
@@ -94,9 +98,7 @@ class ContractRig:
 
     # What a walk does.
 
-    def open(
-        self, wish: Wish, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None
-    ) -> str:
+    def open(self, wish: Wish, behaviours: Sequence[Does] = (), strikes: Mapping[int, Strike] | None = None) -> str:
         """A new session, run until it rests."""
         name = f"s{len(self.sessions) + 1}"
         self.sessions[name] = wish
@@ -104,7 +106,7 @@ class ContractRig:
         return self._act(lambda: self._begin(name), behaviours, strikes)
 
     def advance(
-        self, number: int, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None,
+        self, number: int, behaviours: Sequence[Does] = (), strikes: Mapping[int, Strike] | None = None,
         declared_late: bool = False,
     ) -> str:  # fmt: skip
         """A runner goes on with a session. declared_late: every tool is declared irreversible by now."""
@@ -115,9 +117,7 @@ class ContractRig:
         finally:
             self.declared_late = False
 
-    def resume(
-        self, number: int, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None
-    ) -> str:
+    def resume(self, number: int, behaviours: Sequence[Does] = (), strikes: Mapping[int, Strike] | None = None) -> str:
         """A runner takes the answer that a session waits for; a rival that overtakes it takes the same one."""
         name = self._name(number)
         return self._act(
@@ -155,7 +155,7 @@ class ContractRig:
         if not self.services.effects[name]:
             self._quiet(late_requests_arrive)
         happened = bool(self.services.effects[name])
-        answer = Answer(happened, "ann", "the service's own log", result_of(name) if happened else None)
+        answer = Answer(happened, "ann", "the service's own log", self._result(name) if happened else None)
         tools = self.services.tools(self.declared_late)
         return self._act(lambda: operations.resolve(self.ports, tools, name, answer, self._perform), (), strikes)
 
@@ -171,7 +171,7 @@ class ContractRig:
 
     # How it does it.
 
-    def _act(self, action: Any, behaviours: Sequence[Behaviour] = (), strikes: Mapping[int, Strike] | None = None,
+    def _act(self, action: Any, behaviours: Sequence[Does] = (), strikes: Mapping[int, Strike] | None = None,
              rival: Any = None) -> str:  # fmt: skip
         """Do something, and say how it ended: done, refused (nothing may have changed), stopped, crash."""
         self.strikes, self.performed, self.rival = strikes or {}, 0, rival
@@ -334,6 +334,22 @@ class ContractRig:
             moves = tuple(_move(roles[entry.execution_id], entry) for entry in new
                           if entry.execution_id in roles and entry.action.startswith("transition:"))  # fmt: skip
             self.followers[name].observe(boundary, moves, contract_state(stored, name, self.services.effects))
+        for name in dict.fromkeys(entry.execution_id for entry in new):
+            self._quoted(boundary, name)
+
+    def _quoted(self, boundary: str, name: str) -> None:
+        """What is on record of a contract's end is what its tool has answered or raised, or what was done instead."""
+        contract = self.reader.standing(name)
+        wrong = misquoted(contract, self.services.said[name])
+        due = self._result(name) if contract.status == "completed" else None
+        if contract.tool and text_of(contract.result) != text_of(due):
+            wrong = wrong or f"its result is {contract.result!r}, and should be {due!r}"
+        if wrong:
+            raise Disagreement(f"{name}: the code performs {boundary}: {wrong}")
+
+    def _result(self, name: str) -> Json:
+        """What the effect of a contract's execution answers."""
+        return result_of(name, self.sessions[name.partition(":")[0]].result)
 
     def _stand(self, job_id: str) -> Stand:
         """What the store has of a call that is made now; a crash has put another reader in the place of the one before."""

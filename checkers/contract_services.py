@@ -1,6 +1,6 @@
 """The world of the contracts' rig: what sessions wish for, and services that count effects by contract and answer truthfully."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,9 +10,9 @@ from ..model.contract import Status
 from ..runtime.contracts.reasoner import Decision, Request, Retry
 from ..runtime.records import Json
 from ..runtime.retry import RetryPolicy
-from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
-from .conform_calls import handed, placed
-from .conform_world import CONTRACTS, QUIET, Contract, Crash, tool_name
+from ..runtime.tool import Absent, Happened, Tool, ToolContext
+from .conform_calls import handed, on_record, placed
+from .conform_world import CONTRACTS, QUIET, Contract, Crash, Says, behaving, tool_name
 from .contract_abstraction import JOB_PREFIX
 from .standing import Stand
 
@@ -28,6 +28,8 @@ Behaviour = Literal[
     "timed out meanwhile",
 ]
 """How a tool's call goes; `meanwhile`: somebody gives the contract up while the call lasts, and it succeeds."""
+Does = Behaviour | Says
+"""The same, or with an error that is drawn: its class, and what it says."""
 Consent = Literal["none", "before", "during"]
 
 FREE_SERVICE: Final = "note"
@@ -48,6 +50,7 @@ def arguments(number: int) -> Json:
 class Wish:
     """What a session's reasoner asks for. retries: how often again, after any end but success. oldest: it is the session's first
     call that is retried, which may have been superseded; else the newest. Whether a retry is admitted is the runtime's to say.
+    result: what its calls' effects answer, beside the contract's name.
 
     Sessions with one occurrence are the same request of the user's, where the action cannot be undone.
     """
@@ -58,6 +61,7 @@ class Wish:
     argument: int = 0
     retries: int = 0
     oldest: bool = False
+    result: Json = None
 
     def decide(self, request: Request) -> Decision:
         """The call, then retries while it has ended without success, then a reply."""
@@ -90,7 +94,8 @@ class Effects:
 
 class Services:
     """Every service that a tool may speak to. followed: told after each act of the world; meanwhile: lets somebody else act while
-    a call lasts; due: the arguments of a contract; stand: what the store has of the calls of a contract's step.
+    a call lasts; due: the arguments of a contract; answers: the result of its effect; stand: what the store has of the calls of a
+    contract's step. said: how the errors that were raised have to be on record, by contract and attempt.
     """
 
     def __init__(
@@ -98,12 +103,15 @@ class Services:
         followed: Callable[[], None],
         meanwhile: Callable[[str, Behaviour], None],
         due: Callable[[str], Json],
+        answers: Callable[[str], Json],
         stand: Callable[[str], Stand],
     ) -> None:
-        self.followed, self.meanwhile, self.due, self.stand = followed, meanwhile, due, stand
+        self.followed, self.meanwhile, self.due = followed, meanwhile, due
+        self.answers, self.stand = answers, stand
         self.places: dict[str, Effects] = {}
         self.effects: Counter[str] = Counter()
-        self.behaviours: Iterator[Behaviour] = iter(())
+        self.said: defaultdict[str, dict[int, str]] = defaultdict(dict)
+        self.behaviours: Iterator[Does] = iter(())
 
     def tools(self, declared_late: bool) -> dict[str, Tool]:
         """Every tool that may be declared, reversible and not; declared_late: all of them irreversible."""
@@ -149,7 +157,8 @@ class Services:
         name = context.job_id.removeprefix(JOB_PREFIX)
         handed(context, args, self.due(name))
         place = self.places.setdefault(context.external_key, Effects())
-        behaviour: Behaviour = next(self.behaviours, "ok")
+        drawn: Does = next(self.behaviours, "ok")
+        behaviour, fault = behaving(drawn)
         if behaviour in ("on the wire", "dies on the wire"):
             place.wire.append((name, idempotent))
         elif behaviour not in ("no effect", "lost refusal"):
@@ -158,12 +167,11 @@ class Services:
         if behaviour in ("cancelled meanwhile", "timed out meanwhile"):
             self.meanwhile(name, behaviour)
         if behaviour == "ok" or behaviour.endswith("meanwhile"):
-            return result_of(name)
-        if behaviour == "no effect":
-            raise NoEffectError("refused")
+            return self.answers(name)
         if behaviour.startswith("dies"):
             raise Crash
-        raise TimeoutError
+        self.said[name][context.attempt] = on_record(fault)
+        raise fault
 
     def _serve(self, place: Effects, name: str, idempotent: bool) -> None:
         """The effect, unless the service knows the key from an earlier request (A-IDEMPOTENT), which may have been this one."""
@@ -175,15 +183,16 @@ class Services:
         """What the world says when it is asked; a fencing look first shuts out what is on the wire."""
         stand = self.stand(context.job_id)
         placed(context, stand, asker=stand.lease)
-        handed(context, args, self.due(context.job_id.removeprefix(JOB_PREFIX)))
+        name = context.job_id.removeprefix(JOB_PREFIX)
+        handed(context, args, self.due(name))
         place = self.places.setdefault(context.external_key, Effects())
         if place.acted:
-            return Happened(result_of(context.job_id.removeprefix(JOB_PREFIX)))
+            return Happened(self.answers(name))
         if look == "fence":
             place.wire.clear()
         return Absent()
 
 
-def result_of(name: str) -> Json:
+def result_of(name: str, drawn: Json = None) -> Json:
     """What the effect of a contract's execution answers."""
-    return {"done": name}
+    return {"done": name, "result": drawn}

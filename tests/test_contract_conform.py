@@ -15,19 +15,21 @@ from crashwindow.checkers.bugs_contract import (
     consent_kept,
     denial_frees,
     doubt_is_failure,
+    error_words_replaced,
     inherited_whatever_the_end,
     key_not_reserved,
     no_compare_and_set,
     orphan_again,
     release_in_two,
     request_ends_alone,
+    result_dropped,
     second_answer,
     supersede_in_two,
     timeout_cancels,
 )
 from crashwindow.checkers.bugs_decide import arguments_dropped, question_without_arguments
 from crashwindow.checkers.conform_follow import Disagreement
-from crashwindow.checkers.conform_world import Contract
+from crashwindow.checkers.conform_world import Contract, Says
 from crashwindow.checkers.contract_abstraction import NotAContractError, contract_state
 from crashwindow.checkers.contract_conform import walk_contracts
 from crashwindow.checkers.contract_coverage import Tried, each_attempt, enumerate_all
@@ -35,6 +37,7 @@ from crashwindow.checkers.contract_follow import ContractModel
 from crashwindow.checkers.contract_rig import ContractRig
 from crashwindow.checkers.contract_services import Wish
 from crashwindow.checkers.contract_walk_stage import contract_coverage, contract_walk, covered
+from crashwindow.checkers.contract_words import misquoted
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.substitute import planted as planting
@@ -207,6 +210,18 @@ def asked(rig: ContractRig) -> None:
     assert sum(rig.services.effects.values()) == 1
 
 
+def refused(rig: ContractRig) -> None:
+    """The service says why it refuses: what no store can hold, then, to the retry, something else."""
+    rig.open(replace(NONE, retries=1, result=[0]), [Says("no effect", "", "no room\0"), Says("no effect", "", "")])
+
+
+def broken(rig: ContractRig) -> None:
+    """An idempotent call raises an error that proves nothing, is sent again, and refused."""
+    again = replace(NONE, tool=(True, "reexecute", "fence"))
+    rig.open(again, [Says("on the wire", "OSError", "gone"), Says("no effect", "", "no room")])
+    rig.late(False)
+
+
 PROGRAMS = (
     worked,
     denied,
@@ -222,6 +237,8 @@ PROGRAMS = (
     redeclared,
     recognised,
     asked,
+    refused,
+    broken,
 )
 ENDS: Mapping[str, tuple[str, ...]] = {
     "worked": ("completed",),
@@ -238,6 +255,8 @@ ENDS: Mapping[str, tuple[str, ...]] = {
     "redeclared": ("rejected",),
     "recognised": ("completed",),
     "asked": ("completed",),
+    "refused": ("failed", "failed"),
+    "broken": ("unknown",),
 }
 """How the tool contracts of each program end, in the order of their creation."""
 
@@ -262,6 +281,21 @@ def test_a_strike_anywhere_is_followed(at: int, when: Any, rig: ContractRig) -> 
     assert rig.ports.contracts.contract(name).status in (Status.COMPLETED, Status.UNKNOWN)
 
 
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
+def test_whatever_ended_a_contract_has_words_of_its_own(program: Program, rig: ContractRig) -> None:
+    """Of each contract that a story leaves, other words, or none, are seen; so is a tool's error that was recorded otherwise."""
+    program(rig)
+    for name in rig.reader.read().contracts:
+        contract, said = rig.reader.standing(name), rig.services.said[name]
+        assert not misquoted(contract, said)
+        for error in {"something else", None} - {contract.error}:
+            assert f"its error is {error!r}, and should be {contract.error!r}" in misquoted(
+                contract._replace(error=error), said
+            )
+        for attempt in said:
+            assert f"the error of attempt {attempt} is recorded as" in misquoted(contract, {**said, attempt: "no"})
+
+
 # Teeth: bugs of the runtime.
 
 
@@ -279,6 +313,8 @@ BUGS: tuple[tuple[Plant, str], ...] = (
     (key_not_reserved, "is held by 2"),
     (arguments_dropped, 'attempt 1 is handed {}, not {"n":0}'),
     (question_without_arguments, 'attempt 1 is handed {}, not {"n":0}'),
+    (error_words_replaced, r"after fail its error is 'an error', and should be 'no room\\x00'"),
+    (result_dropped, "its result is None, and should be {'done': "),
 )
 
 
@@ -305,7 +341,13 @@ def test_a_planted_bug_parts_a_story(bug: Plant, words: str, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
-    ("bug", "words"), [(consent_kept, "approval: fresh≠used"), (doubt_is_failure, "tool:running:fail:tool_node")]
+    ("bug", "words"),
+    [
+        (consent_kept, "approval: fresh≠used"),
+        (doubt_is_failure, "tool:running:fail:tool_node"),
+        (error_words_replaced, "its error is 'an error', and should be"),
+        (result_dropped, "its result is None, and should be"),
+    ],
 )
 def test_the_walk_finds_a_planted_bug(bug: Plant, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random histories find it, too, and hand back a program that shows it again."""
@@ -318,7 +360,7 @@ def test_the_walk_finds_a_planted_bug(bug: Plant, words: str, tmp_path: Path, mo
     assert of_key(item.command.removeprefix("crashwindow replay ")).run(), "the key shows it again"
     rig = ContractRig(tmp_path, MODEL)
     with pytest.raises(Disagreement):
-        exec(str(item.figures["program"]), {"rig": rig, "Wish": Wish})
+        exec(str(item.figures["program"]), {"rig": rig, "Wish": Wish, "Says": Says})
     rig.close()
 
 

@@ -13,7 +13,8 @@ C6   what was ever gated runs only by a person's approval of its own id and acti
      contract of its key failed; what was denied runs only reopened; the world received the approved arguments; of the executions
      of one irreversible action that happened, or may have, each was approved as the next one after another, one as the first
 C7   a request in the world has a running transition and a started event in the file
-C10  completed means one effect, failed, rejected and cancelled mean none, one key never has two
+C10  completed means one effect, failed, rejected and cancelled mean none, one key never has two; the result is that effect's, and
+     the error what the tool has raised, or what was done instead (`contract_words`)
 REST nothing is left running, and what is pending waits for a request that a person was shown (at rest only)
 """
 
@@ -29,6 +30,7 @@ import rfc8785
 
 from ..model.contract import HARDENED, Status, Trigger, may
 from . import crash_judge
+from .contract_words import Last, Standing, misquoted, tool_of
 from .crash_witness import Line, Witnessed
 
 STEP: Final = "call"
@@ -197,6 +199,7 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
             _consents(contract, moves, durable, witnessed),
             _requests(contract, moves, durable, witnessed),
             _effects(contract, witnessed),
+            _told(contract, moves, durable, witnessed),
         ):
             found += [f"{problem} ({name})" for problem in problems]
     for key, several in _by_key(durable).items():
@@ -355,8 +358,26 @@ def _effects(contract: Contract, witnessed: Witnessed) -> Iterator[str]:
     if contract.status in ("pending", "waiting") and count:
         yield f"C10: it is {contract.status}, and had an effect already"
     first = next((line.result for line in witnessed.effects if line.step == contract.execution_id), None)
-    if contract.status == "completed" and parsed(contract.result) != first:
-        yield f"C10: its result is {contract.result}, the world answered {json.dumps(first)}"
+    due = first if contract.status == "completed" else None
+    if parsed(contract.result) != due:
+        yield f"C10: its result is {contract.result}, and should be {json.dumps(due)}"
+
+
+def _told(contract: Contract, moves: list[Move], durable: Durable, witnessed: Witnessed) -> Iterator[str]:
+    """C10 in what a contract says of its end."""
+    name = contract.execution_id
+    step = dict(durable.jobs).get(JOB + name)
+    events = [(kind, parsed(data)) for _, _, kind, _, _, data in step.events] if step else []
+    last = Last(moves[-1].trigger, moves[-1].before, parsed(moves[-1].metadata)) if moves else None
+    tool = tool_of(parsed(contract.action_detail))
+    said = None
+    if witnessed.raised is not None:
+        said = {
+            line.attempt: line.result for line in witnessed.raised if line.step == name and line.attempt is not None
+        }
+    ended = Standing(contract.status, tool, parsed(contract.result), contract.error_message, last, events)
+    if wrong := misquoted(ended, said):
+        yield f"C10: {wrong}"
 
 
 def _by_key(durable: Durable) -> dict[str, list[Contract]]:

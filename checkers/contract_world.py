@@ -10,7 +10,8 @@ from typing import Final, Literal
 from ..runtime.records import Json
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import NoEffectError, Tool, ToolContext, ToolResult
-from .crash_witness import EFFECTS, REQUESTS, Behaviour, Line, Witnessed, World, told_of
+from .conform_calls import on_record
+from .crash_witness import EFFECTS, RAISED, REQUESTS, Behaviour, Line, Witnessed, World, told_of
 
 SERVICE: Final = "email"
 METHOD: Final = "send"
@@ -43,11 +44,12 @@ def mail_tool(
         world.call.reached()
         if behaviour == "slow":
             sleep(SLOW_SECONDS)
-        if behaviour == "no_effect":
-            raise NoEffectError("SMTP connection refused")
-        if effect is None or behaviour == "lost_answer":
-            raise ConnectionError("the answer was lost")
-        return ToolResult(sent(effect), f"mail-{effect}")
+        if effect is not None and behaviour != "lost_answer":
+            return ToolResult(sent(effect), f"mail-{effect}")
+        refused = behaviour == "no_effect"
+        error = NoEffectError("SMTP connection refused") if refused else ConnectionError("the answer was lost")
+        world.append(RAISED, contract_line(context, context.attempt, on_record(error)))
+        raise error
 
     return Tool(
         f"{SERVICE}.{METHOD}",
@@ -65,4 +67,4 @@ def sent(number: int) -> Json:
 
 def witnessed(world: World) -> Witnessed:
     """The lines of the witness."""
-    return Witnessed(world.lines(REQUESTS), world.lines(EFFECTS))
+    return Witnessed(world.lines(REQUESTS), world.lines(EFFECTS), raised=world.lines(RAISED))

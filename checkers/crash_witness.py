@@ -28,7 +28,8 @@ LOOKS: Final = "looks"
 QUESTIONS: Final = "questions"
 GIVEN: Final = "given"
 ASKED: Final = "asked"
-FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN, ASKED)
+RAISED: Final = "raised"
+FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN, ASKED, RAISED)
 """Every file of the witness; each only ever grows."""
 
 
@@ -91,7 +92,9 @@ class Given(NamedTuple):
 
 
 class Witnessed(NamedTuple):
-    """What the world saw, in order. asked: what tools were asked; None where the world does not note that."""
+    """What the world saw, in order. asked: what tools were asked; raised: how the errors that they raised have to be on record,
+    as results. None where the world does not note that.
+    """
 
     requests: list[Line]
     effects: list[Line]
@@ -99,6 +102,7 @@ class Witnessed(NamedTuple):
     questions: Sequence[Question] = ()
     given: Sequence[Given] = ()
     asked: Sequence[Line] | None = None
+    raised: Sequence[Line] | None = None
 
     def count(self, step: str) -> int:
         """How many effects a step had."""

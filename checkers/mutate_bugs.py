@@ -168,6 +168,8 @@ BUGS: Final = (
     Bug(c.consent_bound_to_nothing, "operations.supersede", "C6", ("contract-arguments-changed",)),
     Bug(c.any_consent_inherited, "drafts._again", "C6", ("contract-superseded-retried",)),
     Bug(c.first_word_kept, "step.word_of", "C4", ("contract-two-words",)),
+    Bug(c.error_words_replaced, "step.verdict", "C10", ("contract-smtp-refused",)),
+    Bug(c.result_dropped, "step.verdict", "C10", ("contract-worked-example",)),
     Bug(c.answer_to_another_wait, "release.answered", "C5", ("contract-asked-again",)),
     # No shipped runner asks for such a retry, so no crash shows it: the coverage of the store does.
     Bug(c.inherited_whatever_the_end, "rules.inherits", "C6", ("contract-retry-approved",)),

@@ -187,12 +187,17 @@ def test_a_retry_that_takes_any_earlier_consent_is_found(case: str, said: str, m
             "contract-asked-again",
             "C5: transition 5 resumes, and no answer was given",
         ),
+        (bugs_contract.error_words_replaced, "contract-smtp-refused", "C10: after fail its error is 'an error'"),
+        (bugs_contract.error_words_replaced, "contract-no-answer", "C10: after lose its error is 'an error'"),
+        (bugs_contract.result_dropped, "contract-worked-example", "C10: its result is null, and should be"),
     ],
 )
-def test_a_bug_that_takes_what_is_old_is_found(
+def test_a_bug_that_takes_what_it_should_not_is_found(
     plant: Plant, case: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The contract that the reasoner names, the first of two words, an answer to an earlier wait: without a fault, too."""
+    """The contract that the reasoner names, the first of two words, an answer to an earlier wait, an error or a result that is
+    not the tool's: without a fault, too.
+    """
     assert not words(swept(case, FAULT_FREE)).replace(f"crash:{case}:: ", "").strip()
     plant(monkeypatch)
     assert said in words(swept(case, FAULT_FREE))
@@ -326,7 +331,12 @@ ALTERED: dict[str, Any] = {
     "C10: it is completed, with 0 effects": lambda d, w: (d, w._replace(effects=[])),
     "C10: it is rejected, with 1 effects": lambda d, w: (altered(d, "contracts", 0, status="rejected"), w),
     "C10: it is waiting, and had an effect": lambda d, w: (altered(d, "contracts", 0, status="waiting"), w),
-    "C10: its result is": lambda d, w: (altered(d, "contracts", 0, result='{"sent":2}'), w),
+    'C10: its result is {"sent":2}': lambda d, w: (altered(d, "contracts", 0, result='{"sent":2}'), w),
+    'C10: its result is {"sent":1}, and should be null': lambda d, w: (altered(d, "contracts", 0, status="failed"), w),
+    "C10: after succeed its error is 'x', and should be None": lambda d, w: (
+        altered(d, "contracts", 0, error_message="x"),
+        w,
+    ),
     "C10: 2 effects under one key": lambda d, w: (d, w._replace(effects=w.effects * 2)),
     "P11: the world was shown": lambda d, w: (d, w._replace(requests=[w.requests[0]._replace(key="other")])),
     "P1: 2 effects": lambda d, w: (d, w._replace(effects=w.effects * 2)),
@@ -352,6 +362,24 @@ def test_each_check_of_the_judge_says_no(said: str, left: tuple[Durable, Witness
     """One thing is altered in what a run left, and the judge names the property and what is wrong."""
     found = "\n".join(broken_at_rest(*ALTERED[said](*left)))
     assert said in found
+
+
+def test_the_error_on_record_is_what_the_tool_has_raised() -> None:
+    """Other words in the contract, or of an attempt, are seen; where the world notes no errors the attempt's are believed."""
+    traces: Traces = {}
+    swept("contract-smtp-refused", FAULT_FREE, traces)
+    (durable,) = (trace.durable for trace in traces.values())
+    words = "SMTP connection refused"
+
+    def errors(said: str | None, told: str = words) -> list[str]:
+        raised = None if said is None else [Line("exec-001", "key", 1, said)]
+        judged = broken_now(altered(durable, "contracts", 0, error_message=told), Witnessed([], [], raised=raised))
+        return [each for each in judged if each.startswith("C10") and "error" in each]
+
+    assert errors(words) == errors(None) == []
+    assert errors("450") == [f"C10: the error of attempt 1 is recorded as {words!r}, and it was '450' (exec-001)"]
+    other = f"C10: after fail its error is '450', and should be {words!r} (exec-001)"
+    assert errors(words, "450") == errors(None, "450") == [other]
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "rejected", "completed", "pending"])

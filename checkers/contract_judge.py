@@ -30,7 +30,7 @@ import rfc8785
 
 from ..model.contract import HARDENED, Status, Trigger, may
 from . import crash_judge
-from .contract_words import Last, Standing, misquoted, tool_of
+from .contract_words import Last, Standing, misanswered, misquoted, tool_of
 from .crash_witness import Line, Witnessed
 
 STEP: Final = "call"
@@ -357,14 +357,10 @@ def _effects(contract: Contract, witnessed: Witnessed) -> Iterator[str]:
         yield f"C10: it is {contract.status}, with {count} effects"
     if contract.status in ("pending", "waiting") and count:
         yield f"C10: it is {contract.status}, and had an effect already"
-    first = next((line.result for line in witnessed.effects if line.step == contract.execution_id), None)
-    due = first if contract.status == "completed" else None
-    if parsed(contract.result) != due:
-        yield f"C10: its result is {contract.result}, and should be {json.dumps(due)}"
 
 
 def _told(contract: Contract, moves: list[Move], durable: Durable, witnessed: Witnessed) -> Iterator[str]:
-    """C10 in what a contract says of its end."""
+    """C10 in what a contract says of its end: the first effect's result, or an error."""
     name = contract.execution_id
     step = dict(durable.jobs).get(JOB + name)
     events = [(kind, parsed(data)) for _, _, kind, _, _, data in step.events] if step else []
@@ -376,7 +372,8 @@ def _told(contract: Contract, moves: list[Move], durable: Durable, witnessed: Wi
             line.attempt: line.result for line in witnessed.raised if line.step == name and line.attempt is not None
         }
     ended = Standing(contract.status, tool, parsed(contract.result), contract.error_message, last, events)
-    if wrong := misquoted(ended, said):
+    first = next((line.result for line in witnessed.effects if line.step == name), None)
+    if wrong := misanswered(ended, first) or misquoted(ended, said):
         yield f"C10: {wrong}"
 
 

@@ -38,8 +38,7 @@ from .contract_abstraction import (
 )
 from .contract_follow import STEP, ContractFollower, ContractModel
 from .contract_services import PATIENCE, Behaviour, Does, Services, Wish, arguments, result_of
-from .contract_words import misquoted
-from .crash_witness import text_of
+from .contract_words import misanswered, misquoted
 from .standing import Stand
 
 Strike = Literal["crash before", "crash after", "error", "lost", "overtaken"]
@@ -340,10 +339,7 @@ class ContractRig:
     def _quoted(self, boundary: str, name: str) -> None:
         """What is on record of a contract's end is what its tool has answered or raised, or what was done instead."""
         contract = self.reader.standing(name)
-        wrong = misquoted(contract, self.services.said[name])
-        due = self._result(name) if contract.status == "completed" else None
-        if contract.tool and text_of(contract.result) != text_of(due):
-            wrong = wrong or f"its result is {contract.result!r}, and should be {due!r}"
+        wrong = misanswered(contract, self._result(name)) or misquoted(contract, self.services.said[name])
         if wrong:
             raise Disagreement(f"{name}: the code performs {boundary}: {wrong}")
 

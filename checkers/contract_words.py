@@ -1,13 +1,15 @@
 """What a contract has to say of its end: `error_message`, which the reasoner is shown, by the move that brought it there.
 
-No machine knows words. What a tool said is what its world has noted, and not what the runtime recorded of it; what people and the
-clock do has words of its own, which stand here once more. Rows are read raw, and no code of the runtime is shared.
+No machine knows words, or results. What a tool said is what its world has noted, and not what the runtime recorded of it; what
+people and the clock do has words of its own, which stand here once more. Rows are read raw, and no code of the runtime is shared.
 """
 
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+from .crash_witness import text_of
 
 Json = Any
 
@@ -72,6 +74,12 @@ def misquoted(contract: Standing, said: Mapping[int, str] | None) -> str:
         return ""
     after = contract.last.trigger if contract.last else "its creation"
     return f"after {after} its error is {contract.error!r}, and should be {' or '.join(map(repr, allowed))}"
+
+
+def misanswered(contract: Standing, answer: Json) -> str:
+    """How the result on record of a call is another one than its effect has given; "" where it is that, or a person is asked."""
+    told, due = text_of(contract.result), text_of(answer if contract.status == "completed" else None)
+    return f"its result is {told}, and should be {due}" if contract.tool and told != due else ""
 
 
 def _due(contract: Standing, said: Mapping[int, str] | None) -> tuple[str | None, ...]:

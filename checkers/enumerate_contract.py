@@ -205,6 +205,10 @@ class ContractProduct:
                     f"{name}: {told}", self.sets.difference(at, reading, fields), tuple(self.sets.possible(at))
                 )
             yield Step(name, at, reading, fields, after)
+        # What a program says in a batch of its own is its own.
+        for name in () if self.case.direct else dict.fromkeys(it.execution_id for it in seen.moves):
+            if wrong := self.view.misquoted(seen.place, name):
+                raise PartedError(f"{name}: {seen.boundary}", wrong)
 
     def _schedule(self, node: Node) -> tuple[str, ...]:
         words: list[str] = []

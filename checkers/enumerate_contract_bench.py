@@ -17,9 +17,10 @@ from ..runtime.memory_store import MemoryStore, _Effects, _Ledger, _Stream
 from ..runtime.records import Lease
 from ..runtime.store import StaleEpoch, VersionConflict
 from .contract_abstraction import StoredContracts
+from .contract_words import Standing
 from .enumerate_contract_case import AFTERWARDS, ContractCase, Site, World
 from .enumerate_contract_store import Content, MemoryContracts
-from .enumerate_contract_view import Moved, stored_contracts
+from .enumerate_contract_view import Moved, standing_in, stored_contracts
 from .interleave_store import Effects, Ledger, Stream, timeless
 from .interleave_turn import Answer, answered, refused
 
@@ -61,6 +62,10 @@ class Shelf(Protocol):
         """What the oracle sees of it; without the steps."""
         ...
 
+    def standing(self, number: int, name: str) -> Standing:
+        """How one of its contracts stands; without the step."""
+        ...
+
 
 class MemoryShelf:
     """The contents of the store in memory."""
@@ -96,6 +101,10 @@ class MemoryShelf:
     def stored(self, number: int) -> StoredContracts:
         """See Shelf.stored."""
         return stored_contracts(self.contents[number])
+
+    def standing(self, number: int, name: str) -> Standing:
+        """See Shelf.standing."""
+        return standing_in(self.contents[number], name)
 
 
 def _named(command: Command) -> Any:

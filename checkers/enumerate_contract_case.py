@@ -96,6 +96,10 @@ class World(NamedTuple):
         return self._replace(wire=tuple(left))
 
 
+RAISED: Final[Mapping[str, str]] = {"no_effect": "refused", "unknown": "TimeoutError: "}
+"""How the errors that the tool raises have to be on record, by what they prove."""
+
+
 class Site:
     """The tool, in a world that is put in place before it is called. word: how the call ends."""
 

@@ -11,6 +11,7 @@ from ..runtime.contracts.sqlite_contracts import SqliteContractStore
 from ..runtime.contracts.store import ContractStore
 from ..runtime.sqlite_store import SqliteStore
 from .contract_abstraction import StoredContracts, select_contracts
+from .contract_words import Standing, standing
 from .enumerate_contract_case import AFTERWARDS
 from .enumerate_contract_view import Moved
 
@@ -77,6 +78,12 @@ class SqliteShelf:
         self.put(number)
         with self._store.session as connection:
             return select_contracts(connection)
+
+    def standing(self, number: int, name: str) -> Standing:
+        """See Shelf.standing."""
+        self.put(number)
+        with self._store.session as connection:
+            return standing(connection, name, "")
 
     def close(self) -> None:
         """Close the database."""

@@ -17,6 +17,9 @@ from .contract_abstraction import (
     StoredMove,
     contract_state,
 )
+from .contract_services import result_of
+from .contract_words import Last, Standing, misanswered, misquoted, tool_of
+from .enumerate_contract_case import RAISED
 from .enumerate_contract_store import Content
 from .interleave_store import Effects, Ledger, Stream
 
@@ -68,6 +71,14 @@ def stored_contracts(content: Content) -> StoredContracts:
         for seq, (name, it) in enumerate(content.trace, 1)
     )
     return StoredContracts(contracts, _frozen(moves), _frozen(answers), tuple(trace), {})
+
+
+def standing_in(content: Content, name: str) -> Standing:
+    """The same of one contract, with what is said of its end."""
+    it = content.contracts[name]
+    moves = [each.transition for each in content.moves if each.execution_id == name]
+    last = Last(moves[-1].trigger, moves[-1].from_.value, moves[-1].metadata) if moves else None
+    return Standing(it.status.value, tool_of(it.action_detail), it.result, it.error_message, last, ())
 
 
 def _frozen(lists: Mapping[str, list[Any]]) -> dict[str, tuple[Any, ...]]:
@@ -123,6 +134,14 @@ class View:
             effects = Counter(self._bench.worlds[place.world].effects)
             self._fields[key] = contract_state(replace(stored, steps=mine), name, effects)
         return self._fields[key]
+
+    def misquoted(self, place: "Place", name: str) -> str:
+        """How a contract says otherwise of its end than its tool has, or whoever ended it; "" where it does not."""
+        stream = self._bench.steps(place.steps).get(job_id(name), (None,))[0]
+        events = [(each.type, json.loads(each.data)) for each in stream.events] if stream else []
+        said = {data["attempt"]: RAISED[data["outcome"]] for _, data in events if data.get("outcome") in RAISED}
+        contract = self._bench.shelf.standing(place.contracts, name)._replace(events=events)
+        return misanswered(contract, result_of(name)) or misquoted(contract, said)
 
     def _records(self, number: int) -> dict[str, dict[str, str]]:
         if number not in self._steps:

@@ -314,7 +314,7 @@ BUGS: tuple[tuple[Plant, str], ...] = (
     (arguments_dropped, 'attempt 1 is handed {}, not {"n":0}'),
     (question_without_arguments, 'attempt 1 is handed {}, not {"n":0}'),
     (error_words_replaced, r"after fail its error is 'an error', and should be 'no room\\x00'"),
-    (result_dropped, "its result is None, and should be {'done': "),
+    (result_dropped, 'its result is null, and should be {"done":'),
 )
 
 
@@ -346,7 +346,7 @@ def test_a_planted_bug_parts_a_story(bug: Plant, words: str, tmp_path: Path, mon
         (consent_kept, "approval: fresh≠used"),
         (doubt_is_failure, "tool:running:fail:tool_node"),
         (error_words_replaced, "its error is 'an error', and should be"),
-        (result_dropped, "its result is None, and should be"),
+        (result_dropped, "its result is null, and should be"),
     ],
 )
 def test_the_walk_finds_a_planted_bug(bug: Plant, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,6 +127,21 @@ def test_a_bug_is_a_step_that_is_not_the_machines(plant: Plant) -> None:
 
 
 @pytest.mark.parametrize(
+    ("plant", "said"),
+    [
+        (bugs_contract.error_words_replaced, "after fail its error is 'an error', and should be 'refused'"),
+        (bugs_contract.result_dropped, 'its result is null, and should be {"done":"s1:exec-001","result":null}'),
+    ],
+)
+@pytest.mark.parametrize("over", [enumerated, over_sqlite])
+def test_what_a_contract_says_of_its_end_is_compared(plant: Plant, said: str, over: Any, sets: ContractSets) -> None:
+    """The machine knows no words. What the tool answers or raises is compared all the same, over both stores."""
+    with planting(plant):
+        (run,) = over(["contract-named-again"], sets)
+    assert said in {parted.difference for parted in run.parted}
+
+
+@pytest.mark.parametrize(
     ("plant", "case", "said"),
     [
         (bugs_contract.ids_numbered_anew, "contract-2-begin", "'r2.1.1' is that of an earlier batch"),

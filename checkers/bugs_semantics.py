@@ -7,6 +7,7 @@ from typing import Any
 from ..runtime import (
     checkpoint,
     clients,
+    commands,
     compensation,
     confirm,
     drive,
@@ -22,7 +23,7 @@ from ..runtime.commands import Acquire, Execute
 from ..runtime.history import History, Input, StepHistory, Stored
 from ..runtime.llm import LlmAnswer
 from ..runtime.outcome import StepResult
-from ..runtime.records import NEUTRAL, Event
+from ..runtime.records import NEUTRAL, Event, Json
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Tool
 from ..runtime.turn import tool_of
@@ -46,6 +47,27 @@ def unconfirmed_finished_node(patch: Patch) -> None:
     """Confirmation is skipped where node_finished is on record."""
     confirm = protocol.Step.confirm
     patch.setattr(protocol.Step, "confirm", lambda self: iter(()) if self.past.node else confirm(self))
+
+
+def changes_never_recorded(patch: Patch) -> None:
+    """What a tool, or its query, says that it has changed is kept nowhere: a recovery finds nothing that could be looked at."""
+    honest = commands._storable
+
+    def storable(output: Json, external_id: Json, state_changes: Iterable[Json] = ()) -> Stored:
+        return honest(output, external_id)
+
+    patch.setattr(commands, "_storable", storable)
+
+
+def changes_of_a_query_left_out(patch: Patch) -> None:
+    """What a query has found is recorded without its state changes, which its worker alone knows then."""
+    honest = protocol.Step.append
+
+    def append(self: protocol.Step, boundary: str, event: str, /, **data: Json) -> turn.Writes:
+        left = {name: said for name, said in data.items() if (event, name) != ("invocation_resolved", "state_changes")}
+        return honest(self, boundary, event, **left)
+
+    patch.setattr(protocol.Step, "append", append)
 
 
 def cancel_with_an_open_attempt(patch: Patch) -> None:

@@ -93,6 +93,8 @@ BUGS: Final = (
     Bug(s.output_hashed_as_input, "Step.effect_record", "P13", ("ok-park",)),
     Bug(b.unconfirmed_from_the_effect_record, "Step.confirm", "P8", ("semantics-confirm-match",)),
     Bug(b.unconfirmed_finished_node, "Step.confirm", "P8", ("semantics-confirm-match",)),
+    Bug(b.changes_never_recorded, "commands._storable", "P8", ("semantics-confirm-match",)),
+    Bug(b.changes_of_a_query_left_out, "Step.ask", "P8", ("semantics-confirm-resolved",)),
     Bug(b.cancel_with_an_open_attempt, "Run.heard", "P2", ("semantics-cancel-reexecute",)),
     Bug(b.requeued_after_unknown, "Step.ambiguous", "T-RETRY", ("semantics-retry-unknown-requeue",)),
     Bug(b.backoff_forgotten, "Run.wait", "T-RETRY", ("semantics-retry-backoff",)),

@@ -51,7 +51,8 @@ class SemanticsCase:
         undoings = {deed.id: deed.undo for deed in self.deeds if deed.undo is not None}
         quiet |= {step + UNDO_OF: undo.quiet for step, undo in undoings.items() if undo.look != "fence"}
         retried = frozenset(deed.id for deed in self.deeds if deed.errors is None)
-        return SemanticsCourt(self.mode, harmless, quiet, retried)
+        told = {deed.id: deed.changes for deed in self.deeds}
+        return SemanticsCourt(self.mode, harmless, quiet, retried, told, self.order == COMMIT_FIRST)
 
     @property
     def deeds(self) -> tuple[Deed, ...]:

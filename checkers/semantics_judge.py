@@ -32,12 +32,16 @@ class SemanticsCourt:
 
     harmless: whether its compensation may run for an effect that is not recorded. quiet: D of the steps and undoings that are
     asked about it (`laws.final`). retried: the steps whose tools take no error for final (`laws.given_up`).
+    told: what each step's tool tells of its effect; ledger_first: whether the ledger alone may hold a result
+    (`laws.changes_recorded`).
     """
 
     mode: Mode | None = None
     harmless: bool = False
     quiet: Mapping[str, float] = field(default_factory=dict)
     retried: frozenset[str] = frozenset()
+    told: Mapping[str, laws.Changes] = field(default_factory=dict)
+    ledger_first: bool = False
 
     def read(self, connection: sqlite3.Connection, /) -> Durable:
         """What is committed in the file."""
@@ -102,6 +106,7 @@ class SemanticsCourt:
         found += laws.compensations(durable, witnessed, self.harmless)
         found += laws.handed(durable, witnessed, self.harmless)
         found += laws.recorded(durable, witnessed)
+        found += laws.changes_recorded(durable, witnessed, self.told, self.ledger_first)
         if self.mode is not None:
             found += laws.confirmations(durable, witnessed)
         return found

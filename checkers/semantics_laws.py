@@ -4,10 +4,11 @@ Generators of violations, each of which begins with the property that is broken.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from ..runtime.records import Json
 from ..runtime.verifier import Mode
 from .crash_judge import COMMITTED, SUCCESS, filled, parsed
 from .crash_witness import Witnessed, text_of
@@ -22,12 +23,17 @@ from .semantics_records import (
     of,
     of_undo,
     resting,
+    successes_of,
 )
+
+Changes = Callable[[str | None], Sequence[Json]]
+"""What a tool tells that an effect has changed, by the effect's external id."""
 
 RESULTS: Final = ("tool", "llm", "human")
 """The kinds of what is committed that are results of a node."""
 LONGEST_BACKOFF: Final = 3600.0
 WORST_FIRST: Final = ("undetermined", "mismatch")
+ENDED: Final = "tool_invocation_finished"
 GOES_ON: Final = ("node_started", "tool_invocation_started", "job_waiting", "wait_completed", "node_finished")
 """Events that are written only where every earlier node is done."""
 
@@ -207,6 +213,26 @@ def _confirmed(durable: Durable, witnessed: Witnessed, step: str, row: Row) -> I
             yield f"P8: {row.type} of turn {row.epoch} uses the record of {step}, and nobody looked at {resource}"
         elif said[-1] != "match" and not (warned and said[-1] == "mismatch"):
             yield f"P8: {row.type} of turn {row.epoch} uses the record of {step}, and {resource} was a {said[-1]}"
+
+
+def changes_recorded(
+    durable: Durable, witnessed: Witnessed, told: Mapping[str, Changes], ledger_first: bool
+) -> Iterator[str]:
+    """P8: each record of a success holds the state changes that the tool told with this result: they alone are looked at later.
+
+    What it told follows from the case and the witness's line of the effect (`told`). Nothing is due of what a person has told;
+    nor of an end that may rest on the ledger, which holds no changes (`ledger_first`): the effect record has them then.
+    """
+    for step, changes in told.items():
+        words = [row.said for row in of(durable, "invocation_resolved", step=step)]
+        by_person = any(said["answer"] == "happened" and said["by"] != "query" for said in words)
+        for record, result, found in successes_of(durable, step):
+            lines = (line for line in witnessed.effects if (line.step, line.result) == (step, result))
+            line = next(lines, None)
+            due = [] if line is None or by_person else list(changes(line.external_id))
+            excused = ledger_first and record == ENDED and not found
+            if line is not None and found != due and not excused:
+                yield f"P8: {record} of {step} holds the state changes {text_of(found)}, and its tool told {text_of(due)}"
 
 
 def confirmed_at_rest(durable: Durable, witnessed: Witnessed, mode: Mode) -> Iterator[str]:

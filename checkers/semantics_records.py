@@ -29,6 +29,7 @@ AT_REST: Final = {
     "job_cancelled": "cancelled",
 }
 """The state that an event brings; `job_requeued` ends one that is not terminal."""
+EFFECT: Final = "effect record"
 
 
 class Row(NamedTuple):
@@ -110,7 +111,7 @@ def deeds_of(durable: Durable) -> dict[str, Step]:
             deed.results["ledger"] = parsed(result)
     for step, key, kind, output, _ in durable.effects:
         if kind == "tool":
-            deeds.setdefault(step + UNDO * (key in undoing), Step()).results["effect record"] = parsed(output)
+            deeds.setdefault(step + UNDO * (key in undoing), Step()).results[EFFECT] = parsed(output)
     held = frozenset(durable.held)
     for deed in deeds.values():
         deed.held = held
@@ -158,6 +159,31 @@ def changes_of(durable: Durable, step: str, before: int) -> list[dict[str, Any]]
         if name == step and key not in undoing
         for change in parsed(told)
     ]
+
+
+class Success(NamedTuple):
+    """A record of a success: what it is, the result that it holds, the state changes beside that."""
+
+    record: str
+    result: Any
+    changes: list[dict[str, Any]]
+
+
+def successes_of(durable: Durable, step: str) -> Iterator[Success]:
+    """What the records say that a step's tool, or its query, has told of a success; what a person has told is left out."""
+    for row, behind in zip(durable.events, (*durable.events[1:], None), strict=True):
+        if row.step != step or of_undo(row):
+            continue
+        said = row.said
+        if row.type == "tool_invocation_finished" and said["outcome"] == "success":
+            told = behind.said["changes"] if behind is not None and behind.type == "state_changed" else []
+            yield Success(row.type, said["result"], told)
+        elif row.type == "invocation_resolved" and said["answer"] == "happened" and said["by"] == "query":
+            yield Success(row.type, said["result"], said.get("state_changes", []))
+    undoing = {compensation_key(key) for _, key, _, _ in durable.ledger}
+    for name, key, kind, output, told in durable.effects:
+        if (name, kind) == (step, "tool") and key not in undoing:
+            yield Success(EFFECT, parsed(output), parsed(told))
 
 
 def resting(durable: Durable) -> Iterator[tuple[Row, str]]:

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from crashwindow.checkers.semantics_crash import NEW, QUICK, sweep_semantics
 from crashwindow.checkers.semantics_crash_stage import JUDGED, judged
 from crashwindow.checkers.semantics_monitor import SemanticsMonitor
 from crashwindow.checkers.substitute import Plant
-from crashwindow.runtime import turn
+from crashwindow.runtime import protocol, turn
 
 from .sampled import sampled
 
@@ -147,6 +148,46 @@ def test_a_finished_node_skipped_unconfirmed_is_found(monkeypatch: pytest.Monkey
     """Confirmation is skipped where node_finished is on record: P8."""
     bugs_semantics.unconfirmed_finished_node(monkeypatch)
     assert found_in("confirm-match", "checkpoint:after: P8: node_started of turn 2 uses the record of a")
+
+
+@pytest.mark.parametrize(
+    ("case", "record"),
+    [
+        ("confirm-match", "tool_invocation_finished"),
+        ("confirm-ledger", "effect record"),
+        ("confirm-resolved", "invocation_resolved"),
+        ("undo-partial", "tool_invocation_finished"),
+    ],
+)
+def test_changes_that_are_never_recorded_are_found(case: str, record: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a tool has told is held against each record, so a record without changes is no reason not to look: P8."""
+    bugs_semantics.changes_never_recorded(monkeypatch)
+    assert found_in(case, f"P8: {record} of a holds the state changes [], and its tool told [{{")
+
+
+def test_changes_of_a_query_that_are_left_out_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query's changes are due in its own event: a worker that dies behind that leaves nothing else of them (P8)."""
+    bugs_semantics.changes_of_a_query_left_out(monkeypatch)
+    assert found_in("confirm-resolved", "P8: invocation_resolved of a holds the state changes [], and its tool told [{")
+
+
+@pytest.mark.parametrize("left", ["state_changed", "effect record"])
+def test_changes_that_one_record_lacks_are_found(left: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each record is asked by itself: that another one holds the changes is no excuse for it (P8)."""
+    event, record = protocol.Step.succeeded, protocol.Step.effect_record
+
+    def without(step: protocol.Step, *told: Any) -> Any:
+        memory, step.memory = step.memory, replace(step.memory, state_changes=())
+        made = event(step, *told)
+        step.memory = memory
+        return made
+
+    if left == "state_changed":
+        monkeypatch.setattr(protocol.Step, "succeeded", without)
+    else:
+        monkeypatch.setattr(protocol.Step, "effect_record", lambda *told: replace(record(*told), state_changes=()))
+    said = left if left == "effect record" else "tool_invocation_finished"
+    assert found_in("confirm-match", f"P8: {said} of a holds the state changes []")
 
 
 def test_a_mismatch_taken_for_a_match_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

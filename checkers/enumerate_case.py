@@ -13,7 +13,6 @@ OTHER: Final = "b"
 OTHER_TOOL: Final = "other"
 PROVIDER: Final = "oracle"
 SIGNAL: Final = "go"
-CHANGE: Final = {"resource_type": "thing", "resource_id": "one", "operation": "write"}
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from ..runtime.tool import (
 from ..runtime.turn import Worker
 from ..runtime.verifier import Answer as Seen
 from ..runtime.verifier import Confirmation, Match, Mismatch, StateChange, Undetermined, VerifyContext
-from .enumerate_case import CHANGE, OTHER_TOOL, PROVIDER, WideCase
+from .enumerate_case import OTHER_TOOL, PROVIDER, WideCase
 from .enumerate_inputs import asking
-from .interleave_case import TOOL, TTL
+from .interleave_case import CHANGE, STEP, TOOL, TTL
 from .interleave_turn import Answer, Turns
 from .interleave_world import Site
 
@@ -58,6 +58,10 @@ class WideSite(Site):
         modes = case.confirmed or ("strict",)
         self.confirmations = [Confirmation(verifiers, mode, retries=1) for mode in modes]
         self.name = PROVIDER
+
+    def tells(self, step: str, failed: bool) -> tuple[Json, ...]:
+        """The other tool says nothing of an effect behind which it failed."""
+        return self._changes if step == STEP else () if failed else self._others
 
     def keep(self, desk: int) -> None:
         """The contract store holds something else."""

@@ -18,6 +18,8 @@ QUIET: Final = 10.0
 """D, in seconds: shorter than a lease, so that it can pass while the next lease is held, and can fail to."""
 INSTANT: Final = 2.0**-10
 """Seconds between a moment and the one before it, where a case's clock is fine."""
+CHANGE: Final = {"resource_type": "thing", "resource_id": "one", "operation": "write"}
+"""What a tool tells that it has changed."""
 PLAN: Final[dict[str, Json]] = {
     "version": 1,
     "nodes": [{"id": STEP, "tool": TOOL, "args": {"step": STEP}, "depends_on": []}],

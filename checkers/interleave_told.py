@@ -1,30 +1,54 @@
-"""What a tool is told of a call in a schedule, compared with the stores as they are then (P14; `standing`).
+"""What a tool is told of a call in a schedule, and what is recorded of what it told, compared with stores and tool (P14, P8).
 
-Neither the states nor the machines know it, so each command that calls a tool is looked at where a worker is about to perform it.
+Neither the states nor the machines know either, so each command that calls a tool (`standing`), or that records a success, is
+looked at where a worker is about to perform it. It adds no state.
 """
 
 import json
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
-from ..runtime.commands import Execute, Query
+from ..runtime.commands import Append, Command, Execute, PutEffect, Query
+from ..runtime.records import Json
+from .abstraction import COMPENSATES
 from .conform_calls import called
 from .conform_world import UNDOING
+from .crash_witness import text_of
 from .interleave_case import JOB
 from .interleave_floor import Floor, Move, State
-from .interleave_store import Ledger, Stream
+from .interleave_store import Ledger
 from .standing import Stand, misled, stood
+
+FINISHED: Final = "tool_invocation_finished"
+RESOLVED: Final = "invocation_resolved"
+
+
+class Success(NamedTuple):
+    """A success that a command records: where, of which step, with which state changes. failed: the step failed all the same."""
+
+    record: str
+    step: str
+    changes: tuple[Json, ...]
+    failed: bool = False
 
 
 class Calls:
-    """The calls of a floor, each compared once with each content of the stores."""
+    """The calls of a floor, and what it records of them; each compared once with each content of the stores."""
 
     def __init__(self, floor: Floor) -> None:
         self._floor = floor
         self._stands: dict[tuple[int, int], Stand] = {}
         self._wrong: dict[tuple[int, int, int], str] = {}
+        self._unlike: dict[int, tuple[Success, ...]] = {}
 
     def problems(self, state: State, move: Move) -> tuple[str, ...]:
-        """What is wrong with the call that a worker makes by a move, if it makes one."""
-        if move.was < 0 or not isinstance(self._floor.turns[move.was].command, Execute | Query):
+        """What is wrong with the call that a worker makes by a move, or with the success that it records."""
+        if move.was < 0:
+            return ()
+        command = self._floor.turns[move.was].command
+        if isinstance(command, Append | PutEffect) and f":{command.boundary}" in move.word:
+            return tuple(self._altered(state, move.was, command))
+        if not isinstance(command, Execute | Query):
             return ()
         key = (move.was, *state.stores[:2])
         if key not in self._wrong:
@@ -44,11 +68,46 @@ class Calls:
     def _stand(self, state: State) -> Stand:
         key = state.stores[:2]
         if key not in self._stands:
-            contents = self._floor.shelf.contents
-            stream, ledger = contents["stream"][key[0]], contents["ledger"][key[1]]
-            assert isinstance(stream, Stream)
+            stream, ledger = self._floor.acts.stream(state.stores), self._floor.shelf.contents["ledger"][key[1]]
             assert isinstance(ledger, Ledger)
             events = ((each.step, each.epoch, each.type, json.loads(each.data)) for each in stream.events)
             held = ((each.step_id, each.idempotency_key, each.invocation_id) for each in ledger.records)
             self._stands[key] = stood(JOB, events, held, 0)
         return self._stands[key]
+
+    def _altered(self, state: State, number: int, command: Append | PutEffect) -> Iterator[str]:
+        """P8: a success recorded with other state changes than its tool told; only what is recorded is looked at later."""
+        tells = self._floor.acts.site.tells
+        if number not in self._unlike:
+            every = successes(command)
+            self._unlike[number] = tuple(each for each in every if each.changes != tells(each.step, each.failed))
+        for each in self._unlike[number]:
+            if each.changes or not self._by_person(state, each.step):
+                found, due = text_of(list(each.changes)), text_of(list(tells(each.step, each.failed)))
+                yield f"P8: {command.boundary} records {each.record} with the state changes {found}, and the tool told {due}"
+
+    def _by_person(self, state: State, step: str) -> bool:
+        """Whether a person has said that a step happened, who knows no changes."""
+        stream = self._floor.acts.stream(state.stores)
+        told = (json.loads(event.data) for event in stream.events if (event.type, event.step) == (RESOLVED, step))
+        return any(said["by"] == "person" and said["answer"] == "happened" for said in told)
+
+
+def successes(command: Command) -> Iterator[Success]:
+    """The successes of steps that a command records as a tool or its query told them; what undoes a step is left out."""
+    match command:
+        case PutEffect(record=record) if record.kind == "tool" and not record.metadata["tool_name"].endswith(UNDOING):
+            yield Success("the effect", record.step_id, record.state_changes, "failed" in record.metadata)
+        case Append(events=events):
+            for event, behind in zip(events, (*events[1:], None), strict=True):
+                said, step = event.data, event.step or ""
+                if COMPENSATES in said:
+                    continue
+                if event.type == FINISHED and said["outcome"] == "success":
+                    changed = behind is not None and behind.type == "state_changed"
+                    changes = behind.data["changes"] if behind is not None and changed else ()
+                    yield Success(event.type, step, tuple(changes), "failed" in said)
+                elif event.type == RESOLVED and said["by"] == "query" and said["answer"] == "happened":
+                    yield Success(event.type, step, tuple(said.get("state_changes", ())))
+        case _:
+            pass

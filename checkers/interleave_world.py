@@ -11,7 +11,7 @@ from ..runtime.records import Json
 from ..runtime.retry import RetryPolicy
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext, ToolResult
 from .crash_witness import Line, Witnessed
-from .interleave_case import QUIET, STEP, TOOL, Case
+from .interleave_case import CHANGE, QUIET, STEP, TOOL, Case
 
 
 class Request(NamedTuple):
@@ -113,18 +113,22 @@ class Site:
             query=None if case.look == "none" else self._query, look=case.look, quiet_seconds=QUIET, retry=retry,
         )  # fmt: skip
 
+    def tells(self, step: str, failed: bool) -> tuple[Json, ...]:
+        """The state changes that the tool of a step tells of its effect. failed: of one behind which the step failed."""
+        return (CHANGE,)
+
     def _call(self, args: Json, context: ToolContext) -> ToolResult:
         if self.answer == "refused":
             raise NoEffectError("the world refused")
         if self.answer == "timeout":
             raise ConnectionError("no answer")
         number = self.world.find(context.fencing_token, context.attempt).effect
-        return ToolResult(result(number), f"effect-{number}")
+        return ToolResult(result(number), f"effect-{number}", (CHANGE,))
 
     def _query(self, args: Json, context: ToolContext) -> Happened | Absent:
         for number, (key, _) in enumerate(self.world.effects, 1):
             if key == context.external_key:
-                return Happened(result(number), f"effect-{number}")
+                return Happened(result(number), f"effect-{number}", (CHANGE,))
         if self._fencing:
             seen = max(self.world.fence, (context.fencing_token, context.attempt))
             self.world = self.world._replace(fence=seen)

@@ -16,9 +16,9 @@ from .power_stage import QUICK as POWER_QUICK
 from .walk_profiles import PROFILES
 from .walks import kept
 
-ENUMERATED: Final = ("cancel-1", "fail-2", "warned", "query-soon-1")
-"""The cases of the enumeration that a bug meets: a client who speaks, two workers, one whose record is confirmed, and one who
-looks an instant too early."""
+ENUMERATED: Final = ("cancel-1", "fail-2", "warned", "queried", "query-soon-1")
+"""The cases of the enumeration that a bug meets: a client who speaks, two workers, one whose record is confirmed, one where it
+is a query's, and one who looks an instant too early."""
 CONTRACTS: Final = (
     "contract-small", "contract-small-denied", "contract-2-denied-itself", "contract-changed", "contract-2-begin",
     "contract-2-direct", "contract-named-again",

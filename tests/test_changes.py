@@ -1,0 +1,89 @@
+"""What a tool tells that it has changed, compared with what is recorded: by enumeration, interleavings and walks (P8)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crashwindow.checkers.bugs_semantics import changes_never_recorded, changes_of_a_query_left_out
+from crashwindow.checkers.enumerate_stage import product
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.interleave import CASES as INTERLEAVED
+from crashwindow.checkers.interleave import interleave
+from crashwindow.checkers.interleave_replay import replay
+from crashwindow.checkers.interleave_stage import CLAIMED, exhausted
+from crashwindow.checkers.interleave_world import Site
+from crashwindow.checkers.mutate_runs import enumerated
+from crashwindow.checkers.substitute import Plant, planted
+from crashwindow.runtime.protocol import Step
+
+
+@pytest.mark.parametrize(
+    ("bug", "case", "boundary"),
+    [
+        (changes_never_recorded, "warned", "put_effect"),
+        (changes_never_recorded, "whole", "put_effect"),
+        (changes_never_recorded, "before-tool", "put_effect"),
+        (changes_never_recorded, "after-fails", "put_effect"),
+        (changes_of_a_query_left_out, "queried", "append_resolved"),
+    ],
+)
+def test_code_and_model_part_where_changes_are_not_recorded(bug: Plant, case: str, boundary: str) -> None:
+    """The enumeration parts at the very command that records a success without them, and says so: no count has to differ."""
+    with planted(bug):
+        (first, *_) = product(case).run().parted
+    assert first.schedule[-1].endswith(f":{boundary}")
+    assert first.difference.startswith(f"P8: {boundary} records ")
+    assert "with the state changes [], and the tool told [{" in first.difference
+
+
+@pytest.mark.parametrize("case", ["warned", "before-tool", "behind", "queried", "doubted", "owed"])
+def test_what_ships_records_what_its_tools_told(case: str) -> None:
+    """No case that confirms parts, with a person's word, a query's and a partial effect among what is recorded."""
+    assert not product(case).run().parted
+
+
+def test_the_enumeration_of_bugs_sees_it() -> None:
+    """The column *enumerate* of the mutants says no in words, not by a number."""
+    for bug in (changes_never_recorded, changes_of_a_query_left_out):
+        with planted(bug):
+            assert "and the tool told [{" in enumerated()
+
+
+@pytest.mark.parametrize("kept", ["events", "effect"])
+def test_each_record_has_to_hold_them(kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That another record holds the changes is no excuse: each command is compared by itself."""
+    event, record = Step.succeeded, Step.effect_record
+
+    def without(step: Step, *told: Any) -> Any:
+        memory, step.memory = step.memory, replace(step.memory, state_changes=())
+        made = event(step, *told)
+        step.memory = memory
+        return made
+
+    if kept == "effect":
+        monkeypatch.setattr(Step, "succeeded", without)
+    else:
+        monkeypatch.setattr(Step, "effect_record", lambda *told: replace(record(*told), state_changes=()))
+    (first, *_) = product("warned").run().parted
+    assert f"records {'tool_invocation_finished' if kept == 'effect' else 'the effect'} with" in first.difference
+
+
+@pytest.mark.parametrize(
+    ("bug", "case"), [(changes_never_recorded, "park-2"), (changes_of_a_query_left_out, "query-fence-2")]
+)
+def test_the_interleavings_see_it(bug: Plant, case: str) -> None:
+    """A schedule in which changes are not recorded breaks P8, refutes the item beside P3, and its replay says so."""
+    with planted(bug):
+        found = interleave(INTERLEAVED[case])
+        _, key = found.broken["P8"]
+        assert any("P8: " in problem for problem in list(replay(key))[-1].problems)
+    item = exhausted("P3", CLAIMED["P3"], [found])
+    assert (item.verdict, "P8: " in item.statement) == (Verdict.REFUTED, True)
+
+
+def test_changes_that_no_tool_told_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is recorded beyond what was told is wrong as well: it would be looked for in vain."""
+    monkeypatch.setattr(Site, "tells", lambda *told: ())
+    problem, _ = interleave(INTERLEAVED["fail-2"]).broken["P8"]
+    assert problem.endswith("and the tool told []")

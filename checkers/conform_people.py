@@ -124,6 +124,7 @@ class People:
         result = world.first.value if world.first is not None else None
         said = resolve.Answer(happened, "ann", "the tool's own log", result)
         resolve.resolve(self.store, asked, said, lambda _: None)
+        world.by_person |= happened
         for name, follower in self.jobs[parked].followers.items():
             if name == asked.step:
                 follower.person(happened)

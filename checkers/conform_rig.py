@@ -21,6 +21,7 @@ from ..runtime.tool import Absent, Happened
 from ..runtime.turn import End, Worker
 from ..runtime.verifier import Confirmation, Match, Mismatch, Mode, Undetermined
 from .abstraction import LiveReader, Result, StoredJob, durable_state, read_job
+from .command_changes import successes
 from .conform_calls import HandedError
 from .conform_follow import Disagreement, Follower, Model
 from .conform_people import UNSETTLED, People, Reads
@@ -130,17 +131,16 @@ class Rig(People):
         valid = validate_plan(parse_plan({"version": 1, "nodes": nodes}), self.registry)
         self.store.submit(job_id, submission(job_id, valid))
         self.mode = next((step.looks.mode for step in steps.values() if step.looks), self.mode)
-        self.jobs[job_id] = Job(
-            job_id,
-            steps,
-            {name: self._follower(f"{job_id} {name}", step, len(steps) > 1) for name, step in steps.items()},
-            {name: world_of(step) for name, step in steps.items()},
-        )
+        worlds = {name: world_of(step) for name, step in steps.items()}
+        followers = {
+            name: self._follower(f"{job_id} {name}", step, worlds[name], len(steps) > 1) for name, step in steps.items()
+        }
+        self.jobs[job_id] = Job(job_id, steps, followers, worlds)
         self._observe(job_id)
         return job_id
 
-    def _follower(self, name: str, step: StepPlan, among_others: bool) -> Follower:
-        follower = Follower(self.model, declared(step.contract), name, step.looks is not None)
+    def _follower(self, name: str, step: StepPlan, world: World, among_others: bool) -> Follower:
+        follower = Follower(self.model, declared(step.contract), name, bool(world.changes))
         follower.undoes, follower.among_others = step.undoes, among_others
         return follower
 
@@ -180,6 +180,7 @@ class Rig(People):
         self.performed += 1
         boundary = command.boundary
         self._before(strike, command)
+        self._told(command)
         if isinstance(command, Execute):
             reply: Any = self._execute(command, ports)
         else:
@@ -232,6 +233,16 @@ class Rig(People):
                 self._crash(command)
                 self._all("claim")
             raise
+
+    def _told(self, command: Command) -> None:
+        """P8: a success is recorded with the state changes that the tool told. Raises Disagreement."""
+        for each in successes(command):
+            due = self.jobs[self.job_id].worlds[each.step].due
+            if each.changes != due:
+                found = f"records {each.record} with the state changes {text_of(list(each.changes))}"
+                raise Disagreement(
+                    f"{self.job_id}: P8: {command.boundary} of {each.step} {found}, and its tool told {text_of(list(due))}"
+                )
 
     def _strike(self, command: Command) -> Strike | None:
         """The fault for the boundary at hand, if it can occur there."""
@@ -379,8 +390,11 @@ class Rig(People):
 
 
 def world_of(step: StepPlan) -> World:
-    """The place that a step changes."""
+    """The place that a step changes. Where it can be asked, it has a change to tell, whoever looks: so each walk records some.
+
+    In the others nothing is told, so checkpoints settle there (T-RECOVER).
+    """
     idempotent, looks = step.contract[0], step.looks
     if looks is None:
-        return World(step.result, idempotent)
+        return World(step.result, idempotent, unwatched=step.contract[2] != "none")
     return World(step.result, idempotent, iter(looks.answers), looks.changes)

@@ -51,6 +51,7 @@ Contract = tuple[bool, Literal["park", "query", "reexecute", "fail"], Literal["n
 TTL: Final = 30.0
 QUIET: Final = 60.0
 RESOURCE: Final = "thing"
+UNWATCHED: Final[dict[str, Json]] = {"resource_type": "unwatched", "resource_id": "it", "operation": "write"}
 SIGNAL: Final = "go"
 HALF_DONE: Final = "half done"
 ENDS: Final = ("tool_invocation_finished", "compensation_failed")
@@ -160,7 +161,8 @@ class World:
 
     told: what that is to be told, as one text, once it has begun. said: how the errors that were raised have to be on record, by
     whether it was the undoing's, and by attempt. called: when each attempt came. calls: as which attempts it was called, and
-    whether to undo.
+    whether to undo. by_person: whether it was a person who said that the step happened.
+    unwatched: where nothing is drawn for a verifier, the tool tells of a change that none can look at: it is taken for confirmed.
     """
 
     value: Json
@@ -176,12 +178,19 @@ class World:
     said: dict[tuple[bool, int], str] = field(default_factory=dict)
     called: dict[int, float] = field(default_factory=dict)
     calls: set[tuple[bool, int]] = field(default_factory=set)
+    by_person: bool = False
+    unwatched: bool = False
+
+    @property
+    def due(self) -> tuple[Json, ...]:
+        """The state changes that a record of the step has to hold: a person who says that it happened knows none."""
+        return () if self.by_person else self.changes
 
     @property
     def changes(self) -> tuple[Json, ...]:
         """What the tool says that it has changed."""
         if self.looks is None:
-            return ()
+            return (UNWATCHED,) if self.unwatched else ()
         return tuple(
             {"resource_type": RESOURCE, "resource_id": f"number {number}", "operation": "write"}
             for number in range(1, self.looked_at + 1)

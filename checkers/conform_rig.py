@@ -131,7 +131,7 @@ class Rig(People):
         valid = validate_plan(parse_plan({"version": 1, "nodes": nodes}), self.registry)
         self.store.submit(job_id, submission(job_id, valid))
         self.mode = next((step.looks.mode for step in steps.values() if step.looks), self.mode)
-        worlds = {name: world_of(step) for name, step in steps.items()}
+        worlds = {name: world_of(step, self.worker.policy == HARDENED) for name, step in steps.items()}
         followers = {
             name: self._follower(f"{job_id} {name}", step, worlds[name], len(steps) > 1) for name, step in steps.items()
         }
@@ -389,12 +389,13 @@ class Rig(People):
                     follower.rest()
 
 
-def world_of(step: StepPlan) -> World:
+def world_of(step: StepPlan, hardened: bool) -> World:
     """The place that a step changes. Where it can be asked, it has a change to tell, whoever looks: so each walk records some.
 
-    In the others nothing is told, so checkpoints settle there (T-RECOVER).
+    In the others nothing is told, so checkpoints settle there (T-RECOVER). Nor under a policy that is not hardened: the
+    machine of such a one may have no looks, and its ledger, which holds no changes, may be the first record.
     """
     idempotent, looks = step.contract[0], step.looks
     if looks is None:
-        return World(step.result, idempotent, unwatched=step.contract[2] != "none")
+        return World(step.result, idempotent, unwatched=hardened and step.contract[2] != "none")
     return World(step.result, idempotent, iter(looks.answers), looks.changes)

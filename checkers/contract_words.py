@@ -116,14 +116,14 @@ def _given_up(tool: str, last: Last) -> str:
     """What is said where it was not the step that ended."""
     told = last.metadata
     match last.trigger:
-        case "reject":
+        case "reject" if told.get("decision") != "deny":
             return f"{tool} is declared irreversible by now, and nobody has consented"
         case "timeout":
             waited = last.before == "waiting"
             return "nobody answered in time" if waited else "no result in time: it may have happened"
         case _ if "ended_with" in told:
             return f"{told['ended_with']} ended as {'rejected' if last.trigger == 'deny' else 'cancelled'}"
-        case "deny":
+        case "deny" | "reject":  # as S3 writes it a denial is a reject, of what it has resumed
             return "denied by a person"
         case _ if "superseded_by" in told:
             return f"superseded by {told['superseded_by']}"

@@ -11,10 +11,10 @@ from ..runtime.memory_store import MemoryStore
 from ..runtime.postgres_store import PostgresStore
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import Store
-from .embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
 from .evidence import Item, Verdict
 from .interleave_floor import Floor
 from .interleave_replay import differences, sample
+from .served import served
 from .verify import Context
 
 Made = Callable[[Callable[[], float]], Store]
@@ -57,13 +57,11 @@ def compared(context: Context, floors: Sequence[Floor]) -> list[Item]:
 
 def on_a_server(context: Context, floors: Sequence[Floor]) -> Item:
     """What PostgreSQL answers; without a server, that nobody asked it."""
-    try:
-        server = EmbeddedPostgres()
-    except EmbeddedPostgresError as error:
-        words = f"schedules on whole stores: none was run on PostgreSQL: {error}"
-        return Item(checker="enumerate", verdict=Verdict.NOT_CHECKED, statement=words, command="crashwindow verify")
-    with server:
-        return alike(context, floors, {"PostgreSQL": on_postgres(server.url)}, ON_A_SERVER)
+    words = "schedules on whole stores: none was run on PostgreSQL"
+    return served(
+        lambda url: alike(context, floors, {"PostgreSQL": on_postgres(url)}, ON_A_SERVER),
+        Item(checker="enumerate", verdict=Verdict.NOT_CHECKED, statement=words, command="crashwindow verify"),
+    )
 
 
 def alike(context: Context, floors: Sequence[Floor], stores: Mapping[str, Made], number: int) -> Item:

@@ -15,8 +15,8 @@ from ..runtime.joined import Joining
 from ..runtime.store import VersionConflict
 from ..scenarios.searched import STORES
 from .crash_run import memory_directory
-from .embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
 from .evidence import Item, Verdict
+from .served import served
 from .stores_alphabet import PARTS, Bounds, Operation, Part, begun, within
 from .stores_rules import Content
 from .stores_shelves import Clock, MemoryShelf, PostgresShelf, RulesShelf, Shelf, SqliteShelf
@@ -185,13 +185,11 @@ def beside_the_rules(profile: str) -> Item:
 
 def on_a_server() -> Item:
     """PostgreSQL in the quick profile's bounds; without a server, that nobody asked it."""
-    try:
-        server = EmbeddedPostgres()
-    except EmbeddedPostgresError as error:
-        words = f"stores side by side: nobody asked the PostgreSQL store: {error}"
-        return Item(checker="enumerate", verdict=Verdict.NOT_CHECKED, statement=words, command=COMMAND)
-    with server:
-        return _item("the PostgreSQL store", 1, "quick", lambda clock: [PostgresShelf(clock, server.url)])
+    words = "stores side by side: nobody asked the PostgreSQL store"
+    return served(
+        lambda url: _item("the PostgreSQL store", 1, "quick", lambda clock: [PostgresShelf(clock, url)]),
+        Item(checker="enumerate", verdict=Verdict.NOT_CHECKED, statement=words, command=COMMAND),
+    )
 
 
 def _item(who: str, stores: int, profile: str, made: Callable[[Clock], list[Shelf]]) -> Item:

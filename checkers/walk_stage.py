@@ -71,17 +71,20 @@ def on_a_server(context: Context, programs: list[Program]) -> Item:
     """The same on PostgreSQL: every path with a process for each turn, and several workers; without a server, that nobody
     walked there.
     """
-    from .embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+    from .served import served
+
+    words = "on PostgreSQL nobody walked"
+    return served(
+        lambda url: _walked_there(context, programs, url),
+        Item(checker="walk", verdict=Verdict.NOT_CHECKED, statement=words, command="crashwindow verify"),
+    )
+
+
+def _walked_there(context: Context, programs: list[Program], url: str) -> Item:
     from .walk_postgres import perform, walked
 
-    try:
-        server = EmbeddedPostgres()
-    except EmbeddedPostgresError as error:
-        words = f"on PostgreSQL nobody walked: {error}"
-        return Item(checker="walk", verdict=Verdict.NOT_CHECKED, statement=words, command="crashwindow verify")
-    with server:
-        done = perform(server.url, programs, context.tell)
-        record = walked(server.url, context.seed)
+    done = perform(url, programs, context.tell)
+    record = walked(url, context.seed)
     wrong = done.wrong if record.failure is None else [*done.wrong, str(record.failure.error)]
     figures: dict[str, int | float | str] = {
         "paths": done.paths,

@@ -137,8 +137,17 @@ class Chromium:
 
     def open(self, url: str) -> None:
         """Load a page."""
-        self("Page.navigate", url=url)
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
+        self._replace("Page.navigate", url=url)
+
+    def reload(self) -> None:
+        """Load this page again."""
+        self._replace("Page.reload")
+
+    def _replace(self, method: str, **params: Any) -> None:
+        """For a moment the document before would pass for the one that is loaded: it is marked."""
+        self.evaluate("window.stale = true")
+        self(method, **params)
+        self.wait("!window.stale && document.readyState === 'complete'")
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""

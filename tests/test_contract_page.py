@@ -136,7 +136,7 @@ def test_markup_does_nothing(office: Office, page: Chromium) -> None:
     evil = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
     office.open("evil", mail(subject=evil), {**CONFIRM, "message": evil})
     page.wait("document.querySelectorAll('article').length === 2")
-    page.evaluate("location.reload()")
+    page.reload()
     page.wait("document.querySelectorAll('article').length === 2")
     assert page.evaluate("document.querySelectorAll('main img, main script').length") == 0
     assert "pwned" not in page.evaluate("document.title")
@@ -148,8 +148,8 @@ def test_a_repetition_needs_its_tick(office: Office, page: Chromium) -> None:
     operations.approve(office.ports, "s:exec-002", "Ann")
     office.resume("s")
     office.open("again", mail(subject="Meeting"))
-    page.evaluate("location.reload()")
-    page.wait("document.readyState === 'complete' && document.querySelector('[name=again_of]') !== null")
+    page.reload()
+    page.wait("document.querySelector('[name=again_of]') !== null")
     page.evaluate("document.querySelector('[name=by]').value = ''")
     page.type(NAME, "Ann")
     page.click(APPROVE)
@@ -208,11 +208,8 @@ def test_it_is_legible(office: Office, page: Chromium, width: int, dark: bool) -
     office.open("half", mail(subject="half"), CONFIRM)
     operations.approve(office.ports, "half:exec-002", "Bob")
     page.window(width, dark=dark)
-    # The document before the reload would do as well for a moment: it is marked.
-    page.evaluate("window.stale = true; location.reload()")
-    page.wait(
-        "!window.stale && document.readyState === 'complete' && document.querySelectorAll('article').length === 5"
-    )
+    page.reload()
+    page.wait("document.querySelectorAll('article').length === 5")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CONTRAST) >= 4.5
     assert page.evaluate("Math.min(...[...document.querySelectorAll('button')].map((each) => each.offsetHeight))") >= 44

@@ -17,6 +17,7 @@ from ..model.fleet import Fleet
 from ..model.fleet_broken import forbidden
 from ..model.fleet_rows import WORKERS
 from ..model.machine import Rule
+from ..model.properties import Property
 from ..scenarios.fleet_policies import TOOLS, only
 from ..scenarios.searched import FLEET_GRAPHS
 from .enumerate_fleet import CLAIMS, row_of
@@ -27,6 +28,7 @@ from .fleet_alone import ALONE
 from .fleet_search import search
 from .machines import BEYOND
 from .proof_subjects import fleet_subjects
+from .spoken_of import held, unmet
 
 Graph = tuple[int, int, int]
 """States, transitions, and the number of the graph."""
@@ -112,18 +114,26 @@ def items(name: str, tell: Callable[[str], None]) -> Iterator[tuple[str, Item]]:
         space = whole.search(subject.fleet)
         found = len(space), space.transitions, number(space)
         for prop in (each for each in subject.properties if each.never):
-            guards = forbidden(subject.fleet, prop, whole.workers)
-            fails = any(space.find(g) is not None for g in guards)
-            yield prop.id, _item(whole, found, FLEET_GRAPHS[name][whole.what], prop.id, fails)
+            yield (
+                prop.id,
+                _item(whole, found, FLEET_GRAPHS[name][whole.what], _judged(whole, space, subject.fleet, prop)),
+            )
         tell(f"search: {name}, {whole.what}")
 
 
-def _item(whole: Whole, found: Graph, stated: Graph, prop: str, fails: bool) -> Item:
-    verdict = Verdict.REFUTED if fails else Verdict.EXHAUSTED
-    said = f"{prop} {'fails in a' if fails else 'holds in every'} reachable state of {whole.what}, each state as it is"
+def _judged(whole: Whole, space: Space, fleet: Fleet, prop: Property) -> tuple[Verdict, str]:
+    within = f"reachable state of {whole.what}, each state as it is"
+    if any(space.find(g) is not None for g in forbidden(fleet, prop, whole.workers)):
+        return Verdict.REFUTED, f"{prop.id} fails in a {within}"
+    never_there = unmet(space, fleet, prop, whole.workers)
+    return held(prop, never_there, f"in every {within}", f"by searching {whole.what}")
+
+
+def _item(whole: Whole, found: Graph, stated: Graph, judged: tuple[Verdict, str]) -> Item:
+    verdict, said = judged
     if found != stated:
         verdict = Verdict.ERROR
-        said = f"{prop} {whole.what}: {found} is not {stated}, which scenarios/searched.py states"
+        said = f"{said}; {whole.what}: {found} is not {stated}, which scenarios/searched.py states"
     states, transitions, graph = found
     return Item(
         checker="explore", verdict=verdict, statement=said, command="crashwindow verify --profile deep",

@@ -36,6 +36,7 @@ from .machines import described
 from .proof_subjects import fleet_subjects
 from .refine import refine_step
 from .search import examine
+from .spoken_of import held, unmet
 from .verify import Context, Found, Stage
 
 if TYPE_CHECKING:
@@ -84,13 +85,11 @@ def fleet_search(context: Context) -> Found:
         found.machines.append(described(space, time.perf_counter() - clock))
         for name in STEP:
             if BY_ID[name].never:
-                failing = [g for g in forbidden(fleet, BY_ID[name]) if space.find(g) is not None]
-                found.add(f"{name}-ANY", exhausted(name, space, kinds(fleet), bool(failing)))
+                found.add(f"{name}-ANY", exhausted(BY_ID[name], space, fleet, kinds(fleet)))
         context.tell(f"search: two workers, {config['on_unknown']}")
     for what, fleet, properties, reduced in semantics(context.profile):
         space = search(fleet, reduced=reduced)
-        broken = {p.id for p in properties if any(space.find(g) is not None for g in forbidden(fleet, p))}
-        found.add(f"{properties[0].id}-ANY", *(exhausted(p.id, space, what, p.id in broken) for p in properties))
+        found.add(f"{properties[0].id}-ANY", *(exhausted(prop, space, fleet, what) for prop in properties))
         context.tell(f"search: two workers, {what}")
     for name, fleet in (("P9-ANY", gate_fleet()), ("P10-ANY", compensation_fleet()), ("P12-ANY", recorded_fleet())):
         found.add(name, one_worker(fleet))
@@ -157,12 +156,13 @@ def interface(space: Space) -> Item:
     )
 
 
-def exhausted(name: str, space: Space, what: str, fails: bool) -> Item:
-    """What the search of two workers says of a property."""
+def exhausted(prop: Property, space: Space, fleet: Fleet, what: str) -> Item:
+    """What the search of two workers says of a property. what: of the fleet, in words."""
     figures: dict[str, int | float | str] = {"workers": 2, "states": len(space), "transitions": space.transitions}
-    how = "fails in a" if fails else "holds in every"
-    said = f"{name} {how} reachable state of two workers ({what}), with any number of claims and crashes"
-    verdict = Verdict.REFUTED if fails else Verdict.EXHAUSTED
+    within = f"reachable state of two workers ({what}), with any number of claims and crashes"
+    verdict, said = held(prop, unmet(space, fleet, prop), f"in every {within}", f"by searching two workers ({what})")
+    if any(space.find(g) is not None for g in forbidden(fleet, prop)):
+        verdict, said = Verdict.REFUTED, f"{prop.id} fails in a {within}"
     return Item(checker="explore", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")
 
 

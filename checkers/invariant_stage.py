@@ -11,6 +11,7 @@ from ..model.fleet_properties import coupling
 from ..model.properties import Property
 from ..scenarios.fleet_policies import FLEET_POLICIES, recorded_fleet
 from .evidence import Item, Verdict
+from .spoken_of import held
 from .verify import Context, Stage
 from .verify import Found as StageFound
 
@@ -149,20 +150,11 @@ def of_count(name: str, prop: Property, made: "Counted", what: str) -> Item:
     That nothing forbidden is counted says nothing where what the property speaks of never occurs there. A forbidden state that
     may not be real is an error, for it stands against a proof.
     """
-    spoken, unmet = len(prop.occurs), made.unmet(prop)
-    how = "in every state of any number of workers, counted as none, one, or any number"
-    verdict, said = Verdict.EXHAUSTED, f"{prop.id} holds {how} ({what})"
+    how = f"in every state of any number of workers, counted as none, one, or any number ({what})"
+    verdict, said = held(prop, made.unmet(prop), how, f"by counting workers ({what})")
     if not made.safe:
         why = f"comes to a state that {made.broken} forbids" if made.broken else "did not end"
         verdict, said = Verdict.ERROR, f"{name}: counting ({what}) {why}, against the proof"
-    elif len(unmet) == spoken:
-        verdict = Verdict.NOT_CHECKED
-        said = (
-            f"{prop.id} is not asked by counting workers ({what}): it never occurs there that {' or that '.join(unmet)}"
-        )
-    elif unmet:
-        met = f"{spoken - len(unmet)} of {spoken}"
-        said += f"; of what it speaks of {met} occur there, and it never does that {' or that '.join(unmet)}"
     return Item(checker="explore", verdict=verdict, statement=said, figures=_figures(made), command=f"{COMMAND} {name}")
 
 

@@ -20,7 +20,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from ..model.policy import HARDENED, Policy
-from ..model.step import build
+from ..model.surroundings import build_around
 from ..runtime.verifier import Mode
 from .abstraction import RAM
 from .conform_calls import ERRORS
@@ -180,7 +180,7 @@ class Record(Progress):
     def __init__(self, policy: Policy, steered: bool = False) -> None:
         super().__init__(steered)
         self.policy = policy
-        self.model = Model(build(policy))
+        self.model = Model(build_around(policy))
 
     def windows(self, states: Set[int]) -> set[str]:
         """The windows that durable states of a step are in, were its worker gone; none but under the hardened policy."""

@@ -324,7 +324,7 @@ def unseen(rule: Rule, known: Known) -> bool:
     match rule.name:
         case "elsewhere: in doubt":  # a cancel waits for other steps, and for what undoes this one
             return known.among_others or bool(known.undoes)
-        case "compensation was requested":
+        case "compensation was requested" | "its undoing has begun, and nothing is open":
             return known.asked
         case "compensation was requested, harmless":
             return known.asked and known.undoes == "harmless"

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, Protocol, get_args
 from ..model.contract_machine import build_contract
 from ..model.policy import HARDENED, Policy
 from ..model.step import build
+from ..model.surroundings import build_around
 from ..scenarios.policies import POLICIES
 from .abstraction import RAM
 from .conform_follow import Disagreement, Model
@@ -89,7 +90,7 @@ class Program:
         if self.kind == "workers":
             return WorkersRig(in_file(folder), Monitor(build()))
         policy = policy_of(self.policy)
-        return Rig(folder, model or Model(build(policy)), policy)
+        return Rig(folder, model or Model(build_around(policy)), policy)
 
 
 def shortest(program: Program) -> Program:

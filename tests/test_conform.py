@@ -30,7 +30,7 @@ from crashwindow.checkers.bugs_semantics import (
 from crashwindow.checkers.bugs_step import altered_result, ledger_forgotten, skipped_committed, swapped_writes
 from crashwindow.checkers.conform import walk
 from crashwindow.checkers.conform_calls import ERRORS, on_record
-from crashwindow.checkers.conform_follow import Disagreement, Follower, Model
+from crashwindow.checkers.conform_follow import Disagreement, Follower, Model, unseen
 from crashwindow.checkers.conform_rig import Rig
 from crashwindow.checkers.conform_world import CONTRACTS, Gate, Looks, Says, StepPlan
 from crashwindow.checkers.evidence import Item, Verdict
@@ -40,6 +40,7 @@ from crashwindow.checkers.verify import Context
 from crashwindow.checkers.walk_profiles import Bounds
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build, normal
+from crashwindow.model.surroundings import build_around
 from crashwindow.runtime import turn
 from crashwindow.runtime.tool import NoEffectError
 from crashwindow.scenarios.policies import POLICIES
@@ -351,6 +352,42 @@ def test_every_contract_is_walked() -> None:
     configurations = {tuple(machine.view(s)[n] for n in names) for s in machine.initial_states()}
     declared = [dict(zip(names, ("yes" if i else "no", u, look), strict=True)) for i, u, look in CONTRACTS]
     assert {tuple(normal(each).values()) for each in declared} == configurations
+
+
+def stopped_behind(rig: Rig, cancel: bool) -> None:
+    """Two steps are done, of whose records each is looked at; the first is to be undone, and its undoing is refused."""
+    first = StepPlan((True, "reexecute", "quiet"), 1, None, 1, undoes="works")
+    rig.submit([first, StepPlan((False, "park", "quiet"), 0, None, 2), Gate("go")])
+    rig.work()
+    rig.undo()
+    if cancel:
+        rig.cancel()
+    rig.work(["lost refusal"])
+
+
+@pytest.mark.parametrize("cancel", [False, True], ids=["parks", "cancels"])
+def test_an_undoing_that_fails_stops_a_job_whose_later_step_is_done(cancel: bool, tmp_path: Path) -> None:
+    """An earlier step's undoing comes first in a turn, before the later record is looked at: the rows for what other steps do
+    have that, and the step's own machine, which knows of earlier steps only before this one begins, has not."""
+    rig = Rig(tmp_path, Model(build_around()))
+    stopped_behind(rig, cancel)
+    assert rig.status["job-1"] == ("cancelled" if cancel else "parked")
+    rig.close()
+    (tmp_path / "alone").mkdir()
+    alone = Rig(tmp_path / "alone", Model(build()))
+    with pytest.raises(Disagreement, match="job_cancelled of another step" if cancel else "job_parked of another step"):
+        stopped_behind(alone, cancel)
+    alone.close()
+
+
+def test_an_undoing_that_nobody_asked_for_is_refused_whatever_stands_around() -> None:
+    """Of the rows for the rest of a job, the one that begins an undoing is followed where somebody has asked for it alone."""
+    machine = build_around()
+    begins = next(rule for rule in machine.rules if rule.name == "its undoing has begun, and nothing is open")
+    follower = Follower(Model(machine), {"idempotent": "no", "on_unknown": "park", "look": "none"}, "job-1 step-1")
+    assert not unseen(begins, follower)
+    follower.asked = True
+    assert unseen(begins, follower)
 
 
 def test_a_model_without_a_state_disagrees() -> None:

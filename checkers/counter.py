@@ -97,6 +97,7 @@ class Counting:
         self.edges: dict[Key, list[Edge]] = {}
         self.new: dict[Key, int] = {}
         self._results: dict[tuple[int, int], list[tuple[Row, Results]]] = {}
+        self._rooms: dict[tuple[int, ...], tuple[int, int]] = {}
         self.steps: Steps | None = None
         self.breaks = ""
 
@@ -261,7 +262,15 @@ class Counting:
         """Who else may be there after a step, of some who may be there before it."""
         for wanted in edge.barring:
             others &= ~self.workers.those(wanted)
-        return edge.more | edge.row.befall(edge.actor, others) & self._beside(edge.after.once) & ~self.workers.away
+        return edge.more | edge.row.befall(edge.actor, others) & self._room(edge.after.once)
+
+    def _room(self, once: tuple[int, ...]) -> int:
+        """Who can be there beside these, and is not gone, of all that were met so far."""
+        met, mask = self._rooms.get(once, (0, 0))
+        if met != len(self.workers.states):
+            mask = self._beside(once) & ~self.workers.away
+            self._rooms[once] = len(self.workers.states), mask
+        return mask
 
     def _is(self, worker: int, wanted: Test) -> bool:
         return like(self.workers.states[worker], wanted)

@@ -14,6 +14,73 @@ Both = tuple[Values, Values]
 """What is shared, and a worker's state."""
 
 
+class Others:
+    """What a row does to everybody who does not act: one for all rows that tell them the same."""
+
+    def __init__(self, workers: Workers, rule: FleetRule) -> None:
+        self.workers, self.rule = workers, rule
+        self._told = rule.appends or rule.bars or bool(rule.raises)
+        self._images: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._moved: dict[tuple[int, int], int] = {}
+        self._kept: dict[int, int] = {}
+        # The steps from one state befall the same workers, one step after the other: what became of those is remembered.
+        self._last = 0
+        self._became: dict[int, int] = {}
+
+    def befallen(self, actor: int, other: int) -> tuple[int, ...]:
+        """As of a `Row`."""
+        key = self._kind(actor), other
+        if key not in self._images:
+            self._images[key] = self._befallen(actor, other)
+        return self._images[key]
+
+    def befall(self, actor: int, others: int) -> int:
+        """As of a `Row`."""
+        if not self._told:
+            return others & self.workers.beside(actor) if self.rule.acts else others
+        if others != self._last:
+            self._last, self._became = others, {}
+        kind = self._kind(actor)
+        found = self._became.get(kind)
+        if found is None:
+            found = self._became[kind] = self._befall(kind, actor, others)
+        return found
+
+    def _befall(self, kind: int, actor: int, others: int) -> int:
+        kept = self._kept.get(kind, 0)
+        found = others & kept
+        for x in bits(others & ~kept):
+            image = self._moved.get((kind, x))
+            if image is None:
+                image = sum(1 << y for y in self.befallen(actor, x))
+                if image == 1 << x:
+                    self._kept[kind] = self._kept.get(kind, 0) | image
+                else:
+                    self._moved[kind, x] = image
+            found |= image
+        return found
+
+    def _kind(self, actor: int) -> int:
+        """All of the one who acts that others depend on."""
+        return self.workers.era[actor] if actor else -1
+
+    def _befallen(self, actor: int, other: int) -> tuple[int, ...]:
+        rule, workers = self.rule, self.workers
+        if not other and workers.reduced:
+            return (other,)
+        if rule.acts and not workers.together(other, actor):
+            return ()
+        kept = workers.changed(other, current="no") if rule.appends else other
+        if not (rule.bars or rule.raises):
+            return (kept,)
+        values = {"barred": ALWAYS} if rule.bars else {}
+        values |= {f"stands_{rule.raises}": "no"} if rule.raises else {}
+        hit = workers.changed(kept, **values)
+        if workers.older(other, actor):
+            return (hit,)
+        return (kept,) if workers.older(actor, other) else (kept, hit)
+
+
 class Row:
     """One row, over tuples and numbers of workers. below: that a worker does not stand in a store that the row writes to."""
 
@@ -34,10 +101,8 @@ class Row:
         stores = {fleet.shape.stores.get(name) for name in rule.writes} if rule.actor is Actor.WORKER else set[str]()
         self.below = [workers.asks({stands(store): frozenset({"no"})}) for store in STORES if store in stores]
         self.beside = [workers.working] if rule.alone else []
-        self._told = rule.appends or rule.bars or bool(rule.raises)
-        self._images: dict[tuple[int, int], tuple[int, ...]] = {}
-        self._moved: dict[tuple[int, int], int] = {}
-        self._kept: dict[int, int] = {}
+        told = rule.acts, rule.appends, rule.bars, rule.raises
+        self._others: Others = workers.told.setdefault(told, Others(workers, rule))
 
     def _both(self, literals: Guard) -> tuple[Test, Test]:
         """What a guard asks of what is shared, and of the worker that it calls `w.`."""
@@ -92,45 +157,8 @@ class Row:
 
     def befallen(self, actor: int, other: int) -> tuple[int, ...]:
         """What another worker may become: more than one where it is not known who is older; nothing where it cannot be there."""
-        key = self._kind(actor), other
-        if key not in self._images:
-            self._images[key] = self._befallen(actor, other)
-        return self._images[key]
+        return self._others.befallen(actor, other)
 
     def befall(self, actor: int, others: int) -> int:
         """What others may become, a bit each."""
-        if not self._told:
-            return others & self.workers.beside(actor) if self.rule.acts else others
-        kind = self._kind(actor)
-        kept = self._kept.get(kind, 0)
-        found = others & kept
-        for x in bits(others & ~kept):
-            image = self._moved.get((kind, x))
-            if image is None:
-                image = sum(1 << y for y in self.befallen(actor, x))
-                if image == 1 << x:
-                    self._kept[kind] = self._kept.get(kind, 0) | image
-                else:
-                    self._moved[kind, x] = image
-            found |= image
-        return found
-
-    def _kind(self, actor: int) -> int:
-        """All of the one who acts that others depend on."""
-        return self.workers.era[actor] if actor else -1
-
-    def _befallen(self, actor: int, other: int) -> tuple[int, ...]:
-        rule, workers = self.rule, self.workers
-        if not other and workers.reduced:
-            return (other,)
-        if rule.acts and not workers.together(other, actor):
-            return ()
-        kept = workers.changed(other, current="no") if rule.appends else other
-        if not (rule.bars or rule.raises):
-            return (kept,)
-        values = {"barred": ALWAYS} if rule.bars else {}
-        values |= {f"stands_{rule.raises}": "no"} if rule.raises else {}
-        hit = workers.changed(kept, **values)
-        if workers.older(other, actor):
-            return (hit,)
-        return (kept,) if workers.older(actor, other) else (kept, hit)
+        return self._others.befall(actor, others)

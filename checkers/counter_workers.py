@@ -15,7 +15,7 @@ be so of a mutant, and where workers hold little it costs little to do without: 
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from ..model.fleet import OWN, Fleet, stands
 from ..model.fleet_properties import leading, sending
@@ -71,6 +71,8 @@ class Workers:
         self.era: list[int] = []
         self.away = 0
         """Those that are gone, a bit each."""
+        self.told: dict[tuple[object, ...], Any] = {}
+        """What rows do to who does not act, by what they tell them (`counter_rows.Others`)."""
         self._numbers: dict[Values, int] = {}
         self._eras: dict[Values, int] = {}
         self._like: dict[Test, tuple[int, int]] = {}

@@ -85,7 +85,7 @@ class _Onward(Counting):
         rules = {rule.name: rule for rule in mutant.rules}
         self.changed = {n for n, row in of.rows.items() if rules.get(n) != row.rule}
         self.takes({n: Row(mutant, of.workers, rule) if n in self.changed else of.rows[n] for n, rule in rules.items()})
-        self.may, self.edges, self.new, self._results = {}, {}, {}, {}
+        self.may, self.edges, self.new, self._results, self._rooms = {}, {}, {}, {}, of._rooms
         self.more: dict[Key, list[Edge]] = {}
 
     def judge(self) -> Counted:

@@ -140,7 +140,7 @@ class Kind:
     def breaks_as_it_is(self, mutant: FleetMutant) -> tuple[tuple[str, int] | None, bool]:
         """What two workers of a mutant break, every state being searched as it is; and whether it has other numbers of states and
         of steps than its original. Raises ManyStatesError where there is no answer."""
-        made = unreduced(self.of(mutant, False), self.place.properties)
+        made = unreduced(self.of(mutant, False), self.place.properties, endless=self.dear)
         if made.broken or self.dear:
             return made.broken, True
         return None, (made.states, made.steps) != (len(self.unreduced), self.unreduced.transitions)

@@ -25,6 +25,8 @@ LIMIT: Final = 50_000
 """After so many states beside the original's the search of a mutant gives up: no answer."""
 AS_THEY_ARE: Final = 6_000_000
 """The same of a search of every state as it is, from the starts."""
+ENDLESS: Final = 1_000_000
+"""The same with a kind of tool of which the original alone has more states: such a search shows a run, or has no answer."""
 Seen = Literal["no row", "never", "overtaken", "as ever", "otherwise"]
 """What is seen of a mutant in the states of its original: it has no such row; its row never fires; only of workers that were
 overtaken, whom the reduction sets back; the row fires, and does what it did; it does anything else, or no more what it did."""
@@ -197,13 +199,15 @@ class AsItIs:
     steps: int
 
 
-def unreduced(mutant: Fleet, properties: Sequence[Property]) -> AsItIs:
+def unreduced(mutant: Fleet, properties: Sequence[Property], endless: bool = False) -> AsItIs:
     """Search every state of two workers as it is, to the first that is forbidden.
+
+    endless: the original comes to no end.
 
     Raises ModelError where two workers can have no such rows, and ManyStatesError where there is no answer.
     """
     guards = [(p.id, g) for p in properties for g in forbidden(mutant, p)]
-    space = search(mutant, stop=[g for _, g in guards], limit=AS_THEY_ARE)
+    space = search(mutant, stop=[g for _, g in guards], limit=ENDLESS if endless else AS_THEY_ARE)
     found = ((name, state) for name, g in guards if (state := space.find(g)) is not None)
     broken = next(((name, len(space.path(state)) - 1) for name, state in found), None)
     if not (broken or space.found.complete):

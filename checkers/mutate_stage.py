@@ -1,6 +1,7 @@
-"""The kill matrix as a campaign: a sample for `crashwindow verify`, everything for its deep profile (E-TRUST).
+"""The kill matrix as a campaign: a sample for `crashwindow verify`; everything for `crashwindow mutants` (E-TRUST).
 
-In the deep profile every mutant meets every checker that can meet it. What leaves a cell empty the matrix says cell by cell:
+In the deep profile every mutant meets every checker that can meet it; of the two largest fleets a run of `verify` takes a part
+there, by its seed. What leaves a cell empty the matrix says cell by cell:
 where the search of a model's mutant ends at a violation, nobody who needs the whole of its states is asked; where a mutant is
 equivalent by exhaustion nobody is asked any more; the code is enumerated beside such machines' mutants alone as nobody else has
 killed, and as are not bisimilar to the original, and fleets are searched whole where nobody else kills; and of a bug of the
@@ -14,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
+from ..scenarios.profile import ONE_IN
 from .evidence import MutantCells
 from .explore import Space
 from .mutate_bugs import PARTS
@@ -65,12 +67,14 @@ def every(
     spaces: dict[str, Space] | None = None,
     jobs: int = 1,
     subjects: Sequence[str] = EVERY,
+    seed: int | None = None,
 ) -> Iterator[MutantCells]:
     """The row of each mutant of some subjects: of the models, of the fleets, and in the deep profile of the runtime.
 
     Rows that are kept are not found again. jobs: how many processes judge; spaces: what is searched already, for one process.
+    seed: as of `names`.
     """
-    chosen = names(profile, subjects)
+    chosen = names(profile, subjects, seed)
     for subject, every_name in chosen.items():
         tell(subject, sum(name in kept.rows for name in every_name), len(every_name))
     for task, found in _done(tasks(chosen, kept, profile), jobs, spaces or {}):
@@ -81,8 +85,9 @@ def every(
     yield from (kept.rows[name] for every_name in chosen.values() for name in every_name)
 
 
-def names(profile: Profile, subjects: Sequence[str] = EVERY) -> dict[str, Sequence[str]]:
-    """The mutants of a profile, subject by subject."""
+def names(profile: Profile, subjects: Sequence[str] = EVERY, seed: int | None = None) -> dict[str, Sequence[str]]:
+    """The mutants of a profile, subject by subject. seed: of the run, which says what part of the largest fleets it takes; None:
+    all of each."""
     quick = profile == "quick"
     chosen: dict[str, Sequence[str]] = {}
     for policy in (policy for policy in SUBJECTS if policy in subjects):
@@ -90,7 +95,8 @@ def names(profile: Profile, subjects: Sequence[str] = EVERY) -> dict[str, Sequen
         chosen[policy] = _sample(made, SAMPLE_OF_STEP if policy == STEP else SAMPLE) if quick else made
     for name in (name for name in (FLEETS[:1] if quick else FLEETS) if name in subjects):
         made = [mutant.name for mutant in _fleet(name).mutants]
-        chosen[name] = _sample(made, SAMPLE_OF_FLEET) if quick else made
+        part = made if seed is None else made[seed % ONE_IN.get(name, 1) :: ONE_IN.get(name, 1)]
+        chosen[name] = _sample(made, SAMPLE_OF_FLEET) if quick else part
     return chosen if quick or RUNTIME not in subjects else {**chosen, RUNTIME: rows()}
 
 
@@ -182,6 +188,7 @@ def mutants(context: Context) -> Found:
         lambda what, done, of: context.tell(f"mutants of {what}: {done}/{of}"),
         context.spaces,
         jobs=1 if context.profile == "quick" else JUDGES,
+        seed=context.seed,
     )
     kills = summed(found)
     return Found(kills=kills, errors=blind(kills))

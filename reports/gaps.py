@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..checkers.evidence import Verdict
-from .kills import OTHERS, not_asked_further
+from .kills import OTHERS, in_part, not_asked_further
 from .view import SHIPPED, View
 from .words import number, plain
 
@@ -80,6 +80,7 @@ def _runs(view: View) -> Iterator[Gap]:
     for subject in dict.fromkeys(row.subject for row in view.evidence.kills if row.unasked):
         left = not_asked_further([row for row in view.evidence.kills if row.subject == subject])
         yield f"Mutants of {subject}", f"{number(left)} safe by proof; not asked about them: {OTHERS}"
+    yield from ((f"Mutants of {subject}", words) for subject, words in in_part(view.evidence))
     for matrix in view.evidence.campaigns:
         if matrix.unjudged:
             yield f"Crash matrix of {matrix.subject}", f"{number(len(matrix.unjudged))} cells were not judged"

@@ -1,9 +1,10 @@
 """The kill matrix by class of mutants, in the words that page and Markdown share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..checkers.evidence import KillRow
+from ..checkers.evidence import KillRow, RunEvidence
+from ..scenarios.profile import ONE_IN
 from .words import number, ranked
 
 HEADS: Final = (
@@ -36,6 +37,14 @@ def caption(kills: Sequence[KillRow]) -> str:
 def not_asked_further(kills: Sequence[KillRow]) -> int:
     """Mutants that are safe by proof, and that not everybody was asked about."""
     return sum(kill.unasked for kill in kills)
+
+
+def in_part(run: RunEvidence) -> Iterator[tuple[str, str]]:
+    """The subjects of which a run has judged a part of the mutants, with which part, and who judges the others."""
+    for subject, many in ONE_IN.items():
+        if run.run.profile == "deep" and any(row.subject == subject for row in run.kills):
+            command = f"crashwindow mutants --subject {subject}"
+            yield subject, f"one in {number(many)} was judged, by the run's seed; {command} judges all"
 
 
 def survivors_first(kills: Sequence[KillRow]) -> list[KillRow]:

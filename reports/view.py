@@ -31,7 +31,7 @@ from ..model.policy import HARDENED
 from ..model.recorded import HARDENED_RECORDED, RECORDED_RULES
 from .crash_matrix import surroundings
 from .graph_counts import graph_problems
-from .kills import OTHERS, not_asked_further, timed
+from .kills import OTHERS, in_part, not_asked_further, timed
 from .words import effects, number, plain
 
 SURE: Final = (Verdict.PROVED, Verdict.EXHAUSTED)
@@ -473,6 +473,7 @@ def _not_checked(evidence: RunEvidence, entries: tuple[Entry, ...]) -> Iterator[
         yield f"No crash was tried in {'window' if len(untried) == 1 else 'windows'} {', '.join(untried)}."
     if left := not_asked_further(evidence.kills):
         yield f"{number(left)} mutants are safe by proof, and killed by nobody who was asked; not asked about them: {OTHERS}."
+    yield from (f"Mutants of {subject}: {words}." for subject, words in in_part(evidence))
     for what, there in (
         ("The crash-window table was not computed", evidence.windows),
         ("No crash schedule was run on the runtime", evidence.schedules),

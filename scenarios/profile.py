@@ -42,6 +42,9 @@ MUTATED: Final[Mapping[str, int]] = {
 """The machines that are mutated, each with its mutants in the quick profile; in the deep one there are more of each."""
 MUTATED_FLEETS: Final[Mapping[str, int]] = {"fleet-recorded": 6, "fleet-gate": 0, "fleet-compensation": 0, "fleet": 0}
 """The same of the fleets: the quick profile takes the smallest alone."""
+ONE_IN: Final[Mapping[str, int]] = {"fleet-compensation": 4, "fleet": 8}
+"""Of these fleets, whose matrices take hours, a deep run judges one mutant in so many, which ones by its seed;
+`crashwindow mutants` judges all."""
 COVERED: Final[Mapping[str, str]] = {"contract-hardened": "SQLite"}
 """By policy that is searched, the store on which every edge and every refusal is tried."""
 COVERED_BY: Final = ("enumerate", "walk")

@@ -48,7 +48,7 @@ from crashwindow.runtime import sqlite_statements
 from crashwindow.runtime.errors import CommandError
 from crashwindow.runtime.protocol import Step
 from crashwindow.scenarios.machines import machine_of
-from crashwindow.scenarios.profile import MUTATED, MUTATED_FLEETS
+from crashwindow.scenarios.profile import MUTATED, MUTATED_FLEETS, ONE_IN
 
 from .sampled import sampled
 
@@ -546,6 +546,17 @@ def test_some_subjects_are_asked_for_by_name(tmp_path: Path) -> None:
         cli_mutants.mutants(asked(tmp_path, subject=["gate-hardened", "recorded"]))
 
 
+@pytest.mark.parametrize("name", sorted(ONE_IN))
+def test_deep_runs_share_the_largest_fleets(name: str) -> None:
+    """A deep run takes a part of a large fleet's mutants by its seed: the seeds one after the other take each mutant once, the
+    command takes all of them; of smaller subjects every run takes all."""
+    (every_name,) = mutate_stage.names("deep", [name]).values()
+    parts = [mutate_stage.names("deep", [name], seed)[name] for seed in range(ONE_IN[name])]
+    assert sorted(each for part in parts for each in part) == sorted(every_name)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert mutate_stage.names("deep", ["fleet-recorded"], 7) == mutate_stage.names("deep", ["fleet-recorded"])
+
+
 def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some mutants of each machine, and of the smallest fleet; what is found are rows of the evidence."""
     monkeypatch.setattr(mutate_stage, "SUBJECTS", {"recorded-hardened": None, "gate-hardened": None})
@@ -565,7 +576,7 @@ def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.Mo
 def test_two_processes_say_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows do not depend on how many processes judge, and what is kept is not judged again."""
     every = [m.name for m in bench("recorded-hardened").generated.mutants[:9]]
-    monkeypatch.setattr(mutate_stage, "names", lambda profile, subjects: {"recorded-hardened": every})
+    monkeypatch.setattr(mutate_stage, "names", lambda profile, subjects, seed: {"recorded-hardened": every})
     monkeypatch.setattr(mutate_stage, "TOGETHER", 4)
     told: list[tuple[int, int]] = []
     rows = []

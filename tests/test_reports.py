@@ -41,6 +41,7 @@ from crashwindow.checkers.evidence import (
 from crashwindow.checkers.evidence_graph import StateGraph
 from crashwindow.model.claims import Assumption, Citation, Claim
 from crashwindow.reports.files import EVIDENCE, EvidenceError, forms, load, write
+from crashwindow.reports.gaps import gaps
 from crashwindow.reports.html import render_html
 from crashwindow.reports.markdown import render_markdown
 from crashwindow.reports.markdown_text import code, escape
@@ -607,10 +608,10 @@ def test_what_is_not_checked_is_listed() -> None:
     """Sentences of the evidence, claims without items, methods not applied and windows without a crash are all named; so is what
     nobody asked beside a claim that holds all the same.
     """
-    gaps = judge(evidence(), SMALL).not_checked
-    assert gaps[:2] == ("Many workers on one job.", "Claim LATER: Sentence of LATER.")
-    assert "P1 (walk)" in gaps[2]
-    assert gaps[3] == "No crash was tried in window 8f."
+    listed = judge(evidence(), SMALL).not_checked
+    assert listed[:2] == ("Many workers on one job.", "Claim LATER: Sentence of LATER.")
+    assert "P1 (walk)" in listed[2]
+    assert listed[3] == "No crash was tried in window 8f."
     held, *others = claims()
     nobody = item("walk", Verdict.NOT_CHECKED, "on PostgreSQL nobody walked")
     unserved = changed(claims=[held.model_copy(update={"items": [*held.items, nobody]}), *others])
@@ -618,6 +619,17 @@ def test_what_is_not_checked_is_listed() -> None:
     assert "on PostgreSQL nobody walked: beside P1." in judge(unserved, SMALL).not_checked
     empty = changed(windows=[], schedules=[], mutants=[], scenarios=[], machines=[], contracts=[])
     assert "No crash schedule was run on the runtime." in judge(empty, SMALL).not_checked
+
+
+def test_a_part_of_the_mutants_is_called_a_part() -> None:
+    """A deep run that has judged one in eight of a fleet's mutants lists that under what is not checked, with who judges all."""
+    run = evidence().run.model_copy(update={"profile": "deep"})
+    (row,) = evidence().kills
+    deep = changed(run=run, kills=[row, row.model_copy(update={"subject": "fleet", "unasked": 0})])
+    words = "one in 8 was judged, by the run's seed; crashwindow mutants --subject fleet judges all"
+    assert f"Mutants of fleet: {words}." in judge(deep, SMALL).not_checked
+    assert ("Mutants of fleet", words) in gaps(judge(deep, SMALL))
+    assert not any("one in" in each for each in judge(evidence(), SMALL).not_checked)
 
 
 def test_assumptions_are_listed_with_who_must_keep_them() -> None:

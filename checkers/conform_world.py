@@ -29,6 +29,7 @@ from .conform_follow import Follower
 from .crash_judge import filled
 from .crash_witness import text_of
 from .standing import Stand
+from .step_words import Due, Reader
 
 Behaviour = Literal[
     "ok",
@@ -54,8 +55,8 @@ RESOURCE: Final = "thing"
 UNWATCHED: Final[dict[str, Json]] = {"resource_type": "unwatched", "resource_id": "it", "operation": "write"}
 SIGNAL: Final = "go"
 HALF_DONE: Final = "half done"
-ENDS: Final = ("tool_invocation_finished", "compensation_failed")
-"""The events that hold what a tool's error said."""
+CHANGED: Final = "somebody else has changed it"
+"""What a verifier says that finds the world changed."""
 REFUSED: Final = ("no effect", "lost refusal", "dies after the refusal")
 PARTIAL: Final = ("partial", "lost part", "dies after a part")
 DIES: Final = "dies"
@@ -217,6 +218,7 @@ class Job:
     followers: dict[str, Follower]
     worlds: dict[str, World]
     _keys: dict[str, str] = field(default_factory=dict)
+    _reader: Reader = field(default_factory=Reader)
 
     @property
     def results(self) -> dict[str, Json]:
@@ -284,17 +286,18 @@ class Job:
         return replace(stored, ledger=ledger, effects=effects)
 
     def misquoted(self, stored: StoredJob) -> str:
-        """The first error that is on record in other words than the tool's own; "" where there is none."""
-        for event in stored.events:
-            if event.type not in ENDS or (event.data["outcome"] == "success" and "failed" not in event.data):
-                continue
-            number, undoing = event.data["attempt"], COMPENSATES in event.data
-            told = event.data["failed" if event.data["outcome"] == "success" else "error"]
-            due = self.worlds[event.step or ""].said.get((undoing, number))
-            if told != due:
-                whose = "what undoes it" if undoing else "its tool"
-                return f"{event.step}: the error of attempt {number} of {whose} is recorded as {told!r}, and it was {due!r}"
-        return ""
+        """The first event that says what no model has otherwise than is due (`step_words`); "" where there is none."""
+        return self._reader.misquoted(stored.events, {name: self._due(name) for name in self.steps})
+
+    def _due(self, name: str) -> Due:
+        world = self.worlds[name]
+        return Due(
+            world.said,
+            self.steps[name].backoff,
+            tuple(f"{each['resource_type']} {each['resource_id']}: {CHANGED}" for each in world.changes),
+            lambda: self.given(name),
+            lambda: (self.told(name, known=True), self.told(name, known=False)),
+        )
 
 
 class Services:
@@ -315,7 +318,7 @@ class Services:
         """A verifier's look, as drawn; when nothing is left it finds the world as recorded."""
         match next(self._world(context).looks or iter(()), "match"):
             case "mismatch":
-                return Mismatch("somebody else has changed it")
+                return Mismatch(CHANGED)
             case "undetermined":
                 return Undetermined("no answer")
             case _:

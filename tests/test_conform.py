@@ -240,7 +240,7 @@ def results_not_filled_in(patch: Patch) -> None:
         (question_without_arguments, asked, 'attempt 1 is handed {}, not {"to":"ann"}'),
         (undoing_told_no_result, undone, 'not {"args":{"to":"ann"},"external_id":null,"result":"sent"}'),
         (undoing_told_no_result, undone_harmlessly, 'not {"args":{"to":"ann"},"external_id":null,"result":"sent"}'),
-        (results_not_filled_in, handed_on, 'handed [{"$result":"step-1"}], not [{"n":1}]'),
+        (results_not_filled_in, handed_on, "step-2: what goes in is recorded as "),
         (
             error_words_lost,
             said,
@@ -263,6 +263,74 @@ def test_what_a_tool_is_handed_and_says_is_compared(
         else:
             program(rig)
             assert {*rig.status.values()} <= {"completed", "failed", "cancelled"}
+        rig.close()
+
+
+def warned(rig: Rig) -> None:
+    """A worker is gone with the result on record; of two changes one is seen to be another's, and the next worker warns of it."""
+    looks = Looks("warn", ("match", "mismatch"), 2)
+    rig.submit([StepPlan((False, "park", "none"), 0, None, "sent", looks)])
+    rig.work([], {9: "crash after"})
+    rig.work()
+
+
+def differs_for_good(rig: Rig) -> None:
+    """The same where both are, and the step fails for it."""
+    rig.submit([StepPlan((False, "park", "none"), 0, None, "sent", Looks("strict", ("mismatch",) * 2, 2))])
+    rig.work([], {9: "crash after"})
+    rig.work()
+
+
+def half_done(rig: Rig) -> None:
+    """A step fails after its effect."""
+    rig.submit([StepPlan((False, "park", "none"), 0, None, "sent")])
+    rig.work(["partial"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "program", "data", "words"),
+    [
+        ("tool_invocation_started", again, {"args_hash": "00"}, "step-1: what goes in is recorded as '00'"),
+        ("compensation_started", undone, {"args_hash": "00"}, "step-1: what goes into its undoing is recorded as '00'"),
+        ("command_committed", again, {"input_hash": "00"}, "step-1: what went in is recorded as '00'"),
+        ("command_committed", again, {"output_hash": "00"}, "step-1: what came out is recorded as '00'"),
+        ("command_committed", half_done, {"failed": None}, "step-1: the failure after its effect is recorded as None"),
+        ("command_committed", half_done, {"failed": "no"}, "step-1: the failure after its effect is recorded as 'no'"),
+        ("retry_scheduled", again, {"backoff_seconds": 6.0}, "step-1: the pause before attempt 2 is recorded as 6"),
+        ("confirmation_warned", warned, {"mismatches": []}, "step-1: it is warned of []"),
+        ("confirmation_warned", warned, {"mismatches": ["?"]}, "step-1: it is warned of ['?']"),
+        ("node_finished", half_done, {"reason": "why not"}, "step-1: the reason of its end is recorded as 'why not'"),
+        ("node_finished", differs_for_good, {"reason": "the world does not agree with the record: "},
+         "step-1: what was seen of the world is recorded as ''"),
+        ("job_failed", half_done, {"reason": "why not"}, "step-1: the reason for which its job fails is recorded as 'why not'"),
+    ],
+)  # fmt: skip
+def test_what_no_model_has_is_compared(
+    kind: str,
+    program: Callable[[Rig], None],
+    data: dict[str, Any],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Digests, failures after an effect, pauses, warnings and reasons: what an event says of them is what the plan has, what the
+    tool said, and what was seen."""
+    original = turn.Run.append
+
+    def otherwise(run: turn.Run, boundary: str, step: str | None, *entries: tuple[str, dict[str, Any]]) -> Any:
+        return original(run, boundary, step, *((k, {**said, **data} if k == kind else said) for k, said in entries))
+
+    for planted in (False, True):
+        folder = tmp_path / str(planted)
+        folder.mkdir()
+        rig = Rig(folder, MODEL)
+        if planted:
+            monkeypatch.setattr(turn.Run, "append", otherwise)
+            with pytest.raises(Disagreement, match=re.escape(f"job-1: {words}")):
+                program(rig)
+        else:
+            program(rig)
+            assert kind in {event.type for event in rig.store.events("job-1")}
         rig.close()
 
 

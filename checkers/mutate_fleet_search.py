@@ -12,15 +12,13 @@ from typing import Final, Literal
 
 from ..model.fleet import Fleet
 from ..model.fleet_broken import forbidden
-from ..model.fleet_rows import WORKERS, fleet_machine
+from ..model.fleet_rows import WORKERS, rules_of
 from ..model.machine import Guard, Machine
 from ..model.properties import Property
 from .explore import Delta, Engine, Packing, Space
 from .fleet_search import FleetEngine, reduction, search, unfinished
 from .mutate_engine import FleetVariant
 
-KEPT: Final = 16
-"""Groupings of the original's states that are remembered."""
 LIMIT: Final = 50_000
 """After so many states beside the original's the search of a mutant gives up: no answer."""
 AS_THEY_ARE: Final = 6_000_000
@@ -68,7 +66,6 @@ class FleetBase:
         self.forbidden = Forbidden(self.guards, packing)
         if broken := next(filter(None, map(self.forbidden, self.space.parents)), ""):
             raise AssertionError(f"{fleet.name}: two workers of the original break {broken}")
-        self._alike: dict[int, dict[int, list[int]]] = {}
 
     def _guards(self, fleet: Fleet) -> list[tuple[str, Guard]]:
         return [(p.id, g) for p in self.properties for g in forbidden(fleet, p)]
@@ -107,11 +104,7 @@ class FleetBase:
         engine = self._variant(mutant)
         old = (self.engine, [n for n in sorted(engine.changed) if n < len(self.rules)])
         new = (engine, list(engine.left))
-        mask = 0
-        for each, numbers in (old, new):
-            for n in numbers:
-                mask |= each.single[n][0]
-        for states in self.alike(mask).values():
+        for states in self._alike([(each, n) for each, numbers in (old, new) for n in numbers]):
             was, now = ({delta for delta, _ in Engine.deltas(each, ns, states[0])} for each, ns in (old, new))
             if was != now and any(self._after(state, was) != self._after(state, now) for state in states):
                 return True
@@ -121,9 +114,12 @@ class FleetBase:
         return {self.reduce(state ^ delta) if self.reduce else state ^ delta for delta in deltas}
 
     def _variant(self, mutant: Fleet) -> FleetVariant:
-        rules = {rule.name: rule for rule in fleet_machine(mutant).rules}
-        changed = {name: rules.get(name) for name, rule in self.rules.items() if rules.get(name) != rule}
-        return FleetVariant(self.engine, changed, [rule for name, rule in rules.items() if name not in self.rules])
+        mine, theirs = ({row.name: row for row in fleet.rules} for fleet in (self.fleet, mutant))
+        rows = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+        old = {rule.name: rule for rule in rules_of(self.fleet, (mine[name] for name in rows if name in mine))}
+        new = {rule.name: rule for rule in rules_of(mutant, (theirs[name] for name in rows if name in theirs))}
+        changed = {name: new.get(name) for name, rule in old.items() if new.get(name) != rule}
+        return FleetVariant(self.engine, changed, [rule for name, rule in new.items() if name not in old])
 
     def _whole(self, mutant: Fleet, engine: FleetVariant) -> tuple[str, int] | None:
         """A mutant searched from its starts."""
@@ -156,24 +152,21 @@ class FleetBase:
         for n in sorted(engine.changed.union(engine.left)):
             before = self.engine if n < len(self.rules) else None
             now = engine if n in engine.left else None
-            mask = engine.single[n][0] | (before.single[n][0] if before else 0)
-            for states in self.alike(mask).values():
+            for states in self._alike([(each, n) for each in (before, now) if each]):
                 old, new = (
                     {delta for delta, _ in Engine.deltas(each, (n,), states[0])} if each else set[int]()
                     for each in (before, now)
                 )
                 yield n, states, old, new
 
-    def alike(self, mask: int) -> dict[int, list[int]]:
-        """The original's states by the values of some fields."""
-        if mask not in self._alike:
-            states: dict[int, list[int]] = {}
-            for state in self.space.parents:
-                states.setdefault(state & mask, []).append(state)
-            while len(self._alike) >= KEPT:
-                del self._alike[next(iter(self._alike))]
-            self._alike[mask] = states
-        return self._alike[mask]
+    def _alike(self, rules: Sequence[tuple[Engine, int]]) -> Collection[list[int]]:
+        """The original's states in which one of some rules may fire, those together that are alike to all of them."""
+        mask, states = 0, dict[int, list[int]]()
+        for engine, n in rules:
+            mask |= engine.single[n][0]
+        for state in self.space.found.where([engine.machine.rules[n].guards for engine, n in rules]):
+            states.setdefault(state & mask, []).append(state)
+        return states.values()
 
     def _run(self, engine: FleetVariant, grown: dict[int, Delta], state: int) -> int | None:
         """How many steps of the mutant lead to a state by the way it was met; None where the mutant has lost one of them."""
@@ -207,8 +200,11 @@ def unreduced(mutant: Fleet, properties: Sequence[Property], endless: bool = Fal
     Raises ModelError where two workers can have no such rows, and ManyStatesError where there is no answer.
     """
     guards = [(p.id, g) for p in properties for g in forbidden(mutant, p)]
-    space = search(mutant, stop=[g for _, g in guards], limit=ENDLESS if endless else AS_THEY_ARE)
-    found = ((name, state) for name, g in guards if (state := space.find(g)) is not None)
+    stop = [g for _, g in guards]
+    space = search(mutant, stop=stop, limit=ENDLESS if endless else AS_THEY_ARE)
+    # Most searches come to nothing forbidden: to look for each guard by itself costs a quarter of the search.
+    named = guards if space.found.where(stop, 1) else []
+    found = ((name, state) for name, g in named if (state := space.find(g)) is not None)
     broken = next(((name, len(space.path(state)) - 1) for name, state in found), None)
     if not (broken or space.found.complete):
         raise ManyStatesError(f"no answer after {len(space):,} states, each as it is")

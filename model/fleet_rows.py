@@ -4,7 +4,7 @@ Epochs are not written down: what matters of them is who claimed after whom (`or
 stands in each store, which is finite without a bound on claims.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import permutations, product
 from typing import Final
@@ -19,8 +19,7 @@ WORKERS: Final = ("a", "b")
 
 def fleet_machine(fleet: Fleet, workers: tuple[str, ...] = WORKERS) -> Machine:
     """The machine of a fleet of these workers, each with a name of one letter."""
-    orders = tuple("".join(each) for each in permutations(workers))
-    fields = [*fleet.shared, Field(ORDER, Scope.VOLATILE, orders, "who claimed after whom, oldest first")]
+    fields = [*fleet.shared, Field(ORDER, Scope.VOLATILE, _orders(workers), "who claimed after whom, oldest first")]
     for x in workers:
         # A request is the world's, but one worker's: the rows have been checked for who reads what where they were written.
         fields += [
@@ -36,8 +35,18 @@ def fleet_machine(fleet: Fleet, workers: tuple[str, ...] = WORKERS) -> Machine:
             )
             for store in STORES
         ]
-    rules = [rule for row in fleet.rules for rule in _Rows(fleet, workers, orders).of(row)]
+    rules = rules_of(fleet, fleet.rules, workers)
     return Machine(fleet.name, tuple(fields), tuple(rules), fleet.machine.impossible)
+
+
+def rules_of(fleet: Fleet, rows: Iterable[FleetRule], workers: tuple[str, ...] = WORKERS) -> list[Rule]:
+    """The rules that some rows of a fleet become, of these workers."""
+    made = _Rows(fleet, workers, _orders(workers))
+    return [rule for row in rows for rule in made.of(row)]
+
+
+def _orders(workers: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple("".join(each) for each in permutations(workers))
 
 
 def named(literals: Guard, names: Mapping[str, str]) -> dict[str, frozenset[str]]:

@@ -29,7 +29,7 @@ from .conform_rig import Rig, Strike
 from .conform_world import CONTRACTS, Behaviour, Does, Gate, Looks, Says, StepPlan, Undoing, beyond, step_name
 from .evidence import Item, Verdict
 from .walk_profiles import BY_NAME, PROFILES, Bounds, WalkProfile, examples_folder
-from .walk_programs import Program, shortest, written
+from .walk_programs import Kind, Program, shortest, written
 from .windows import class_of
 
 Profile = Literal["quick", "deep", "ci", "nightly"]
@@ -168,6 +168,12 @@ class Progress:
             target(self.rarity(things), label=AIM)
         self.met.update(things)
 
+    def shorten(self, kind: Kind, policy: str) -> None:
+        """Leave out of the program that was found the lines that it does not take. kind, policy: of a `Program`."""
+        if self.failure is not None:
+            program = shortest(Program(kind, policy, self.failure.program))
+            self.failure = Failure(program.lines, Disagreement(program.run() or str(self.failure.error)))
+
     def failed(self, program: list[str], error: Disagreement) -> None:
         """Keep the shortest program that shows a disagreement."""
         if self.failure is None or len(program) <= len(self.failure.program):
@@ -305,9 +311,7 @@ def walked(profile: Profile, number: int, policy: Policy = HARDENED) -> Record:
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:
             raise
-    if record.failure is not None:
-        program = shortest(Program("step", policy.name, record.failure.program))
-        record.failure = Failure(program.lines, Disagreement(program.run() or str(record.failure.error)))
+    record.shorten("step", policy.name)
     return record
 
 

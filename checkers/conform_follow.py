@@ -39,6 +39,10 @@ class Disagreement(AssertionError):
     """Model and code part: says where, which fields differ, what the model allowed."""
 
 
+class NoMoveError(LookupError):
+    """A move of a program that cannot be made where it stands: there is no such worker, session or contract."""
+
+
 class Known(Protocol):
     """What is known of a step beside its records: see `Follower`."""
 

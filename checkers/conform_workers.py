@@ -121,6 +121,7 @@ def walk_workers(
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:
             raise
+    record.shorten("workers", HARDENED.name)
     return record
 
 

@@ -25,7 +25,7 @@ from ..runtime.resolve import Answer
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StoreError
 from .conform_calls import HandedError
-from .conform_follow import Disagreement
+from .conform_follow import Disagreement, NoMoveError
 from .conform_world import QUIET, TTL, Crash
 from .contract_abstraction import (
     ContractReader,
@@ -225,13 +225,18 @@ class ContractRig:
         return self.ports.contracts.again(contract.defers or contract.execution_id)
 
     def _name(self, number: int) -> str:
-        """A session, by number."""
+        """A session, by number. Raises NoMoveError where there is none."""
+        if not self.sessions:
+            raise NoMoveError("there is no session")
         return list(self.sessions)[number % len(self.sessions)]
 
     def _newest(self, number: int) -> ExecutionContract:
-        """A session's newest tool contract; raises IndexError where it has none (see `among`)."""
+        """A session's newest tool contract; raises NoMoveError where it has none (see `among`)."""
         contracts = self.ports.contracts.contracts(self._name(number))
-        return [each for each in contracts if each.action_type == "tool_call"][-1]
+        calls = [each for each in contracts if each.action_type == "tool_call"]
+        if not calls:
+            raise NoMoveError("the session has called no tool")
+        return calls[-1]
 
     def among(self, number: int, statuses: Sequence[str] = ()) -> int | None:
         """A session whose newest tool contract has one of these statuses, else any that has one, by number; None for none."""

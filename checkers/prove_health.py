@@ -28,9 +28,9 @@ class Health:
     unmet: obligations without the answer that is needed; vacuous: those of them that say that the proof speaks of nothing.
     silent: rows that cannot fire; odd: those of them that nobody has said so of, and those that can though it is said that they
     cannot. unreached: rows that can fire in a state of the invariant, and fire in none that a search reaches; None where there
-    is no search. unused: clauses that no answer used; idle: those of them that nobody has said so of, and those that are used
-    though it is said that they are not. unstable: obligations that another seed answers otherwise. units: what all answers cost
-    together, of the proof as it is, and the least and the most of the seeds.
+    is no search. unused: clauses that no answer used; idle: those of them of which nobody says why they stand there. unstable:
+    obligations that another seed answers otherwise. units: what all answers cost together, of the proof as it is, and the least
+    and the most of the seeds.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Health:
             *(f"not as needed: {each}" for each in self.unmet if each not in self.vacuous),
             *(f"whether this row can fire is not as stated: {each}" for each in self.odd),
             *self._not_reached(),
-            *(f"whether this clause is used by any answer is not as stated: {each}" for each in self.idle),
+            *(f"no answer uses this clause, and nobody says why it stands there: {each}" for each in self.idle),
             *(f"another seed answers otherwise: {each}" for each in self.unstable),
         ]
 
@@ -110,7 +110,7 @@ def examine(
         tuple(sorted(silent)),
         tuple(sorted(silent ^ CANNOT_FIRE.get(asked.name, {}).keys())),
         tuple(sorted(unused)),
-        tuple(sorted(unused ^ UNUSED.get(asked.name, {}).keys())),
+        tuple(sorted(unused - UNUSED.get(asked.name, {}).keys())),
         len(costs),
         tuple(unstable),
         (total, min(costs, default=total), max(costs, default=total)),

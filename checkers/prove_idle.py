@@ -1,9 +1,9 @@
 """What stands in a model or an invariant without ever taking effect, by proof, and why it stands there nonetheless.
 
-Rows that cannot fire are the second line of a defence, or speak of what a policy leaves out; any other is an error. Clauses
-that no answer used may be dropped as assumptions; in an invariant that is shared by several proofs that is a fact about one of
-them. Both lists are exact: what is missing in them, and what is too much, is an error, and what is in them is reported. Which
-clauses a solver uses is its choice where it has one: another version of Z3 may have the second list say otherwise.
+Rows that cannot fire are the second line of a defence, or speak of what a policy leaves out; any other is an error, and so is one
+that is said not to and does. Clauses that no answer used may be dropped as assumptions; in an invariant that is shared by several
+proofs that is a fact about one of them. Which clauses a solver uses is its choice where it has one, and differs with what it was
+asked before: an unused one of which nobody says why it stands there is an error; one of which that is said may be used still.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,11 @@ CANNOT_FIRE: Final[Mapping[str, Mapping[str, str]]] = {
     "compensation-as-written-idempotent": dict.fromkeys(
         ("the call acts again", "a late call acts again"), "each callback recognises a repeat"
     ),
-    "fleet": {**_FLEET, **_CONFLICT},
+    "fleet": {
+        **_FLEET,
+        **_CONFLICT,
+        "version conflict with a request, overtaken": "who was overtaken in the effect store was so in the stream before (F1)",
+    },
     "fleet-without-conditional": _FLEET,
     "fleet-recorded": _CONFLICT,
     "fleet-compensation": {
@@ -90,8 +94,13 @@ _TOLD: Final = {"a cancel was requested": "the coupling says it of every worker"
 
 UNUSED: Final[Mapping[str, Mapping[str, str]]] = {
     "s0-order-full-recovery": {"committed first as finished": "in this order the effect record lies between the two"},
-    "fleet": _TOLD,
+    "fleet": {
+        **_TOLD,
+        "append_completed landed": "whoever ends a job writes nothing after it",
+        "append_failed landed": "whoever ends a job writes nothing after it",
+        "no memory without a worker": "whoever claims begins without a memory",
+    },
     "fleet-without-conditional": _TOLD,
     "fleet-gate": {"what is completed was answered": "the shape says it of what each worker has read"},
 }
-"""The clauses that no answer used, by proof."""
+"""The clauses that an answer need not use, by proof."""

@@ -7,13 +7,17 @@ literals and the plain records below as arguments; nothing else of Python is und
 import ast
 import base64
 import binascii
+import inspect
 import tempfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, Protocol, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from ..model.contract_machine import build_contract
 from ..model.policy import HARDENED, Policy
@@ -21,7 +25,7 @@ from ..model.step import build
 from ..model.surroundings import build_around
 from ..scenarios.policies import POLICIES
 from .abstraction import RAM
-from .conform_follow import Disagreement, Model
+from .conform_follow import Disagreement, Model, NoMoveError
 from .conform_rig import Rig
 from .conform_world import Gate, Looks, Says, StepPlan
 from .contract_follow import ContractModel
@@ -37,6 +41,7 @@ MOVES: Final[Mapping[Kind, tuple[str, ...]]] = {
     "contract": ("open", "advance", "respond", "resume", "cancel", "supersede", "reopen", "resolve", "wait", "late"),
     "workers": ("submit", "begin", "go", "kill", "cancel", "answer", "late", "lapse"),
 }
+RIGS: Final[Mapping[Kind, type]] = {"step": Rig, "contract": ContractRig, "workers": WorkersRig}
 RECORDS: Final[Mapping[str, Callable[..., Any]]] = {
     "StepPlan": StepPlan, "Gate": Gate, "Looks": Looks, "Says": Says, "Wish": Wish,
 }  # fmt: skip
@@ -69,7 +74,7 @@ class Program:
         """Do it again, in lockstep with the model: where the two part, in words; "" where they agree to the end.
 
         tell: hears each line before it is done. model: keeps what was taken of the step's machine. Raises ValueError for a line
-        that is none.
+        that is none, or that cannot be done where it stands.
         """
         moves = [parsed(line, self.kind) for line in self.lines]
         with tempfile.TemporaryDirectory(dir=RAM if RAM.is_dir() else None) as folder:
@@ -77,7 +82,7 @@ class Program:
             try:
                 for line, (name, arguments) in zip(self.lines, moves, strict=True):
                     tell(line)
-                    getattr(rig, name)(*arguments)
+                    _do(rig, line, name, arguments)
             except Disagreement as error:
                 return str(error)
             finally:
@@ -93,6 +98,13 @@ class Program:
         return Rig(folder, model or Model(build_around(policy)), policy)
 
 
+def _do(rig: Moved, line: str, name: str, arguments: tuple[Any, ...]) -> None:
+    try:
+        getattr(rig, name)(*arguments)
+    except NoMoveError as error:
+        raise ValueError(f"{line!r} cannot be done there: {error}") from error
+
+
 def shortest(program: Program) -> Program:
     """A program that parts, without the lines that it does not take to part in the same words; any other as it is.
 
@@ -100,7 +112,10 @@ def shortest(program: Program) -> Program:
     """
 
     def parting(each: Program) -> str:
-        return each.run().partition(": ")[2].partition(". It could")[0]
+        try:
+            return each.run().partition(": ")[2].partition(". It could")[0]
+        except ValueError:  # a line is left that takes one before it
+            return ""
 
     def fewer(by: int) -> Program | None:
         for out in combinations(reversed(range(len(program.lines))), by):
@@ -161,8 +176,35 @@ def parsed(line: str, kind: Kind) -> tuple[str, tuple[Any, ...]]:
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="rig"), attr=name), args=arguments, keywords=[]):
             if name in MOVES[kind]:
-                return name, tuple(_value(argument, line) for argument in arguments)
+                given = tuple(_value(argument, line) for argument in arguments)
+                _check(kind, name, given, line)
+                return name, given
     raise ValueError(f"{line!r} is no move of a {kind}: rig.MOVE(…), with MOVE one of {', '.join(MOVES[kind])}")
+
+
+def _check(kind: Kind, name: str, given: tuple[Any, ...], line: str) -> None:
+    """Raise ValueError where a move takes other arguments."""
+    signature, takes = _taken(getattr(RIGS[kind], name))
+    try:
+        bound = signature.bind(None, *given).arguments
+    except TypeError as error:
+        raise ValueError(f"{line!r}: {error}") from error
+    _fit(bound, takes, line)
+
+
+def _fit(given: Mapping[str, Any], takes: Mapping[str, TypeAdapter[Any]], line: str) -> None:
+    for each in takes.keys() & given.keys():
+        try:
+            takes[each].validate_python(given[each], strict=True)
+        except ValidationError as error:
+            raise ValueError(f"{line!r}: {each}: {error.errors()[0]['msg']}") from error
+
+
+@cache
+def _taken(what: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, TypeAdapter[Any]]]:
+    """The signature of a move, or of a record, and what each of its arguments may be."""
+    hints = get_type_hints(what)
+    return inspect.signature(what), {each: TypeAdapter(hint) for each, hint in hints.items() if each != "return"}
 
 
 def _value(node: ast.expr, line: str) -> Any:
@@ -182,7 +224,9 @@ def _value(node: ast.expr, line: str) -> Any:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=named) if name in RECORDS:
             given = {entry.arg: _value(entry.value, line) for entry in named if entry.arg}
             try:
-                return RECORDS[name](*(_value(argument, line) for argument in arguments), **given)
+                record = RECORDS[name](*(_value(argument, line) for argument in arguments), **given)
             except TypeError as error:
                 raise ValueError(f"{line!r}: {error}") from error
+            _fit(vars(record), _taken(RECORDS[name])[1], line)
+            return record
     raise ValueError(f"{line!r}: {ast.unparse(node)} is not data")

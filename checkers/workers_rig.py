@@ -32,7 +32,7 @@ from .chaos_judge import late_writes
 from .chaos_records import Site
 from .chaos_site import SqliteSite
 from .conform_calls import HandedError, handed, on_record, once, placed
-from .conform_follow import Disagreement
+from .conform_follow import Disagreement, NoMoveError
 from .conform_people import UNSETTLED, Reads
 from .conform_world import (
     CONTRACTS,
@@ -151,7 +151,7 @@ class WorkersRig:
 
     def begin(self, number: int, behaviours: Sequence[Does] = ()) -> None:
         """A worker without a turn begins one, and stops before its first command. What it calls behaves so, call by call."""
-        hand = self.hands[number]
+        hand = self._numbered(number)
         if hand.command is not None:
             return
         hand.lives += 1
@@ -162,7 +162,7 @@ class WorkersRig:
 
     def go(self, number: int, commands: int, fault: Fault = "") -> None:
         """A worker performs so many commands, or fewer if its turn ends before; a fault strikes at the first."""
-        hand = self.hands[number]
+        hand = self._numbered(number)
         for _ in range(commands):
             if hand.command is None:
                 return
@@ -171,7 +171,7 @@ class WorkersRig:
 
     def kill(self, number: int) -> None:
         """A worker dies before its next command: nothing of it runs any more, and its lease stays as it is."""
-        hand = self.hands[number]
+        hand = self._numbered(number)
         if hand.command is not None:
             self._release(hand, "kill")
 
@@ -346,6 +346,12 @@ class WorkersRig:
             self._doubled(job_id)
 
     # The judge.
+
+    def _numbered(self, number: int) -> Hand:
+        """A worker, by number. Raises NoMoveError where there is none."""
+        if not 0 <= number < len(self.hands):
+            raise NoMoveError(f"there are {len(self.hands)} workers, from 0 on")
+        return self.hands[number]
 
     def _job(self, number: int) -> str:
         names = list(self.jobs)

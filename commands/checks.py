@@ -120,7 +120,7 @@ CHECK_COMMANDS: Final = (
     Command(
         "walk",
         ".checkers.cli_walks",
-        "walk at random on the real store, model in lockstep; a failure is shrunk, and printed as a program with its key",
+        "walk at random on the real store, beside the model; a failure is shrunk, and printed as a program with its key",
         (MACHINE, WALK_PROFILE, SEED),
         codes="0: they agree; 1: they part, or the walk has come to too little to show anything.",
     ),

@@ -1,5 +1,6 @@
 """Programs of walks: a failure is a key, the key a scenario, and the scenario shows the same failure again."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,15 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import conform
-from crashwindow.checkers.bugs_decide import ignored_effect
-from crashwindow.checkers.conform import walk
+from crashwindow.checkers.bugs_contract import consent_kept
+from crashwindow.checkers.bugs_decide import ignored_effect, retried_after_unknown
+from crashwindow.checkers.conform import Progress, walk
+from crashwindow.checkers.conform_workers import walk_workers
 from crashwindow.checkers.conform_world import Looks, Says, StepPlan
+from crashwindow.checkers.contract_conform import walk_contracts
 from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.substitute import Plant
+from crashwindow.checkers.walk_profiles import PROFILES
 from crashwindow.checkers.walk_programs import Program, of_key, parsed, shortest
 from crashwindow.scenarios.schema import ScenarioError, load
 
@@ -48,7 +54,9 @@ def test_a_line_is_read_as_it_was_written() -> None:
     "line",
     ["rig.close()", "rig.submit(open('x'))", "rig.work([], {0: 'lost'}, x=1)", "rig.work.__class__()", "import os",
      "rig.open([])",
-     "rig.submit([StepPlan()])", "rig.work([x for x in ()])", "(" * 3000],
+     "rig.submit([StepPlan()])", "rig.work([x for x in ()])", "(" * 3000,
+     "rig.work(1, 2, 3)", "rig.work(['ok'], 5)", "rig.work(['nope'])", "rig.work([], {'7': 'lost'})", "rig.submit([3])",
+     "rig.submit([StepPlan(7, 0, None, None)])", "rig.submit([StepPlan((True, 'park', 'none'), 'no', None, None)])"],
 )  # fmt: skip
 def test_nothing_else_is_understood(line: str) -> None:
     """A line that is no move with data is refused, and nothing of it is done."""
@@ -73,6 +81,42 @@ def test_a_damaged_key_is_named(key: str, capsys: pytest.CaptureFixture[str]) ->
     """Exit 2, with a sentence."""
     assert main(["replay", key]) == 2
     assert "crashwindow: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (Program("workers", "hardened", ("rig.begin(7)",)), "there are 3 workers"),
+        (Program("workers", "hardened", ("rig.kill(-1)",)), "there are 3 workers"),
+        (Program("contract", "hardened", ("rig.respond(0, True)",)), "there is no session"),
+    ],
+)
+def test_a_move_that_cannot_be_made_is_no_parting(
+    program: Program, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who names a worker or a session that there is not has made a mistake (exit 2): model and runtime have not parted."""
+    assert main(["replay", program.key]) == 2
+    assert f"{program.lines[0]!r} cannot be done there: {words}" in capsys.readouterr().err
+    assert shortest(program) == program
+
+
+@pytest.mark.parametrize(
+    ("walked", "bug", "lines"),
+    [
+        (lambda: walk_contracts("quick", 1), consent_kept, 4),
+        (lambda: walk_workers(PROFILES["quick"], 2), retried_after_unknown, 6),
+    ],
+    ids=["contract", "workers"],
+)
+def test_each_machine_s_failure_is_made_shorter(
+    walked: Callable[[], Progress], bug: Plant, lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line by line, as long as it parts in the same words; to leave out any one line more makes it another program."""
+    monkeypatch.setattr(conform, "SHRINKS", 10)
+    bug(monkeypatch)
+    failure = walked().failure
+    assert failure is not None
+    assert len(failure.program) <= lines
 
 
 def test_a_failure_becomes_a_regression(

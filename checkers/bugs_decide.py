@@ -14,7 +14,7 @@ from ..runtime.commands import Execute, Outcome, Ports, Query
 from ..runtime.history import StepHistory
 from ..runtime.protocol import Step
 from ..runtime.retry import RetryPolicy
-from ..runtime.tool import Absent, ToolContext
+from ..runtime.tool import Absent, Happened, ToolContext
 from ..runtime.turn import Run, ToolNode
 from . import keys as looked_at
 from .substitute import Patch, Plant
@@ -227,6 +227,17 @@ def question_without_arguments(patch: Patch) -> None:
 
     def planted(self: Query, ports: Ports) -> Any:
         return original(replace(self, args={}), ports)
+
+    patch.setattr(Query, "perform", planted)
+
+
+def external_id_of_a_query_dropped(patch: Patch) -> None:
+    """A tool that is asked says by what name the world knows its effect, and that is kept nowhere."""
+    original = Query.perform
+
+    def planted(self: Query, ports: Ports) -> Any:
+        answer = original(self, ports)
+        return replace(answer, external_id=None) if isinstance(answer, Happened) else answer
 
     patch.setattr(Query, "perform", planted)
 

@@ -152,6 +152,7 @@ def _undoing(durable: Durable, witnessed: Witnessed) -> Iterator[str]:
         # The step's own key is in another job: what these records say under any key is said of the compensation.
         deed, beside = copy(deeds[name]), deeds[name.removesuffix(UNDO)]
         deed.results, deed.ledger = {**deed.results, **beside.results}, deed.ledger or beside.ledger
+        deed.named = {**deed.named, **beside.named}
         yield from step_now(name, deed, witnessed)
         yield from step_at_rest(deed, durable.status, witnessed.count(name))
 

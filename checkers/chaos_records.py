@@ -5,13 +5,11 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from .crash_judge import split
-from .semantics_records import LEDGER, Durable, Row
+from .semantics_records import EFFECTS, LEDGER, Durable, Row
 
 _EVENTS: Final = "SELECT version, id, type, step, epoch, data, at FROM events WHERE job_id = {0} ORDER BY version"
 _LEDGER: Final = f"SELECT {LEDGER} FROM ledger WHERE job_id = {{0}} ORDER BY step_id"
-_EFFECTS: Final = (
-    "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects WHERE job_id = {0} ORDER BY step_id"
-)
+_EFFECTS: Final = f"SELECT {EFFECTS} FROM effects WHERE job_id = {{0}} ORDER BY step_id"
 _ANSWERS: Final = (
     "SELECT a.execution_id, a.decision, a.digest, a.by FROM contract_answers AS a JOIN contracts AS c"
     " ON c.execution_id = a.execution_id WHERE c.session_id = {0} ORDER BY a.execution_id, a.version"
@@ -60,8 +58,8 @@ class Site:
         answers = tuple((name, decision, digest) for name, decision, digest, _ in self.answers(job_id))
         times = accumulate((row[-1] for row in events), max)
         rows = tuple(Row._make((*row[:-1], at)) for row, at in zip(events, times, strict=True))
-        records, held = split(ledger)
-        return Durable(status, version, rows, records, tuple(map(tuple, effects)), answers, 0.0, held)
+        found = split(ledger, effects)
+        return Durable(status, version, rows, found.ledger, found.effects, answers, 0.0, found.held, found.named)
 
     def version(self, job_id: str) -> tuple[str, int]:
         """The status of a job, and how many events it has."""

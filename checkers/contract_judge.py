@@ -136,9 +136,9 @@ def _job(connection: sqlite3.Connection, job: str, status: str, version: int) ->
         return tuple(connection.execute(query, (job,)).fetchall())
 
     events = rows("SELECT version, id, type, step, epoch, data FROM events WHERE job_id = ? ORDER BY version")
-    ledger, held = crash_judge.split(rows(f"SELECT {crash_judge.LEDGER} FROM ledger WHERE job_id = ?"))
-    effects = rows("SELECT step_id, output FROM effects WHERE job_id = ?")
-    return crash_judge.Durable(status, version, events, ledger, effects, 0.0, held)
+    records = (f"SELECT {crash_judge.LEDGER} FROM ledger", f"SELECT {crash_judge.EFFECTS} FROM effects")
+    read = crash_judge.split(*(rows(f"{query} WHERE job_id = ?") for query in records))
+    return crash_judge.Durable(status, version, events, read.ledger, read.effects, 0.0, read.held, read.named)
 
 
 parsed: Final = crash_judge.parsed

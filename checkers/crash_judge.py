@@ -1,7 +1,8 @@
 """The judge of a crash schedule: reads the store's file raw, counts the witness's lines, and knows no runtime code.
 
 Each violation begins with the property that is broken (T-PROP). What is asked at every moment, at the crash as in the end:
-P1 no step has two effects; P2 no record speaks of an effect that is not there, or denies one that is; P11 a step's requests
+P1 no step has two effects; P2 no record speaks of an effect that is not there, or denies one that is, and each that names it by
+an external id has the one that the world gave; P11 a step's requests
 bear one external key, two steps' never the same, and come with the arguments that the plan has for it; P14 each request has a
 started event in the file, is an attempt of its own, and its tool is told of it what that event and the ledger have: job, key,
 invocation, and the epoch of the lease as its token; of a question likewise, whose token is its asker's. At rest in addition:
@@ -34,15 +35,26 @@ LINE: Final = "SELECT status, version FROM jobs"
 """What the event store says of the one job of a file."""
 Held = tuple[str, str, str]
 """Of a record of the ledger: job, internal key, invocation."""
-LEDGER: Final = "step_id, status, result, job_id, idempotency_key, invocation_id"
-"""What is read of such a record: what is judged of it, and behind that what it is."""
+LEDGER: Final = "step_id, status, result, external_id, job_id, idempotency_key, invocation_id"
+"""What is read of such a record: what is judged of it, then what the world calls its effect, and what it is."""
+EFFECTS: Final = "step_id, output, idempotency_key, metadata"
+"""What is read of an effect record: what is judged of it, its key, and what says how the world calls it."""
+
+
+class Named(NamedTuple):
+    """By which external id a record knows the effect of a step. record: which one, as in `RECORDS`."""
+
+    step: str
+    key: str
+    record: str
+    external_id: str | None
 
 
 class Durable(NamedTuple):
     """The tables of one job, as rows. status, version: its own line. events: (version, id, type, step, epoch, data).
 
     moment: the latest time that the file speaks of, an event's or a lease's end; whoever comes later comes after it. held: the
-    ledger's records once more, by (job, key, invocation).
+    ledger's records once more, by (job, key, invocation). named: by which external ids ledger and effect records know effects.
     """
 
     status: str
@@ -52,6 +64,7 @@ class Durable(NamedTuple):
     effects: tuple[tuple[str, str], ...]  # step, output
     moment: float
     held: tuple[Held, ...] = ()
+    named: tuple[Named, ...] = ()
 
 
 def open_beside(path: str) -> sqlite3.Connection:
@@ -64,21 +77,34 @@ def read(connection: sqlite3.Connection) -> Durable:
     ((status, version),) = connection.execute(LINE).fetchall()
     rows = connection.execute("SELECT version, id, type, step, epoch, data, at FROM events ORDER BY version").fetchall()
     ledger = connection.execute(f"SELECT {LEDGER} FROM ledger ORDER BY step_id").fetchall()
-    effects = connection.execute("SELECT step_id, output FROM effects ORDER BY step_id").fetchall()
+    effects = connection.execute(f"SELECT {EFFECTS} FROM effects ORDER BY step_id").fetchall()
     leases = connection.execute("SELECT expires_at FROM leases").fetchall()
-    events, records, held = tuple(row[:-1] for row in rows), *split(ledger)
     moment = max(row[-1] for row in (*rows, *leases))
-    return Durable(status, version, events, records, tuple(effects), moment, held)
-
-
-def split(ledger: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Held, ...]]:
-    """Rows of the ledger: what is judged of each, and what it is, its last three columns."""
-    rows = list(map(tuple, ledger))
-    return tuple(row[:-3] for row in rows), tuple(row[-3:] for row in rows)
+    read = split(ledger, effects)
+    events = tuple(row[:-1] for row in rows)
+    return Durable(status, version, events, read.ledger, read.effects, moment, read.held, read.named)
 
 
 parsed: Final = lru_cache(maxsize=4096)(json.loads)
 """A JSON text, parsed once: schedules share most of their records. Not to be altered."""
+
+
+class Split(NamedTuple):
+    """Rows of the ledger and of the effect store: what is judged of each, what the first are, how the world calls either."""
+
+    ledger: tuple[tuple[Any, ...], ...]
+    effects: tuple[tuple[Any, ...], ...]
+    held: tuple[Held, ...]
+    named: tuple[Named, ...]
+
+
+def split(ledger: Iterable[Any], effects: Iterable[Any]) -> Split:
+    """Rows as read, which begin with the step and end as `LEDGER` and `EFFECTS` do, taken apart."""
+    records, done = list(map(tuple, ledger)), list(map(tuple, effects))
+    named = [Named(row[0], row[-2], "ledger", row[-4]) for row in records]
+    named += [Named(row[0], row[-2], "effect record", parsed(row[-1]).get("external_id")) for row in done]
+    judged = tuple(row[:-4] for row in records), tuple(row[:-2] for row in done)
+    return Split(*judged, tuple(row[-3:] for row in records), tuple(named))
 
 
 class Step:
@@ -89,6 +115,7 @@ class Step:
         self.started: set[int] = set()
         self.closed: set[int] = set()
         self.results: dict[str, Any] = {}  # record -> result
+        self.named: dict[str, str | None] = {}  # record -> external id
         self.node: str | None = None
         self.reason = ""
         self.ledger: str | None = None
@@ -111,19 +138,23 @@ class Step:
                 self.started.add(data["attempt"])
                 self.begun[data["attempt"]] = (data.get("idempotency_key"), data.get("invocation_id"), epoch)
             case "tool_invocation_finished", "success":
-                self.results["finished"] = data["result"]
+                self.told("finished", data)
             case "tool_invocation_finished", "no_effect":
                 self.closed.add(data["attempt"])
             case "command_committed", _ if data["kind"] == "tool":  # the others are inputs that it was given
-                self.results["committed"] = data["result"]
+                self.told("committed", data)
             case "invocation_resolved", "happened":
-                self.results["resolved"] = data["result"]
+                self.told("resolved", data)
             case "invocation_resolved", "not_happened":
                 self.closed |= self.started
             case "node_finished", _:
                 self.node, self.reason = data["result_type"], data.get("reason") or ""
         if kind == "invocation_resolved" and data.get("by") == "query":
             self.answered.append(epoch)
+
+    def told(self, record: str, data: dict[str, Any]) -> None:
+        """An event tells a result, and how the world calls the effect."""
+        self.results[record], self.named[record] = data["result"], data.get("external_id")
 
 
 def filled(value: Any, results: Mapping[Any, Any]) -> Any:
@@ -152,6 +183,8 @@ def steps_of(durable: Durable) -> dict[str, Step]:
             steps[name].results["ledger"] = parsed(result)
     for name, output in durable.effects:
         steps[name].results["effect record"] = parsed(output)
+    for known in durable.named:
+        steps[known.step].named[known.record] = known.external_id
     held = frozenset(durable.held)
     for each in steps.values():
         each.held = held
@@ -234,6 +267,7 @@ def step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
         yield f"P1: {len(effects)} effects"
     if step.results and not effects:
         yield f"P2: {', '.join(step.results)} speak of an effect, and there is none"
+    yield from misnamed(step, effects)
     denied = [line for line in effects if line.attempt in step.closed]
     if denied:
         yield f"P2: attempt {denied[0].attempt} is recorded as without effect, and had one"
@@ -251,6 +285,14 @@ def step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
     yield from misled(step, requests)
     if witnessed.asked is not None:
         yield from misled_asking(step, [line for line in witnessed.asked if line.step == name])
+
+
+def misnamed(step: Step, effects: list[Line]) -> Iterator[str]:
+    """P2: each record of a result knows its effect by the external id that the world gave, where the world gives one."""
+    given = [line.external_id for line in effects if line.external_id is not None]
+    for record, external_id in step.named.items():
+        if given and record in step.results and external_id not in given:
+            yield f"P2: {record} has the external id {external_id!r}, and the world gave {' and '.join(map(repr, given))}"
 
 
 def misled(step: Step, requests: list[Line]) -> Iterator[str]:

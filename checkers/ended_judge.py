@@ -15,7 +15,7 @@ from . import semantics_laws as laws
 from .abstraction import compensation_key
 from .crash_judge import AT_REST, ENDS, Step, beyond_the_end, shared_keys, split, step_at_rest, step_now
 from .crash_witness import Witnessed
-from .semantics_records import LEDGER, UNDO, Durable, Row, deeds_of, of
+from .semantics_records import EFFECTS, LEDGER, UNDO, Durable, Row, deeds_of, of
 
 ARGS: Final = "arguments"
 TOLD: Final = "told"
@@ -23,7 +23,7 @@ TOLD: Final = "told"
 TABLES: Final = (
     "SELECT version, id, type, step, epoch, data, at FROM events WHERE job_id = ? ORDER BY version",
     f"SELECT {LEDGER} FROM ledger WHERE job_id = ? AND step_id = ?",
-    "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects WHERE job_id = ? AND step_id = ?",
+    f"SELECT {EFFECTS} FROM effects WHERE job_id = ? AND step_id = ?",
 )
 MOMENT: Final = "SELECT max((SELECT max(at) FROM events), (SELECT ifnull(max(expires_at), 0) FROM leases))"
 
@@ -44,7 +44,7 @@ class Both(NamedTuple):
         if self.undoing is None:
             return None
         ledger, effects = self.ended.ledger + self.undoing.ledger, self.ended.effects + self.undoing.effects
-        return self.undoing._replace(ledger=ledger, effects=effects)
+        return self.undoing._replace(ledger=ledger, effects=effects, named=self.ended.named + self.undoing.named)
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class EndedCourt:
             events = connection.execute(TABLES[0], (job,)).fetchall()
             ledger, effects = (connection.execute(query, (job, self.step)).fetchall() for query in TABLES[1:])
             rows = tuple(Row(*row) for row in events)
-            records, held = split(ledger)
-            read.append(Durable(status, version, rows, records, tuple(effects), (), 0.0, held))
+            found = split(ledger, effects)
+            read.append(Durable(status, version, rows, found.ledger, found.effects, (), 0.0, found.held, found.named))
         ended, *undoing = read
         return Both(ended, undoing[0] if undoing else None, moment)
 

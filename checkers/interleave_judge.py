@@ -6,7 +6,7 @@ Nothing of the runtime's logic is asked: rows are read as they are stored, effec
 from typing import Final
 
 from ..runtime.store_rules import encode
-from .crash_judge import AT_REST, ENDS, Durable, beyond_the_end, broken_at_rest, broken_now
+from .crash_judge import AT_REST, ENDS, Durable, Named, beyond_the_end, broken_at_rest, broken_now
 from .interleave_floor import Floor, State
 from .interleave_store import NAMES, Effects, Ledger, Stream
 
@@ -64,6 +64,13 @@ class Judge:
             tuple((r.step_id, encode(r.output)) for r in effects.records),
             state.at,
             tuple((r.job_id, r.idempotency_key, r.invocation_id) for r in ledger.records),
+            (
+                *(Named(r.step_id, r.idempotency_key, "ledger", r.external_id) for r in ledger.records),
+                *(
+                    Named(r.step_id, r.idempotency_key, "effect record", r.metadata["external_id"])
+                    for r in effects.records
+                ),
+            ),
         )
 
     def ended(self, state: State) -> str:

@@ -91,13 +91,18 @@ class World(NamedTuple):
     def witnessed(self) -> Witnessed:
         """The same as the judge of crash schedules reads it."""
         requests = [Line(STEP, key, attempt) for key, attempt in self.requests]
-        effects = [Line(STEP, key, attempt, result(n)) for n, (key, attempt) in enumerate(self.effects, 1)]
+        effects = [Line(STEP, key, attempt, result(n), name(n)) for n, (key, attempt) in enumerate(self.effects, 1)]
         return Witnessed(requests, effects)
 
 
 def result(number: int) -> Json:
     """What an effect answers: its number, so a second effect would answer otherwise."""
     return {"effect": number}
+
+
+def name(number: int) -> str:
+    """What the world calls an effect."""
+    return f"effect-{number}"
 
 
 class Site:
@@ -123,12 +128,12 @@ class Site:
         if self.answer == "timeout":
             raise ConnectionError("no answer")
         number = self.world.find(context.fencing_token, context.attempt).effect
-        return ToolResult(result(number), f"effect-{number}", (CHANGE,))
+        return ToolResult(result(number), name(number), (CHANGE,))
 
     def _query(self, args: Json, context: ToolContext) -> Happened | Absent:
         for number, (key, _) in enumerate(self.world.effects, 1):
             if key == context.external_key:
-                return Happened(result(number), f"effect-{number}", (CHANGE,))
+                return Happened(result(number), name(number), (CHANGE,))
         if self._fencing:
             seen = max(self.world.fence, (context.fencing_token, context.attempt))
             self.world = self.world._replace(fence=seen)

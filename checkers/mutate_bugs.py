@@ -82,6 +82,7 @@ BUGS: Final = (
     Bug(d.arguments_dropped, "Execute.perform", "P11", ("ok-park",)),
     Bug(d.arguments_altered_in_a_retry, "Execute.perform", "P11", ("retry-park",)),
     Bug(d.question_without_arguments, "Query.perform", "P11", ("lost-query-fence",)),
+    Bug(d.external_id_of_a_query_dropped, "Query.perform", "P2", ("lost-query-fence",)),
     Bug(d.error_words_lost, "commands._words", "T-OUTCOME", ("retry-park",)),
     Bug(d.invocation_named_by_the_key, "Step.context", "P14", ("ok-park",)),
     Bug(d.token_of_the_first_lease, "Step.context", "P14", ("ok-query-fence",)),

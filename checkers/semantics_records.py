@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import rfc8785
 
 from .abstraction import compensation_key
-from .crash_judge import LINE, SUCCESS, Held, Step, parsed, split
+from .crash_judge import LINE, SUCCESS, Held, Named, Step, parsed, split
 
 UNDO: Final = "#undo"
 READ_AS: Final = {
@@ -54,7 +54,8 @@ class Durable(NamedTuple):
     """The tables of one job, as rows. ledger: (step, key, status, result). effects: (step, key, kind, output, state changes).
 
     answers: what people decided about requests for approval: (contract, decision, digest). moment: the latest time of the file.
-    held: the ledger's records once more, by (job, key, invocation).
+    held: the ledger's records once more, by (job, key, invocation). named: by which external ids ledger and effect records know
+    effects.
     """
 
     status: str
@@ -65,14 +66,16 @@ class Durable(NamedTuple):
     answers: tuple[tuple[str, str, str | None], ...]
     moment: float
     held: tuple[Held, ...] = ()
+    named: tuple[Named, ...] = ()
 
 
-LEDGER: Final = "step_id, idempotency_key, status, result, job_id, idempotency_key, invocation_id"
-"""What is read of a ledger's record: see `crash_judge.split`."""
+LEDGER: Final = "step_id, idempotency_key, status, result, external_id, job_id, idempotency_key, invocation_id"
+EFFECTS: Final = "step_id, idempotency_key, kind, output, state_changes, idempotency_key, metadata"
+"""What is read of a ledger's record, and of an effect record: see `crash_judge.split`."""
 TABLES: Final = (
     "SELECT version, id, type, step, epoch, data, at FROM events ORDER BY version",
     f"SELECT {LEDGER} FROM ledger ORDER BY step_id, idempotency_key",
-    "SELECT step_id, idempotency_key, kind, output, state_changes FROM effects ORDER BY step_id, idempotency_key",
+    f"SELECT {EFFECTS} FROM effects ORDER BY step_id, idempotency_key",
     "SELECT execution_id, decision, digest FROM contract_answers ORDER BY execution_id, version",
 )
 MOMENTS: Final = "SELECT expires_at FROM leases UNION ALL SELECT updated_at FROM contracts"
@@ -85,8 +88,8 @@ def read(connection: sqlite3.Connection) -> Durable:
     events, ledger, effects, answers = (connection.execute(query).fetchall() for query in TABLES)
     rows = tuple(map(Row._make, events))
     moment = max(row[-1] for row in (*rows, *connection.execute(MOMENTS)))
-    records, held = split(ledger)
-    return Durable(status, version, rows, records, tuple(effects), tuple(answers), moment, held)
+    found = split(ledger, effects)
+    return Durable(status, version, rows, found.ledger, found.effects, tuple(answers), moment, found.held, found.named)
 
 
 @lru_cache(maxsize=64)
@@ -112,6 +115,10 @@ def deeds_of(durable: Durable) -> dict[str, Step]:
     for step, key, kind, output, _ in durable.effects:
         if kind == "tool":
             deeds.setdefault(step + UNDO * (key in undoing), Step()).results[EFFECT] = parsed(output)
+    for known in durable.named:
+        name = known.step + UNDO * (known.key in undoing)
+        if name in deeds:  # a model's answer is no effect
+            deeds[name].named[known.record] = known.external_id
     held = frozenset(durable.held)
     for deed in deeds.values():
         deed.held = held

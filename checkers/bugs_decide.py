@@ -4,7 +4,7 @@ They are those that a reviewer would try first. Each is a few lines put in the p
 for any of them.
 """
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Generator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..runtime.commands import Execute, Outcome, Ports, Query
 from ..runtime.history import StepHistory
 from ..runtime.protocol import Step
 from ..runtime.retry import RetryPolicy
-from ..runtime.tool import Absent, Happened, ToolContext
+from ..runtime.tool import Absent, Happened, NoEffectError, ToolContext
 from ..runtime.turn import Run, ToolNode
 from . import keys as looked_at
 from .substitute import Patch, Plant
@@ -240,6 +240,28 @@ def external_id_of_a_query_dropped(patch: Patch) -> None:
         return replace(answer, external_id=None) if isinstance(answer, Happened) else answer
 
     patch.setattr(Query, "perform", planted)
+
+
+def time_limit_taken_for_a_refusal(patch: Patch) -> None:
+    """A tool that does not answer in time is supposed to have done nothing."""
+    original = commands._within
+
+    async def planted(seconds: float, answer: Awaitable[Any]) -> Any:
+        try:
+            return await original(seconds, answer)
+        except TimeoutError:
+            raise NoEffectError("no answer in time") from None
+
+    patch.setattr(commands, "_within", planted)
+
+
+def time_limit_not_kept(patch: Patch) -> None:
+    """A tool is waited for however long it takes."""
+
+    async def planted(seconds: float, answer: Awaitable[Any]) -> Any:
+        return await answer
+
+    patch.setattr(commands, "_within", planted)
 
 
 def error_words_lost(patch: Patch) -> None:

@@ -334,6 +334,12 @@ def undoing_asked_by_the_quiet_of_its_step(patch: Patch) -> None:
     patch.setattr(compensation, "undoing_tool", lambda tool: replace(made(tool), quiet_seconds=tool.quiet_seconds))
 
 
+def limit_of_an_undoing_forgotten(patch: Patch) -> None:
+    """An undoing is waited for as long as any tool that declares no time limit, whatever it declares itself."""
+    made = compensation.undoing_tool
+    patch.setattr(compensation, "undoing_tool", lambda tool: replace(made(tool), timeout_seconds=Tool.timeout_seconds))
+
+
 def quiet_of_a_later_undoing_left_out(patch: Patch) -> None:
     """A job that rests at one step says the D of each tool in doubt, and not that of an undoing which is in doubt."""
 

@@ -6,7 +6,7 @@ from typing import Final
 from ..runtime.records import Json
 from ..runtime.tool import Look, OnUnknown, Tool
 from .crash_turns import QUIET, TTL, Turns
-from .crash_witness import ASKED, EFFECTS, REQUESTS, Behaviour, Witnessed, World, witness_tool
+from .crash_witness import ASKED, EFFECTS, OVERDUE, REQUESTS, Behaviour, Witnessed, World, witness_tool
 
 WORKING_DIRECTORY: Final = "cwd"
 """Where, below a schedule's directory, its processes run: what a tool writes under a relative path lies here."""
@@ -61,7 +61,8 @@ class Case(Turns):
 
     def witnessed(self, world: World) -> Witnessed:
         """The lines of the witness."""
-        return Witnessed(world.lines(REQUESTS), world.lines(EFFECTS), asked=world.lines(ASKED))
+        lines = world.lines
+        return Witnessed(lines(REQUESTS), lines(EFFECTS), asked=lines(ASKED), overdue=lines(OVERDUE))
 
 
 OK: Final[tuple[Behaviour, ...]] = ("ok",)
@@ -69,6 +70,7 @@ RETRY: Final[tuple[Behaviour, ...]] = ("no_effect", "ok")
 REFUSED: Final[tuple[Behaviour, ...]] = ("no_effect",)
 LOST: Final[tuple[Behaviour, ...]] = ("lost_answer", "ok")
 SILENT: Final[tuple[Behaviour, ...]] = ("no_answer", "ok")
+LATE: Final[tuple[Behaviour, ...]] = ("late_answer", "ok")
 LATER: Final[tuple[Behaviour, ...]] = ("lost_answer", "no_effect", "ok")
 """The effect happens, and what is sent after its answer was lost is refused: the older attempt stays open (rule 4)."""
 MIXED: Final[tuple[Behaviour, ...]] = ("no_effect", "no_answer", "ok")
@@ -94,6 +96,7 @@ CASES: Final = {
         Case("lost-query-soon", (LOST,), "query", "quiet", patient=False),
         Case("lost-reexecute", (LOST,), "reexecute", idempotent=True),
         Case("later-refused-reexecute", (LATER,), "reexecute", idempotent=True),
+        Case("late-park", (LATE,)),
         Case("silent-park", (SILENT,)),
         Case("silent-fail", (SILENT,), "fail"),
         Case("silent-query-fence", (SILENT,), "query", "fence"),

@@ -2,12 +2,12 @@
 
 Each violation begins with the property that is broken (T-PROP). What is asked at every moment, at the crash as in the end:
 P1 no step has two effects; P2 no record speaks of an effect that is not there, or denies one that is, and each that names it by
-an external id has the one that the world gave; P11 a step's requests
-bear one external key, two steps' never the same, and come with the arguments that the plan has for it; P14 each request has a
-started event in the file, is an attempt of its own, and its tool is told of it what that event and the ledger have: job, key,
-invocation, and the epoch of the lease as its token; of a question likewise, whose token is its asker's. At rest in addition:
-P3 an effect record is caught up; P6 all records of a result are there and equal. Between the crash and the end: P7 nothing
-written has changed.
+an external id has the one that the world gave; T-OUTCOME nobody waits for an answer beyond its tool's time limit; P11 a step's
+requests bear one external key, two steps' never the same, and come with the arguments that the plan has for it; P14 each
+request has a started event in the file, is an attempt of its own, and its tool is told of it what that event and the ledger
+have: job, key, invocation, and the epoch of the lease as its token; of a question likewise, whose token is its asker's. At rest
+in addition: P3 an effect record is caught up; P6 all records of a result are there and equal. Between the crash and the end: P7
+nothing written has changed.
 """
 
 import json
@@ -268,6 +268,8 @@ def step_now(name: str, step: Step, witnessed: Witnessed) -> Iterator[str]:
     if step.results and not effects:
         yield f"P2: {', '.join(step.results)} speak of an effect, and there is none"
     yield from misnamed(step, effects)
+    if late := [line for line in witnessed.overdue if line.step == name]:
+        yield f"T-OUTCOME: an answer to attempt {late[0].attempt} was waited for beyond its tool's time limit"
     denied = [line for line in effects if line.attempt in step.closed]
     if denied:
         yield f"P2: attempt {denied[0].attempt} is recorded as without effect, and had one"

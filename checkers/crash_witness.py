@@ -5,6 +5,7 @@ made, or an effect repeated, it does not know. The result of an effect is made o
 effect would give another result.
 """
 
+import asyncio
 import inspect
 import json
 import os
@@ -19,8 +20,13 @@ from ..runtime.records import Json
 from ..runtime.tool import Absent, Happened, Look, NoEffectError, OnUnknown, Tool, ToolContext, ToolResult
 from .crash_faults import ToolCall
 
-Behaviour = Literal["ok", "no_effect", "lost_answer", "no_answer"]
-"""How an execution ends: with the effect and an answer, provably without effect, or unknown after or before the effect."""
+Behaviour = Literal["ok", "no_effect", "lost_answer", "no_answer", "late_answer"]
+"""How an execution ends: with the effect and an answer, provably without effect, or unknown after or before the effect; or with
+the effect, and an answer that comes when nobody may wait for it any more."""
+LIMIT: Final = 0.005
+"""How long the runtime may wait for a tool that answers too late, in seconds, and"""
+LATE: Final = 10 * LIMIT
+"""after how many that one answers: waited for in a schedule is the first alone."""
 
 REQUESTS: Final = "requests"
 EFFECTS: Final = "effects"
@@ -29,7 +35,8 @@ QUESTIONS: Final = "questions"
 GIVEN: Final = "given"
 ASKED: Final = "asked"
 RAISED: Final = "raised"
-FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN, ASKED, RAISED)
+OVERDUE: Final = "overdue"
+FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN, ASKED, RAISED, OVERDUE)
 """Every file of the witness; each only ever grows."""
 
 
@@ -93,7 +100,7 @@ class Given(NamedTuple):
 
 class Witnessed(NamedTuple):
     """What the world saw, in order. asked: what tools were asked; raised: how the errors that they raised have to be on record,
-    as results. None where the world does not note that.
+    as results. None where the world does not note that. overdue: answers that somebody took beyond the time limit of a tool.
     """
 
     requests: list[Line]
@@ -103,6 +110,7 @@ class Witnessed(NamedTuple):
     given: Sequence[Given] = ()
     asked: Sequence[Line] | None = None
     raised: Sequence[Line] | None = None
+    overdue: Sequence[Line] = ()
 
     def count(self, step: str) -> int:
         """How many effects a step had."""
@@ -202,6 +210,12 @@ class World:
         self.append(EFFECTS, line)
         return line
 
+    async def answer_late(self, context: ToolContext, answer: ToolResult) -> ToolResult:
+        """Answer beyond the time limit, and note that somebody has waited for it."""
+        await asyncio.sleep(LATE)
+        self.append(OVERDUE, Line(context.step_id, context.external_key, context.attempt))
+        return answer
+
     def find(self, key: str) -> Line | None:
         """The first effect under an external key."""
         return next((line for line in self.lines(EFFECTS) if line.key == key), None)
@@ -217,18 +231,20 @@ def witness_tool(
 ) -> Tool:
     """A tool whose world is the witness. The n-th request of a step behaves as the script says; its last word repeats."""
 
-    def call(args: Json, context: ToolContext) -> ToolResult:
+    def call(args: Json, context: ToolContext) -> ToolResult | Awaitable[ToolResult]:
         number = world.request(args, context)
         behaviour = script[min(number, len(script)) - 1]
         line: Line | None = None
-        if behaviour in ("ok", "lost_answer"):
+        if behaviour in ("ok", "lost_answer", "late_answer"):
             line = (world.find(context.external_key) if idempotent else None) or world.effect(context)
         world.call.reached()
         if behaviour == "no_effect":
             raise NoEffectError("the world refused")
         if line is None or behaviour == "lost_answer":
             raise ConnectionError("the answer was lost")
-        return ToolResult(line.result, line.external_id, ({"resource_type": "line", "resource_id": line.external_id},))
+        change = {"resource_type": "line", "resource_id": line.external_id}
+        answer = ToolResult(line.result, line.external_id, (change,))
+        return world.answer_late(context, answer) if behaviour == "late_answer" else answer
 
     def query(args: Json, context: ToolContext) -> Happened | Absent:
         world.question(args, context)
@@ -244,6 +260,7 @@ def witness_tool(
         on_unknown=on_unknown,
         query=None if look == "none" else query,
         look=look,
+        timeout_seconds=LIMIT if "late_answer" in script else Tool.timeout_seconds,
     )
 
 

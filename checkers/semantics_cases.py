@@ -135,6 +135,7 @@ TWICE: Final = ("no_effect", "no_effect", "ok")
 REFUSED: Final = ("no_effect",)
 LOST: Final = ("lost_answer", "ok")
 SILENT: Final = ("no_answer", "ok")
+LATE: Final = ("late_answer", "ok")
 UNDO: Final = Undo()
 HARMLESS: Final = Undo(harmless=True)
 REFUSED_ONCE: Final = Undo(("no_effect", "ok"), harmless=True)
@@ -325,6 +326,10 @@ COMPENSATIONS: Final = (
     ),
     SemanticsCase(
         "undo-lost", "The compensation's answer is lost; a person finds it done", (Deed("a", partial=True, undo=Undo(LOST)),)
+    ),
+    SemanticsCase(
+        "undo-late", "The compensation is done and answers too late; a person finds it done",
+        (Deed("a", partial=True, undo=Undo(LATE)),),
     ),
     SemanticsCase(
         "undo-silent", "No answer, and nothing undone; a person says so", (Deed("a", partial=True, undo=Undo(SILENT)),)

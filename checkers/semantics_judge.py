@@ -1,7 +1,8 @@
 """The judge of what a job may do beside its steps: retry, confirm, wait, compensate, ask a model, be cancelled.
 
 It reads the file raw and counts the witness's lines (`semantics_records`); what it asks is in `semantics_laws`, and for each step
-and each compensation in `crash_judge`. P1, P2, P3, P6, P7, P11, P14, P15 as there; in addition P8 to P10, P12, T-RETRY, T-QUIET.
+and each compensation in `crash_judge`. P1, P2, P3, P6, P7, P11, P14, P15, T-OUTCOME as there; in addition P8 to P10, P12,
+T-RETRY, T-QUIET.
 """
 
 import sqlite3

@@ -29,6 +29,7 @@ from .crash_witness import (
     EFFECTS,
     GIVEN,
     LOOKS,
+    OVERDUE,
     QUESTIONS,
     REQUESTS,
     Behaviour,
@@ -163,7 +164,7 @@ def undoing(undo: Undo, world: World) -> Compensation:
 
     asked = plain.query
     query = None if asked is None else lambda args, context: asked(args, own(context))
-    return Compensation(call, query, undo.look, undo.quiet, harmless=undo.harmless)
+    return Compensation(call, query, undo.look, undo.quiet, plain.timeout_seconds, undo.harmless)
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,7 @@ def witnessed(world: World) -> Witnessed:
         [Question(*row) for row in world.rows(QUESTIONS)],
         [Given(*row) for row in world.rows(GIVEN)],
         world.lines(ASKED),
+        overdue=world.lines(OVERDUE),
     )
 
 

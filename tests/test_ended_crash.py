@@ -162,7 +162,7 @@ def test_the_judge_says_what_is_wrong(change: Callable[[Both], Both], said: str)
     requests = [Line("a", f"crashwindow:{key}", 1), Line("a#undo", f"crashwindow:{undo}", 1)]
     results = left("completed").results
     effects = [
-        Line(name, line.key, 1, results[name], f"{name}-1")
+        Line(name, line.key, 1, results[name], f"{name}-{results[name]['effect']}")
         for name, line in zip(("a", "a#undo"), requests, strict=True)
     ]
     given = [each for each in left("completed").given if each.step != "a#undo"]

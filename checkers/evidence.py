@@ -205,6 +205,7 @@ class KillRow(Base):
     subject: str
     kind: str
     mutants: int
+    one_in: int = 1  # of the subject's mutants, one in so many was judged, by the run's seed
     killed: int
     by: dict[str, int]  # checker -> how many it says no to
     cheapest: dict[str, int]  # checker -> of how many it is the cheapest killer

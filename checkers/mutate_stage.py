@@ -190,7 +190,8 @@ def mutants(context: Context) -> Found:
         jobs=1 if context.profile == "quick" else JUDGES,
         seed=context.seed,
     )
-    kills = summed(found)
+    parts = ONE_IN if context.profile == "deep" else {}
+    kills = [row.model_copy(update={"one_in": parts.get(row.subject, 1)}) for row in summed(found)]
     return Found(kills=kills, errors=blind(kills))
 
 

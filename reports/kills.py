@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..checkers.evidence import KillRow, RunEvidence
-from ..scenarios.profile import ONE_IN
 from .words import number, ranked
 
 HEADS: Final = (
@@ -41,10 +40,9 @@ def not_asked_further(kills: Sequence[KillRow]) -> int:
 
 def in_part(run: RunEvidence) -> Iterator[tuple[str, str]]:
     """The subjects of which a run has judged a part of the mutants, with which part, and who judges the others."""
-    for subject, many in ONE_IN.items():
-        if run.run.profile == "deep" and any(row.subject == subject for row in run.kills):
-            command = f"crashwindow mutants --subject {subject}"
-            yield subject, f"one in {number(many)} was judged, by the run's seed; {command} judges all"
+    for subject, many in {row.subject: row.one_in for row in run.kills if row.one_in > 1}.items():
+        command = f"crashwindow mutants --subject {subject}"
+        yield subject, f"one in {number(many)} was judged, by the run's seed; {command} judges all"
 
 
 def survivors_first(kills: Sequence[KillRow]) -> list[KillRow]:

@@ -91,7 +91,7 @@ ROOMS = (
 COMMAND_LINE = ("__main__.py", "*/cli*")
 INPUT = (
     "runtime/plan*", "runtime/contracts/*", "scenarios/*", "checkers/evidence*", "checkers/verify*", "reports/*",
-    "bench/results.py", "bench/figures.py",
+    "checkers/walk_programs.py", "bench/results.py", "bench/figures.py",
 )  # fmt: skip
 RAW_READERS = (
     "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",

@@ -709,6 +709,8 @@ LIES: dict[str, tuple[Callable[[], bytes], str, str]] = {
         update={"stated": 999}), *run().evidence.kills[1:]]), "totals", "999 killed by what is stated alone, of"),
     "mutants called harmless that nobody asked further about": (lambda: run_with(kills=[run().evidence.kills[0].model_copy(
         update={"safe": 1, "unasked": 0}), *run().evidence.kills[1:]]), "parts", "1 safe, proved, and the quick profile asks too few"),
+    "a part of the mutants that the profile does not take": (lambda: run_with(kills=[run().evidence.kills[0].model_copy(
+        update={"one_in": 4}), *run().evidence.kills[1:]]), "parts", "one in 4 judged, which the profile does not say"),
     "a planted defect twice": (lambda: run_with(mutants=run().evidence.mutants * 2), "parts", "it is there 2 times"),
     "the graphs dropped": (lambda: run_with(graphs=[]), "parts", "the graph of recorded-hardened: it is missing"),
     "words of a graph's nodes exchanged": (lambda: graph(exchanged_words), "parts", "the graph of recorded-hardened: its nodes"),

@@ -623,9 +623,8 @@ def test_what_is_not_checked_is_listed() -> None:
 
 def test_a_part_of_the_mutants_is_called_a_part() -> None:
     """A deep run that has judged one in eight of a fleet's mutants lists that under what is not checked, with who judges all."""
-    run = evidence().run.model_copy(update={"profile": "deep"})
     (row,) = evidence().kills
-    deep = changed(run=run, kills=[row, row.model_copy(update={"subject": "fleet", "unasked": 0})])
+    deep = changed(kills=[row, row.model_copy(update={"subject": "fleet", "unasked": 0, "one_in": 8})])
     words = "one in 8 was judged, by the run's seed; crashwindow mutants --subject fleet judges all"
     assert f"Mutants of fleet: {words}." in judge(deep, SMALL).not_checked
     assert ("Mutants of fleet", words) in gaps(judge(deep, SMALL))

@@ -18,6 +18,7 @@ from ...scenarios.profile import (
     MATRICES,
     MUTATED,
     MUTATED_FLEETS,
+    ONE_IN,
     PLANTED,
 )
 from ...scenarios.searched import COMBINATIONS, GRAPHS, SEARCHED, TWO_WORKERS, Searched, digest
@@ -108,6 +109,8 @@ def _mutants(evidence: RunEvidence, described: set[str]) -> Iterator[str]:
     yield from names("the class of mutants", (f"{row.subject}, {row.kind}" for row in evidence.kills),
                      {f"{row.subject}, {row.kind}" for row in evidence.kills})  # fmt: skip
     for row in evidence.kills:
+        if row.one_in != (ONE_IN.get(row.subject, 1) if deep else 1):
+            yield f"mutants of {row.subject}, {row.kind}: one in {row.one_in} judged, which the profile does not say"
         if row.unasked and (deep or row.subject not in MUTATED):
             yield f"mutants of {row.subject}, {row.kind}: {row.unasked} not asked further, of which the profile has none"
         if row.safe and deep and row.subject in MUTATED:

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from ..runtime.contracts.records import Approval, ExecutionContract, replaced
 from ..runtime.contracts.release import release
 from ..runtime.contracts.step import execute
 from ..runtime.contracts.store import Batch, Conflict
+from ..runtime.drive import perform
 from ..runtime.protocol import Step
 from . import contract_life
 from .bugs_step import taken_behind_a_lost_answer
@@ -310,6 +312,80 @@ def key_looked_up_and_not_believed(patch: Patch) -> None:
             rows.holder = holder
 
     patch.setattr(write_batch, "_with_key", unreserved)
+
+
+def limit_lost_by_a_retry(patch: Patch) -> None:
+    """A retry takes over everything but the time limit."""
+    original = drafts._again
+
+    def planted(earlier: Any, contracts: Any) -> Any:
+        call = original(earlier, contracts)
+        return call if isinstance(call, str) else replace(call, timeout_seconds=None)
+
+    patch.setattr(drafts, "_again", planted)
+
+
+def limit_lost_by_a_change(patch: Patch) -> None:
+    """A contract whose arguments are changed comes without its time limit."""
+    original = operations._changed
+    patch.setattr(operations, "_changed", lambda *arguments: replaced(original(*arguments), timeout_seconds=None))
+
+
+def change_of_nothing(patch: Patch) -> None:
+    """A contract is given up for one with the arguments that it had."""
+    original = operations._changed
+
+    def planted(contract: ExecutionContract, args: Any, *more: Any) -> ExecutionContract:
+        return original(contract, contract.action_detail["args"], *more)
+
+    patch.setattr(operations, "_changed", planted)
+
+
+def memory_withheld(patch: Patch) -> None:
+    """The reasoner is told nothing of earlier requests."""
+    original = nodes.question
+    patch.setattr(nodes, "question", lambda seen, state: replace(original(seen, state), memory=()))
+
+
+def key_material_remembered(patch: Patch) -> None:
+    """What is kept of earlier requests, and told to the reasoner, are keys and actions in place of results."""
+
+    def planted(self: nodes.Session, seen: Any, state: Any) -> Any:
+        done = [seen.contracts[each] for each in state.completed_executions]
+        lines = tuple(f"{each.execution_id}: {each.idempotency_key} {each.action_detail}" for each in done)
+        yield from self.write("graph_checkpoint", state=nodes.after(state, node="reasoning", memory=lines))
+        return False
+
+    patch.setattr(nodes.Session, "memory", planted)
+
+
+def limit_of_a_call_that_waits(patch: Patch) -> None:
+    """The time limit of a call runs while it waits for consent."""
+
+    def planted(ports: ContractPorts, now: float, perform: Any = perform) -> list[ExecutionContract]:
+        moved = []
+        for contract in ports.contracts.expired(now):
+            waited = contract.status is Status.WAITING
+            why = "nobody answered in time" if waited else "no result in time: it may have happened"
+            over = nodes.move(contract, "timeout", "graph_runner", error_message=why, metadata={"by": "clock"})
+            with suppress(Conflict):
+                operations._write(ports, Batch("", "move", contract.session_id, moves=(over,)), contract, perform)
+                moved.append(contract)
+        return moved
+
+    for module in (operations, runner):
+        patch.setattr(module, "time_out", planted)
+
+
+def no_quiet_time(patch: Patch) -> None:
+    """Of a step that failed it is taken for final at once that it did not happen."""
+    original = operations._resolve_failed
+
+    def planted(ports: Any, tools: Any, contract: ExecutionContract, *more: Any) -> None:
+        hasty = replace(tools[contract.tool], quiet_seconds=0.0)
+        original(ports, {**tools, contract.tool: hasty}, contract, *more)
+
+    patch.setattr(operations, "_resolve_failed", planted)
 
 
 def ids_numbered_anew(patch: Patch) -> None:

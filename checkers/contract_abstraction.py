@@ -11,14 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import rfc8785
 
 from .abstraction import JobRows, NotAJobError, durable_state, job_of, select_rows
+from .contract_terms import Terms, every_terms
+from .contract_told import mistold
 from .contract_words import Standing, standing
 from .refine import seen
 from .standing import Stand, stand_of
+
+if TYPE_CHECKING:
+    from ..runtime.contracts.reasoner import Request
 
 Json = Any
 
@@ -138,6 +143,28 @@ class ContractReader:
     def standing(self, execution_id: str) -> Standing:
         """One contract with what is said of its end, and the events of its step."""
         return standing(self._connection, execution_id, f"{JOB_PREFIX}{execution_id}")
+
+    def terms(self) -> dict[str, Terms]:
+        """What each contract is made of."""
+        return every_terms(self._connection)
+
+    def mistold(self, session: str, told: "Request") -> str:
+        """How a session's reasoner is told something else than is on record."""
+        return mistold(self._connection, session, told)
+
+    def overdue(self, now: float) -> frozenset[str]:
+        """The contracts whose time is over at `now`: what runs, and questions that wait."""
+        query = (
+            "SELECT execution_id FROM contracts WHERE updated_at + timeout_seconds <= ? AND"
+            " (status = 'running' OR status = 'waiting' AND action_type = 'ecs_request')"
+        )
+        return frozenset(name for (name,) in self._connection.execute(query, (now,)))
+
+    def heard(self, execution_id: str) -> float | None:
+        """When the last attempt of a contract's step was begun; None where none was."""
+        query = "SELECT max(at) FROM events WHERE job_id = ? AND type = 'tool_invocation_started'"
+        ((at,),) = self._connection.execute(query, (f"{JOB_PREFIX}{execution_id}",))
+        return None if at is None else float(at)
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every table of contracts, as it lies there."""

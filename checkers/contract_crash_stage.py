@@ -67,8 +67,8 @@ def judged(claim: str, records: list[Record], kept: int, found_as: str | None = 
 
 
 def _of_the_rest(words: str) -> bool:
-    """Whether a violation belongs to no claim about contracts: of the step, or of coming to rest."""
-    return words.startswith(("P", "REST"))
+    """Whether a violation belongs to no claim about contracts: of the step, of coming to rest, of what is taken over."""
+    return words.startswith(("P", "REST", "DATA"))
 
 
 def contract_scenarios(context: Context) -> Found:

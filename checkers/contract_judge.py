@@ -13,6 +13,7 @@ C6   what was ever gated runs only by a person's approval of its own id and acti
      contract of its key failed; what was denied runs only reopened; the world received the approved arguments; of the executions
      of one irreversible action that happened, or may have, each was approved as the next one after another, one as the first
 C7   a request in the world has a running transition and a started event in the file
+DATA what a contract takes over from an earlier one, its time limit too, is what that one has, but for changed arguments (C-DATA)
 C10  completed means one effect, failed, rejected and cancelled mean none, one key never has two; the result is that effect's, and
      the error what the tool has raised, or what was done instead (`contract_words`)
 REST nothing is left running, and what is pending waits for a request that a person was shown (at rest only)
@@ -30,6 +31,7 @@ import rfc8785
 
 from ..model.contract import HARDENED, Status, Trigger, may
 from . import crash_judge
+from .contract_terms import Terms, taken_over, terms_of
 from .contract_words import Last, Standing, misanswered, misquoted, tool_of
 from .crash_witness import Line, Witnessed
 
@@ -50,6 +52,7 @@ class Contract(NamedTuple):
     occurrence: str
     irreversible: int
     idempotency_key: str | None
+    timeout_seconds: float | None
     needs_consent: int
     defers: str | None
     again_of: str | None
@@ -59,6 +62,11 @@ class Contract(NamedTuple):
     result: str
     error_message: str | None
     reopened_by: str | None
+    metadata: str
+
+
+CONSTRAINTS: Final = Contract._fields.index("status")
+"""How many of its columns nothing changes."""
 
 
 class Move(NamedTuple):
@@ -207,6 +215,8 @@ def broken_now(durable: Durable, witnessed: Witnessed) -> list[str]:
     for (_, key), retries in _reversible(durable).items():
         found += [f"{problem} (key {key[:8]})" for problem in _retries(retries, witnessed)]
     found += _repeats(durable)
+    terms = {each.execution_id: _terms(each) for each in durable.contracts}
+    found += [f"DATA: {problem} ({name})" for name, problem in taken_over(terms)]
     for job, rows in durable.jobs:
         found += [f"{problem} ({job})" for problem in crash_judge.broken_now(rows, _of(job, witnessed))]
     found += _unowned(durable)
@@ -436,6 +446,13 @@ def _repeats(durable: Durable) -> Iterator[str]:
             yield f"C6: {other} and {each.execution_id} do the same, both approved as the next after {place[1]}"
 
 
+def _terms(contract: Contract) -> Terms:
+    """What a contract is made of."""
+    what = contract.action_type, contract.action_detail, contract.occurrence, contract.irreversible
+    needs = contract.idempotency_key, contract.timeout_seconds, contract.needs_consent, contract.defers
+    return terms_of((contract.execution_id, contract.session_id, *what, *needs, contract.metadata))
+
+
 def _unowned(durable: Durable) -> Iterator[str]:
     """Nothing in the trace or among the steps belongs to no contract."""
     known = {each.execution_id for each in durable.contracts}
@@ -472,7 +489,7 @@ def changed(before: Durable, after: Durable) -> list[str]:
     """C3 over time: what was durable at a crash is there still, at the same place."""
     found = []
     for what, was, now in (
-        ("a contract's constraints", [each[:10] for each in before.contracts], [each[:10] for each in after.contracts]),
+        ("a contract's constraints", *([each[:CONSTRAINTS] for each in it.contracts] for it in (before, after))),
         ("an entry of the trace", before.trace, after.trace),
         ("a checkpoint", before.states, after.states),
     ):

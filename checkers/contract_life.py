@@ -27,9 +27,10 @@ from ..runtime.drive import StoppedError
 from ..runtime.records import Json
 from ..runtime.resolve import question
 from ..runtime.resolve import resolve as resolve_job
-from ..runtime.store import StoreError
+from ..runtime.store import Store, StoreError
 from ..runtime.tool import Tool
-from .crash_faults import NoRestError
+from .contract_told import mistold
+from .crash_faults import NoRestError, connection_of
 from .crash_subject import Setting
 from .crash_turns import QUIET, TTL, TURNS, truth
 from .crash_witness import Witnessed
@@ -85,15 +86,19 @@ class Script:
 
 
 class BySession:
-    """A reasoner that finds the session's script by the text of the request."""
+    """A reasoner that finds the session's script by the text of the request; it decides by nothing that is not on record."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, store: Store) -> None:
+        self.store = store
+        self.sessions = {said.text: said.session for said in script.requests}
         self.scripts: dict[str, Reasoner] = {
             said.text: ScriptedReasoner(script.decisions[said.session]) for said in script.requests
         }
 
     def decide(self, request: Request) -> Decision:
-        """The next turn of the session's script."""
+        """The next turn of the session's script. Raises NoRestError where it is told something else than is on record."""
+        if wrong := mistold(connection_of(self.store), self.sessions[request.text], request):
+            raise NoRestError(wrong)
         return self.scripts[request.text].decide(request)
 
 
@@ -120,7 +125,7 @@ class ContractLife:
         self.meanwhile = script.meanwhile
         owners: Iterator[str] = (f"life-{setting.number}.{turn}" for turn in count())
         self.runner = EndingRunner(
-            self.ports, tools, BySession(script), self.perform, owner=lambda: next(owners), ttl=TTL
+            self.ports, tools, BySession(script, setting.store), self.perform, owner=lambda: next(owners), ttl=TTL
         )
 
     def live(self) -> None:

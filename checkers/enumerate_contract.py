@@ -15,6 +15,7 @@ from .abstraction import NotAJobError
 from .collector import uncollected
 from .contract_abstraction import NotAContractError, consent_of
 from .contract_follow import SHARED
+from .contract_terms import taken_over
 from .enumerate import Enumerated, Parted
 from .enumerate_certain import Runs
 from .enumerate_contract_bench import Place, Shelf
@@ -25,6 +26,8 @@ from .enumerate_contract_state import Move, Seen, State
 from .enumerate_contract_turn import Turns
 from .enumerate_contract_view import View
 
+CREATING: Final = ("create_contracts", "supersede")
+"""The boundaries at which contracts come to be."""
 MOST: Final = 3
 """Partings after which an enumeration ends."""
 
@@ -188,6 +191,9 @@ class ContractProduct:
             seen.moves and len(names) > len(self.view.tool_contracts(before.contracts))
         ):
             raise PartedError("supersede", "one write cancels a contract and creates another; this is half of it")
+        if seen.boundary in CREATING:
+            for name, wrong in taken_over(self.view.terms(number)):
+                raise PartedError(f"{name}: {seen.boundary}", wrong)
         for name in names:
             fields = self.view.fields(seen.place, name)
             known = name in beside

@@ -17,10 +17,11 @@ from ..runtime.memory_store import MemoryStore, _Effects, _Ledger, _Stream
 from ..runtime.records import Lease
 from ..runtime.store import StaleEpoch, VersionConflict
 from .contract_abstraction import StoredContracts
+from .contract_terms import Terms
 from .contract_words import Standing
 from .enumerate_contract_case import AFTERWARDS, ContractCase, Site, World
 from .enumerate_contract_store import Content, MemoryContracts
-from .enumerate_contract_view import Moved, standing_in, stored_contracts
+from .enumerate_contract_view import Moved, standing_in, stored_contracts, terms_in
 from .interleave_store import Effects, Ledger, Stream, timeless
 from .interleave_turn import Answer, answered, refused
 
@@ -66,6 +67,10 @@ class Shelf(Protocol):
         """How one of its contracts stands; without the step."""
         ...
 
+    def terms(self, number: int) -> dict[str, Terms]:
+        """What its contracts are made of."""
+        ...
+
 
 class MemoryShelf:
     """The contents of the store in memory."""
@@ -105,6 +110,10 @@ class MemoryShelf:
     def standing(self, number: int, name: str) -> Standing:
         """See Shelf.standing."""
         return standing_in(self.contents[number], name)
+
+    def terms(self, number: int) -> dict[str, Terms]:
+        """See Shelf.terms."""
+        return terms_in(self.contents[number])
 
 
 def _named(command: Command) -> Any:

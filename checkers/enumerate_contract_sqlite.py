@@ -11,6 +11,7 @@ from ..runtime.contracts.sqlite_contracts import SqliteContractStore
 from ..runtime.contracts.store import ContractStore
 from ..runtime.sqlite_store import SqliteStore
 from .contract_abstraction import StoredContracts, select_contracts
+from .contract_terms import Terms, every_terms
 from .contract_words import Standing, standing
 from .enumerate_contract_case import AFTERWARDS
 from .enumerate_contract_view import Moved
@@ -84,6 +85,12 @@ class SqliteShelf:
         self.put(number)
         with self._store.session as connection:
             return standing(connection, name, "")
+
+    def terms(self, number: int) -> dict[str, Terms]:
+        """See Shelf.terms."""
+        self.put(number)
+        with self._store.session as connection:
+            return every_terms(connection)
 
     def close(self) -> None:
         """Close the database."""

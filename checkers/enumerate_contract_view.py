@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..runtime.contracts.step import job_id
 from .abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob, durable_state, says_failed
@@ -18,6 +18,7 @@ from .contract_abstraction import (
     contract_state,
 )
 from .contract_services import result_of
+from .contract_terms import Terms
 from .contract_words import Last, Standing, misanswered, misquoted, tool_of
 from .enumerate_contract_case import RAISED
 from .enumerate_contract_store import Content
@@ -81,6 +82,25 @@ def standing_in(content: Content, name: str) -> Standing:
     return Standing(it.status.value, tool_of(it.action_detail), it.result, it.error_message, last, ())
 
 
+def terms_in(content: Content) -> dict[str, Terms]:
+    """What the contracts of a store in memory are made of."""
+    return {
+        name: Terms(
+            it.session_id,
+            it.action_type,
+            it.action_detail,
+            it.occurrence,
+            it.irreversible,
+            it.idempotency_key,
+            it.timeout_seconds,
+            it.needs_consent,
+            it.defers,
+            cast("str | None", it.metadata.get("supersedes")),
+        )
+        for name, it in content.contracts.items()
+    }
+
+
 def _frozen(lists: Mapping[str, list[Any]]) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(several) for name, several in lists.items()}
 
@@ -113,6 +133,10 @@ class View:
         if number not in self._stored:
             self._stored[number] = self._bench.shelf.stored(number)
         return self._stored[number]
+
+    def terms(self, number: int) -> dict[str, Terms]:
+        """What the contracts of a content are made of."""
+        return self._bench.shelf.terms(number)
 
     def tool_contracts(self, number: int) -> list[str]:
         """The tool contracts of a content."""

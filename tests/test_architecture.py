@@ -95,7 +95,8 @@ INPUT = (
 )  # fmt: skip
 RAW_READERS = (
     "checkers/crash*", "checkers/seed_house*", "checkers/contract_judge*", "checkers/abstraction*",
-    "checkers/contract_abstraction*", "checkers/contract_words.py", "checkers/contract_streams.py",
+    "checkers/contract_abstraction*", "checkers/contract_words.py", "checkers/contract_terms.py",
+    "checkers/contract_told.py", "checkers/contract_streams.py",
     "checkers/semantics_judge*", "checkers/ended_judge*",
     "checkers/semantics_records*", "checkers/power*", "checkers/chaos_site.py",
     "checkers/stream_store.py", "checkers/campaign/hook_sqlite.py",

@@ -190,6 +190,19 @@ def test_a_retry_that_takes_any_earlier_consent_is_found(case: str, said: str, m
         (bugs_contract.error_words_replaced, "contract-smtp-refused", "C10: after fail its error is 'an error'"),
         (bugs_contract.error_words_replaced, "contract-no-answer", "C10: after lose its error is 'an error'"),
         (bugs_contract.result_dropped, "contract-worked-example", "C10: its result is null, and should be"),
+        (
+            bugs_contract.limit_lost_by_a_retry,
+            "contract-retry-approved",
+            "DATA: it is a call without a limit (exec-002)",
+        ),
+        (
+            bugs_contract.limit_lost_by_a_change,
+            "contract-arguments-changed",
+            "DATA: its limit is null, and should be 30",
+        ),
+        (bugs_contract.change_of_nothing, "contract-arguments-changed", "DATA: it takes the place of exec-001"),
+        (bugs_contract.memory_withheld, "contract-smtp-refused", "P15: the reasoner of 'mail' is mistold: the memory"),
+        (bugs_contract.key_material_remembered, "contract-smtp-refused", "is mistold: what is kept is"),
     ],
 )
 def test_a_bug_that_takes_what_it_should_not_is_found(
@@ -328,6 +341,16 @@ ALTERED: dict[str, Any] = {
         w._replace(requests=[w.requests[0]._replace(attempt=2)]),
     ),
     "C7: contract:exec-001 is the step of no contract": lambda d, w: (d._replace(contracts=d.contracts[1:]), w),
+    "DATA: it is a call without a limit (exec-001)": lambda d, w: (altered(d, "contracts", 0, timeout_seconds=None), w),
+    "DATA: its limit is 31, and should be 30, as the contract with its key before it has it (exec-003)": lambda d, w: (
+        twin(d, timeout_seconds=31.0),
+        w,
+    ),
+    "DATA: its occurrence is": lambda d, w: (twin(d, occurrence="another", metadata='{"supersedes":"exec-001"}'), w),
+    "DATA: it takes the place of exec-001, and changes nothing (exec-003)": lambda d, w: (
+        twin(d, metadata='{"supersedes":"exec-001"}'),
+        w,
+    ),
     "C10: it is completed, with 0 effects": lambda d, w: (d, w._replace(effects=[])),
     "C10: it is rejected, with 1 effects": lambda d, w: (altered(d, "contracts", 0, status="rejected"), w),
     "C10: it is waiting, and had an effect": lambda d, w: (altered(d, "contracts", 0, status="waiting"), w),

@@ -108,6 +108,25 @@ def test_a_failure_that_is_named_again_is_not_retried_twice(sets: ContractSets) 
     assert run.parted[0].schedule[-1] == "runner-1:create_contracts"
 
 
+@pytest.mark.parametrize(
+    ("plant", "case", "said"),
+    [
+        (bugs_contract.limit_lost_by_a_retry, "contract-named-again", "it is a call without a limit"),
+        (bugs_contract.limit_lost_by_a_change, "contract-changed", "it is a call without a limit"),
+        (bugs_contract.change_of_nothing, "contract-changed", "it takes the place of s1:exec-001, and changes nothing"),
+    ],
+)
+@pytest.mark.parametrize("store", ["memory", "SQLite"])
+def test_what_is_taken_over_is_what_was_there(
+    plant: Plant, case: str, said: str, store: str, sets: ContractSets
+) -> None:
+    """No machine has time limits and arguments: what a retry, or a contract with other arguments, takes over is compared."""
+    with planting(plant):
+        (run,) = over_sqlite([case], sets) if store == "SQLite" else enumerated([case], sets)
+    assert run.parted
+    assert said in run.parted[0].difference
+
+
 def test_what_a_runner_does_behind_a_lost_answer_is_seen() -> None:
     """A runner is taken for one that was answered at once: each turn is run with answers that come only the second time."""
     (run,) = enumerated(["contract-2-denied-itself"], contract_sets(), singly=True)

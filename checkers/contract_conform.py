@@ -21,7 +21,7 @@ from .conform_calls import ERRORS
 from .conform_world import CONTRACTS, Says
 from .contract_follow import ContractModel
 from .contract_rig import ContractRig, Edge, Strike
-from .contract_services import Behaviour, Does, Wish
+from .contract_services import PATIENCE, Behaviour, Does, Wish
 from .walk_profiles import BY_NAME, PROFILES
 
 BOUNDS: Final = {name: PROFILES[of].contract for name, of in BY_NAME.items()}
@@ -49,6 +49,8 @@ EARLY: Final[st.SearchStrategy[dict[int, Strike]]] = st.dictionaries(
     st.integers(0, 2), st.sampled_from(get_args(Strike)), max_size=1
 )
 """Strikes at what a person does, which is a command or two."""
+LIMITS: Final = st.sampled_from([None, 10.0, 10 * PATIENCE])
+"""Time limits of calls: the one that is taken where none is given, a shorter one, and one that outlasts the wait for people."""
 WISHES: Final = st.builds(
     Wish,
     st.sampled_from(["none", "before", "during"]),
@@ -58,6 +60,7 @@ WISHES: Final = st.builds(
     retries=st.integers(0, 1),
     oldest=st.booleans(),
     result=JSON,
+    limit=LIMITS,
 )
 
 
@@ -105,6 +108,12 @@ class ContractWalk(WrittenWalk):
         """A runner goes on with a session: what an earlier one left is recovered."""
         found = self.rig.among(number, ("pending", "running", "unknown"))
         self.do(self.rig.advance, number if found is None else found, behaviours, strikes, declared_late)
+
+    @precondition(lambda self: self.rig.sessions)
+    @rule(number=NUMBERS, behaviours=BEHAVIOURS, strikes=STRIKES)
+    def say(self, number: int, behaviours: list[Does], strikes: dict[int, Strike]) -> None:
+        """The user's next request in a session."""
+        self.do(self.rig.say, number, behaviours, strikes)
 
     @precondition(lambda self: self.rig.followers)
     @rule(number=NUMBERS, yes=YES, strikes=EARLY, behaviours=BEHAVIOURS, then=STRIKES)

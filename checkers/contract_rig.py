@@ -7,8 +7,9 @@ and each machine follows (`contract_follow`). A crash is a dropped generator and
 
 import itertools
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from ..runtime import drive
 from ..runtime.commands import Command, Execute, Ports
 from ..runtime.contracts import operations
 from ..runtime.contracts.commands import ContractPorts, Write
+from ..runtime.contracts.reasoner import Request
 from ..runtime.contracts.records import ExecutionContract, GraphState
 from ..runtime.contracts.runner import GraphRunner
 from ..runtime.contracts.sqlite_contracts import SqliteContractStore
@@ -30,12 +32,12 @@ from .conform_world import QUIET, TTL, Crash
 from .contract_abstraction import (
     ContractReader,
     NotAContractError,
-    StoredContract,
     StoredContracts,
     StoredEntry,
     consent_of,
     contract_state,
 )
+from .contract_asked import FIRST_WORDS, Asked, Played, request_id
 from .contract_follow import STEP, ContractFollower, ContractModel
 from .contract_services import PATIENCE, Behaviour, Does, Services, Wish, arguments, result_of
 from .contract_words import misanswered, misquoted
@@ -53,12 +55,13 @@ class ContractRig:
     def __init__(self, folder: Path, model: ContractModel) -> None:
         self.folder, self.model = folder, model
         self.clock = 1_000_000.0
-        self.sessions: dict[str, Wish] = {}
         self.followers: dict[str, ContractFollower] = {}
         self.services = Services(
             lambda: self._follow(STEP, world=True), self._give_up, self._due, self._result, self._stand
         )
-        self.asked: defaultdict[str, list[Json]] = defaultdict(list)
+        self.asked = Asked(self._mistold)
+        self.requests: Counter[str] = Counter()
+        self.overdue: frozenset[str] = frozenset()
         self.edges: Counter[Edge] = Counter()
         self.owners = itertools.count()
         self.traced = self.lives = 0
@@ -95,14 +98,26 @@ class ContractRig:
         dead_reader.close()
         dead.close()
 
+    @property
+    def sessions(self) -> dict[str, Wish]:
+        """What each session's reasoner asks for."""
+        return self.asked.wishes
+
     # What a walk does.
 
     def open(self, wish: Wish, behaviours: Sequence[Does] = (), strikes: Mapping[int, Strike] | None = None) -> str:
         """A new session, run until it rests."""
         name = f"s{len(self.sessions) + 1}"
         self.sessions[name] = wish
-        self.asked[name].append(arguments(wish.argument))
         return self._act(lambda: self._begin(name), behaviours, strikes)
+
+    def say(self, number: int, behaviours: Sequence[Does] = (), strikes: Mapping[int, Strike] | None = None) -> str:
+        """The user's next request in a session, which asks for the same."""
+        name = self._name(number)
+        self.requests[name] += 1
+        words = f"{FIRST_WORDS} ({self.requests[name]})"
+        occurrence = request_id(name, self.sessions[name])
+        return self._act(lambda: self._runner(name).say(name, words, occurrence), behaviours, strikes)
 
     def advance(
         self, number: int, behaviours: Sequence[Does] = (), strikes: Mapping[int, Strike] | None = None,
@@ -145,7 +160,8 @@ class ContractRig:
     def supersede(self, number: int, argument: int, strikes: Mapping[int, Strike] | None = None) -> str:
         """The arguments of the newest contract of a session change."""
         name, args = self._newest(number).execution_id, arguments(argument)
-        self.asked[self._name(number)].append(args)
+        self.asked.changes.pop(name, None)
+        self.asked.changes[name] = args  # the newest wish stands last
         return self._act(lambda: operations.supersede(self.ports, name, args, "ann", self._perform), (), strikes)
 
     def resolve(self, number: int, late_requests_arrive: bool, strikes: Mapping[int, Strike] | None = None) -> str:
@@ -162,7 +178,7 @@ class ContractRig:
         """So much time passes that every time limit is over and nothing is on its way; then the clock's tick is taken."""
         self._quiet(late_requests_arrive)
         self.clock += PATIENCE
-        return self._act(lambda: operations.time_out(self.ports, self.clock, self._perform), (), strikes)
+        return self._act(lambda: self._tick(self.clock, self._perform), (), strikes)
 
     def late(self, arrives: bool) -> bool:
         """A request on the wire arrives, or is lost; False when there is none."""
@@ -191,6 +207,8 @@ class ContractRig:
             raise
         except Exception as error:
             raise Disagreement(f"{type(error).__name__} where a refusal would be a ContractError: {error}") from error
+        for name in [name for name, follower in self.followers.items() if follower.status == "unknown"]:
+            self._too_early(name)
         return "done"
 
     def _begin(self, name: str) -> GraphState:
@@ -199,8 +217,7 @@ class ContractRig:
         if self.ports.contracts.state(name) is not None:
             return runner.advance(name)
         wish = self.sessions[name]
-        # What can be undone reserves no key, so nothing keeps two sessions from it: each such request is one of its own.
-        return runner.open(name, "please", name if wish.consent == "none" else f"request {wish.occurrence}")
+        return runner.open(name, FIRST_WORDS, request_id(name, wish))
 
     def _runner(self, name: str) -> GraphRunner:
         """A runner of this process."""
@@ -208,9 +225,8 @@ class ContractRig:
         def owner() -> str:
             return f"runner-{next(self.owners)}"
 
-        return GraphRunner(
-            self.ports, self.services.tools(self.declared_late), self.sessions[name], self._perform, owner, TTL
-        )
+        tools = self.services.tools(self.declared_late)
+        return GraphRunner(self.ports, tools, Played(self.asked, name), self._perform, owner, TTL)
 
     def _say(self, contract: ExecutionContract, yes: bool) -> None:
         """Answer whoever asks about a contract, naming the earlier execution where there is one."""
@@ -251,6 +267,24 @@ class ContractRig:
         while self.late(late_requests_arrive):
             pass
         self.clock += TTL + QUIET + 1
+
+    def _tick(self, now: float, perform: Any) -> None:
+        """Let the clock take what is over by then: that, and nothing else (a call's limit bounds its execution only)."""
+        self.overdue = self.reader.overdue(now)
+        operations.time_out(self.ports, now, perform)
+        left = self.reader.overdue(now)
+        if left and not self.strikes:
+            raise Disagreement(f"{', '.join(sorted(left))}: its time is over, and the clock has not taken it")
+
+    def _too_early(self, name: str) -> None:
+        """A person says that it did not happen while a request may still be under way: nobody takes that for final (T-QUIET)."""
+        heard = self.reader.heard(name)
+        if heard is None or heard + QUIET <= self.clock:
+            return
+        tools = self.services.tools(self.declared_late)
+        with suppress(ContractError):
+            operations.resolve(self.ports, tools, name, Answer(False, "ann", "nothing there yet"), self._aside)
+            raise Disagreement(f"{name}: that it did not happen is taken {self.clock - heard} s after it was begun")
 
     # The driver's hands.
 
@@ -293,7 +327,7 @@ class ContractRig:
         if behaviour == "cancelled meanwhile":
             operations.cancel(self.ports, name, "ann", self._aside)
         else:
-            operations.time_out(self.ports, self.clock + PATIENCE, self._aside)
+            self._tick(self.clock + PATIENCE, self._aside)
 
     def _aside(self, command: Command, ports: Ports) -> Any:
         """Perform a command of somebody else's, unstruck."""
@@ -327,11 +361,13 @@ class ContractRig:
             if entry.action.startswith("transition:"):
                 before, _, after = entry.action.rpartition(":")[2].partition("→")
                 self.edges[before, entry.trigger, after] += 1
+            if entry.trigger == "timeout" and entry.execution_id not in self.overdue:
+                raise Disagreement(f"{entry.execution_id}: the clock takes it, and its time is not over")
+        self.asked.compare(boundary, self.reader.terms(), self.declared_late)
         for name, contract in stored.contracts.items():
             if contract.action_type != "tool_call":
                 continue
             if name not in self.followers:
-                self._wanted(contract)
                 self.followers[name] = ContractFollower(self.model, consent_of(stored, name), name)
             request = stored.request_of(name)
             roles = {name: "tool"} | ({request.execution_id: "request"} if request else {})
@@ -356,17 +392,13 @@ class ContractRig:
         """What the store has of a call that is made now; a crash has put another reader in the place of the one before."""
         return self.reader.stand(job_id)
 
-    def _due(self, name: str) -> Json:
-        """The arguments of a contract, by its row; that they are what its session has asked for was looked at before."""
-        return self.reader.read().contracts[name].action_detail["args"]
+    def _mistold(self, session: str, request: Request) -> str:
+        """How a reasoner is told something else than is on record. A crash puts another reader in the place of the one before."""
+        return self.reader.mistold(session, request)
 
-    def _wanted(self, contract: StoredContract) -> None:
-        """A contract is about what its session's reasoner, or a person, has asked for."""
-        args, asked = contract.action_detail["args"], self.asked[contract.session_id]
-        if args not in asked:
-            raise Disagreement(
-                f"contract {contract.execution_id} is to call with {args}, and what was asked for is {asked}"
-            )
+    def _due(self, name: str) -> Json:
+        """The arguments of a contract, by its row; that they are what was asked for was looked at before."""
+        return self.reader.read().contracts[name].action_detail["args"]
 
     def _whole(self, boundary: str, new: list[StoredEntry]) -> None:
         """A contract is given up for another one in one write (C-BIND)."""

@@ -50,7 +50,7 @@ def arguments(number: int) -> Json:
 class Wish:
     """What a session's reasoner asks for. retries: how often again, after any end but success. oldest: it is the session's first
     call that is retried, which may have been superseded; else the newest. Whether a retry is admitted is the runtime's to say.
-    result: what its calls' effects answer, beside the contract's name.
+    result: what its calls' effects answer, beside the contract's name. limit: how long a call may run; None leaves it open.
 
     Sessions with one occurrence are the same request of the user's, where the action cannot be undone.
     """
@@ -62,6 +62,7 @@ class Wish:
     retries: int = 0
     oldest: bool = False
     result: Json = None
+    limit: float | None = None
 
     def decide(self, request: Request) -> Decision:
         """The call, then retries while it has ended without success, then a reply."""
@@ -73,6 +74,7 @@ class Wish:
                 "service": service,
                 "method": tool_name(self.tool),
                 "args": arguments(self.argument),
+                "timeout_seconds": self.limit,
             }
             ask = {"kind": "ask", "message": "May it?", "defers": 0, "timeout_seconds": PATIENCE}
             return Decision.model_validate({"actions": (call, ask) if self.consent == "before" else (call,)})

@@ -38,7 +38,19 @@ PREFIX: Final = "walk"
 Kind = Literal["step", "contract", "workers"]
 MOVES: Final[Mapping[Kind, tuple[str, ...]]] = {
     "step": ("submit", "work", "answer", "tell", "cancel", "signal", "undo", "configure", "wait", "late"),
-    "contract": ("open", "advance", "respond", "resume", "cancel", "supersede", "reopen", "resolve", "wait", "late"),
+    "contract": (
+        "open",
+        "say",
+        "advance",
+        "respond",
+        "resume",
+        "cancel",
+        "supersede",
+        "reopen",
+        "resolve",
+        "wait",
+        "late",
+    ),
     "workers": ("submit", "begin", "go", "kill", "cancel", "answer", "late", "lapse"),
 }
 RIGS: Final[Mapping[Kind, type]] = {"step": Rig, "contract": ContractRig, "workers": WorkersRig}

@@ -12,13 +12,20 @@ import pytest
 
 from crashwindow.checkers import conform, contract_abstraction, contract_conform, contract_walk_stage
 from crashwindow.checkers.bugs_contract import (
+    change_of_nothing,
     consent_kept,
     denial_frees,
     doubt_is_failure,
     error_words_replaced,
     inherited_whatever_the_end,
+    key_material_remembered,
     key_not_reserved,
+    limit_lost_by_a_change,
+    limit_lost_by_a_retry,
+    limit_of_a_call_that_waits,
+    memory_withheld,
     no_compare_and_set,
+    no_quiet_time,
     orphan_again,
     release_in_two,
     request_ends_alone,
@@ -30,12 +37,13 @@ from crashwindow.checkers.bugs_contract import (
 from crashwindow.checkers.bugs_decide import arguments_dropped, question_without_arguments
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_world import Contract, Says
-from crashwindow.checkers.contract_abstraction import NotAContractError, contract_state
+from crashwindow.checkers.contract_abstraction import ContractReader, NotAContractError, contract_state
 from crashwindow.checkers.contract_conform import walk_contracts
 from crashwindow.checkers.contract_coverage import Tried, each_attempt, enumerate_all
 from crashwindow.checkers.contract_follow import ContractModel
 from crashwindow.checkers.contract_rig import ContractRig
 from crashwindow.checkers.contract_services import Wish
+from crashwindow.checkers.contract_terms import Terms
 from crashwindow.checkers.contract_walk_stage import contract_coverage, contract_walk, covered
 from crashwindow.checkers.contract_words import misquoted
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
@@ -47,9 +55,7 @@ from crashwindow.checkers.walk_programs import of_key
 from crashwindow.model.claims import CLAIMS
 from crashwindow.model.contract import ACTORS, HARDENED, Status, target
 from crashwindow.model.contract_machine import build_contract
-from crashwindow.runtime.contracts import (
-    rules,
-)
+from crashwindow.runtime.contracts import nodes, operations, rules
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.store import Batch
 
@@ -222,6 +228,21 @@ def broken(rig: ContractRig) -> None:
     rig.late(False)
 
 
+def remembered(rig: ContractRig) -> None:
+    """The user speaks again: after a call that was done, and after one of which nobody knows."""
+    rig.open(NONE)
+    rig.say(0, ["lost answer"])
+    rig.say(0)
+
+
+def waited(rig: ContractRig) -> None:
+    """A call waits for consent far longer than it may run."""
+    rig.open(DURING)
+    rig.wait(True)
+    rig.respond(0, True)
+    rig.resume(0)
+
+
 PROGRAMS = (
     worked,
     denied,
@@ -239,6 +260,8 @@ PROGRAMS = (
     asked,
     refused,
     broken,
+    remembered,
+    waited,
 )
 ENDS: Mapping[str, tuple[str, ...]] = {
     "worked": ("completed",),
@@ -257,6 +280,8 @@ ENDS: Mapping[str, tuple[str, ...]] = {
     "asked": ("completed",),
     "refused": ("failed", "failed"),
     "broken": ("unknown",),
+    "remembered": ("completed", "unknown", "completed"),
+    "waited": ("completed",),
 }
 """How the tool contracts of each program end, in the order of their creation."""
 
@@ -315,6 +340,13 @@ BUGS: tuple[tuple[Plant, str], ...] = (
     (question_without_arguments, 'attempt 1 is handed {}, not {"n":0}'),
     (error_words_replaced, r"after fail its error is 'an error', and should be 'no room\\x00'"),
     (result_dropped, 'its result is null, and should be {"done":'),
+    (limit_lost_by_a_retry, "performs create_contracts: its limit is null, and should be 30"),
+    (limit_lost_by_a_change, "performs supersede: its limit is null, and should be 30"),
+    (change_of_nothing, 'performs supersede: its detail is {"args":{"n":0}'),
+    (memory_withheld, "the memory are [], and should be ['s1:exec-001: [SUCCESS]"),
+    (key_material_remembered, 'is mistold: what is kept is ["s1:exec-001: '),
+    (limit_of_a_call_that_waits, "the clock takes it, and its time is not over"),
+    (no_quiet_time, "that it did not happen is taken 0.0 s after it was begun"),
 )
 
 
@@ -367,12 +399,70 @@ def test_the_walk_finds_a_planted_bug(bug: Plant, words: str, tmp_path: Path, mo
 # Teeth: the abstraction.
 
 
-def test_a_contract_about_something_else_parts(rig: ContractRig) -> None:
-    """The arguments in a contract's row are looked at as well: they are what the session, or a person, has asked for."""
-    rig.sessions["s1"] = NONE
-    rig.asked["s1"].append({"n": 1})
-    with pytest.raises(Disagreement, match=r"is to call with {'n': 0}, and what was asked for is \[{'n': 1}\]"):
-        rig.advance(0)
+@pytest.mark.parametrize(
+    ("field", "value", "story"),
+    [
+        ("detail", {"service": "note", "method": "once-park-none", "args": {"n": 1}}, refused),
+        ("occurrence", "another", refused),
+        ("irreversible", True, refused),
+        ("key", "another", refused),
+        ("limit", 10.0, refused),
+        ("gated", True, refused),
+        ("defers", None, worked),
+        ("supersedes", None, changed),
+        ("session", "another", refused),
+        ("kind", "another", refused),
+    ],
+)
+def test_a_contract_that_is_made_of_something_else_parts(
+    field: str, value: object, story: Program, rig: ContractRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each term in a contract's row is looked at: it is what the session, or a person, has asked for, or was taken over."""
+    original = ContractReader.terms
+
+    other: dict[str, Any] = {field: value}
+
+    def altered(self: ContractReader) -> dict[str, Terms]:
+        found = original(self)
+        return {**found, **{name: each._replace(**other) for name, each in list(found.items())[-1:]}}
+
+    monkeypatch.setattr(ContractReader, "terms", altered)
+    with pytest.raises((Disagreement, KeyError), match=f"its {field} is |another"):
+        story(rig)
+
+
+def test_terms_that_change_part(rig: ContractRig) -> None:
+    """What a contract is made of stays as it was when it was created."""
+    rig.open(BEFORE)
+    with rig.store.session as connection:
+        connection.execute("UPDATE contracts SET timeout_seconds = NULL")
+    with pytest.raises(Disagreement, match="its limit is null, and should be 30"):
+        rig.respond(0, True)
+
+
+def test_a_limit_is_over_when_it_is(rig: ContractRig) -> None:
+    """A call that may last longer than people are waited for is not taken by the clock with others; what it leaves parts."""
+    rig.open(replace(NONE, limit=5_000.0), ["timed out meanwhile"])
+    rig.open(NONE, ["timed out meanwhile"])
+    timeouts = [each.execution_id for each in rig.reader.read().trace if each.trigger == "timeout"]
+    assert timeouts == ["s2:exec-001"]
+    rig.open(BEFORE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operations, "time_out", lambda *_: None)
+        with pytest.raises(Disagreement, match="s3:exec-002: its time is over, and the clock has not taken it"):
+            rig.wait(True)
+
+
+@pytest.mark.parametrize("field", ["text", "turn", "refusals", "memory", "observations"])
+def test_a_reasoner_that_is_told_something_else_parts(
+    field: str, rig: ContractRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything that a reasoner decides by is what stands in the rows."""
+    original = nodes.question
+    other: dict[str, Any] = {"text": "no", "turn": 7, "refusals": ("no",), "memory": ("no",), "observations": ()}
+    monkeypatch.setattr(nodes, "question", lambda *seen: replace(original(*seen), **{field: other[field]}))
+    with pytest.raises(Disagreement, match="the reasoner of 's1' is mistold: the "):
+        rig.open(NONE)
 
 
 def test_a_blind_abstraction_parts(rig: ContractRig, monkeypatch: pytest.MonkeyPatch) -> None:

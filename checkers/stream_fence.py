@@ -42,6 +42,8 @@ OF_A_NODE: Final[Mapping[str, frozenset[str]]] = {
     "tool": frozenset(FORGED) - NAMELESS - {"wait_completed"},
 }
 """The events of a node, by what it is."""
+RUNNING: Final = frozenset({"tool_invocation_started", "tool_invocation_finished"})
+"""The events of a step's own attempts: a compensation has none of them."""
 
 
 Homes = Mapping[str | None, frozenset[str]]
@@ -67,5 +69,7 @@ def of_a_step(event: StoredEvent) -> str | None:
     if FORGED[event.type] is (event.epoch is not None):
         return by(event)
     if event.step is not None and event.type not in OF_A_NODE["tool"]:
+        return HOMELESS
+    if event.type in RUNNING and COMPENSATES in event.data:
         return HOMELESS
     return "it does not say what it undoes" if event.type in UNDOING and COMPENSATES not in event.data else None

@@ -69,6 +69,18 @@ def changed_behind(outcome: str) -> Change:
     return change
 
 
+def as_undoing(kind: str) -> Change:
+    """An event of a run is there once more, and says that it undoes the step."""
+
+    def change(events: list[Raw]) -> list[Raw]:
+        at = place(events, kind)
+        data = events[at]["data"]
+        undoing = {**data, "compensates": "k", "tool_name": f"{data['tool_name']}#compensation"}
+        return [*events[: at + 1], {**events[at], "data": undoing}, *events[at + 1 :]]
+
+    return change
+
+
 def more(kind: str, epoch: int | None, **data: Any) -> Change:
     """An event of the job behind its plan."""
     return lambda events: [
@@ -252,6 +264,8 @@ TOLD: dict[str, tuple[str, Change, str]] = {
     "a job is parked for a doubt where there is none": (
         "semantics-undo-refused", put("job_parked", reason="invocation in flight or lost"), WAITS),
     "a job is parked for a refusal in a doubt": ("semantics-undo-lost", put("job_parked", reason=REFUSED), WAITS),
+    "a run begins as an undoing": ("retry-park", as_undoing("tool_invocation_started"), "no such event of such a node"),
+    "a run ends as an undoing": ("retry-park", as_undoing("tool_invocation_finished"), "no such event of such a node"),
     "a parked job is quiet for ever": (
         "silent-park", put("job_parked", quiet_seconds="for ever"), "quiet_seconds are 'for ever'"),
     "a parked job was quiet before": ("silent-park", put("job_parked", quiet_seconds=-1), "quiet_seconds are -1"),

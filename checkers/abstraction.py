@@ -338,7 +338,7 @@ class Fold:
         """The fields so far."""
         return {
             "job": self.job,
-            "open": str(min(len(self.attempts.open), 2)),
+            "open": str(min(self.attempts.open, 2)),
             "closed": str(min(self.closings, 2)),
             "doubt": yes(bool(self.attempts.doubted)),
             "retry": yes(self.retry),

@@ -1,7 +1,8 @@
 """One job of a stream, followed event by event in all the models that speak of it.
 
 What is kept of a job does not grow with its events: for each step of its plan a position and its first result, the readers of its
-gates and recorded values, and the last event; where a gate or a model's answer needs them, the results of the steps.
+gates and recorded values, and the last event; where a gate or a model's answer needs them, the results of the steps. Of attempts
+it is a byte each, from the first open one on.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from .abstraction import (
     records_state,
     tells_failure,
 )
-from .attempts import NEVER, Again
+from .attempts import NEVER, Again, Attempts
 from .automaton import Divergence
 from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
@@ -36,6 +37,7 @@ from .stream_step import (
     ABSENT,
     AHEAD,
     ANOTHER,
+    HEARD_OF,
     HYPOTHESES,
     MEANINGLESS,
     SAME,
@@ -44,7 +46,7 @@ from .stream_step import (
     Position,
     Positions,
     Symbol,
-    started,
+    hear,
     symbol_of,
 )
 from .stream_told import ASKED, NOTHING_DECLARED, Asked, Declared, at_rest, came_to, misnamed
@@ -95,7 +97,10 @@ def lost(line: int | None, job_id: str) -> Finding:
 
 
 class Track:
-    """One step: where it can be, how often it was tried, its first result, and what those who follow no more have said."""
+    """One step: where it can be, its attempts, its first result, and what those who follow no more have said.
+
+    undoings: the attempts of its compensation.
+    """
 
     __slots__ = (
         "again",
@@ -108,11 +113,13 @@ class Track:
         "shown",
         "step",
         "tool",
+        "undoings",
         "undone",
     )
 
-    def __init__(self, step: str, tool: Json, position: Position, attempts: int = 0) -> None:
-        self.step, self.tool, self.position, self.attempts, self.again = step, tool, position, attempts, NEVER
+    def __init__(self, step: str, tool: Json, position: Position) -> None:
+        self.step, self.tool, self.position, self.again = step, tool, position, NEVER
+        self.attempts, self.undoings = Attempts(), Attempts()
         self.first: Json = None
         self.shown = ""
         self.failed = self.undone = False
@@ -170,7 +177,7 @@ class Job:
         self.before: StoredEvent | None = None
         self.pending: tuple[int, StoredEvent] | None = None
         self.tracks: dict[str, Track] = {}
-        self.idle: set[Track] = set()
+        self.idle: dict[Track, None] = {}  # in an order, so that of two steps always the same one is told of
         self.readers: Readers | None = None
         self.nodes: Mapping[str, Mapping[str, Json]] = {}
         self.settled = Settled({})
@@ -235,7 +242,7 @@ class Job:
             self._note(line, event)
             for track in self.tracks.values():
                 self._move(line, track, before, event, after, undoes)
-            self.idle.update(self.tracks.values())
+            self.idle.update(dict.fromkeys(self.tracks.values()))
         else:
             if undoes:
                 self._note(line, event)
@@ -243,7 +250,7 @@ class Job:
                 self._elsewhere(line, event, own)
             if own is not None:
                 self._move(line, own, before, event, after, undoes)
-                self.idle.add(own)
+                self.idle[own] = None
         if (self.readers.every and self.elsewhere is None) or (
             kind == "command_committed" and data.get("kind") != "tool"
         ):
@@ -297,7 +304,7 @@ class Job:
             self.readers = Readers(Subject(self.job_id, nodes), self.positions.semantics)
         except NONSENSE as error:
             self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")
-        self.idle.update(self.tracks.values())
+        self.idle.update(dict.fromkeys(self.tracks.values()))
         for row in self.rows.first_effects():
             if row.step in self.tracks:
                 self.tracks[row.step].compared(row.output)
@@ -309,7 +316,9 @@ class Job:
         ((name, node),) = nodes.items()
         self.elsewhere = known = Elsewhere(name, node)
         position = self.positions.start(None, False, known.before)
-        track = self.tracks[name] = Track(name, node["tool"], position, started(known.before))
+        track = self.tracks[name] = Track(name, node["tool"], position)
+        for each in known.before:
+            hear(track.attempts, each)
         if self.records is not None:
             self.rows = Rows(known.beside(self.records))
         if known.happened:
@@ -358,19 +367,17 @@ class Job:
             result = track.compared(data["result"])
         if "failed" in data and event.step == track.step:
             track.failed = track.failed or tells_failure(event)
-        last = track.again.undoings if undoes else track.attempts
-        self._go(line, track, symbol_of(track.step, before, event, after, result, last, undoes), event)
-        if undoes and event.type == "compensation_started":
-            track.again = track.again._replace(undoings=last + 1)
-        elif event.type == "tool_invocation_started":
-            track.attempts += 1
+        tried = track.undoings if undoes else track.attempts
+        self._go(line, track, symbol_of(track.step, before, event, after, result, tried, undoes), event)
+        if event.type in HEARD_OF and event.step == track.step:
+            hear(tried, event)
 
     def _elsewhere(self, line: int, event: StoredEvent, mine: Track | None) -> None:
         """A worker's event of one step tells the others that a worker is at work. Once is enough until they hear of more."""
         others = [track for track in self.idle if track is not mine]
         for track in others:
+            del self.idle[track]
             self._go(line, track, WORKED, event)
-        self.idle.difference_update(others)
 
     def _go(self, line: int, track: Track, symbol: Symbol, event: StoredEvent) -> None:
         """On to the next position, with a note of who does not follow. Raises Diverged where that counts."""
@@ -379,7 +386,7 @@ class Job:
             after = position.moves.get(symbol) or self.positions.move(position, symbol)
         except TypeError:
             self._refuse_event(line, event, "its data mean nothing here: they are no plain values")
-        if after is position:
+        if after is position and not track.refused:
             return
         track.position = after
         if after.size < position.size:

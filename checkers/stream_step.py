@@ -3,7 +3,8 @@
 A position is what the followers of the two models know after some events: the step's own (twice, for whether its result says that
 the step failed is known only in the end) and its compensation's. An event comes as a symbol, which holds exactly what the
 followers are then shown: a stand-in event is built from it. What a symbol leaves out they never see, so that a remembered answer
-is the answer for every event with that symbol. Results are in it as `same` or `another`, compared before.
+is the answer for every event with that symbol. Results are in it as `same` or `another`, compared before; of attempts, whose
+numbers are kept by the job, what decides about the one that is named: however many are open, there are no more positions for it.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ..model.surroundings import build_around, build_by_itself
 from .abstraction import COMPENSATES, Json, StoredEvent
-from .attempts import Attempts
+from .attempts import Attempts, Seen
 from .automaton import Divergence, Refusal
 from .monitor import BEGINNING, Follower, Monitor
 from .semantics_monitor import SAID, ReaderFollower, SemanticsMonitor, queues
@@ -19,14 +20,13 @@ from .semantics_trace import CompensationReader
 from .stream_fence import of_a_step
 
 Symbol = tuple[Any, ...]
-UNDOES: Final = 5
-"""Where a symbol says whether its event is a compensation's."""
+UNDOES, PICKS = 5, 8
+"""Where a symbol says whether its event is a compensation's, and where the first of the data stands that it holds."""
 STEP: Final = "the step"
 PLACES: Final = {"its": STEP, "another": "another step", "none": None}
 SAME, ANOTHER, MEANINGLESS = "same", "another", "meaningless"
 ABSENT: Final = "absent from the data"
 ATTEMPT: Final = "attempt"
-NO_NUMBER: Final = "no number"
 PICKED: Final[Mapping[str, tuple[Any, Any]]] = {
     "tool_invocation_started": (ATTEMPT, None),
     "tool_invocation_finished": (ATTEMPT, "outcome"),
@@ -40,10 +40,14 @@ PICKED: Final[Mapping[str, tuple[Any, Any]]] = {
 }
 """The data that a symbol holds, by type of event, beside the result: all that any follower reads (tests/test_check_trace.py).
 
-None is no name that a datum can have: it is never there. An attempt is counted from
-the last one of its step, or of its compensation: the hundredth retry is remembered as the first.
+None is no name that a datum can have: it is never there. Instead of an attempt's number a symbol holds what decides about it
+among the others of its step, or of its compensation (`Attempts.seen`): the hundredth retry is remembered as the first.
 """
 NONE_PICKED: Final = (None, None)
+HEARD_OF: Final = frozenset({
+    "tool_invocation_started", "tool_invocation_finished", "compensation_started", "compensation_failed", "invocation_resolved",
+})  # fmt: skip
+"""The types of events by which something becomes of an attempt."""
 BEHIND: Final = frozenset({"state_changed", "job_requeued", "job_cancelled"})
 """Events that are read together with the one before them, ..."""
 AHEAD: Final = frozenset({"node_started", *SAID})
@@ -52,7 +56,11 @@ HYPOTHESES: Final = ("first", "partial")
 """What a step's result may be called in the model."""
 UNDO: Final = "compensation"
 LIMIT: Final = 100_000
-"""How many positions are remembered. Beyond that all are forgotten: a stream made to fill the memory does not."""
+"""How many moves from one position to the next are remembered. Beyond that all are forgotten, and all positions with them: a
+stream made to fill the memory does not.
+"""
+LONG: Final = 300
+"""A move by an event that says more than this is not remembered: the text is the stream's to choose."""
 
 WORKED: Final[Symbol] = ("state_checkpointed", "another", True, None, None, False, ABSENT, ABSENT, ABSENT, ABSENT)
 """A worker's event of another step: all that it says of this one is that a worker was at work. Saying it twice says no more."""
@@ -69,13 +77,13 @@ def symbol_of(
     event: StoredEvent,
     after: StoredEvent | None,
     result: str,
-    last: int,
+    tried: Attempts,
     undoes: bool = False,
 ) -> Symbol:
     """An event, between those beside it, as the followers of a step are shown it.
 
-    result: what its result is, or ABSENT. undoes: whether it is of the step's compensation. last: the last attempt before it, of
-    the one or the other.
+    result: what its result is, or ABSENT. undoes: whether it is of the step's compensation. tried: the attempts before it, of the
+    one or the other.
     """
     kind, step, data = event.type, event.step, event.data
     whose = "none" if step is None else "its" if step == step_id else "another"
@@ -92,18 +100,18 @@ def symbol_of(
     one, other = picks
     picked = data.get(one, ABSENT)
     if one is ATTEMPT:
-        picked = picked - last if type(picked) is int else NO_NUMBER
+        picked = tried.seen(picked)
     told = ABSENT if other is None else data.get(other, ABSENT)
     return kind, whose, worker, behind, ahead, undoes, named, result, picked, told
 
 
-def stand_ins(symbol: Symbol, last: int, version: int) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:
-    """The event that a symbol stands for, between stand-ins of those beside it. last: as the symbol was made with."""
+def stand_ins(symbol: Symbol, version: int) -> tuple[StoredEvent, StoredEvent, StoredEvent | None]:
+    """The event that a symbol stands for, between stand-ins of those beside it. The last attempt has the number 0."""
     kind, whose, worker, before, after, undoes, named, result, *picked = symbol
     names = PICKED.get(str(kind), NONE_PICKED)
     data: dict[str, Json] = {name: value for name, value in zip(names, picked, strict=True) if value is not ABSENT}
-    if type(data.get(ATTEMPT)) is int:
-        data[ATTEMPT] += last
+    if ATTEMPT in data:
+        data[ATTEMPT] = data[ATTEMPT][0]
     data |= {COMPENSATES: True} if undoes else {}
     data |= {"step": PLACES[str(named)]} if named is not ABSENT else {}
     data |= {"result": result} if result is not ABSENT else {}
@@ -172,13 +180,14 @@ class Position:
 
 
 class Positions:
-    """Every position met so far. Keep it for as many jobs as there are."""
+    """Every position met so far. Keep it for as many jobs as there are. remembered: how many moves are."""
 
     def __init__(self) -> None:
         self.monitor, self.by_itself = Monitor(build_around()), Monitor(build_by_itself())
         self.semantics = SemanticsMonitor()
         self.known: dict[Hashable, Position] = {}
         self.starts: dict[Hashable, Position] = {}
+        self.remembered = 0
 
     def start(
         self, declared: Mapping[str, str] | None, by_itself: bool, before: Sequence[StoredEvent] = ()
@@ -193,11 +202,12 @@ class Positions:
                 each: monitor.follower(STEP, judge_of(each), declared) for each in HYPOTHESES
             }
             self.starts[key] = self._known({**living, UNDO: self.semantics.follower(CompensationReader(STEP))})
+            tried = Attempts()
             for at, event in enumerate(before):
                 said, behind = before[at - 1] if at else None, next(iter(before[at + 1 :]), None)
                 result = SAME if "result" in event.data else ABSENT
-                symbol = symbol_of(STEP, said, event, behind, result, started(before[:at]))
-                self.starts[key] = self.move(self.starts[key], symbol)
+                self.starts[key] = self.move(self.starts[key], symbol_of(STEP, said, event, behind, result, tried))
+                hear(tried, event)
         return self.starts[key]
 
     def move(self, position: Position, symbol: Symbol) -> Position:
@@ -206,7 +216,12 @@ class Positions:
         if after is None:
             tried = {name: tried_on(follower, symbol) for name, follower in position.living.items()}
             living = {name: twin for name, (twin, refused) in tried.items() if refused is None}
-            after = position.moves[symbol] = self._known(living)
+            if self.remembered >= LIMIT:
+                self._forget()
+            after = self._known(living)
+            if not any(type(each) is str and len(each) > LONG for each in symbol[PICKS:]):
+                position.moves[symbol] = after
+                self.remembered += 1
         return after
 
     def words(self, position: Position, symbol: Symbol, name: str, event: StoredEvent) -> Divergence:
@@ -227,16 +242,28 @@ class Positions:
     def _known(self, living: dict[str, Follower | ReaderFollower]) -> Position:
         key = tuple((name, signature_of(follower)) for name, follower in living.items())
         if key not in self.known:
-            if len(self.known) >= LIMIT:
-                self.known.clear()
-                self.starts.clear()
             self.known[key] = Position(living)
         return self.known[key]
 
+    def _forget(self) -> None:
+        """Let go of all positions but those that live jobs are at, and of where these led: else they would hold the others."""
+        for position in self.known.values():
+            position.moves.clear()
+        self.known.clear()
+        self.starts.clear()
+        self.remembered = 0
 
-def started(events: Sequence[StoredEvent]) -> int:
-    """How many attempts begin in some events of a step."""
-    return sum(event.type == "tool_invocation_started" for event in events)
+
+def hear(tried: Attempts, event: StoredEvent) -> None:
+    """What becomes of the attempts of a step, or of its compensation, by an event that its models have taken."""
+    data = event.data
+    match event.type:
+        case "tool_invocation_started" | "compensation_started":
+            tried.start(data[ATTEMPT])
+        case "tool_invocation_finished" | "compensation_failed":
+            tried.end(data[ATTEMPT], data["outcome"], known=True)
+        case "invocation_resolved" if data["answer"] == "not_happened":
+            tried.close()
 
 
 def tried_on(
@@ -244,7 +271,9 @@ def tried_on(
 ) -> tuple[Follower | ReaderFollower, Refusal | None]:
     """A twin of a follower behind an event, and whether it was refused. version: the event's, where there are words of it."""
     twin = copy_of(follower)
-    before, event, after = stand_ins(symbol, attempts_of(twin, symbol[UNDOES]).last, version)
+    if PICKED.get(symbol[0], NONE_PICKED)[0] is ATTEMPT:
+        recall(twin, symbol[UNDOES], symbol[PICKS])
+    before, event, after = stand_ins(symbol, version)
     if reason := of_a_step(event):
         return twin, Refusal(reason)
     if isinstance(twin, Follower):
@@ -268,6 +297,23 @@ def attempts_of(follower: Follower | ReaderFollower, undoes: bool) -> Attempts:
     return follower.reader.undoings if undoes else follower.reader.attempts
 
 
+def recall(follower: Follower | ReaderFollower, undoes: bool, seen: Seen) -> None:
+    """Let it have as many attempts as the job has, as far as an event can tell that names one of them.
+
+    A follower in a position stands for many, whose attempts have other numbers.
+    """
+    tried = Attempts.like(seen)
+    if isinstance(follower, Follower):
+        if not undoes:  # it does not hear of those of the compensation
+            follower.fold.attempts = tried
+        return
+    assert isinstance(follower.reader, CompensationReader)
+    if undoes:
+        follower.reader.undoings = tried
+    else:
+        follower.reader.attempts = tried.undoubted()
+
+
 def tried_by(follower: Follower | ReaderFollower, undoes: bool) -> Tried:
     """What it has heard of the attempts of its step, or of the step's compensation."""
     attempts = attempts_of(follower, undoes)
@@ -275,7 +321,7 @@ def tried_by(follower: Follower | ReaderFollower, undoes: bool) -> Tried:
         stored = any(known != "none" for known in follower.fold.results.values())
     else:
         stored = follower.reader.fields()["done"] == "yes"
-    return Tried(bool(attempts.open), attempts.swallowed, stored)
+    return Tried(attempts.open > 0, attempts.swallowed, stored)
 
 
 def signature_of(follower: Follower | ReaderFollower) -> Hashable:

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Final, NamedTuple, Protocol
 
 from .abstraction import COMPENSATES, FAILURES, INPUTS, Json, StoredEvent
-from .attempts import Again, allowed
+from .attempts import Again, Attempts, allowed
 from .stream_settled import TAKEN, Settled
 from .stream_step import Position
 
@@ -44,7 +44,8 @@ class Declared(NamedTuple):
 class Step(Protocol):
     """A step, as far as it has come."""
 
-    attempts: int
+    attempts: Attempts
+    undoings: Attempts
     again: Again
     position: Position
 
@@ -102,12 +103,12 @@ def _tries_again(job: Job, event: StoredEvent, own: Step | None) -> str | None:
     if own is None:
         return None
     if COMPENSATES in event.data:
-        made, most = own.again.undoings, 0
+        made, most = own.undoings.last, 0
         may = allowed(made, 0, 0, own.again.undoings_forgiven)
     elif (limit := _most(job, event.step, "max_retries")) is None:
         return None
     else:
-        made, most = own.attempts, limit
+        made, most = own.attempts.last, limit
         may = allowed(made, most, own.again.requeues, own.again.forgiven)
     return None if may else f"plan and tool allow {most} retries, and {made} attempts were made"
 

@@ -29,7 +29,7 @@ from crashwindow.checkers.crash_cases import CASES
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.forgery import edits, still_covering
-from crashwindow.checkers.monitor import Monitor
+from crashwindow.checkers.monitor import Follower, Monitor
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
 from crashwindow.checkers.semantics_monitor import NONSENSE, queues
 from crashwindow.checkers.semantics_records import UNDO, Durable, Row
@@ -544,6 +544,85 @@ def test_what_is_kept_does_not_grow_with_a_jobs_events() -> None:
         numbers.append(len(POSITIONS.known))
     assert numbers[-1] == numbers[10]
     assert len(checker.live["job"].tracks) == 1
+
+
+def tried_again(attempts: int, swallowed: bool) -> list[Raw]:
+    """A step of which no attempt had an answer so far: each is lost, or its worker crashed before it could say so."""
+    [(_, events), *_] = recorded("lost-reexecute")
+    started, finished, again = events[3:6]
+    assert (started["type"], finished["data"]["outcome"], again["type"]) == (
+        "tool_invocation_started", "unknown", "retry_scheduled")  # fmt: skip
+    numbers = range(1, attempts + 1)
+    tries = [
+        {**event, "data": {**event["data"], "attempt": number + (event is again)}}
+        for number in numbers
+        for event in ([started, again] if swallowed else [started, finished, again])
+    ]
+    return [{**event, "version": version} for version, event in enumerate([*events[:3], *tries], 1)]
+
+
+@pytest.mark.parametrize("swallowed", [False, True], ids=["lost", "swallowed"])
+def test_what_is_kept_does_not_grow_with_attempts_that_stay_open(swallowed: bool) -> None:
+    """Of thousands of attempts there are as many positions and moves as of a few; a job keeps a byte of each, and no more."""
+    kept = []
+    for attempts in (10, 500, 4000):
+        positions = unused()
+        checker = StreamChecker(positions=positions)
+        assert list(map(checker.take, lines(encoded(tried_again(attempts, swallowed))))).count(None) > attempts
+        assert checker.checked.diverged == []
+        [track] = checker.live["job"].tracks.values()
+        assert (track.attempts.last, len(track.attempts._fates)) == (attempts, attempts)
+        held = [len(follower.fold.attempts._fates) for place in positions.known.values()
+                for follower in place.living.values() if isinstance(follower, Follower)]  # fmt: skip
+        assert max(held) <= 8  # two of each fate, the one that is named, and a place beside it
+        kept.append((len(positions.known), positions.remembered))
+    assert kept[0] == kept[1] == kept[2]
+
+
+def told(stream: list[Raw], number: int, **data: Any) -> list[str]:
+    """What is found in a stream in which a last event ends an attempt by another number."""
+    [(_, events), *_] = recorded("lost-reexecute")
+    event = {**events[4], "data": {**events[4]["data"], **data, "attempt": number}}
+    return findings(map(line_of, count(1), [*stream, {**event, "version": len(stream) + 1}]))
+
+
+@pytest.mark.parametrize("outcome", ["unknown", "no_effect"])
+def test_each_of_many_open_attempts_ends_once(outcome: str) -> None:
+    """Of fifty attempts any may end, and none twice; none that never began, and none that was closed by an answer."""
+    unheard = tried_again(50, True)[:-1]
+    for number in (1, 2, 30, 49, 50):
+        assert told(unheard, number, outcome=outcome) == []
+        for lie in (number, 0, -1, 51, 10**30):
+            ended = [*unheard, {**unheard[3], "type": "tool_invocation_finished", "version": len(unheard) + 1,
+                     "data": {**unheard[3]["data"], "attempt": number, "outcome": "unknown"}}]  # fmt: skip
+            [said] = told(ended, lie, outcome=outcome)
+            assert "that attempt is not open" in said
+    answer = {**unheard[3], "type": "invocation_resolved", "version": len(unheard) + 1, "epoch": None,
+              "data": {"answer": "not_happened", "by": "person", "tool_name": unheard[3]["data"]["tool_name"]}}  # fmt: skip
+    assert told([*unheard, answer], 30, outcome=outcome) != []
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that each say something else do not fill the memory, however long it is; what is forgotten is worked out again."""
+    monkeypatch.setattr("crashwindow.checkers.stream_step.LIMIT", 40)
+    positions = unused()
+    checker = StreamChecker(positions=positions)
+    [(_, events), *_] = recorded("ok-park")
+    for at in range(60):
+        job = renamed(events, f"job {at}")
+        assert list(map(checker.take, lines(encoded(job)))) == [None] * len(job)
+        lie = [
+            {**e, "data": {**e["data"], "kind": f"kind {at}"}} if e["type"] == "command_committed" else e for e in job
+        ]
+        list(map(checker.take, lines(encoded(renamed(lie, f"lie {at}")))))
+        long = [
+            {**e, "data": {**e["data"], "kind": f"{at}" * 400}} if e["type"] == "command_committed" else e for e in job
+        ]
+        list(map(checker.take, lines(encoded(renamed(long, f"long {at}")))))
+        moves = [symbol for place in positions.known.values() for symbol in place.moves]
+        assert len(moves) <= positions.remembered <= 40
+        assert len(positions.known) <= 43  # the starts are no moves
+        assert all(len(str(symbol)) < 1000 for symbol in moves)
 
 
 def test_the_types_are_those_of_the_models() -> None:

@@ -8,6 +8,11 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.bench.trace_rows import stream
+from crashwindow.checkers.stream_check import StreamChecker
+from crashwindow.checkers.stream_lines import lines
+from crashwindow.checkers.stream_step import Positions
+
+from ..test_check_trace import encoded, tried_again
 
 
 @pytest.mark.benchmark(group="a recorded stream", timer=time.process_time)
@@ -18,3 +23,19 @@ def test_a_whole_file(benchmark: Any, tmp_path: Path) -> None:
     benchmark.pedantic(lambda: main(["check-trace", str(file)]), rounds=2)
     if benchmark.stats is not None:  # with --benchmark-disable it is None
         benchmark.extra_info["events_per_second"] = round(len(events) / benchmark.stats.stats.min)
+
+
+@pytest.mark.benchmark(group="attempts that stay open", timer=time.process_time)
+@pytest.mark.parametrize("swallowed", [False, True], ids=["lost", "swallowed"])
+@pytest.mark.parametrize("attempts", [4000, 40_000])
+def test_attempts_that_stay_open(benchmark: Any, attempts: int, swallowed: bool) -> None:
+    """One job, none of whose attempts had an answer; nothing is remembered when it begins."""
+    given = encoded(tried_again(attempts, swallowed))
+
+    def check() -> None:
+        checker = StreamChecker(positions=Positions())
+        assert not any(map(checker.take, lines(given)))
+
+    benchmark.pedantic(check, rounds=3)
+    if benchmark.stats is not None:  # with --benchmark-disable it is None
+        benchmark.extra_info["events_per_second"] = round(len(given) / benchmark.stats.stats.min)

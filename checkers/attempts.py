@@ -43,11 +43,18 @@ class Attempts:
         The number, counted from the last one, as far as it matters: -1 is any earlier one, and 2 any but the next. What became of
         that attempt; how many others nothing was heard of; how many others are lost.
         """
-        undecided, doubted = self.open - self.doubted, self.doubted
-        if type(number) is not int:
-            return NO_NUMBER, ENDED, min(undecided, MANY), min(doubted, MANY)
-        fate, place = self._fate(number), max(-1, min(number - self.last, 2))
-        return place, fate, min(undecided - (fate == UNDECIDED), MANY), min(doubted - (fate == DOUBTED), MANY)
+        place: int | str = NO_NUMBER
+        fate, undecided, doubted = ENDED, self.open - self.doubted, self.doubted
+        if (
+            type(number) is int
+        ):  # each event of an attempt comes here: calls of min and max would cost more than all else
+            place = number - self.last
+            if -len(self._fates) < place <= 0:
+                fate = self._fates[place - 1]
+                undecided -= fate == UNDECIDED
+                doubted -= fate == DOUBTED
+            place = -1 if place < 0 else 2 if place > 2 else place
+        return place, fate, undecided if undecided < MANY else MANY, doubted if doubted < MANY else MANY
 
     def start(self, number: Any) -> None:
         """The next one begins."""

@@ -260,8 +260,10 @@ def hear(tried: Attempts, event: StoredEvent) -> None:
     match event.type:
         case "tool_invocation_started" | "compensation_started":
             tried.start(data[ATTEMPT])
-        case "tool_invocation_finished" | "compensation_failed":
-            tried.end(data[ATTEMPT], data["outcome"], known=True)
+        case "tool_invocation_finished" | "compensation_failed" if (
+            data["outcome"] != "success"
+        ):  # with a result it stays open
+            tried.end(data[ATTEMPT], data["outcome"])
         case "invocation_resolved" if data["answer"] == "not_happened":
             tried.close()
 

@@ -121,7 +121,6 @@ def walk_workers(
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:
             raise
-    record.shorten("workers", HARDENED.name)
     return record
 
 
@@ -141,6 +140,7 @@ def item_of(record: WorkersRecord, command: str, number: int) -> Item:
     short = [f"{figures[name]} {name}, not more than {few}" for name, few in LEAST.items() if int(figures[name]) <= few]
     if short:
         verdict, said = Verdict.ERROR, f"the workers' walk has come to little: {'; '.join(short)}"
+    record.shorten("workers", HARDENED.name)
     if record.failure is not None:
         verdict, said = Verdict.REFUTED, f"several workers on one SQLite store: {record.failure.error}"
         figures["program"] = "\n".join(record.failure.program)

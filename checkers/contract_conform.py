@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from ..model.contract_machine import build_contract
-from ..model.policy import HARDENED
 from .conform import JSON, WORDS, EnoughError, Profile, Progress, WrittenWalk, chosen
 from .conform_calls import ERRORS
 from .conform_world import CONTRACTS, Says
@@ -194,5 +193,4 @@ def walk_contracts(profile: Profile, number: int) -> ContractRecord:
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:
             raise
-    record.shorten("contract", HARDENED.name)
     return record

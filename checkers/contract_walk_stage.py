@@ -53,6 +53,7 @@ def item_of(record: "ContractRecord", command: str, seed: int) -> Item:
     ]
     if short:
         verdict, said = Verdict.ERROR, f"the contracts' walk has come to little: {'; '.join(short)}"
+    record.shorten("contract", POLICY.name)
     if record.failure is not None:
         verdict = Verdict.REFUTED
         said = f"the contract's machine and the runtime on {STORE} part: {record.failure.error}"

@@ -11,11 +11,13 @@ from crashwindow.__main__ import main
 from crashwindow.checkers import conform
 from crashwindow.checkers.bugs_contract import consent_kept
 from crashwindow.checkers.bugs_decide import ignored_effect, retried_after_unknown
-from crashwindow.checkers.conform import Progress, walk
+from crashwindow.checkers.conform import walk
+from crashwindow.checkers.conform_workers import item_of as of_workers
 from crashwindow.checkers.conform_workers import walk_workers
 from crashwindow.checkers.conform_world import Looks, Says, StepPlan
 from crashwindow.checkers.contract_conform import walk_contracts
-from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.contract_walk_stage import item_of as of_contracts
+from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.walk_profiles import PROFILES
 from crashwindow.checkers.walk_programs import Program, of_key, parsed, shortest
@@ -103,20 +105,20 @@ def test_a_move_that_cannot_be_made_is_no_parting(
 @pytest.mark.parametrize(
     ("walked", "bug", "lines"),
     [
-        (lambda: walk_contracts("quick", 1), consent_kept, 4),
-        (lambda: walk_workers(PROFILES["quick"], 2), retried_after_unknown, 6),
+        (lambda: of_contracts(walk_contracts("quick", 1), "", 1), consent_kept, 4),
+        (lambda: of_workers(walk_workers(PROFILES["quick"], 2), "", 2), retried_after_unknown, 6),
     ],
     ids=["contract", "workers"],
 )
 def test_each_machine_s_failure_is_made_shorter(
-    walked: Callable[[], Progress], bug: Plant, lines: int, monkeypatch: pytest.MonkeyPatch
+    walked: Callable[[], Item], bug: Plant, lines: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Line by line, as long as it parts in the same words; to leave out any one line more makes it another program."""
     monkeypatch.setattr(conform, "SHRINKS", 10)
     bug(monkeypatch)
-    failure = walked().failure
-    assert failure is not None
-    assert len(failure.program) <= lines
+    item = walked()
+    assert item.verdict is Verdict.REFUTED
+    assert len(str(item.figures["program"]).splitlines()) <= lines
 
 
 def test_a_failure_becomes_a_regression(

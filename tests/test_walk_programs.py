@@ -103,22 +103,28 @@ def test_a_move_that_cannot_be_made_is_no_parting(
 
 
 @pytest.mark.parametrize(
-    ("walked", "bug", "lines"),
+    ("walked", "bug"),
     [
-        (lambda: of_contracts(walk_contracts("quick", 1), "", 1), consent_kept, 4),
-        (lambda: of_workers(walk_workers(PROFILES["quick"], 2), "", 2), retried_after_unknown, 6),
+        (lambda seed: of_contracts(walk_contracts("quick", seed), "", seed), consent_kept),
+        pytest.param(
+            lambda seed: of_workers(walk_workers(PROFILES["quick"], seed), "", seed),
+            retried_after_unknown,
+            marks=pytest.mark.deep,
+        ),
     ],
     ids=["contract", "workers"],
 )
 def test_each_machine_s_failure_is_made_shorter(
-    walked: Callable[[], Item], bug: Plant, lines: int, monkeypatch: pytest.MonkeyPatch
+    walked: Callable[[int], Item], bug: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Line by line, as long as it parts in the same words; to leave out any one line more makes it another program."""
+    """Line by line, as long as it parts in the same words: what is told cannot be made shorter."""
     monkeypatch.setattr(conform, "SHRINKS", 10)
     bug(monkeypatch)
-    item = walked()
-    assert item.verdict is Verdict.REFUTED
-    assert len(str(item.figures["program"]).splitlines()) <= lines
+    # What a seed draws depends on the modules that are loaded.
+    item = next(item for seed in range(1, 9) if (item := walked(seed)).verdict is Verdict.REFUTED)
+    program = of_key(item.command.removeprefix("crashwindow replay "))
+    assert program.run() in item.statement
+    assert shortest(program) == program
 
 
 def test_a_failure_becomes_a_regression(

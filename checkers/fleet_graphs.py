@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..model.fleet import Fleet
-from ..model.fleet_broken import forbidden
 from ..model.fleet_rows import WORKERS
 from ..model.machine import Rule
-from ..model.properties import Property
 from ..scenarios.fleet_policies import TOOLS, only
 from ..scenarios.searched import FLEET_GRAPHS
 from .enumerate_fleet import CLAIMS, row_of
@@ -28,7 +26,7 @@ from .fleet_alone import ALONE
 from .fleet_search import search
 from .machines import BEYOND
 from .proof_subjects import fleet_subjects
-from .spoken_of import held, unmet
+from .spoken_of import judged
 
 Graph = tuple[int, int, int]
 """States, transitions, and the number of the graph."""
@@ -114,23 +112,13 @@ def items(name: str, tell: Callable[[str], None]) -> Iterator[tuple[str, Item]]:
         space = whole.search(subject.fleet)
         found = len(space), space.transitions, number(space)
         for prop in (each for each in subject.properties if each.never):
-            yield (
-                prop.id,
-                _item(whole, found, FLEET_GRAPHS[name][whole.what], _judged(whole, space, subject.fleet, prop)),
-            )
+            verdict = judged(prop, space, subject.fleet, whole.what, "each state as it is", whole.workers)
+            yield prop.id, _item(whole, found, FLEET_GRAPHS[name][whole.what], verdict)
         tell(f"search: {name}, {whole.what}")
 
 
-def _judged(whole: Whole, space: Space, fleet: Fleet, prop: Property) -> tuple[Verdict, str]:
-    within = f"reachable state of {whole.what}, each state as it is"
-    if any(space.find(g) is not None for g in forbidden(fleet, prop, whole.workers)):
-        return Verdict.REFUTED, f"{prop.id} fails in a {within}"
-    never_there = unmet(space, fleet, prop, whole.workers)
-    return held(prop, never_there, f"in every {within}", f"by searching {whole.what}")
-
-
-def _item(whole: Whole, found: Graph, stated: Graph, judged: tuple[Verdict, str]) -> Item:
-    verdict, said = judged
+def _item(whole: Whole, found: Graph, stated: Graph, told: tuple[Verdict, str]) -> Item:
+    verdict, said = told
     if found != stated:
         verdict = Verdict.ERROR
         said = f"{said}; {whole.what}: {found} is not {stated}, which scenarios/searched.py states"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from ..model.claims import CLAIMS
 from ..model.compensation_properties import COMPENSATION_PROPERTIES
 from ..model.fleet import OWN, Fleet
-from ..model.fleet_broken import forbidden
 from ..model.fleet_claims import FLEET, SEMANTICS, STEP
 from ..model.fleet_shape import FENCED, PROTECTIONS
 from ..model.gate import GATE_PROPERTIES
@@ -36,7 +35,7 @@ from .machines import described
 from .proof_subjects import fleet_subjects
 from .refine import refine_step
 from .search import examine
-from .spoken_of import held, unmet
+from .spoken_of import judged
 from .verify import Context, Found, Stage
 
 if TYPE_CHECKING:
@@ -159,10 +158,8 @@ def interface(space: Space) -> Item:
 def exhausted(prop: Property, space: Space, fleet: Fleet, what: str) -> Item:
     """What the search of two workers says of a property. what: of the fleet, in words."""
     figures: dict[str, int | float | str] = {"workers": 2, "states": len(space), "transitions": space.transitions}
-    within = f"reachable state of two workers ({what}), with any number of claims and crashes"
-    verdict, said = held(prop, unmet(space, fleet, prop), f"in every {within}", f"by searching two workers ({what})")
-    if any(space.find(g) is not None for g in forbidden(fleet, prop)):
-        verdict, said = Verdict.REFUTED, f"{prop.id} fails in a {within}"
+    how = "with any number of claims and crashes"
+    verdict, said = judged(prop, space, fleet, f"two workers ({what})", how)
     return Item(checker="explore", verdict=verdict, statement=said, figures=figures, command="crashwindow verify")
 
 

@@ -59,7 +59,7 @@ class FleetBase:
         self.space = search(fleet, reduced=reduced)
         assert isinstance(self.space.engine, FleetEngine)
         self.engine = self.space.engine
-        self.rules = {rule.name: rule for rule in self.engine.machine.rules}
+        self.rules = len(self.engine.machine.rules)
         packing = self.engine.packing
         self.reduce = cache(reduction(fleet, WORKERS).function(packing)) if reduced else None
         self.guards = self._guards(fleet)
@@ -102,7 +102,7 @@ class FleetBase:
         single rule, whoever claimed first. Raises ModelError.
         """
         engine = self._variant(mutant)
-        old = (self.engine, [n for n in sorted(engine.changed) if n < len(self.rules)])
+        old = (self.engine, [n for n in sorted(engine.changed) if n < self.rules])
         new = (engine, list(engine.left))
         for states in self._alike([(each, n) for each, numbers in (old, new) for n in numbers]):
             was, now = ({delta for delta, _ in Engine.deltas(each, ns, states[0])} for each, ns in (old, new))
@@ -150,7 +150,7 @@ class FleetBase:
     def _changes(self, engine: FleetVariant) -> Iterator[tuple[int, list[int], set[int], set[int]]]:
         """For each changed rule, of the original's states that are alike to it: what it changes in them, and what it does now."""
         for n in sorted(engine.changed.union(engine.left)):
-            before = self.engine if n < len(self.rules) else None
+            before = self.engine if n < self.rules else None
             now = engine if n in engine.left else None
             for states in self._alike([(each, n) for each in (before, now) if each]):
                 old, new = (

@@ -22,6 +22,16 @@ def unmet(space: Space, fleet: Fleet, prop: Property, workers: tuple[str, ...] =
     return [show(g) for g in prop.occurs if not occurs(replace(prop, never=(g,)))]
 
 
+def judged(
+    prop: Property, space: Space, fleet: Fleet, where: str, how: str, workers: tuple[str, ...] = WORKERS
+) -> tuple[Verdict, str]:
+    """What the search of some named workers says of a property, in words. where, how: what was searched, and how far."""
+    within = f"reachable state of {where}, {how}"
+    if any(space.find(g) is not None for g in forbidden(fleet, prop, workers)):
+        return Verdict.REFUTED, f"{prop.id} fails in a {within}"
+    return held(prop, unmet(space, fleet, prop, workers), f"in every {within}", f"by searching {where}")
+
+
 def held(prop: Property, never_there: Sequence[str], holds: str, asked: str) -> tuple[Verdict, str]:
     """The verdict on a property that nothing breaks, and its words: not checked where nothing that it speaks of occurs.
 

@@ -115,5 +115,5 @@ def workers_walk(context: Context) -> Found:
 
 WALK_STAGES: Final = (
     Stage("test_paths", "test paths over the state graph", paths_walked, PROVED, "walk"),
-    Stage("workers_walk", "several workers on one store, judged at rest by the model", workers_walk, WORKED, "walk"),
+    Stage("workers_walk", "several workers on one store and their fleet in lockstep", workers_walk, WORKED, "walk"),
 )

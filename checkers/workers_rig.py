@@ -4,13 +4,14 @@ Each thread runs the shipped driver and stops before every command until it is i
 writes, and a program of moves is the same run again. What is under way stays under way: a worker that is not let go is a paused
 process, whose lease runs out, and who finds that out by itself when it goes on.
 
-Judged are the store's rows and the world's own count, by the courts of the crash campaigns; and at every moment at which nobody
-works on a job, its events are replayed in the model.
+Each step is followed in the machine of its fleet (`workers_follow`). Judged are, beside that, the store's rows and the world's
+own count, by the courts of the crash campaigns; and wherever nobody works on a job, its events are replayed in the machine of one
+worker.
 """
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..runtime.plan import parse_plan, submission, validate_plan
 from ..runtime.records import Json
 from ..runtime.registry import Registry
 from ..runtime.sqlite_store import SqliteStore
-from ..runtime.store import Store, StoreError
+from ..runtime.store import StaleEpoch, Store, StoreError, VersionConflict
 from ..runtime.tool import Absent, Happened, NoEffectError, Tool, ToolContext
 from ..runtime.turn import Worker
 from .abstraction import LiveReader, durable_state
@@ -53,10 +54,12 @@ from .conform_world import (
     tool_name,
 )
 from .crash_witness import Line, Witnessed, text_of, told_of
+from .enumerate_sets import Sets
 from .monitor import Monitor
 from .semantics_judge import SemanticsCourt
 from .standing import stand_of
 from .windows import MisfitError, class_of
+from .workers_follow import LETTERS, Fleets, Heard
 
 Fault = Literal["", "error", "lost"]
 """What befalls the first command that a worker is let go for: nothing; it is not written; it is, and its answer is lost."""
@@ -110,6 +113,9 @@ class Hand:
         self.fault: Fault | Literal["kill"] = ""
         self.behaviours: Iterator[Does] = iter(())
         self.error: BaseException | None = None
+        self.heard: Heard | None = None
+        self.did: list[str] = []
+        self.stopped_short = False
         self.thread: threading.Thread | None = None
         self.let_go, self.stopped = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -117,9 +123,10 @@ class Hand:
 class WorkersRig:
     """A store, its jobs, and the workers."""
 
-    def __init__(self, made: Callable[[Callable[[], float]], Place], monitor: Monitor) -> None:
+    def __init__(self, made: Callable[[Callable[[], float]], Place], monitor: Monitor, sets: Sets) -> None:
         self.monitor, self.clock = monitor, 1_000_000.0
         self.store, self.site, self.reader = made(lambda: self.clock)
+        self.fleets = Fleets(sets, self.reader.read, lambda: self.clock)
         self.tools = Registry(self._tool(contract) for contract in CONTRACTS).tools
         self.registry = Registry(self.tools.values())
         self.hands = [Hand(f"worker-{number}") for number in range(WORKERS)]
@@ -148,6 +155,7 @@ class WorkersRig:
         worlds = {name: World(step.result, step.contract[0]) for name, step in by_name.items()}
         self.jobs[job_id] = JobSeen(job_id, by_name, {}, worlds)
         self.store.submit(job_id, submission(job_id, plan))
+        self.fleets.submitted(self.jobs[job_id])
 
     def begin(self, number: int, behaviours: Sequence[Does] = ()) -> None:
         """A worker without a turn begins one, and stops before its first command. What it calls behaves so, call by call."""
@@ -155,7 +163,7 @@ class WorkersRig:
         if hand.command is not None:
             return
         hand.lives += 1
-        hand.behaviours, hand.job, hand.epoch = iter(behaviours), "", 0
+        hand.behaviours, hand.job, hand.epoch, hand.stopped_short = iter(behaviours), "", 0, False
         hand.thread = threading.Thread(target=self._turn, args=(hand,), daemon=True)
         hand.thread.start()
         self._wait(hand)
@@ -180,6 +188,7 @@ class WorkersRig:
         job_id = self._job(number)
         if job_id and History(self.store.events(job_id)).cancelled is None and self._status(job_id) in UNSETTLED:
             Client(self.store, "ann", lambda _: None).cancel(job_id, "not wanted")
+            self._outside(job_id, "name:client: cancels")
             self._judge(job_id)
 
     def answer(self, number: int, late_requests_arrive: bool) -> None:
@@ -195,9 +204,10 @@ class WorkersRig:
                 return
             while world.wire:
                 self._late(job_id, asked.step, late_requests_arrive)
-            self.clock += TTL + QUIET + 1
+            self._pass(TTL + QUIET + 1)
         said = resolve.Answer(world.first is not None, "ann", "a log", world.first.value if world.first else None)
         resolve.resolve(self.store, asked, said, lambda _: None)
+        self._outside(job_id, "name:elsewhere: resolved", {asked.step: "name:person: happened|person: did not happen"})
         self._judge(job_id)
 
     def late(self, arrives: bool) -> None:
@@ -211,7 +221,7 @@ class WorkersRig:
     def lapse(self) -> None:
         """Every lease runs out; not where a request would be held back for longer than the quiet time (A-QUIET)."""
         if all(self.clock + LAPSE - h.since < QUIET for h in self.hands if isinstance(h.command, Execute | Query)):
-            self.clock += LAPSE
+            self._pass(LAPSE)
 
     def idle(self) -> list[int]:
         """The workers without a turn."""
@@ -233,6 +243,7 @@ class WorkersRig:
             pass
         except drive.StoppedError as stopped:
             end = "let go"
+            hand.stopped_short = True
             if stopped.lease is not None:
                 self.store.release(stopped.lease)
         except BaseException as error:
@@ -247,18 +258,34 @@ class WorkersRig:
         hand.stopped.release()
         hand.let_go.acquire()
         fault, hand.fault = hand.fault, ""
+        hand.heard, hand.did = Heard(command, fault="gone"), []
         if fault == "kill":
             raise Crash
         looks = isinstance(command, Execute | Query | Verify)
         if fault == "error" and not looks:
+            hand.heard = Heard(command, fault="error")
             raise StoreError("injected: not written")
-        reply = command.perform(ports)
+        reply = self._performed(hand, command, ports)
         if command.boundary == "claim" and reply is not None:
             hand.job, hand.epoch = reply.job_id, reply.epoch
         if isinstance(command, Fence) and command.boundary == "fence_events":
             self.jobs[hand.job].fences.append((hand.epoch, reply[-1].version))
         if fault == "lost" and not looks:
+            hand.heard = Heard(command, reply, fault="lost")
             raise StoreError("injected: it was written")
+        return reply
+
+    def _performed(self, hand: Hand, command: Command, ports: Ports) -> Any:
+        """Perform it, and note what came of it."""
+        try:
+            reply = command.perform(ports)
+        except Crash:
+            hand.heard = Heard(command, fault="gone", did=tuple(hand.did))
+            raise
+        except (StaleEpoch, VersionConflict) as error:
+            hand.heard = Heard(command, error=error)
+            raise
+        hand.heard = Heard(command, reply, did=tuple(hand.did))
         return reply
 
     def _let_go(self, hand: Hand, fault: Fault | Literal["kill"]) -> None:
@@ -275,8 +302,26 @@ class WorkersRig:
             raise Disagreement(f"{hand.job}: the worker raised {type(error).__name__}: {error}") from error
         if hand.job:
             self._doubled(hand.job)
+            self._follow(hand)
             if hand.command is None:
                 self._judge(hand.job)
+
+    def _follow(self, hand: Hand) -> None:
+        """The fleet goes on as the worker did."""
+        assert hand.heard is not None
+        letter = LETTERS[self.hands.index(hand)]
+        self.fleets.worker(letter, self.jobs[hand.job], hand.heard, hand.command, hand.stopped_short)
+
+    def _outside(self, job_id: str, others: str, own: Mapping[str, str] | None = None) -> None:
+        """The fleet goes on as somebody did who is no worker: what that is to some steps, and to the others."""
+        job = self.jobs[job_id]
+        self.fleets.outside(job, {name: ((own or {}).get(name, others),) for name in job.steps})
+
+    def _pass(self, seconds: float) -> None:
+        """Time passes, for every job."""
+        self.clock += seconds
+        for job_id in self.jobs:
+            self._outside(job_id, "time")
 
     def _wait(self, hand: Hand) -> None:
         if not hand.stopped.acquire(timeout=HELD):
@@ -302,17 +347,24 @@ class WorkersRig:
         hand = self._hand()
         behaviour, fault = behaving(next(hand.behaviours, "ok"))
         job.requests.append(Line(name, key, context.attempt, args=text_of(args), told=told_of(context)))
-        if context.attempt <= job.refused.get(name, 0):
+        fenced = context.attempt <= job.refused.get(name, 0)
+        hand.did = ["do:execute"]
+        if fenced:
             fault = NoEffectError("it was fenced")
-        elif behaviour not in REFUSED:
-            if behaviour in ("on the wire", "dies on the wire"):
-                job.worlds[name].wire.append(f"{context.attempt} {key}")
-            else:
-                value = self._serve(job, name, context.attempt, key)
-                if behaviour in ("ok", "partial"):
-                    return value
-            if behaviour.startswith("dies"):
-                raise Crash
+            hand.did.append("name:world: refuses")
+        elif behaviour in REFUSED:
+            hand.did.append("name:world: refuses")
+        elif behaviour in ("on the wire", "dies on the wire"):
+            job.worlds[name].wire.append(f"{context.attempt} {key}")
+        else:
+            value, did = self._serve(job, name, context.attempt, key)
+            hand.did.append(f"name:world: {did}")
+            if behaviour in ("ok", "partial"):
+                hand.did.append("name:reply: result|reply: another")
+                return value
+        if behaviour.startswith("dies") and not fenced:
+            raise Crash
+        hand.did.append("name:reply: no effect" if isinstance(fault, NoEffectError) else "name:no reply")
         job.worlds[name].said[False, context.attempt] = on_record(fault)
         raise fault
 
@@ -320,11 +372,11 @@ class WorkersRig:
         """The worker whose thread this is."""
         return next(hand for hand in self.hands if hand.thread is threading.current_thread())
 
-    def _serve(self, job: JobSeen, name: str, attempt: int, key: str) -> Json:
+    def _serve(self, job: JobSeen, name: str, attempt: int, key: str) -> tuple[Json, str]:
         value, did = job.worlds[name].serve(key)
         if did != "recognises the key":
             job.effects.append(Line(name, key, attempt, value))
-        return value
+        return value, did
 
     def _query(self, contract: Contract, args: Json, context: ToolContext) -> Happened | Absent:
         # Its lease may be over, and another worker's the newest: the epoch is what the store answered its claim.
@@ -335,8 +387,9 @@ class WorkersRig:
         if world.first is not None:
             return Happened(world.first.value)
         if contract[2] == "fence":
-            world.wire.clear()
-            job.refused[context.step_id] = context.attempt
+            # Who was overtaken looks with an older token, which bars no newer request.
+            world.wire = [each for each in world.wire if int(each.partition(" ")[0]) > context.attempt]
+            job.refused[context.step_id] = max(context.attempt, job.refused.get(context.step_id, 0))
         return Absent()
 
     def _late(self, job_id: str, name: str, arrives: bool) -> None:
@@ -344,6 +397,7 @@ class WorkersRig:
         if arrives:
             self._serve(self.jobs[job_id], name, int(attempt), key)
             self._doubled(job_id)
+        self._outside(job_id, "stay", {name: f"name:world: late request{'' if arrives else ' lost'}"})
 
     # The judge.
 

@@ -222,7 +222,9 @@ ITEMS: Final[Mapping[str, Rule]] = {
     "keys": checked(["P11-INJECTIVE"], Due("enumerate", "TESTED", figures("steps"))),
     "walk": seeded(STEP, Due("walk", "TESTED", of.WALKED)),
     "test_paths": _test_paths,
-    "workers_walk": seeded(SEVERAL, Due("walk", "TESTED", figures("examples, judged, seed, steps, turns killed, windows"))),
+    "workers_walk": seeded(
+        SEVERAL, Due("walk", "TESTED", figures("examples, followed, judged, seed, steps, turns killed, windows"))
+    ),
     "contract_search": every(searched(CONTRACT_POLICIES), models.contract_search,
                              unchecked(REASONS.keys() - SEED_REASONS.keys() - LIVENESS_REASONS.keys(), "explore")),
     "contract_proof": proved(CONTRACT_POLICIES),

@@ -17,21 +17,25 @@ from crashwindow.checkers.bugs_decide import (
     question_without_arguments,
 )
 from crashwindow.checkers.bugs_step import skipped_committed
+from crashwindow.checkers.bugs_store import effect_put_below_the_fence, settled_below_the_fence
 from crashwindow.checkers.conform import AIM, Progress, chosen
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_workers import LEAST, WorkersRecord, item_of, walk_workers
 from crashwindow.checkers.conform_world import Says, StepPlan
+from crashwindow.checkers.enumerate_cover import fleet_sets
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.monitor import Monitor
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.walk_profiles import PROFILES, Bounds, WalkProfile
 from crashwindow.checkers.walk_programs import of_key
+from crashwindow.checkers.workers_follow import LETTERS
 from crashwindow.checkers.workers_rig import WorkersRig, in_file
 from crashwindow.model.step import build
 
 from .steering import walked_by
 
 MONITOR = Monitor(build())
+SETS = fleet_sets(LETTERS)
 ONE = [StepPlan((False, "park", "none"), 0, None, "r")]
 SHORT = WalkProfile(Bounds(1, 1), Bounds(1, 1), Bounds(4, 12))
 
@@ -39,7 +43,7 @@ SHORT = WalkProfile(Bounds(1, 1), Bounds(1, 1), Bounds(4, 12))
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[WorkersRig]:
     """Three workers over an empty file."""
-    made = WorkersRig(in_file(tmp_path), MONITOR)
+    made = WorkersRig(in_file(tmp_path), MONITOR, SETS)
     yield made
     made.close()
 
@@ -100,7 +104,7 @@ def test_what_is_sent_behind_a_fence_has_no_effect(rig: WorkersRig) -> None:
 
 def test_closing_judges_nothing(tmp_path: Path) -> None:
     """What two effects mean has been said by then: a second objection would hide the first, and the replay's answer."""
-    rig = WorkersRig(in_file(tmp_path), MONITOR)
+    rig = WorkersRig(in_file(tmp_path), MONITOR, SETS)
     rig.submit(ONE)
     rig.begin(0)
     rig.go(0, 4)
@@ -131,7 +135,8 @@ def test_a_planted_bug_is_found_and_repeats(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_bug_that_takes_two_workers_is_found(rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One dies when the effect record is there and no event yet; the one that takes over does not look at it."""
+    """One dies when the effect record is there and no event yet; the one that takes over does not look at it. Its next command
+    shows it."""
     ignored_effect(monkeypatch)
     rig.submit(ONE)
     rig.begin(0)
@@ -140,8 +145,44 @@ def test_a_bug_that_takes_two_workers_is_found(rig: WorkersRig, monkeypatch: pyt
     rig.kill(0)
     rig.lapse()
     rig.begin(1)
-    with pytest.raises(Disagreement, match="P3: the effect record was not caught up"):
+    with pytest.raises(Disagreement, match="the fleet cannot: the worker is not next:ledger_unknown"):
         rig.go(1, 40)
+
+
+def struck(rig: WorkersRig, boundary: str) -> None:
+    """One stops before a boundary, and another one takes over and reads all stores; then the first goes on."""
+    rig.submit(ONE)
+    rig.begin(0)
+    while (command := rig.hands[0].command) is not None and command.boundary != boundary:
+        rig.go(0, 1)
+    rig.lapse()
+    rig.begin(1)
+    rig.go(1, 4)
+    rig.go(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("bug", "boundary"), [(effect_put_below_the_fence, "put_effect"), (settled_below_the_fence, "commit")]
+)
+def test_what_leaves_no_trace_is_seen_when_it_happens(
+    bug: Plant, boundary: str, rig: WorkersRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store takes a stale worker's write: it is what the other one would have written, so nobody who looks at rest can tell.
+    The fleet has no such step."""
+    bug(monkeypatch)
+    with pytest.raises(Disagreement, match=rf"do:{boundary} \(a\), the fleet cannot"):
+        struck(rig, boundary)
+
+
+@pytest.mark.parametrize("boundary", ["put_effect", "commit", "append_finished", "execute", "append_completed"])
+def test_who_was_overtaken_is_followed_to_its_end(boundary: str, rig: WorkersRig) -> None:
+    """The shipped stores refuse it, or the world hears it late; the fleet goes on with both workers, to a job that has ended."""
+    struck(rig, boundary)
+    rig.go(0, 40)
+    rig.go(1, 40)
+    assert rig.idle() == [0, 1, 2]
+    assert rig.fleets.followed > 10
+    assert rig.judged >= 1
 
 
 @pytest.mark.parametrize(
@@ -188,7 +229,7 @@ def test_results_are_handed_on(rig: WorkersRig) -> None:
 def test_a_walk_that_comes_to_little_is_no_evidence(few: str) -> None:
     """In each figure."""
     record = WorkersRecord(False, None)
-    record.steps, record.judged = LEAST["steps"] + 1, LEAST["judged"] + 1
+    record.steps, record.judged, record.followed = (LEAST[each] + 1 for each in ("steps", "judged", "followed"))
     record.met.update(map(str, range(LEAST["windows"] + 1)))
     record.ends["killed"] = LEAST["turns killed"] + 1
     if few == "windows":

@@ -1,0 +1,181 @@
+"""The fleet beside the workers' walk: each step of a job is followed in the machine of all its workers, command by command.
+
+What a worker was let go for, and what it was answered, is read as in the enumeration (`enumerate_sets.Reading`), whose rows these
+are: a set of the fleet's states stands beside each step, and after every command what stores and world hold is compared with
+it. In an enumeration the answers are replayed; here they are those of a real store, the arguments and results are drawn, and
+the histories are long.
+
+A call is one command of the walk: that a request is sent, what the world makes of it and what is heard of it are read at once.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from ..model.step import normal
+from ..runtime.commands import Append, Claim, Command, Execute, Pause, Query, Renew
+from ..runtime.history import History
+from ..runtime.records import Lease
+from ..runtime.store import StaleEpoch, VersionConflict
+from ..runtime.tool import Absent, Happened
+from .abstraction import NotAJobError, StoredJob, durable_state
+from .conform_follow import Disagreement
+from .conform_world import QUIET, Job, declared
+from .enumerate_read import ELSEWHERE, LET_GO, NOBODY, REFUSED_BY, UNSEEN
+from .enumerate_sets import Reading, Sets
+from .interleave_acts import stores_of
+
+LETTERS: Final = ("a", "b", "c")
+"""The workers' names in the fleet."""
+EVERYBODYS: Final = ("claim", "fence_events", "fence_ledger", "fence_effects", "append_completed")
+"""Boundaries that every step of a job comes to."""
+
+
+class Heard(NamedTuple):
+    """What became of a worker's command.
+
+    reply, error: what it was answered. Where it was not written there is neither, and `fault` is "error"; "lost": it was, and its
+    answer did not come; "gone": the process was. did: what a call has done, as the beginnings of the rules' names.
+    """
+
+    command: Command
+    reply: Any = None
+    error: Exception | None = None
+    fault: str = ""
+    did: tuple[str, ...] = ()
+
+
+class TurnRead:
+    """What is known of a worker's turn. void: it has read that its job is not open: the fleet's worker is gone from it, and this
+    one reads on. left: the steps that it has left, as it has let go of the job at another one; the answer may be lost.
+    """
+
+    def __init__(self) -> None:
+        self.void, self.left = False, set[str]()
+
+
+class Fleets:
+    """The fleet beside each step of some jobs. read: a job's records as they are; now: the clock."""
+
+    def __init__(self, sets: Sets, read: Callable[[str], StoredJob], now: Callable[[], float]) -> None:
+        self._sets, self._read, self._now = sets, read, now
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._leases: dict[str, Lease] = {}
+        self._turns = {letter: TurnRead() for letter in LETTERS}
+        self.followed = 0
+
+    def submitted(self, job: Job) -> None:
+        """A job is there."""
+        for name, step in job.steps.items():
+            self._numbers[job.job_id, name] = self._sets.start(normal(declared(step.contract)))
+        self._go(job, dict.fromkeys(job.steps, ("stay",)))
+
+    def worker(self, letter: str, job: Job, heard: Heard, then: Command | None, let_go: bool) -> None:
+        """A worker has performed a command, and is about to perform another one, or its turn is over; let_go: without an end."""
+        if isinstance(heard.command, Claim):
+            self._turns[letter] = TurnRead()
+        if isinstance(heard.reply, Lease):
+            self._leases[job.job_id] = heard.reply
+        turn = self._turns[letter]
+        ops = {name: self._ops(heard, then, job, name, turn) for name in job.steps}
+        turn.left |= {name for name, said in ops.items() if said[0].startswith("emits:")}
+        if let_go and not turn.void and not isinstance(heard.command, Claim):
+            here = {name: said for name, said in ops.items() if name not in turn.left and said not in LET_GO}
+            ops |= {name: (*said, "crash") for name, said in here.items()}
+        if heard.command.boundary == "fence_events" and heard.reply is not None and not heard.fault:
+            turn.void = History(heard.reply).status != "open"
+        away = {*(job.steps if then is None or turn.void else ()), *turn.left}
+        ends = {name: "at:idle" if name in away else _place(then, job, name) for name in job.steps}
+        self._go(job, ops, ends, letter)
+
+    def outside(self, job: Job, ops: Mapping[str, tuple[str, ...]]) -> None:
+        """A person, a client, the world or the clock did this, to each step."""
+        self._go(job, ops)
+
+    def _go(
+        self, job: Job, ops: Mapping[str, tuple[str, ...]], ends: Mapping[str, str] | None = None, who: str = NOBODY
+    ) -> None:
+        stored = self._read(job.job_id)
+        for name, said in ops.items():
+            number = self._numbers[job.job_id, name]
+            reading = Reading(said, ends[name] if ends else "any", True, who)
+            real = self._real(job, name, stored)
+            after = self._sets.move(number, reading, self._sets.code(real))
+            if after is None:
+                differs = self._sets.difference(number, reading, real)
+                could = ", ".join(self._sets.possible(number, reading)) or "nothing"
+                raise Disagreement(
+                    f"{job.job_id} {name}: the code performs {' then '.join(said)} ({who}), the fleet cannot: {differs}. It"
+                    f" could: {could}"
+                )
+            self._numbers[job.job_id, name] = after
+            self.followed += 1
+
+    def _real(self, job: Job, name: str, stored: StoredJob) -> dict[str, str]:
+        world = job.worlds[name]
+        try:
+            durable = durable_state(stored, name, world.first)
+        except NotAJobError as error:
+            raise Disagreement(f"{job.job_id} {name}: {error}") from error
+        requests = {f"{x}.request": "none" for x in LETTERS}
+        return {
+            **durable,
+            **requests,
+            "wire": str(min(len(world.wire), 2)),
+            "effects": str(min(world.effects, 2)),
+        }
+
+    def _ops(self, heard: Heard, then: Command | None, job: Job, name: str, turn: TurnRead) -> tuple[str, ...]:
+        """What a command was to a step: the ops of a reading."""
+        command, boundary = heard.command, heard.command.boundary
+        mine = about(command, job, name)
+        if turn.void or name in turn.left or (isinstance(command, Claim) and heard.fault):
+            return ("stay",)  # nobody has a job before the store says so
+        if heard.fault == "gone":
+            return (*(heard.did if mine else ()), "crash")
+        if boundary in UNSEEN or heard.fault == "error":
+            return ("stay",)
+        if isinstance(heard.error, StaleEpoch):
+            # At another step's write the fleet of this one has no such row: its worker is gone, as by a crash.
+            (store,) = stores_of(command)
+            return (f"name:refused by {REFUSED_BY[store]}" if mine else "crash",)
+        if isinstance(heard.error, VersionConflict):
+            rebased = isinstance(then, Append) and then.boundary == boundary
+            return ("stay",) if rebased else ("name:version conflict",)
+        if not mine:
+            return (f"emits:{ELSEWHERE[boundary]}",) if boundary in ELSEWHERE else ("stay",)
+        if heard.fault == "lost":
+            return (f"lost:{boundary}",)
+        if isinstance(command, Execute):
+            return heard.did
+        if isinstance(command, Query):
+            return (*self._quiet(job), known(heard.reply))
+        return (f"do:{boundary}",)
+
+    def _quiet(self, job: Job) -> tuple[str, ...]:
+        """Time may have passed: the clock stands D behind the last possible sending of whoever had the job before."""
+        return ("time@",) if self._leases[job.job_id].previous_expiry + QUIET <= self._now() else ()
+
+
+def known(reply: object) -> str:
+    """What a worker was told of its tool."""
+    match reply:
+        case Happened():
+            return "name:query: happened"
+        case Absent():
+            return "name:query: absent"
+        case _:
+            return "name:query: not yet known"
+
+
+def about(command: Command, job: Job, name: str) -> bool:
+    """Whether a command is about a step: its own, or one of the whole job; what ends a job of several steps is of one of them."""
+    step = job.step_of(command)
+    return command.boundary in EVERYBODYS or step == name or (step is None and len(job.steps) == 1)
+
+
+def _place(then: Command | None, job: Job, name: str) -> str:
+    if isinstance(then, Claim | None):
+        return "at:idle"
+    if isinstance(then, Pause | Renew) or not about(then, job, name):
+        return "any"
+    return f"next:{then.boundary}"

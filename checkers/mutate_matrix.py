@@ -28,7 +28,7 @@ class Kept:
             self.path.write_text(f"{found_by}\n", encoding="utf-8")
             return
         first, *lines = self.path.read_bytes().split(b"\n")
-        if first not in (found_by.encode(), b""):
+        if first != found_by.encode() and (first or lines):  # an empty file is one that a run had no time to begin
             raise OtherCodeError(
                 f"{self.path} holds what was found of other code, with other packages or in another profile: begin a new run"
             )

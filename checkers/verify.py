@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..model.claims import CLAIMS, NOT_CHECKED
 from ..scenarios.due import differences
 from ..scenarios.due_stages import ITEMS, items_of_stage
+from ..scenarios.profile import ASKED_AGAIN, unplanted
 from .evidence import (
     ClaimResult,
     ContractCoverage,
@@ -248,6 +249,8 @@ def verify(
             found.append(result)
             owed += not_as_due(stage, result, context.profile, only)
             yield stage, result, seconds
+    if ITEMS.keys() <= {stage.name for stage in stages}:
+        owed += _unplanted(found)
     info = RunInfo(
         run=context.directory.name,
         started=started.isoformat(timespec="seconds"),
@@ -277,6 +280,14 @@ def not_as_due(stage: Stage, found: Found, profile: Profile, only: str = "") -> 
     for claim in [only] if only else dict.fromkeys([*due, *found.items]):
         for words in differences(due.get(claim, ()), found.items.get(claim, [])):
             yield f"{stage.title}: claim {claim}, {words} (scenarios/due_stages.py)"
+
+
+def _unplanted(found: Sequence[Found]) -> Iterator[str]:
+    """The parts of a whole run of which nobody has planted a defect: who is shown none need find none."""
+    again = [item for part in found for items in part.items.values() for item in items if item.checker == ASKED_AGAIN]
+    silent = all(item.verdict is Verdict.NOT_CHECKED for item in again)
+    there = [mutant.name for part in found for mutant in part.mutants]
+    yield from unplanted(there, [ASKED_AGAIN] if silent else ())
 
 
 def _keep(file: Path, ended: Ended) -> None:

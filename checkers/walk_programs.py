@@ -31,9 +31,7 @@ from .conform_world import Gate, Looks, Says, StepPlan
 from .contract_follow import ContractModel
 from .contract_rig import ContractRig
 from .contract_services import Wish
-from .enumerate_cover import fleet_sets
 from .monitor import Monitor
-from .workers_follow import LETTERS
 from .workers_rig import WorkersRig, in_file
 
 PREFIX: Final = "walk"
@@ -107,7 +105,7 @@ class Program:
         if self.kind == "contract":
             return ContractRig(folder, ContractModel(build_contract()))
         if self.kind == "workers":
-            return WorkersRig(in_file(folder), Monitor(build()), fleet_sets(LETTERS))
+            return WorkersRig(in_file(folder), Monitor(build()))
         policy = policy_of(self.policy)
         return Rig(folder, model or Model(build_around(policy)), policy)
 

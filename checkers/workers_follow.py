@@ -6,9 +6,12 @@ it. In an enumeration the answers are replayed; here they are those of a real st
 the histories are long.
 
 A call is one command of the walk: that a request is sent, what the world makes of it and what is heard of it are read at once.
+The fleet has no leases, and time passes in it when it likes, where nobody can send. Here it does where D has passed since the
+last lease was over under which somebody could send, by the clock alone.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from ..model.step import normal
@@ -19,15 +22,24 @@ from ..runtime.store import StaleEpoch, VersionConflict
 from ..runtime.tool import Absent, Happened
 from .abstraction import NotAJobError, StoredJob, durable_state
 from .conform_follow import Disagreement
-from .conform_world import QUIET, Job, declared
+from .conform_world import QUIET, TTL, Job, declared
+from .enumerate_cover import fleet_sets
 from .enumerate_read import ELSEWHERE, LET_GO, NOBODY, REFUSED_BY, UNSEEN
 from .enumerate_sets import Reading, Sets
 from .interleave_acts import stores_of
 
+AT_REST: Final = ("park",)
+"""What lets go of a job is never rebased: what was said before it is to be heard first (T-WRITE)."""
 LETTERS: Final = ("a", "b", "c")
 """The workers' names in the fleet."""
 EVERYBODYS: Final = ("claim", "fence_events", "fence_ledger", "fence_effects", "append_completed")
 """Boundaries that every step of a job comes to."""
+
+
+@cache
+def three() -> Sets:
+    """The sets of a fleet of three. What one job has shown of them is known for the next one, and in the next replay."""
+    return fleet_sets(LETTERS)
 
 
 class Heard(NamedTuple):
@@ -46,20 +58,22 @@ class Heard(NamedTuple):
 
 class TurnRead:
     """What is known of a worker's turn. void: it has read that its job is not open: the fleet's worker is gone from it, and this
-    one reads on. left: the steps that it has left, as it has let go of the job at another one; the answer may be lost.
+    one reads on. left: the steps that it has left, as it has let go of the job at another one; the answer may be lost. sent: the
+    steps of which it has sent a request.
     """
 
     def __init__(self) -> None:
-        self.void, self.left = False, set[str]()
+        self.void, self.left, self.sent = False, set[str](), set[str]()
 
 
 class Fleets:
     """The fleet beside each step of some jobs. read: a job's records as they are; now: the clock."""
 
-    def __init__(self, sets: Sets, read: Callable[[str], StoredJob], now: Callable[[], float]) -> None:
-        self._sets, self._read, self._now = sets, read, now
+    def __init__(self, read: Callable[[str], StoredJob], now: Callable[[], float]) -> None:
+        self._sets, self._read, self._now = three(), read, now
         self._numbers: dict[tuple[str, str], int] = {}
-        self._leases: dict[str, Lease] = {}
+        self._over: dict[str, dict[str, float]] = {}
+        """Of each job, when the lease of each worker is over that had it last; by the clock, and not by what the store says."""
         self._turns = {letter: TurnRead() for letter in LETTERS}
         self.followed = 0
 
@@ -67,16 +81,18 @@ class Fleets:
         """A job is there."""
         for name, step in job.steps.items():
             self._numbers[job.job_id, name] = self._sets.start(normal(declared(step.contract)))
+        self._over[job.job_id] = {}
         self._go(job, dict.fromkeys(job.steps, ("stay",)))
 
     def worker(self, letter: str, job: Job, heard: Heard, then: Command | None, let_go: bool) -> None:
         """A worker has performed a command, and is about to perform another one, or its turn is over; let_go: without an end."""
         if isinstance(heard.command, Claim):
             self._turns[letter] = TurnRead()
-        if isinstance(heard.reply, Lease):
-            self._leases[job.job_id] = heard.reply
         turn = self._turns[letter]
-        ops = {name: self._ops(heard, then, job, name, turn) for name in job.steps}
+        if isinstance(heard.command, Execute):
+            turn.sent |= {name for name in job.steps if about(heard.command, job, name)}
+        self._lease(letter, job, heard, then)
+        ops = {name: self._ops(heard, then, job, name, letter) for name in job.steps}
         turn.left |= {name for name, said in ops.items() if said[0].startswith("emits:")}
         if let_go and not turn.void and not isinstance(heard.command, Claim):
             here = {name: said for name, said in ops.items() if name not in turn.left and said not in LET_GO}
@@ -124,11 +140,12 @@ class Fleets:
             "effects": str(min(world.effects, 2)),
         }
 
-    def _ops(self, heard: Heard, then: Command | None, job: Job, name: str, turn: TurnRead) -> tuple[str, ...]:
+    def _ops(self, heard: Heard, then: Command | None, job: Job, name: str, letter: str) -> tuple[str, ...]:
         """What a command was to a step: the ops of a reading."""
         command, boundary = heard.command, heard.command.boundary
-        mine = about(command, job, name)
-        if turn.void or name in turn.left or (isinstance(command, Claim) and heard.fault):
+        mine, turn = about(command, job, name), self._turns[letter]
+        unclaimed = isinstance(command, Claim) and (heard.fault or heard.reply is None)
+        if turn.void or name in turn.left or unclaimed:
             return ("stay",)  # nobody has a job before the store says so
         if heard.fault == "gone":
             return (*(heard.did if mine else ()), "crash")
@@ -139,7 +156,7 @@ class Fleets:
             (store,) = stores_of(command)
             return (f"name:refused by {REFUSED_BY[store]}" if mine else "crash",)
         if isinstance(heard.error, VersionConflict):
-            rebased = isinstance(then, Append) and then.boundary == boundary
+            rebased = isinstance(then, Append) and then.boundary == boundary and boundary not in AT_REST
             return ("stay",) if rebased else ("name:version conflict",)
         if not mine:
             return (f"emits:{ELSEWHERE[boundary]}",) if boundary in ELSEWHERE else ("stay",)
@@ -148,12 +165,28 @@ class Fleets:
         if isinstance(command, Execute):
             return heard.did
         if isinstance(command, Query):
-            return (*self._quiet(job), known(heard.reply))
+            return (*self._quiet(job, name, letter), *heard.did, known(heard.reply))
         return (f"do:{boundary}",)
 
-    def _quiet(self, job: Job) -> tuple[str, ...]:
-        """Time may have passed: the clock stands D behind the last possible sending of whoever had the job before."""
-        return ("time@",) if self._leases[job.job_id].previous_expiry + QUIET <= self._now() else ()
+    def _lease(self, letter: str, job: Job, heard: Heard, then: Command | None) -> None:
+        """When a worker may send for the last time: until its lease is over, or it has let go of it. Dead, it keeps it."""
+        over, now = self._over[job.job_id], self._now()
+        if isinstance(heard.reply, Lease) and not heard.fault:
+            over[letter] = now + TTL
+        elif then is None and heard.fault != "gone" and letter in over:
+            over[letter] = min(over[letter], now)
+
+    def _quiet(self, job: Job, name: str, letter: str) -> tuple[str, ...]:
+        """Time may have passed: the clock stands D behind the last possible sending of whoever had the job before, and its asker
+        has sent none itself (T-QUIET)."""
+        before = [over for who, over in self._over[job.job_id].items() if who != letter]
+        passed = all(over + QUIET <= self._now() for over in before)
+        return ("time@",) if passed and name not in self._turns[letter].sent else ()
+
+    def passed(self, job: Job) -> None:
+        """The clock goes on. To the fleet that is time where no lease may be used any more that was given before."""
+        if all(over + QUIET <= self._now() for over in self._over[job.job_id].values()):
+            self._go(job, dict.fromkeys(job.steps, ("time",)))
 
 
 def known(reply: object) -> str:
@@ -169,7 +202,10 @@ def known(reply: object) -> str:
 
 def about(command: Command, job: Job, name: str) -> bool:
     """Whether a command is about a step: its own, or one of the whole job; what ends a job of several steps is of one of them."""
-    step = job.step_of(command)
+    try:
+        step = job.step_of(command)
+    except KeyError as error:
+        raise Disagreement(f"{job.job_id}: {command.boundary} is about a key of no step: {error}") from error
     return command.boundary in EVERYBODYS or step == name or (step is None and len(job.steps) == 1)
 
 

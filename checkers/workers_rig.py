@@ -19,10 +19,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ..runtime import drive, resolve
 from ..runtime.clients import Client
-from ..runtime.commands import Command, Execute, Fence, Ports, Query, Verify
+from ..runtime.commands import Claim, Command, Execute, Fence, Ports, Query, Verify
 from ..runtime.history import History
 from ..runtime.plan import parse_plan, submission, validate_plan
-from ..runtime.records import Json
+from ..runtime.records import Json, Lease
 from ..runtime.registry import Registry
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StaleEpoch, Store, StoreError, VersionConflict
@@ -54,7 +54,6 @@ from .conform_world import (
     tool_name,
 )
 from .crash_witness import Line, Witnessed, text_of, told_of
-from .enumerate_sets import Sets
 from .monitor import Monitor
 from .semantics_judge import SemanticsCourt
 from .standing import stand_of
@@ -72,13 +71,15 @@ COURT: Final = SemanticsCourt()
 
 @dataclass
 class JobSeen(Job):
-    """A job that nobody follows step by step, and what was read of its stream under which lease."""
+    """A job, what its tools were asked for and did, and what was read of its stream under which lease."""
 
     requests: list[Line] = field(default_factory=list)
     effects: list[Line] = field(default_factory=list)
     fences: list[tuple[int, int]] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
     """Of each step, up to which attempt the world refuses requests: a look that fences has found nothing."""
+    sent: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Of each request on the wire, by step, since when its sender was about to send it."""
 
 
 class Place(NamedTuple):
@@ -102,12 +103,16 @@ def in_file(folder: Path) -> Callable[[Callable[[], float]], Place]:
 
 
 class Hand:
-    """A worker's thread, and where it stands: `command` is what it is about to perform; None: it has no turn."""
+    """A worker's thread, and where it stands: `command` is what it is about to perform; None: it has no turn.
+
+    since: when it came there. over: when its lease ends, by the clock. found: the status of the job that it has read at F1;
+    reported: what its turn says of the job in the end.
+    """
 
     def __init__(self, name: str) -> None:
         self.name, self.lives = name, 0
         self.command: Command | None = None
-        self.since = 0.0
+        self.since = self.over = 0.0
         self.job = ""
         self.epoch = 0
         self.fault: Fault | Literal["kill"] = ""
@@ -116,6 +121,7 @@ class Hand:
         self.heard: Heard | None = None
         self.did: list[str] = []
         self.stopped_short = False
+        self.found = self.reported = ""
         self.thread: threading.Thread | None = None
         self.let_go, self.stopped = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -123,10 +129,10 @@ class Hand:
 class WorkersRig:
     """A store, its jobs, and the workers."""
 
-    def __init__(self, made: Callable[[Callable[[], float]], Place], monitor: Monitor, sets: Sets) -> None:
+    def __init__(self, made: Callable[[Callable[[], float]], Place], monitor: Monitor) -> None:
         self.monitor, self.clock = monitor, 1_000_000.0
         self.store, self.site, self.reader = made(lambda: self.clock)
-        self.fleets = Fleets(sets, self.reader.read, lambda: self.clock)
+        self.fleets = Fleets(self.reader.read, lambda: self.clock)
         self.tools = Registry(self._tool(contract) for contract in CONTRACTS).tools
         self.registry = Registry(self.tools.values())
         self.hands = [Hand(f"worker-{number}") for number in range(WORKERS)]
@@ -164,6 +170,7 @@ class WorkersRig:
             return
         hand.lives += 1
         hand.behaviours, hand.job, hand.epoch, hand.stopped_short = iter(behaviours), "", 0, False
+        hand.found = hand.reported = ""
         hand.thread = threading.Thread(target=self._turn, args=(hand,), daemon=True)
         hand.thread.start()
         self._wait(hand)
@@ -198,12 +205,11 @@ class WorkersRig:
             return
         asked = resolve.question(job_id, self.store.events(job_id))
         world = self.jobs[job_id].worlds[asked.step]
-        sending = any(isinstance(h.command, Execute) and h.job == job_id for h in self.hands)
         if not world.effects:
-            if sending:
-                return
-            while world.wire:
-                self._late(job_id, asked.step, late_requests_arrive)
+            if any(isinstance(hand.command, Execute) for hand in self.hands):
+                return  # of whatever job: the time passes for each of them (A-QUIET)
+            while self._wired():
+                self._late(*self._wired()[0], late_requests_arrive)
             self._pass(TTL + QUIET + 1)
         said = resolve.Answer(world.first is not None, "ann", "a log", world.first.value if world.first else None)
         resolve.resolve(self.store, asked, said, lambda _: None)
@@ -212,15 +218,16 @@ class WorkersRig:
 
     def late(self, arrives: bool) -> None:
         """A request whose sender stopped waiting arrives, or is lost."""
-        for job_id, job in self.jobs.items():
-            for name, world in job.worlds.items():
-                if world.wire:
-                    self._late(job_id, name, arrives)
-                    return
+        for job_id, name in self._wired()[:1]:
+            self._late(job_id, name, arrives)
 
     def lapse(self) -> None:
-        """Every lease runs out; not where a request would be held back for longer than the quiet time (A-QUIET)."""
-        if all(self.clock + LAPSE - h.since < QUIET for h in self.hands if isinstance(h.command, Execute | Query)):
+        """Every lease runs out; not where a request would be held back, or be on the wire, for longer than the quiet time
+        (A-QUIET)."""
+        since = [hand.since for hand in self.hands if isinstance(hand.command, Execute | Query)]
+        wired = [(self.jobs[job_id], name) for job_id, name in self._wired()]
+        since += [job.sent[name, request] for job, name in wired for request in job.worlds[name].wire]
+        if all(self.clock + LAPSE - each < QUIET for each in since):
             self._pass(LAPSE)
 
     def idle(self) -> list[int]:
@@ -233,7 +240,7 @@ class WorkersRig:
         worker = Worker(f"{hand.name}.{hand.lives}", self.tools, TTL)
         end = "killed"
         try:
-            end = drive.run(
+            end = hand.reported = drive.run(
                 worker,
                 Ports(self.store, lambda _: None),
                 None,
@@ -270,9 +277,12 @@ class WorkersRig:
             hand.job, hand.epoch = reply.job_id, reply.epoch
         if isinstance(command, Fence) and command.boundary == "fence_events":
             self.jobs[hand.job].fences.append((hand.epoch, reply[-1].version))
+            hand.found = History(reply).status
         if fault == "lost" and not looks:
             hand.heard = Heard(command, reply, fault="lost")
             raise StoreError("injected: it was written")
+        if isinstance(reply, Lease):
+            hand.over = self.clock + TTL
         return reply
 
     def _performed(self, hand: Hand, command: Command, ports: Ports) -> Any:
@@ -304,7 +314,17 @@ class WorkersRig:
             self._doubled(hand.job)
             self._follow(hand)
             if hand.command is None:
+                self._said(hand)
                 self._judge(hand.job)
+
+    def _said(self, hand: Hand) -> None:
+        """What a turn says of its job in the end is so: or was, where it had ended or rested already as it was read; "idle" is
+        said where none was to be had."""
+        due = self._status(hand.job) if hand.found in ("", "open") else hand.found
+        if hand.heard is not None and isinstance(hand.heard.command, Claim):
+            due = "idle"
+        if hand.reported not in ("", due):
+            raise Disagreement(f"{hand.job}: {hand.name} says that it is {hand.reported}, and it is {due}")
 
     def _follow(self, hand: Hand) -> None:
         """The fleet goes on as the worker did."""
@@ -320,8 +340,8 @@ class WorkersRig:
     def _pass(self, seconds: float) -> None:
         """Time passes, for every job."""
         self.clock += seconds
-        for job_id in self.jobs:
-            self._outside(job_id, "time")
+        for job in self.jobs.values():
+            self.fleets.passed(job)
 
     def _wait(self, hand: Hand) -> None:
         if not hand.stopped.acquire(timeout=HELD):
@@ -345,6 +365,8 @@ class WorkersRig:
         once(context, job.worlds[name].calls)
         handed(context, args, job.given(name))
         hand = self._hand()
+        if hand.since >= hand.over:
+            raise HandedError(f"{context.job_id} {name}: {hand.name} sends its request with a lease that was over")
         behaviour, fault = behaving(next(hand.behaviours, "ok"))
         job.requests.append(Line(name, key, context.attempt, args=text_of(args), told=told_of(context)))
         fenced = context.attempt <= job.refused.get(name, 0)
@@ -355,7 +377,9 @@ class WorkersRig:
         elif behaviour in REFUSED:
             hand.did.append("name:world: refuses")
         elif behaviour in ("on the wire", "dies on the wire"):
-            job.worlds[name].wire.append(f"{context.attempt} {key}")
+            request = f"{context.attempt} {key}"
+            job.worlds[name].wire.append(request)
+            job.sent[name, request] = hand.since
         else:
             value, did = self._serve(job, name, context.attempt, key)
             hand.did.append(f"name:world: {did}")
@@ -388,9 +412,15 @@ class WorkersRig:
             return Happened(world.first.value)
         if contract[2] == "fence":
             # Who was overtaken looks with an older token, which bars no newer request.
-            world.wire = [each for each in world.wire if int(each.partition(" ")[0]) > context.attempt]
+            newer = [each for each in world.wire if int(each.partition(" ")[0]) > context.attempt]
+            self._hand().did = ["name:world: late request lost"] * (len(world.wire) - len(newer))
+            world.wire = newer
             job.refused[context.step_id] = max(context.attempt, job.refused.get(context.step_id, 0))
         return Absent()
+
+    def _wired(self) -> list[tuple[str, str]]:
+        """The jobs and their steps of which a request is on the wire."""
+        return [(job_id, name) for job_id, job in self.jobs.items() for name, world in job.worlds.items() if world.wire]
 
     def _late(self, job_id: str, name: str, arrives: bool) -> None:
         attempt, _, key = self.jobs[job_id].worlds[name].wire.pop(0).partition(" ")

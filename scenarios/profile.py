@@ -3,7 +3,7 @@
 Who runs them names them so, and who audits a run finds by it what was left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Literal
 
 Strikes = Literal["snapshot", "SIGKILL", "store fault"]
@@ -82,6 +82,14 @@ PLANTED: Final = (
 """How the names of planted defects begin, but for those of the step's model: of each there is one at least."""
 ASKED_AGAIN: Final = "reprove"
 """The one of which there is none where nobody is there to give a second opinion."""
+
+
+def unplanted(there: Iterable[str], excused: Collection[str] = ()) -> Iterator[str]:
+    """The parts of a run of which no defect was planted, in words. there: names of those that were; excused: who needs none."""
+    begun = {*excused, *(name.partition(": ")[0] if ": " in name else "" for name in there)}
+    yield from (
+        f"planted defects of {name or 'the step'}: there is none" for name in ("", *PLANTED) if name not in begun
+    )
 
 
 def command(profile: str, seed: int | str = "") -> str:

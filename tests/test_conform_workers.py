@@ -16,26 +16,32 @@ from crashwindow.checkers.bugs_decide import (
     ignored_effect,
     question_without_arguments,
 )
+from crashwindow.checkers.bugs_semantics import rest_written_over_words
 from crashwindow.checkers.bugs_step import skipped_committed
-from crashwindow.checkers.bugs_store import effect_put_below_the_fence, settled_below_the_fence
+from crashwindow.checkers.bugs_store import (
+    effect_put_below_the_fence,
+    last_holder_forgotten,
+    settled_below_the_fence,
+)
+from crashwindow.checkers.bugs_workers import lease_not_looked_at
 from crashwindow.checkers.conform import AIM, Progress, chosen
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_workers import LEAST, WorkersRecord, item_of, walk_workers
 from crashwindow.checkers.conform_world import Says, StepPlan
-from crashwindow.checkers.enumerate_cover import fleet_sets
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.monitor import Monitor
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.walk_profiles import PROFILES, Bounds, WalkProfile
 from crashwindow.checkers.walk_programs import of_key
-from crashwindow.checkers.workers_follow import LETTERS
 from crashwindow.checkers.workers_rig import WorkersRig, in_file
 from crashwindow.model.step import build
+from crashwindow.runtime import drive, job
+from crashwindow.runtime.commands import Query
+from crashwindow.runtime.protocol import Step
 
 from .steering import walked_by
 
 MONITOR = Monitor(build())
-SETS = fleet_sets(LETTERS)
 ONE = [StepPlan((False, "park", "none"), 0, None, "r")]
 SHORT = WalkProfile(Bounds(1, 1), Bounds(1, 1), Bounds(4, 12))
 
@@ -43,7 +49,7 @@ SHORT = WalkProfile(Bounds(1, 1), Bounds(1, 1), Bounds(4, 12))
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[WorkersRig]:
     """Three workers over an empty file."""
-    made = WorkersRig(in_file(tmp_path), MONITOR, SETS)
+    made = WorkersRig(in_file(tmp_path), MONITOR)
     yield made
     made.close()
 
@@ -104,7 +110,7 @@ def test_what_is_sent_behind_a_fence_has_no_effect(rig: WorkersRig) -> None:
 
 def test_closing_judges_nothing(tmp_path: Path) -> None:
     """What two effects mean has been said by then: a second objection would hide the first, and the replay's answer."""
-    rig = WorkersRig(in_file(tmp_path), MONITOR, SETS)
+    rig = WorkersRig(in_file(tmp_path), MONITOR)
     rig.submit(ONE)
     rig.begin(0)
     rig.go(0, 4)
@@ -149,6 +155,12 @@ def test_a_bug_that_takes_two_workers_is_found(rig: WorkersRig, monkeypatch: pyt
         rig.go(1, 40)
 
 
+def reach(rig: WorkersRig, number: int, boundary: str) -> None:
+    """A worker comes to a boundary."""
+    while (command := rig.hands[number].command) is not None and command.boundary != boundary:
+        rig.go(number, 1)
+
+
 def struck(rig: WorkersRig, boundary: str) -> None:
     """One stops before a boundary, and another one takes over and reads all stores; then the first goes on."""
     rig.submit(ONE)
@@ -183,6 +195,167 @@ def test_who_was_overtaken_is_followed_to_its_end(boundary: str, rig: WorkersRig
     assert rig.idle() == [0, 1, 2]
     assert rig.fleets.followed > 10
     assert rig.judged >= 1
+
+
+QUIETLY = [StepPlan((False, "query", "quiet"), 2, None, "r")]
+
+
+def test_a_request_is_on_the_wire_for_no_longer_than_the_quiet_time(rig: WorkersRig) -> None:
+    """A-QUIET is kept by the rig: four jobs have one, and leases run out again only when all of them have come or are lost."""
+    for _ in range(4):
+        rig.submit(QUIETLY)
+    for _ in range(4):
+        rig.begin(0, ["dies on the wire"])
+        rig.go(0, 40)
+    before = rig.clock
+    for _ in range(3):
+        rig.late(False)
+        rig.lapse()
+    assert rig.clock - before == 31.0
+    for _ in range(4):
+        rig.begin(1)
+        rig.go(1, 40)
+    assert rig.ends["parked"] == 4
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_person_lets_time_pass_for_every_job(dies: bool, rig: WorkersRig) -> None:
+    """Of another job a request is on the wire, or about to be sent: it comes first, or the person does not say it yet."""
+    rig.submit(ONE)
+    rig.submit(QUIETLY)
+    rig.begin(0, ["lost refusal"])
+    rig.go(0, 40)
+    rig.begin(0, ["dies on the wire"] if dies else [])
+    reach(rig, 0, "execute")
+    rig.go(0, 1 if dies else 0)
+    before = rig.clock
+    rig.answer(0, True)
+    assert rig.clock - before == (91.0 if dies else 0.0)
+    assert rig.jobs["job-2"].worlds["step-1"].effects == (1 if dies else 0)
+    for number in (1, 1, 0):
+        if rig.hands[number].command is None:
+            rig.begin(number)
+        rig.go(number, 40)
+    assert rig.ends["completed"] == (2 if dies else 1)
+
+
+def test_who_was_overtaken_looks_with_an_older_token(rig: WorkersRig) -> None:
+    """It finds a request that is older still: that one is lost by the look, and the fleet goes on so."""
+    rig.submit([StepPlan((False, "query", "fence"), 2, None, "r")])
+    rig.begin(0, ["on the wire"])
+    reach(rig, 0, "ledger_unknown")
+    while rig.hands[0].command is not None:
+        rig.go(0, 1, "error")
+    rig.begin(1)
+    reach(rig, 1, "query")
+    rig.lapse()
+    rig.begin(2)
+    rig.go(2, 4)
+    world = rig.jobs["job-1"].worlds["step-1"]
+    assert len(world.wire) == 1
+    rig.go(1, 1)
+    assert not world.wire
+    rig.go(1, 40)
+    rig.go(2, 40)
+    assert rig.ends == {"let go": 2, "completed": 1}
+
+
+def test_who_was_not_told_of_its_claim_may_find_nothing(rig: WorkersRig) -> None:
+    """Another one has the job when it asks again."""
+    rig.submit(ONE)
+    rig.begin(1)
+    rig.go(1, 1, "lost")
+    rig.lapse()
+    rig.begin(2)
+    rig.go(2, 3)
+    rig.go(1, 40)
+    rig.go(2, 40)
+    assert (rig.ends["idle"], rig.ends["completed"]) == (1, 1)
+
+
+def test_a_key_of_no_step_is_a_disagreement(rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no error of the walk, which would tell of no program."""
+    monkeypatch.setattr(Step, "own_key", lambda step: f"another-{step.run.lease.epoch}")
+    rig.submit(ONE)
+    rig.begin(0)
+    with pytest.raises(Disagreement, match="is about a key of no step: 'another-1'"):
+        rig.go(0, 40)
+
+
+def impatient(patch: pytest.MonkeyPatch) -> None:
+    """Whoever looks takes the quiet time for over."""
+    honest = Query.perform
+    patch.setattr(Query, "perform", lambda query, ports: honest(replace(query, last_sending=-1e9), ports))
+
+
+@pytest.mark.parametrize("bug", [impatient, last_holder_forgotten])
+def test_an_answer_is_final_when_the_quiet_time_is_over(
+    bug: Plant, rig: WorkersRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the clock, and not by what the store says of earlier leases (T-QUIET)."""
+    bug(monkeypatch)
+    rig.submit(QUIETLY)
+    rig.begin(0)
+    reach(rig, 0, "execute")
+    rig.kill(0)
+    rig.lapse()
+    rig.begin(1)
+    reach(rig, 1, "query")
+    rig.kill(1)
+    rig.lapse()
+    rig.begin(2)
+    with pytest.raises(Disagreement, match="the code performs name:query: absent"):
+        rig.go(2, 40)
+
+
+@pytest.mark.parametrize("lapses", [0, 1])
+def test_an_own_request_is_never_final_by_time(lapses: int, rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has sent one, and heard nothing, does not look for an end of it (T-QUIET)."""
+    impatient(monkeypatch)
+    rig.submit(QUIETLY)
+    rig.begin(0, ["lost refusal"])
+    reach(rig, 0, "query")
+    for _ in range(lapses):
+        rig.lapse()
+    with pytest.raises(Disagreement, match="the code performs name:query: absent"):
+        rig.go(0, 40)
+
+
+def test_no_request_leaves_when_its_lease_is_over(rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wakes too late lets go; one that does not look is seen where it sends."""
+    lease_not_looked_at(monkeypatch)
+    rig.submit(ONE)
+    rig.begin(0)
+    reach(rig, 0, "append_started")
+    rig.lapse()
+    with pytest.raises(Disagreement, match="worker-0 sends its request with a lease that was over"):
+        rig.go(0, 40)
+
+
+def test_what_a_turn_says_of_its_job_is_so(rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says that the job is completed, which is parked."""
+    honest = job.resume
+
+    def planted(*given: Any) -> Any:
+        end = yield from honest(*given)
+        return replace(end, status="completed")
+
+    monkeypatch.setattr(drive, "resume", planted)
+    rig.submit(ONE)
+    rig.begin(0, ["lost answer"])
+    with pytest.raises(Disagreement, match="job-1: worker-0 says that it is completed, and it is parked"):
+        rig.go(0, 40)
+
+
+def test_no_park_is_rebased(rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancel that came before it has to be heard first (T-WRITE)."""
+    rest_written_over_words(monkeypatch)
+    rig.submit(ONE)
+    rig.begin(0, ["lost answer"])
+    reach(rig, 0, "park")
+    rig.cancel(0)
+    with pytest.raises(Disagreement, match="the code performs name:version conflict"):
+        rig.go(0, 40)
 
 
 @pytest.mark.parametrize(

@@ -376,6 +376,18 @@ def test_rows_are_kept(tmp_path: Path) -> None:
         Kept(tmp_path, "other code")
 
 
+def test_rows_of_which_nobody_says_who_found_them_are_refused(tmp_path: Path) -> None:
+    """They were taken, and told as found by the code that read them; an empty file is a run that had not begun."""
+    kept = Kept(tmp_path, "code")
+    kept.add(cells("a"))
+    _, rows = kept.path.read_text(encoding="utf-8").split("\n", 1)
+    kept.path.write_text(f"\n{rows}", encoding="utf-8")
+    with pytest.raises(OtherCodeError, match="begin a new run"):
+        Kept(tmp_path, "code")
+    kept.path.write_text("", encoding="utf-8")
+    assert not Kept(tmp_path, "code").rows
+
+
 def test_a_row_that_is_torn_within_a_character_is_found_again(tmp_path: Path) -> None:
     """Names hold signs of more than one byte: wherever a line was cut short, the run goes on with those before it."""
     kept = Kept(tmp_path, "code")

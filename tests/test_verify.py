@@ -12,7 +12,7 @@ import pytest
 
 from crashwindow.checkers import fleet_stages
 from crashwindow.checkers import verify as verify_module
-from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
+from crashwindow.checkers.evidence import Item, MutantResult, RunEvidence, Verdict
 from crashwindow.checkers.evidence_code import code_sha256
 from crashwindow.checkers.evidence_verdict import strongest, weakest
 from crashwindow.checkers.observed import durable_fields
@@ -27,6 +27,7 @@ from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES
 from crashwindow.model.step import build
 from crashwindow.scenarios.fleet_policies import recorded_fleet
 from crashwindow.scenarios.policies import POLICIES
+from crashwindow.scenarios.profile import ASKED_AGAIN, PLANTED
 from crashwindow.tests import elsewhere_stages
 
 
@@ -56,6 +57,23 @@ def passing() -> Stage:
 def test_a_run_passes_when_every_verdict_is_the_expected_one(tmp_path: Path) -> None:
     """Found as registered: passed."""
     assert evidence_of(tmp_path, passing()).passed
+
+
+def test_a_whole_run_that_plants_nothing_before_a_checker_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every planted defect that is there was found, but one kind is not there; without cvc5 there is none for it."""
+    monkeypatch.setattr(verify_module, "not_as_due", lambda *asked: ())
+    names = ("an open attempt is executed again", *(f"{part}: planted" for part in PLANTED if part != ASKED_AGAIN))
+
+    def errors(*there: str) -> list[str]:
+        planted = Found(mutants=[MutantResult(name=name, killed_by="walk", words="") for name in there])
+        stages = [replace(stage, run=lambda _: Found(), beside=False, elsewhere=False) for stage in STAGES]
+        stages[0] = replace(stages[0], run=lambda _: planted)
+        return evidence_of(tmp_path / str(len(there)), *stages).errors
+
+    assert errors(*names) == []
+    assert errors(*names[:-1]) == [f"planted defects of {PLANTED[-1]}: there is none"]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.ERROR, Verdict.NOT_CHECKED, Verdict.TESTED])

@@ -19,7 +19,7 @@ from ...scenarios.profile import (
     MUTATED,
     MUTATED_FLEETS,
     ONE_IN,
-    PLANTED,
+    unplanted,
 )
 from ...scenarios.searched import COMBINATIONS, GRAPHS, SEARCHED, TWO_WORKERS, Searched, digest
 from .listed import names
@@ -131,12 +131,8 @@ def _planted(evidence: RunEvidence, described: set[str]) -> Iterator[str]:
     there = [mutant.name for mutant in evidence.mutants]
     yield from names("the planted defect", there, set(there))
     if STEP in described:
-        begun = {name.partition(": ")[0] if ": " in name else "" for name in there}
-        if all(item.verdict == "NOT CHECKED" for _, item in _items(evidence) if item.checker == ASKED_AGAIN):
-            begun.add(ASKED_AGAIN)
-        yield from (
-            f"planted defects of {name or 'the step'}: there is none" for name in ("", *PLANTED) if name not in begun
-        )
+        silent = all(item.verdict == "NOT CHECKED" for _, item in _items(evidence) if item.checker == ASKED_AGAIN)
+        yield from unplanted(there, [ASKED_AGAIN] if silent else ())
 
 
 def _coverage(evidence: RunEvidence, described: set[str]) -> Iterator[str]:

@@ -35,7 +35,7 @@ from crashwindow.checkers.walk_profiles import PROFILES, Bounds, WalkProfile
 from crashwindow.checkers.walk_programs import of_key
 from crashwindow.checkers.workers_rig import WorkersRig, in_file
 from crashwindow.model.step import build
-from crashwindow.runtime import drive, job
+from crashwindow.runtime import job
 from crashwindow.runtime.commands import Query
 from crashwindow.runtime.protocol import Step
 
@@ -340,7 +340,7 @@ def test_what_a_turn_says_of_its_job_is_so(rig: WorkersRig, monkeypatch: pytest.
         end = yield from honest(*given)
         return replace(end, status="completed")
 
-    monkeypatch.setattr(drive, "resume", planted)
+    monkeypatch.setattr(job, "resume", planted)
     rig.submit(ONE)
     rig.begin(0, ["lost answer"])
     with pytest.raises(Disagreement, match="job-1: worker-0 says that it is completed, and it is parked"):

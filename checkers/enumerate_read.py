@@ -52,6 +52,8 @@ REFUSED_BY: Final[dict[Name, str]] = {"stream": "events", "ledger": "ledger", "e
 """The stores that refuse a write, as a fleet's rows have them."""
 LET_GO: Final = (("crash",), *((f"name:refused by {store}",) for store in REFUSED_BY.values()))
 """What ends a worker's turn by itself."""
+NOT_REBASED: Final = ("park", "append_waiting")
+"""Writes that let go of a job: what was said before them is to be heard first (T-WRITE)."""
 READ_ON: Final = ("fence_ledger", "fence_effects")
 """What is read after F1."""
 UNANNOUNCED: Final = ("approve", "deny", "withdraw", "foreign")
@@ -213,7 +215,8 @@ class Reader:
             return self._refused(command)
         if answer is not None and isinstance(answer.error, VersionConflict):
             assert then is not None
-            rebased = isinstance(then.command, Append) and then.command.boundary == boundary
+            again_at = then.command.boundary if isinstance(then.command, Append) else ""
+            rebased = again_at == boundary and boundary not in NOT_REBASED
             again = ("name:version conflict",) if self.named else ("crash", "do:claim")
             return ("stay",) if rebased else again
         if command is not None and (kind := whose(command)) != "own":

@@ -24,12 +24,10 @@ from .abstraction import NotAJobError, StoredJob, durable_state
 from .conform_follow import Disagreement
 from .conform_world import QUIET, TTL, Job, declared
 from .enumerate_cover import fleet_sets
-from .enumerate_read import ELSEWHERE, LET_GO, NOBODY, REFUSED_BY, UNSEEN
+from .enumerate_read import ELSEWHERE, LET_GO, NOBODY, NOT_REBASED, REFUSED_BY, UNSEEN
 from .enumerate_sets import Reading, Sets
 from .interleave_acts import stores_of
 
-AT_REST: Final = ("park",)
-"""What lets go of a job is never rebased: what was said before it is to be heard first (T-WRITE)."""
 LETTERS: Final = ("a", "b", "c")
 """The workers' names in the fleet."""
 EVERYBODYS: Final = ("claim", "fence_events", "fence_ledger", "fence_effects", "append_completed")
@@ -156,7 +154,7 @@ class Fleets:
             (store,) = stores_of(command)
             return (f"name:refused by {REFUSED_BY[store]}" if mine else "crash",)
         if isinstance(heard.error, VersionConflict):
-            rebased = isinstance(then, Append) and then.boundary == boundary and boundary not in AT_REST
+            rebased = isinstance(then, Append) and then.boundary == boundary and boundary not in NOT_REBASED
             return ("stay",) if rebased else ("name:version conflict",)
         if not mine:
             return (f"emits:{ELSEWHERE[boundary]}",) if boundary in ELSEWHERE else ("stay",)

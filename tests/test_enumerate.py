@@ -12,6 +12,7 @@ import pytest
 from crashwindow.__main__ import main
 from crashwindow.checkers import cli_enumerate, interleave_acts
 from crashwindow.checkers.bugs_decide import absence_taken_too_early
+from crashwindow.checkers.bugs_semantics import rest_written_over_words
 from crashwindow.checkers.bugs_step import overtaken_taken_for_done
 from crashwindow.checkers.enumerate import Enumerated, Enumeration, Parted, Product, agreement
 from crashwindow.checkers.enumerate_case import ALONE, WideCase, said
@@ -114,6 +115,14 @@ def test_a_no_that_is_taken_half_a_quiet_time_too_early_is_seen(monkeypatch: pyt
     monkeypatch.setattr(interleave_acts, "question", hurried)
     assert not product("park-1").run().parted
     assert any("resolve" in each.schedule[-1] for each in product("park-soon-1").run().parted)
+
+
+def test_a_park_that_is_rebased_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker lets go of a job over what a client said meanwhile: the store refused that write, and no other follows it."""
+    rest_written_over_words(monkeypatch)
+    parted = product("park-2-cancel").run().parted
+    assert parted[0].schedule[-1].endswith(":park")
+    assert parted[0].reading == "name:version conflict"
 
 
 def test_an_absence_that_is_final_too_early_is_seen() -> None:

@@ -64,11 +64,15 @@ class SemanticsMonitor:
 
     def follower(self, reader: Reader) -> "ReaderFollower":
         """What a reader speaks of, before the first event."""
+        return ReaderFollower(*self.start(reader))
+
+    def start(self, reader: Reader) -> tuple[Automaton, Reader, int]:
+        """What follows it: automaton, reader, and the number where they begin."""
         key = reader.policy, tuple(reader.fields())
         if key not in self.automata:
             self.automata[key] = Automaton(self.build(reader.policy), key[1])
         automaton = self.automata[key]
-        return ReaderFollower(automaton, reader, automaton.start(reader.declared))
+        return automaton, reader, automaton.start(reader.declared)
 
 
 class ReaderFollower:

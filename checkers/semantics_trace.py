@@ -5,8 +5,9 @@ from the events so far; in the end, what the other records and the world's witne
 type, its data and its place; who wrote it and why is for the machine to find out.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
 from .abstraction import compensation_key
@@ -54,18 +55,68 @@ class Told(Protocol):
         ...
 
 
+class Order:
+    """How the nodes of a plan stand to each other, worked out once for all who read a job.
+
+    at: their places. step: the first tool step behind each; "" is none. waiting: the nodes that wait for the same, in turn.
+    """
+
+    def __init__(self, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+        self.at = {name: place for place, name in enumerate(nodes)}
+        self.step: dict[str, str] = {}
+        self.waiting: dict[Any, list[str]] = {}
+        self.odd: list[tuple[Any, list[str]]] = []  # the same, where that is no plain value
+        behind = ""
+        for name in reversed(list(nodes)):
+            self.step[name] = behind
+            behind = name if "tool" in nodes[name] else behind
+        for name, node in nodes.items():
+            self._wait_for(node.get("wait")).append(name)
+
+    def place(self, name: str) -> int:
+        """Of a node. ValueError for a name that is none's."""
+        return self.at[name] if name in self.at else list(self.at).index(name)
+
+    def turns(self, value: Any) -> list[str]:
+        """The nodes that wait for something, in turn."""
+        if isinstance(value, list | dict):
+            return next((turns for each, turns in self.odd if each == value), [])
+        return self.waiting.get(value, [])
+
+    def _wait_for(self, value: Any) -> list[str]:
+        if not isinstance(value, list | dict):
+            return self.waiting.setdefault(value, [])
+        if not any(each == value for each, _ in self.odd):
+            self.odd.append((value, []))
+        return self.turns(value)
+
+
 @dataclass
 class Subject:
-    """The job that is read. nodes: of its plan, in its order. results: of its nodes, as far as they are recorded by now."""
+    """The job that is read. nodes: of its plan, in its order. results: of its nodes, as far as they are recorded by now.
+
+    due: whose turn the last signal was, if anybody's. heard: how many there were, by the first node that waits for the same.
+    """
 
     job_id: str
     nodes: Mapping[str, Mapping[str, Any]]
     results: dict[str | None, Any] = field(default_factory=dict)
+    due: Sequence[str] = ()
+    heard: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def order(self) -> Order:
+        """How the nodes stand to each other; many a job has nobody who asks."""
+        return Order(self.nodes)
 
     def note(self, row: Told) -> None:
-        """Keep a result, before anybody reads the event that records it."""
+        """Keep a result, or whose turn a signal is, before anybody reads the event that tells it."""
         if row.type == "command_committed" and row.said.get("kind") in RESULTS and "compensates" not in row.said:
             self.results[row.step] = row.said.get("result")
+        elif row.type == "signal_received" and (turns := self.order.turns(row.said.get("signal"))):
+            heard = self.heard.get(turns[0], 0)
+            self.due = turns[heard : heard + 1]
+            self.heard[turns[0]] = heard + 1
 
 
 class Beside(NamedTuple):
@@ -182,22 +233,19 @@ REFUSALS: Final[Mapping[str, str | None]] = {
 class GateReader:
     """A node that waits. Its step is the one it approves, or the first tool step behind it.
 
-    Where there is none, what it lets go on is the rest of the job, which begins once the node is checkpointed. before: the nodes
-    that come before what it lets go on: what they make of the job is none of its own.
+    Where there is none, what it lets go on is the rest of the job, which begins once the node is checkpointed. before: how many
+    nodes come before what it lets go on: what they make of the job is none of its own.
     """
 
     policy, counted = "gate-hardened", ""
 
     def __init__(self, subject: Subject, about: str) -> None:
         self.subject, self.about, nodes = subject, about, subject.nodes
-        self.node, order = nodes[about], list(nodes)
-        behind = [name for name in order[order.index(about) + 1 :] if "tool" in nodes[name]]
-        self.step = str(self.node.get("approve") or next(iter(behind), ""))
-        self.before = frozenset(order[: order.index(self.step or about)]) - {about}
-        self.place = [name for name in order if nodes[name].get("wait") == self.node.get("wait")].index(about)
+        self.node = nodes[about]
+        self.step = str(self.node.get("approve") or subject.order.step[about])
+        self.before = subject.order.place(self.step or about)
         self.hears: tuple[str, ...] = (about, self.step)
         self.order = NodeOrder(about, WAITING)
-        self.signals = 0
         self.given: Mapping[str, Any] = {}
         self.answered: Mapping[str, Any] = {}
         self.contract = ""
@@ -227,8 +275,7 @@ class GateReader:
                     self.digest(self.shown)
                 return row.type
             case "signal_received" if data["signal"] == self.node.get("wait"):
-                self.signals += 1
-                if self.signals == self.place + 1:
+                if self.about in self.subject.due:
                     self.given = {"data": data.get("data"), "who": data.get("who")}
                     said["signal"] = "received"
                     return row.type
@@ -258,8 +305,9 @@ class GateReader:
 
     def elsewhere(self, row: Told) -> bool:
         """Whether the job ends at another node: at one before its step, or, cancelled by a client, where it waits."""
-        at = None if row.type == "job_completed" else row.said["step"]
-        return at in self.before or (row.type == "job_cancelled" and row.epoch is None and at != self.about)
+        at: Any = None if row.type == "job_completed" else row.said["step"]
+        before = at != self.about and self.subject.order.at.get(at, self.before) < self.before
+        return before or (row.type == "job_cancelled" and row.epoch is None and at != self.about)
 
     def digest(self, value: str) -> str:
         """Which of two actions a digest is of: the first one that anybody speaks of, or another."""
@@ -484,8 +532,8 @@ class RecordedReader:
     def __init__(self, subject: Subject, node: str, command: str | None) -> None:
         self.subject, self.node, self.command = subject, node, command
         self.about, nodes = command or node, subject.nodes
-        behind = list(nodes)[list(nodes).index(node) + 1 :] if command is None else [node]
-        self.step = next((name for name in behind if "tool" in nodes[name]), "")
+        itself = node if "tool" in nodes[node] else ""
+        self.step = subject.order.step[node] if command is None else itself
         if command is not None and command.startswith(node + ASKED_UNDOING):
             self.step += UNDO
         self.hears: tuple[str, ...] = (node, self.step) if command is None else (command,)

@@ -5,7 +5,7 @@ gates and recorded values, and the last event; where a gate or a model's answer 
 it is a byte each, from the first open one on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final, NamedTuple, NoReturn
 
@@ -27,6 +27,7 @@ from .automaton import Divergence
 from .monitor import BEGINNING, describe, out_of_place
 from .semantics_monitor import NONSENSE, SAID, ReaderFollower
 from .semantics_trace import Subject
+from .stream_crowd import NOBODY, Crowd, Group, leader_of, led_by, named
 from .stream_elsewhere import Elsewhere
 from .stream_fence import FORGED, NO_TYPES, OF_A_NODE, OF_NO_NODE, by, kind_of, of_no_step
 from .stream_lines import Records
@@ -99,7 +100,8 @@ def lost(line: int | None, job_id: str) -> Finding:
 class Track:
     """One step: where it can be, its attempts, its first result, and what those who follow no more have said.
 
-    undoings: the attempts of its compensation.
+    undoings: the attempts of its compensation. group: the steps that move with it, if there are any; then its own position is
+    that of the one that leads them.
     """
 
     __slots__ = (
@@ -108,6 +110,7 @@ class Track:
         "came_to",
         "failed",
         "first",
+        "group",
         "position",
         "refused",
         "shown",
@@ -125,6 +128,15 @@ class Track:
         self.failed = self.undone = False
         self.came_to: tuple[bytes, ...] = ()
         self.refused: dict[str, Callable[[], Finding]] = {}
+        self.group: Group[Track] | None = None
+
+    def alike(self) -> Hashable:
+        """What decides about it while no event is its own: who has been refused is no longer in the position."""
+        return self.position, self.failed, self.undone
+
+    def adopt(self, other: "Track") -> None:
+        """Go on from where another step is that was alike. What it was refused for each has itself."""
+        self.position = other.position
 
     def compared(self, result: Json) -> str:
         """Whether a result is the step's first one, which is the first that anybody speaks of."""
@@ -167,9 +179,9 @@ def meaningful(shown: str) -> bool:
 class Job:
     """A live job."""
 
-    __slots__ = ("before", "cancelled", "contract", "declared", "elsewhere", "ended", "failed", "homes", "idle", "job_id",
-                 "nodes", "pending", "positions", "readers", "records", "rows", "settled", "status", "tracks", "undo_asked",
-                 "undo_keys", "version")  # fmt: skip
+    __slots__ = ("before", "cancelled", "contract", "crowd", "declared", "elsewhere", "ended", "every_idle", "failed", "homes",
+                 "idle", "job_id", "nodes", "pending", "positions", "readers", "records", "rows", "settled", "status", "tracks",
+                 "undo_asked", "undo_keys", "version")  # fmt: skip
 
     def __init__(self, job_id: str, positions: Positions, contract: Contract | None, records: Records | None) -> None:
         self.job_id, self.positions, self.contract, self.records = job_id, positions, contract, records
@@ -177,7 +189,9 @@ class Job:
         self.before: StoredEvent | None = None
         self.pending: tuple[int, StoredEvent] | None = None
         self.tracks: dict[str, Track] = {}
+        self.crowd: Crowd[Track] = NOBODY
         self.idle: dict[Track, None] = {}  # in an order, so that of two steps always the same one is told of
+        self.every_idle = False  # whether all the others are, too, behind them
         self.readers: Readers | None = None
         self.nodes: Mapping[str, Mapping[str, Json]] = {}
         self.settled = Settled({})
@@ -215,6 +229,7 @@ class Job:
                 raise Diverged(self._in_the_end("", "job", wrong))
         if self.readers is None:
             return
+        self.crowd.scatter()
         for track in self.tracks.values():
             self._end_of(track)
         if refused := self.readers.rest(self.records.beside() if self.records else None):
@@ -223,7 +238,15 @@ class Job:
     def release(self) -> None:
         """Let go of what refers to the job itself, so that it is gone at once, and not when garbage is next looked for."""
         self.tracks.clear()
+        self.crowd = NOBODY
         self.idle.clear()
+
+    def in_doubt(self) -> Iterator[tuple[str, Position]]:
+        """The steps that have lost an attempt, or one of their compensation, and where they are."""
+        for leader in self.crowd.leaders():
+            at = leader.position
+            if at.tried.lost or at.undone.lost:
+                yield from ((track.step, at) for track in led_by(leader))
 
     def _read(self, line: int, event: StoredEvent, after: StoredEvent | None) -> None:
         """One event, between those beside it."""
@@ -233,23 +256,24 @@ class Job:
             return
         kind, step, data = event.type, event.step, event.data
         (of_the_job, asked), undoes, status = HEARD.get(kind, PLAIN), COMPENSATES in data, self.status
-        own = None if step is None else self.tracks.get(step)
+        own = None if step is None else self._apart(step) if self.crowd.groups else self.tracks.get(step)
         if own is None and (kind not in self.homes.get(step, NO_TYPES) or FORGED[kind] is (event.epoch is not None)):
             self._refuse_event(line, event, of_no_step(event, self.homes))
         if self.elsewhere is not None:
             self._undoing(self.elsewhere, line, before, event, after)
         elif of_the_job:
             self._note(line, event)
-            for track in self.tracks.values():
-                self._move(line, track, before, event, after, undoes)
-            self.idle.update(dict.fromkeys(self.tracks.values()))
+            self._every(line, before, event, after, undoes)
         else:
             if undoes:
                 self._note(line, event)
-            if self.idle and event.epoch is not None and (len(self.idle) > 1 or own not in self.idle):
+            if event.epoch is not None and (
+                len(self.tracks) > (own is not None) if self.every_idle else len(self.idle) > (own in self.idle)
+            ):
                 self._elsewhere(line, event, own)
             if own is not None:
-                self._move(line, own, before, event, after, undoes)
+                if name := self._move(line, own, before, event, after, undoes):
+                    raise Diverged(own.refused[name]())
                 self.idle[own] = None
         if (self.readers.every and self.elsewhere is None) or (
             kind == "command_committed" and data.get("kind") != "tool"
@@ -270,11 +294,13 @@ class Job:
         if reason := known.wrong(event):
             self._refuse_event(line, event, reason)
         self._note(line, event)
-        (track,) = self.tracks.values()
+        (track,), name = self.tracks.values(), None
         if not known.unseen:
-            self._move(line, track, before, event, queued or after, COMPENSATES in event.data)
-        if queued is not None:
-            self._move(line, track, event, queued.replaced(version=event.version), None, False)
+            name = self._move(line, track, before, event, queued or after, COMPENSATES in event.data)
+        if queued is not None and name is None:
+            name = self._move(line, track, event, queued.replaced(version=event.version), None, False)
+        if name is not None:
+            raise Diverged(track.refused[name]())
 
     def _begin(self, line: int, event: StoredEvent) -> None:
         """The first two events: the job, and its plan."""
@@ -304,7 +330,7 @@ class Job:
             self.readers = Readers(Subject(self.job_id, nodes), self.positions.semantics)
         except NONSENSE as error:
             self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")
-        self.idle.update(dict.fromkeys(self.tracks.values()))
+        self.crowd, self.every_idle = Crowd(self.tracks.values()), True
         for row in self.rows.first_effects():
             if row.step in self.tracks:
                 self.tracks[row.step].compared(row.output)
@@ -352,6 +378,34 @@ class Job:
 
     # The models of a step, and of its compensation.
 
+    def _every(
+        self, line: int, before: StoredEvent, event: StoredEvent, after: StoredEvent | None, undoes: bool
+    ) -> None:
+        """An event of the whole job: each step hears of it, one for all those that it, or an event beside it, does not name."""
+        if self.crowd.groups:
+            for track in named(self.tracks, before.step, event.step, after and after.step, event.data.get("step")):
+                self.crowd.apart(track)
+        wrong: dict[Track, str] = {}
+        for track in self.crowd.leaders():
+            if name := self._move(line, track, before, event, after, undoes):
+                wrong[track] = name
+        if wrong:
+            self._first(wrong, self.tracks.values())
+        self.crowd.gather()
+        self.every_idle = True
+
+    def _apart(self, step: str) -> Track | None:
+        """The step of an event, which goes on by itself from here."""
+        own = self.tracks.get(step)
+        if own is not None:
+            self.crowd.apart(own)
+        return own
+
+    def _first(self, wrong: Mapping[Track, str], order: Iterable[Track]) -> NoReturn:
+        """Tell of the first step, in an order, that does not follow or whose leader does not. Raises Diverged."""
+        first = next(track for track in order if leader_of(track) in wrong)
+        raise Diverged(first.refused[wrong[leader_of(first)]]())
+
     def _move(
         self,
         line: int,
@@ -360,41 +414,48 @@ class Job:
         event: StoredEvent,
         after: StoredEvent | None,
         undoes: bool,
-    ) -> None:
-        """Let a step's followers take an event. undoes: whether it is of a compensation."""
+    ) -> str | None:
+        """Let a step's followers take an event: who is refused, if that counts. undoes: whether it is of a compensation."""
         result, data = ABSENT, event.data
         if "result" in data and event.step == track.step and not apart(event):
             result = track.compared(data["result"])
         if "failed" in data and event.step == track.step:
             track.failed = track.failed or tells_failure(event)
         tried = track.undoings if undoes else track.attempts
-        self._go(line, track, symbol_of(track.step, before, event, after, result, tried, undoes), event)
-        if event.type in HEARD_OF and event.step == track.step:
+        wrong = self._go(line, track, symbol_of(track.step, before, event, after, result, tried, undoes), event)
+        if wrong is None and event.type in HEARD_OF and event.step == track.step:
             hear(tried, event)
+        return wrong
 
     def _elsewhere(self, line: int, event: StoredEvent, mine: Track | None) -> None:
         """A worker's event of one step tells the others that a worker is at work. Once is enough until they hear of more."""
-        others = [track for track in self.idle if track is not mine]
+        others, wrong = self.crowd.leaders() if self.every_idle else list(self.idle), dict[Track, str]()
         for track in others:
-            del self.idle[track]
-            self._go(line, track, WORKED, event)
+            if track is not mine and (name := self._go(line, track, WORKED, event)):
+                wrong[track] = name
+        if wrong:
+            self._first(wrong, (*self.idle, *self.tracks.values()))
+        self.idle = {mine: None} if mine is not None and (self.every_idle or mine in self.idle) else {}
+        self.every_idle = False
 
-    def _go(self, line: int, track: Track, symbol: Symbol, event: StoredEvent) -> None:
-        """On to the next position, with a note of who does not follow. Raises Diverged where that counts."""
+    def _go(self, line: int, track: Track, symbol: Symbol, event: StoredEvent) -> str | None:
+        """On to the next position, with a note of who does not follow, and for whom else: who that is, where it counts."""
         position = track.position
         try:
             after = position.moves.get(symbol) or self.positions.move(position, symbol)
         except TypeError:
             self._refuse_event(line, event, "its data mean nothing here: they are no plain values")
         if after is position and not track.refused:
-            return
+            return None
         track.position = after
         if after.size < position.size:
             for name in position.living.keys() - after.living.keys():
-                track.refused[name] = partial(self._words, line, track.step, position, symbol, name, event)
-            self._judge(track)
-        elif track.refused and (track.failed or track.undone or self.undo_asked):  # else as when it was judged last
-            self._judge(track)
+                for each in led_by(track):  # each has as many refusals as there are followers, however long the job is
+                    each.refused[name] = partial(self._words, line, each.step, position, symbol, name, event)
+            return self._judge(track)
+        if track.refused and (track.failed or track.undone or self.undo_asked):  # else as when it was judged last
+            return self._judge(track)
+        return None
 
     def _words(
         self, line: int, step: str, position: Position, symbol: Symbol, name: str, event: StoredEvent
@@ -403,13 +464,14 @@ class Job:
         model = "compensation" if name == UNDO else "step"
         return Finding(line, self.job_id, step, model, self.positions.words(position, symbol, name, event))
 
-    def _judge(self, track: Track) -> None:
-        """Whether what was refused counts: of a compensation if there is one; under a name of the result, once it is known."""
+    def _judge(self, track: Track) -> str | None:
+        """Which refusal counts: of a compensation if there is one; under a name of the result, once it is known."""
         refused = track.refused
         if UNDO in refused and (self.undo_asked or track.undone):
-            raise Diverged(refused[UNDO]())
+            return UNDO
         if track.name in refused and (track.failed or track.position.living.keys().isdisjoint(HYPOTHESES)):
-            raise Diverged(refused[track.name]())
+            return track.name
+        return None
 
     def _end_of(self, track: Track) -> None:
         """A step after the last event of its job."""

@@ -1,6 +1,6 @@
 """The records of a job of a stream, by step: what ledger and effect store hold beside its events."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
 from .abstraction import LEDGER, EffectRow, Json, LedgerRow, compensation_key
@@ -45,20 +45,25 @@ class Rows:
 
     def of(self, step: str, undo_keys: set[Json]) -> tuple[tuple[LedgerRow, ...], tuple[EffectRow, ...]]:
         """The records of a step, without those of its compensation, which is acquired before any event names its key."""
-        others = self.undoing | undo_keys
-        ledger = tuple(row for row in self.ledger.get(step, ()) if row.key not in others)
-        return ledger, tuple(row for row in self.effects.get(step, ()) if row.key not in others)
+        others = self.undoing, undo_keys
+        ledger = tuple(row for row in self.ledger.get(step, ()) if not _held(row.key, others))
+        return ledger, tuple(row for row in self.effects.get(step, ()) if not _held(row.key, others))
 
     def came_to(self, step: str, undo_keys: set[Json]) -> list[Json]:
         """What the records of a step's compensation say that it has come to."""
-        mine = self.undoing | undo_keys
-        ledger = [row.result for row in self.ledger.get(step, ()) if row.key in mine and row.status == "COMMITTED"]
-        return [*ledger, *(row.output for row in self.effects.get(step, ()) if row.key in mine)]
+        mine = self.undoing, undo_keys
+        ledger = [row.result for row in self.ledger.get(step, ()) if _held(row.key, mine) and row.status == "COMMITTED"]
+        return [*ledger, *(row.output for row in self.effects.get(step, ()) if _held(row.key, mine))]
 
     def renamed(self, step: str) -> Beside:
         """All records of a step, as those of the stand-in that the remembered reader speaks of."""
         ledger = tuple((STEP, row.key, row.status) for row in self.ledger.get(step, ()))
         return Beside(ledger, tuple((STEP, row.key, "tool", row.output) for row in self.effects.get(step, ())), ())
+
+
+def _held(key: str, sets: Iterable[Container[Json]]) -> bool:
+    """Whether one of some sets has a key. They are as long as the plan: for each step they are not put together."""
+    return any(key in each for each in sets)
 
 
 NO_ROWS: Final = Rows(None)

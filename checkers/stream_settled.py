@@ -63,7 +63,9 @@ class Settled:
         if self.stays is not None and self.stays <= covers:
             return f"it settles {number} nodes, and event {self.stays} is still to be heard or gone through"
         self._pass(number)
-        early = [version for name, version in self.signals.items() if self.waits.get(name, -1) >= number]
+        # only of nodes that have not begun does it still matter: else each checkpoint would look through those of all
+        self.signals = {name: at for name, at in self.signals.items() if self.waits.get(name, -1) > self.begun}
+        early = [version for name, version in self.signals.items() if self.waits[name] >= number]
         if (early and min(early) <= covers) or self.approved >= number:
             return f"it settles {number} nodes, and a later one needs what was said before"
         due = [*range(1, self.submission + 1), *sorted(self.results.get(name, 0) for name in self.kept)]

@@ -4,7 +4,7 @@ How often the plan allows a step to be tried, which tool it names, why its job p
 tool's own choices are known where the tools are given; where neither they nor the plan say, nothing is asked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 from typing import Final, NamedTuple, Protocol
 
@@ -66,6 +66,10 @@ class Job(Protocol):
     @property
     def tracks(self) -> Mapping[str, Step]:
         """Its steps."""
+        ...
+
+    def in_doubt(self) -> Iterator[tuple[str, Position]]:
+        """The steps that have lost an attempt, or one of their compensation, and where they are."""
         ...
 
 
@@ -148,9 +152,9 @@ def _quiet(job: Job, event: StoredEvent) -> str | None:
         return f"its quiet_seconds are {said!r}"
     if not known:
         return None
-    places = {name: step.position for name, step in job.tracks.items()}
-    lost = {name for name, at in places.items() if at.tried.lost and "undoes" not in job.nodes[name]}
-    doubtful = {name: at.undone.lost for name, at in places.items() if name in lost or at.undone.lost}
+    doubtful = {
+        name: at.undone.lost for name, at in job.in_doubt() if at.undone.lost or "undoes" not in job.nodes[name]
+    }
     asked = [(str(event.step), COMPENSATES in event.data), *doubtful.items()]
     if not all(name in known for name, _ in asked):
         return None

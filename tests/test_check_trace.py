@@ -31,7 +31,7 @@ from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.forgery import edits, still_covering
 from crashwindow.checkers.monitor import Follower, Monitor
 from crashwindow.checkers.semantics_cases import SEMANTICS_CASES
-from crashwindow.checkers.semantics_monitor import NONSENSE, queues
+from crashwindow.checkers.semantics_monitor import NONSENSE, ReaderFollower, queues
 from crashwindow.checkers.semantics_records import UNDO, Durable, Row
 from crashwindow.checkers.semantics_trace import Beside, readers, subject_of
 from crashwindow.checkers.stream_check import StreamChecker
@@ -707,3 +707,109 @@ def test_a_contract_narrows_what_is_possible(tmp_path: Path) -> None:
         declared = Declared({"idempotent": "no", "on_unknown": unknown, "look": "fence"}, 0, 0, (0.0, None))
         checker = StreamChecker(lambda node, declared=declared: declared, POSITIONS)  # type: ignore[misc]
         assert (list(checker.check(lines(encoded(events)))) == []) is conforms
+
+
+# A plan of many nodes.
+
+
+def wide(pairs: int) -> list[Raw]:
+    """A job of many gates, each with a step behind it: what the run of one leaves, again and again."""
+    [(_, events), *_] = recorded("semantics-wait")
+    begin, life, end = events[:2], events[2:-1], events[-1]
+    nodes, stream = list[Raw](), list[Raw]()
+    for number in range(pairs):
+        again = renamed_nodes(life, number)
+        nodes += renamed_nodes(begin[1]["data"]["plan"]["nodes"], number)
+        stream += [shifted(event, number * len(life)) for event in again]
+    planned = {**begin[1], "data": {**begin[1]["data"], "plan": {**begin[1]["data"]["plan"], "nodes": nodes}}}
+    return [begin[0], planned, *stream, shifted(end, (pairs - 1) * len(life))]
+
+
+def renamed_nodes(said: Any, number: int) -> Any:
+    """The same of nodes with a number."""
+    names = {node["id"] for node in recorded("semantics-wait")[0][1][1]["data"]["plan"]["nodes"]}
+    match said:
+        case dict():
+            return {name: renamed_nodes(value, number) for name, value in said.items()}
+        case list():
+            return [renamed_nodes(value, number) for value in said]
+        case str() if said in names:
+            return f"{said}{number}"
+    return said
+
+
+def shifted(event: Raw, by: int) -> Raw:
+    """An event that stands further behind, and covers what it covered."""
+    data = {name: value for name, value in event["data"].items() if name not in ("settled", "keeps")}
+    data |= {"covers": data["covers"] + by} if "covers" in data else {}
+    return {**event, "version": event["version"] + by, "data": data}
+
+
+def in_groups(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """Nodes go on by themselves as long as they are so few."""
+    monkeypatch.setattr("crashwindow.checkers.stream_crowd.FEW", few)
+
+
+def test_a_plan_of_many_nodes_conforms() -> None:
+    """Its gates and steps, one after the other; what stands in groups meanwhile goes on from where its group is."""
+    assert verdict(wide(12)) == []
+
+
+def test_many_nodes_are_judged_as_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is dropped, doubled, exchanged or put in: the words are those that are found without groups, of the same step."""
+    stream = wide(11)
+    said = {"data": {}, "job_id": "job", "version": 0, "epoch": None, "step": None}
+    put_in = [
+        {**said, "type": "cancel_requested"},
+        {**said, "type": "signal_received", "data": {"signal": "another"}},
+        {**said, "type": "signal_received"},
+        {**said, "type": "job_requeued", "data": {"by": "person"}},
+        {**said, "type": "compensation_requested", "step": stream[-2]["step"], "data": {"step": stream[-2]["step"]}},
+        {**said, "type": "decision_snapshot"},
+    ]
+    told = 0
+    for at in range(2, len(stream), 3):
+        head, event, tail = stream[:at], stream[at], stream[at + 1 :]
+        others = [[], [event, event], [*tail[:1], event], [{**event, "epoch": 7}], *([each, event] for each in put_in)]
+        for place, other in enumerate(others):
+            changed = numbered([*head, *other, *(tail[1:] if place == 2 else tail)])
+            in_groups(monkeypatch, 0)
+            found = findings(map(line_of, count(1), changed))
+            in_groups(monkeypatch, 10**6)
+            assert found == findings(map(line_of, count(1), changed))
+            told += bool(found)
+    assert told > len(stream)
+
+
+def test_a_group_that_loses_its_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant in which a step that leaves its group goes on from where it entered it."""
+    in_groups(monkeypatch, 0)
+    assert verdict(wide(3)) == []
+    monkeypatch.setattr(Track, "adopt", lambda self, other: None)
+    assert verdict(wide(3)) != []
+
+
+def test_an_event_costs_the_same_however_many_nodes_the_plan_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted are the moves of steps, and the events that gates take: of 400 pairs as many for each as of a hundred."""
+    counted = 0
+    go, step = Job._go, ReaderFollower.step
+
+    def going(self: Job, *said: Any) -> Any:
+        nonlocal counted
+        counted += 1
+        return go(self, *said)
+
+    def stepping(self: ReaderFollower, *said: Any) -> Any:
+        nonlocal counted
+        counted += 1
+        return step(self, *said)
+
+    assert verdict(wide(20)) == []  # what is worked out once is no part of it
+    monkeypatch.setattr(Job, "_go", going)
+    monkeypatch.setattr(ReaderFollower, "step", stepping)
+    costs = []
+    for pairs in (100, 400):
+        counted, stream = 0, wide(pairs)
+        assert verdict(stream) == []
+        costs.append(counted / len(stream))
+    assert costs[1] <= costs[0] * 1.05

@@ -12,7 +12,7 @@ from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.stream_lines import lines
 from crashwindow.checkers.stream_step import Positions
 
-from ..test_check_trace import encoded, tried_again
+from ..test_check_trace import encoded, tried_again, wide
 
 
 @pytest.mark.benchmark(group="a recorded stream", timer=time.process_time)
@@ -35,6 +35,22 @@ def test_attempts_that_stay_open(benchmark: Any, attempts: int, swallowed: bool)
     def check() -> None:
         checker = StreamChecker(positions=Positions())
         assert not any(map(checker.take, lines(given)))
+
+    benchmark.pedantic(check, rounds=3)
+    if benchmark.stats is not None:  # with --benchmark-disable it is None
+        benchmark.extra_info["events_per_second"] = round(len(given) / benchmark.stats.stats.min)
+
+
+@pytest.mark.benchmark(group="a plan of many nodes", timer=time.process_time)
+@pytest.mark.parametrize("pairs", [200, 800, 3200])
+def test_a_plan_of_many_nodes(benchmark: Any, pairs: int) -> None:
+    """One job of so many gates, each with a step behind it; what they do alike has been met before it begins."""
+    positions = Positions()
+    assert not any(map(StreamChecker(positions=positions).take, lines(encoded(wide(20)))))
+    given = encoded(wide(pairs))
+
+    def check() -> None:
+        assert not any(map(StreamChecker(positions=positions).take, lines(given)))
 
     benchmark.pedantic(check, rounds=3)
     if benchmark.stats is not None:  # with --benchmark-disable it is None

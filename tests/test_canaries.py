@@ -34,6 +34,7 @@ from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.stream_check import StreamChecker
 from crashwindow.checkers.verify import Context, Found, Stage
 from crashwindow.checkers.verify_job_stage import Auditor
+from crashwindow.checkers.workers_follow import Fleets
 from crashwindow.checkers.workers_rig import WorkersRig
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
@@ -62,9 +63,11 @@ def model_of_the_step(patch: pytest.MonkeyPatch) -> None:
 
 
 def workers(patch: pytest.MonkeyPatch) -> None:
-    """Nobody judges what several workers leave."""
+    """Nobody judges what several workers leave, nor follows them."""
     patch.setattr(WorkersRig, "_judge", lambda *asked: None)
     patch.setattr(WorkersRig, "_doubled", lambda *asked: None)
+    patch.setattr(WorkersRig, "_said", lambda *asked: None)
+    patch.setattr(Fleets, "_go", lambda *asked: None)
 
 
 def monitor(patch: pytest.MonkeyPatch) -> None:

@@ -152,6 +152,7 @@ def test_who_is_overtaken_means_the_same_to_proof_and_search() -> None:
         assert {rule.name: rule.guards for rule in fleet_machine(mutant.of(fleet)).rules} == rules
 
 
+@pytest.mark.deep
 def test_three_claims_of_the_step_do_not_tell_what_is_called_the_same() -> None:
     """Two workers of the step itself take the steps of the original within three claims, as far as anybody reads."""
     bench, searched = FleetBench(FLEETS[-1]), searched_fleet()

@@ -181,6 +181,7 @@ def test_a_job_that_has_no_end_is_no_job_that_comes_to_it() -> None:
         at_rest(less, "conditional")
 
 
+@pytest.mark.deep
 def test_what_needs_a_mechanism_for_more_than_the_step_is_stated() -> None:
     """An undoing between two workers is a cell of the deep profile alone: of one column, soon searched, it is as stated."""
     cells = matrix("deep", lambda words: None, ["atomic-acquire"])
@@ -299,6 +300,7 @@ def test_a_set_without_the_store_that_a_property_speaks_of_is_none_that_suffices
     assert not machines.holds(PROPERTY["P3"], three - {"repair"} | {"effect-store"})
 
 
+@pytest.mark.deep
 def test_either_of_two_mechanisms_between_workers_is_enough_for_p1() -> None:
     """P1 holds with the checked append beside the events' fence, or beside conditional appends, and with neither alone."""
     for beside in ("fence-events", "conditional"):

@@ -195,6 +195,7 @@ def test_the_quotient_says_what_a_gap_follows(space: Space, quotient: Quotient) 
     assert quotient.nodes * 10 < len(space)
 
 
+@pytest.mark.deep
 def test_what_nobody_can_tell_is_taken_by_no_path(space: Space) -> None:
     """The reasons that are worked out and what the code is seen to do have nothing in common: else one of the two is wrong."""
     told = {edge for edge, why in reasons(space, classes(space)).items() if why != LEFT}

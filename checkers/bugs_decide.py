@@ -102,6 +102,12 @@ def attempt_in_the_key(patch: Patch) -> None:
     with_policy(replace(HARDENED, external_key="attempt"))(patch)
 
 
+def epoch_in_the_key(patch: Patch) -> None:
+    """The internal key of a step contains the claim: whoever takes over looks for its records under another one."""
+    honest = Step.own_key
+    patch.setattr(Step, "own_key", lambda step: f"{honest(step)}-{step.run.lease.epoch}")
+
+
 def barrier_absent(patch: Patch) -> None:
     """An open attempt is executed again, as if nothing had been sent."""
     with_policy(replace(HARDENED, barrier="absent"))(patch)

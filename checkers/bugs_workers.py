@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from ..runtime import drive
+from ..runtime import drive, job
 from ..runtime.hold import Hold
 from ..runtime.records import Lease
 from .substitute import Patch
@@ -35,3 +36,14 @@ def told_under_a_lease_that_ran_out(patch: Patch) -> None:
         return honest(ports, perform, lambda: endless(lease()), *more)
 
     patch.setattr(drive, "recording", recording)
+
+
+def rest_told_as_completed(patch: Patch) -> None:
+    """A turn says that its job is completed, whatever became of it."""
+    honest = job.resume
+
+    def resume(*given: Any) -> Any:
+        end = yield from honest(*given)
+        return replace(end, status="completed")
+
+    patch.setattr(job, "resume", resume)

@@ -24,6 +24,17 @@ UNVERIFIED: Final = "confirm: match"
 PLACE: Final = {recovered: place for place, recovered in CATCH_UP.items()}
 """A catch-up write is, in the model, the write that it repeats."""
 
+JOB_CHANGES: Final = {
+    "park": "job_parked",
+    "append_failed": "job_failed",
+    "append_cancelled": "job_cancelled",
+    "append_waiting": "job_waiting",
+    "requeue": "job_requeued",
+}
+"""By boundary, the events by which one step changes the job, of which the others hear."""
+EVERYBODYS: Final = ("fence_events", "fence_ledger", "fence_effects", "append_completed")
+"""Boundaries that every step of a job comes to."""
+
 
 class EdgeClass(NamedTuple):
     """The edges of a machine's state graph that are alike: one rule, from states that are equal in all that it reads or writes.

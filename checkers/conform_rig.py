@@ -23,7 +23,7 @@ from ..runtime.verifier import Confirmation, Match, Mismatch, Mode, Undetermined
 from .abstraction import LiveReader, Result, StoredJob, durable_state, read_job
 from .command_changes import successes
 from .conform_calls import HandedError
-from .conform_follow import Disagreement, Follower, Model
+from .conform_follow import EVERYBODYS, JOB_CHANGES, Disagreement, Follower, Model
 from .conform_people import UNSETTLED, People, Reads
 from .conform_world import (
     QUIET,
@@ -43,16 +43,6 @@ from .conform_world import (
 from .crash_witness import text_of
 
 Strike = Literal["crash before", "crash after", "error", "lost", "conflict", "stale", "cancel", "signal", "time"]
-EVENTS: Final = {
-    "park": "job_parked",
-    "append_failed": "job_failed",
-    "append_cancelled": "job_cancelled",
-    "append_waiting": "job_waiting",
-    "requeue": "job_requeued",
-}
-"""What the job's other steps hear of, by the boundary that says it."""
-EVERYBODYS: Final = ("fence_events", "fence_ledger", "fence_effects", "append_completed")
-"""Boundaries that every step of a job comes to."""
 RESULTS: Final = ("finished", "committed", "resolved", "recorded", "effect")
 """The durable fields that hold a step's result."""
 LEAST_TRUSTED: Final = (Undetermined, Mismatch, Match)
@@ -292,7 +282,7 @@ class Rig(People):
             self.landed = lost
             return
         leading_to, called = self._led(command, reply, job)
-        event = EVENTS.get(boundary)
+        event = JOB_CHANGES.get(boundary)
         for name, follower in job.followers.items():
             if name == step:
                 follower.perform(boundary, lost, leading_to, called)

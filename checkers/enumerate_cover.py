@@ -20,6 +20,8 @@ from .fleet_search import FleetEngine
 
 WORLD: Final = ("wire", "effects")
 """What a witness counts, beside the requests."""
+LETTERS: Final = ("a", "b", "c")
+"""The workers' names in a fleet."""
 UNASKED: Final = ("compensation was requested", "version conflict with a request")
 """How the rows begin by which a worker finds that somebody wants the effect undone, or was slower than whoever asked for it."""
 

@@ -10,6 +10,7 @@ from ..runtime.commands import Append, Claim, Command, Execute, Pause, Renew
 from ..runtime.history import History
 from ..runtime.store import StaleEpoch, VersionConflict
 from ..runtime.tool import Absent, Happened
+from .conform_follow import JOB_CHANGES
 from .enumerate_inputs import RECORD
 from .enumerate_records import Records, whose
 from .enumerate_sets import Reading
@@ -38,20 +39,14 @@ SAID: Final = {
     "announce": "elsewhere: signalled",
 }
 """What people and clients do, likewise."""
-ELSEWHERE: Final = {
-    "park": "job_parked",
-    "append_failed": "job_failed",
-    "append_waiting": "job_waiting",
-    "append_cancelled": "job_cancelled",
-    "requeue": "job_requeued",
-}
-"""The events by which another step changes the job."""
 UNSEEN: Final = ("release", "look", "heartbeat", "pause")
 """What the model has no row for: its workers have no leases, and time passes by itself."""
 REFUSED_BY: Final[dict[Name, str]] = {"stream": "events", "ledger": "ledger", "effects": "effects"}
 """The stores that refuse a write, as a fleet's rows have them."""
 LET_GO: Final = (("crash",), *((f"name:refused by {store}",) for store in REFUSED_BY.values()))
 """What ends a worker's turn by itself."""
+OUTRUN: Final = ("name:version conflict",)
+"""What becomes of an append that somebody was faster than, and that is not made again."""
 NOT_REBASED: Final = ("park", "append_waiting")
 """Writes that let go of a job: what was said before them is to be heard first (T-WRITE)."""
 READ_ON: Final = ("fence_ledger", "fence_effects")
@@ -215,35 +210,20 @@ class Reader:
             return self._refused(command)
         if answer is not None and isinstance(answer.error, VersionConflict):
             assert then is not None
-            again_at = then.command.boundary if isinstance(then.command, Append) else ""
-            rebased = again_at == boundary and boundary not in NOT_REBASED
-            again = ("name:version conflict",) if self.named else ("crash", "do:claim")
-            return ("stay",) if rebased else again
+            again = OUTRUN if self.named else ("crash", "do:claim")
+            return ("stay",) if rebased(boundary, then.command) else again
         if command is not None and (kind := whose(command)) != "own":
-            changes = kind == "other" and boundary in ELSEWHERE
-            return (f"emits:{ELSEWHERE[boundary]}",) if changes else ("stay",)
+            changes = kind == "other" and boundary in JOB_CHANGES
+            return (f"emits:{JOB_CHANGES[boundary]}",) if changes else ("stay",)
         if boundary == "query" and self.named and answer is not None:
-            return self._known(answer)
+            return (known(answer.value),)
         done = "stay" if boundary == RECORD else f"do:{boundary}"
         strayed = then is not None and then.command is not None and then.command.boundary == "append_unknown"
         return (done, *STRAYED) if strayed and boundary in ("append_started", RECORD) else (done,)
 
     def _refused(self, command: Command | None) -> tuple[str, ...]:
         """A store has refused a command: of several workers' it is told which store it was."""
-        if not self.named or command is None:
-            return ("crash",)
-        (store,) = stores_of(command)
-        return (f"name:refused by {REFUSED_BY[store]}",)
-
-    def _known(self, answer: Answer) -> tuple[str, ...]:
-        """What the worker was told of its tool: by several it is not always seen at which command it is then."""
-        match answer.value:
-            case Happened():
-                return ("name:query: happened",)
-            case Absent():
-                return ("name:query: absent",)
-            case _:
-                return ("name:query: not yet known",)
+        return ("crash",) if not self.named or command is None else (refusal(command),)
 
     def _end(self, state: State) -> str:
         """Where the only worker is."""
@@ -336,6 +316,28 @@ class Reader:
                 return ("name:world: ",), letter
         barred = (epoch, attempt) <= world.fence
         return (("stay",) if barred else ("name:world: ",)), self.nobody
+
+
+def refusal(command: Command) -> str:
+    """That a store has refused a command, by the store."""
+    (store,) = stores_of(command)
+    return f"name:refused by {REFUSED_BY[store]}"
+
+
+def rebased(boundary: str, then: Command | None) -> bool:
+    """Whether an append that somebody was faster than is made again, behind what was said: who lets go has to hear that first."""
+    return isinstance(then, Append) and then.boundary == boundary and boundary not in NOT_REBASED
+
+
+def known(told: object) -> str:
+    """What a worker was told of its tool: by several it is not always seen at which command it is then."""
+    match told:
+        case Happened():
+            return "name:query: happened"
+        case Absent():
+            return "name:query: absent"
+        case _:
+            return "name:query: not yet known"
 
 
 def answer(request: Request | None, world: World) -> str:

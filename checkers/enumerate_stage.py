@@ -14,7 +14,7 @@ from .converse import all_in_words, judged
 from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
-from .enumerate_cover import fleet_sets, reachable, step_sets
+from .enumerate_cover import LETTERS, fleet_sets, reachable, step_sets
 from .enumerate_ends import ENDED, origin
 from .enumerate_fleet_stage import SIGNALS, THREE, TWO, UNDOINGS, fleet_converse, fleets
 from .enumerate_floor import WideFloor
@@ -33,7 +33,6 @@ from .stores_held import stores_held
 from .verify import Context, Found, Stage
 
 COMMAND: Final = "crashwindow conform"
-LETTERS: Final = ("a", "b", "c")
 CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
 """By number of workers, whose edges all their cases together have to take."""
 SEVERAL: Final = {

@@ -12,26 +12,23 @@ last lease was over under which somebody could send, by the clock alone.
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from ..model.step import normal
-from ..runtime.commands import Append, Claim, Command, Execute, Pause, Query, Renew
+from ..runtime.commands import Claim, Command, Execute, Pause, Query, Renew
 from ..runtime.history import History
 from ..runtime.records import Lease
 from ..runtime.store import StaleEpoch, VersionConflict
-from ..runtime.tool import Absent, Happened
 from .abstraction import NotAJobError, StoredJob, durable_state
-from .conform_follow import Disagreement
+from .conform_follow import EVERYBODYS, JOB_CHANGES, Disagreement
 from .conform_world import QUIET, TTL, Job, declared
-from .enumerate_cover import fleet_sets
-from .enumerate_read import ELSEWHERE, LET_GO, NOBODY, NOT_REBASED, REFUSED_BY, UNSEEN
+from .enumerate_cover import LETTERS, fleet_sets
+from .enumerate_read import LET_GO, NOBODY, OUTRUN, UNSEEN, known, rebased, refusal
 from .enumerate_sets import Reading, Sets
-from .interleave_acts import stores_of
 
-LETTERS: Final = ("a", "b", "c")
-"""The workers' names in the fleet."""
-EVERYBODYS: Final = ("claim", "fence_events", "fence_ledger", "fence_effects", "append_completed")
-"""Boundaries that every step of a job comes to."""
+WAITING: Final = {f"{letter}.request": "none" for letter in LETTERS}
+"""Between two commands nobody waits for an answer."""
 
 
 @cache
@@ -55,13 +52,17 @@ class Heard(NamedTuple):
 
 
 class TurnRead:
-    """What is known of a worker's turn. void: it has read that its job is not open: the fleet's worker is gone from it, and this
-    one reads on. left: the steps that it has left, as it has let go of the job at another one; the answer may be lost. sent: the
-    steps of which it has sent a request.
+    """What is known of a worker's turn. found: the status of its job that it has read at F1. left: the steps that it has left, as
+    it has let go of the job at another one; the answer may be lost. sent: the steps of which it has sent a request.
     """
 
     def __init__(self) -> None:
-        self.void, self.left, self.sent = False, set[str](), set[str]()
+        self.found, self.left, self.sent = "", set[str](), set[str]()
+
+    @property
+    def void(self) -> bool:
+        """Whether it has read that its job is not open: the fleet's worker is gone from it, and this one reads on."""
+        return self.found not in ("", "open")
 
 
 class Fleets:
@@ -80,7 +81,7 @@ class Fleets:
         for name, step in job.steps.items():
             self._numbers[job.job_id, name] = self._sets.start(normal(declared(step.contract)))
         self._over[job.job_id] = {}
-        self._go(job, dict.fromkeys(job.steps, ("stay",)))
+        self.outside(job, "stay")
 
     def worker(self, letter: str, job: Job, heard: Heard, then: Command | None, let_go: bool) -> None:
         """A worker has performed a command, and is about to perform another one, or its turn is over; let_go: without an end."""
@@ -96,14 +97,22 @@ class Fleets:
             here = {name: said for name, said in ops.items() if name not in turn.left and said not in LET_GO}
             ops |= {name: (*said, "crash") for name, said in here.items()}
         if heard.command.boundary == "fence_events" and heard.reply is not None and not heard.fault:
-            turn.void = History(heard.reply).status != "open"
+            turn.found = History(heard.reply).status
         away = {*(job.steps if then is None or turn.void else ()), *turn.left}
         ends = {name: "at:idle" if name in away else _place(then, job, name) for name in job.steps}
         self._go(job, ops, ends, letter)
 
-    def outside(self, job: Job, ops: Mapping[str, tuple[str, ...]]) -> None:
-        """A person, a client, the world or the clock did this, to each step."""
-        self._go(job, ops)
+    def outside(self, job: Job, others: str, own: Mapping[str, str] = MappingProxyType({})) -> None:
+        """A person, a client, the world or the clock did this: what that is to some steps, and to the others."""
+        self._go(job, {name: (own.get(name, others),) for name in job.steps})
+
+    def lease_over(self, letter: str, job: Job) -> float:
+        """When the lease ends under which a worker has a job."""
+        return self._over[job.job_id][letter]
+
+    def found(self, letter: str) -> str:
+        """The status of its job that a worker has read at F1; "" before."""
+        return self._turns[letter].found
 
     def _go(
         self, job: Job, ops: Mapping[str, tuple[str, ...]], ends: Mapping[str, str] | None = None, who: str = NOBODY
@@ -130,13 +139,7 @@ class Fleets:
             durable = durable_state(stored, name, world.first)
         except NotAJobError as error:
             raise Disagreement(f"{job.job_id} {name}: {error}") from error
-        requests = {f"{x}.request": "none" for x in LETTERS}
-        return {
-            **durable,
-            **requests,
-            "wire": str(min(len(world.wire), 2)),
-            "effects": str(min(world.effects, 2)),
-        }
+        return {**durable, **WAITING, "wire": str(min(len(world.wire), 2)), "effects": str(min(world.effects, 2))}
 
     def _ops(self, heard: Heard, then: Command | None, job: Job, name: str, letter: str) -> tuple[str, ...]:
         """What a command was to a step: the ops of a reading."""
@@ -151,13 +154,11 @@ class Fleets:
             return ("stay",)
         if isinstance(heard.error, StaleEpoch):
             # At another step's write the fleet of this one has no such row: its worker is gone, as by a crash.
-            (store,) = stores_of(command)
-            return (f"name:refused by {REFUSED_BY[store]}" if mine else "crash",)
+            return (refusal(command) if mine else "crash",)
         if isinstance(heard.error, VersionConflict):
-            rebased = isinstance(then, Append) and then.boundary == boundary and boundary not in NOT_REBASED
-            return ("stay",) if rebased else ("name:version conflict",)
+            return ("stay",) if rebased(boundary, then) else OUTRUN
         if not mine:
-            return (f"emits:{ELSEWHERE[boundary]}",) if boundary in ELSEWHERE else ("stay",)
+            return (f"emits:{JOB_CHANGES[boundary]}",) if boundary in JOB_CHANGES else ("stay",)
         if heard.fault == "lost":
             return (f"lost:{boundary}",)
         if isinstance(command, Execute):
@@ -184,18 +185,7 @@ class Fleets:
     def passed(self, job: Job) -> None:
         """The clock goes on. To the fleet that is time where no lease may be used any more that was given before."""
         if all(over + QUIET <= self._now() for over in self._over[job.job_id].values()):
-            self._go(job, dict.fromkeys(job.steps, ("time",)))
-
-
-def known(reply: object) -> str:
-    """What a worker was told of its tool."""
-    match reply:
-        case Happened():
-            return "name:query: happened"
-        case Absent():
-            return "name:query: absent"
-        case _:
-            return "name:query: not yet known"
+            self.outside(job, "time")
 
 
 def about(command: Command, job: Job, name: str) -> bool:
@@ -204,7 +194,8 @@ def about(command: Command, job: Job, name: str) -> bool:
         step = job.step_of(command)
     except KeyError as error:
         raise Disagreement(f"{job.job_id}: {command.boundary} is about a key of no step: {error}") from error
-    return command.boundary in EVERYBODYS or step == name or (step is None and len(job.steps) == 1)
+    of_all = isinstance(command, Claim) or command.boundary in EVERYBODYS
+    return of_all or step == name or (step is None and len(job.steps) == 1)
 
 
 def _place(then: Command | None, job: Job, name: str) -> str:

@@ -11,7 +11,7 @@ worker.
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..runtime.clients import Client
 from ..runtime.commands import Claim, Command, Execute, Fence, Ports, Query, Verify
 from ..runtime.history import History
 from ..runtime.plan import parse_plan, submission, validate_plan
-from ..runtime.records import Json, Lease
+from ..runtime.records import Json
 from ..runtime.registry import Registry
 from ..runtime.sqlite_store import SqliteStore
 from ..runtime.store import StaleEpoch, Store, StoreError, VersionConflict
@@ -54,15 +54,16 @@ from .conform_world import (
     tool_name,
 )
 from .crash_witness import Line, Witnessed, text_of, told_of
+from .enumerate_cover import LETTERS
 from .monitor import Monitor
 from .semantics_judge import SemanticsCourt
 from .standing import stand_of
 from .windows import MisfitError, class_of
-from .workers_follow import LETTERS, Fleets, Heard
+from .workers_follow import Fleets, Heard
 
 Fault = Literal["", "error", "lost"]
 """What befalls the first command that a worker is let go for: nothing; it is not written; it is, and its answer is lost."""
-WORKERS: Final = 3
+WORKERS: Final = len(LETTERS)
 LAPSE: Final = TTL + 1
 HELD: Final = 30.0
 """Seconds that a thread may take to come to its next command before that is a defect."""
@@ -105,14 +106,14 @@ def in_file(folder: Path) -> Callable[[Callable[[], float]], Place]:
 class Hand:
     """A worker's thread, and where it stands: `command` is what it is about to perform; None: it has no turn.
 
-    since: when it came there. over: when its lease ends, by the clock. found: the status of the job that it has read at F1;
-    reported: what its turn says of the job in the end.
+    since: when it came there. heard, did: what became of the last one, and what a call has done, to the fleet. end: how its turn
+    ended: what it says of its job, or "killed" or "let go".
     """
 
-    def __init__(self, name: str) -> None:
-        self.name, self.lives = name, 0
+    def __init__(self, name: str, letter: str) -> None:
+        self.name, self.letter, self.lives = name, letter, 0
         self.command: Command | None = None
-        self.since = self.over = 0.0
+        self.since = 0.0
         self.job = ""
         self.epoch = 0
         self.fault: Fault | Literal["kill"] = ""
@@ -120,8 +121,7 @@ class Hand:
         self.error: BaseException | None = None
         self.heard: Heard | None = None
         self.did: list[str] = []
-        self.stopped_short = False
-        self.found = self.reported = ""
+        self.end = ""
         self.thread: threading.Thread | None = None
         self.let_go, self.stopped = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -135,7 +135,7 @@ class WorkersRig:
         self.fleets = Fleets(self.reader.read, lambda: self.clock)
         self.tools = Registry(self._tool(contract) for contract in CONTRACTS).tools
         self.registry = Registry(self.tools.values())
-        self.hands = [Hand(f"worker-{number}") for number in range(WORKERS)]
+        self.hands = [Hand(f"worker-{number}", letter) for number, letter in enumerate(LETTERS)]
         self.jobs: dict[str, JobSeen] = {}
         self.windows: Counter[str] = Counter()
         self.judged = 0
@@ -169,8 +169,7 @@ class WorkersRig:
         if hand.command is not None:
             return
         hand.lives += 1
-        hand.behaviours, hand.job, hand.epoch, hand.stopped_short = iter(behaviours), "", 0, False
-        hand.found = hand.reported = ""
+        hand.behaviours, hand.job, hand.epoch = iter(behaviours), "", 0
         hand.thread = threading.Thread(target=self._turn, args=(hand,), daemon=True)
         hand.thread.start()
         self._wait(hand)
@@ -195,7 +194,7 @@ class WorkersRig:
         job_id = self._job(number)
         if job_id and History(self.store.events(job_id)).cancelled is None and self._status(job_id) in UNSETTLED:
             Client(self.store, "ann", lambda _: None).cancel(job_id, "not wanted")
-            self._outside(job_id, "name:client: cancels")
+            self.fleets.outside(self.jobs[job_id], "name:client: cancels")
             self._judge(job_id)
 
     def answer(self, number: int, late_requests_arrive: bool) -> None:
@@ -213,7 +212,8 @@ class WorkersRig:
             self._pass(TTL + QUIET + 1)
         said = resolve.Answer(world.first is not None, "ann", "a log", world.first.value if world.first else None)
         resolve.resolve(self.store, asked, said, lambda _: None)
-        self._outside(job_id, "name:elsewhere: resolved", {asked.step: "name:person: happened|person: did not happen"})
+        told = {asked.step: "name:person: happened|person: did not happen"}
+        self.fleets.outside(self.jobs[job_id], "name:elsewhere: resolved", told)
         self._judge(job_id)
 
     def late(self, arrives: bool) -> None:
@@ -234,13 +234,17 @@ class WorkersRig:
         """The workers without a turn."""
         return [number for number, hand in enumerate(self.hands) if hand.command is None]
 
+    def busy(self) -> list[int]:
+        """The others."""
+        return [number for number, hand in enumerate(self.hands) if hand.command is not None]
+
     # The threads.
 
     def _turn(self, hand: Hand) -> None:
         worker = Worker(f"{hand.name}.{hand.lives}", self.tools, TTL)
-        end = "killed"
+        hand.end = "killed"
         try:
-            end = hand.reported = drive.run(
+            hand.end = drive.run(
                 worker,
                 Ports(self.store, lambda _: None),
                 None,
@@ -249,13 +253,12 @@ class WorkersRig:
         except Crash:
             pass
         except drive.StoppedError as stopped:
-            end = "let go"
-            hand.stopped_short = True
+            hand.end = "let go"
             if stopped.lease is not None:
                 self.store.release(stopped.lease)
         except BaseException as error:
             hand.error = error
-        self.ends[end] += 1
+        self.ends[hand.end] += 1
         hand.command = None
         hand.stopped.release()
 
@@ -277,12 +280,9 @@ class WorkersRig:
             hand.job, hand.epoch = reply.job_id, reply.epoch
         if isinstance(command, Fence) and command.boundary == "fence_events":
             self.jobs[hand.job].fences.append((hand.epoch, reply[-1].version))
-            hand.found = History(reply).status
         if fault == "lost" and not looks:
             hand.heard = Heard(command, reply, fault="lost")
             raise StoreError("injected: it was written")
-        if isinstance(reply, Lease):
-            hand.over = self.clock + TTL
         return reply
 
     def _performed(self, hand: Hand, command: Command, ports: Ports) -> Any:
@@ -320,22 +320,18 @@ class WorkersRig:
     def _said(self, hand: Hand) -> None:
         """What a turn says of its job in the end is so: or was, where it had ended or rested already as it was read; "idle" is
         said where none was to be had."""
-        due = self._status(hand.job) if hand.found in ("", "open") else hand.found
+        found = self.fleets.found(hand.letter)
+        due = self._status(hand.job) if found in ("", "open") else found
         if hand.heard is not None and isinstance(hand.heard.command, Claim):
             due = "idle"
-        if hand.reported not in ("", due):
-            raise Disagreement(f"{hand.job}: {hand.name} says that it is {hand.reported}, and it is {due}")
+        if hand.end not in ("killed", "let go", due):
+            raise Disagreement(f"{hand.job}: {hand.name} says that it is {hand.end}, and it is {due}")
 
     def _follow(self, hand: Hand) -> None:
         """The fleet goes on as the worker did."""
         assert hand.heard is not None
-        letter = LETTERS[self.hands.index(hand)]
-        self.fleets.worker(letter, self.jobs[hand.job], hand.heard, hand.command, hand.stopped_short)
-
-    def _outside(self, job_id: str, others: str, own: Mapping[str, str] | None = None) -> None:
-        """The fleet goes on as somebody did who is no worker: what that is to some steps, and to the others."""
-        job = self.jobs[job_id]
-        self.fleets.outside(job, {name: ((own or {}).get(name, others),) for name in job.steps})
+        let_go = hand.command is None and hand.end == "let go"
+        self.fleets.worker(hand.letter, self.jobs[hand.job], hand.heard, hand.command, let_go)
 
     def _pass(self, seconds: float) -> None:
         """Time passes, for every job."""
@@ -365,7 +361,7 @@ class WorkersRig:
         once(context, job.worlds[name].calls)
         handed(context, args, job.given(name))
         hand = self._hand()
-        if hand.since >= hand.over:
+        if hand.since >= self.fleets.lease_over(hand.letter, job):
             raise HandedError(f"{context.job_id} {name}: {hand.name} sends its request with a lease that was over")
         behaviour, fault = behaving(next(hand.behaviours, "ok"))
         job.requests.append(Line(name, key, context.attempt, args=text_of(args), told=told_of(context)))
@@ -423,11 +419,12 @@ class WorkersRig:
         return [(job_id, name) for job_id, job in self.jobs.items() for name, world in job.worlds.items() if world.wire]
 
     def _late(self, job_id: str, name: str, arrives: bool) -> None:
-        attempt, _, key = self.jobs[job_id].worlds[name].wire.pop(0).partition(" ")
+        job = self.jobs[job_id]
+        attempt, _, key = job.worlds[name].wire.pop(0).partition(" ")
         if arrives:
-            self._serve(self.jobs[job_id], name, int(attempt), key)
+            self._serve(job, name, int(attempt), key)
             self._doubled(job_id)
-        self._outside(job_id, "stay", {name: f"name:world: late request{'' if arrives else ' lost'}"})
+        self.fleets.outside(job, "stay", {name: f"name:world: late request{'' if arrives else ' lost'}"})
 
     # The judge.
 

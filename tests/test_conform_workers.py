@@ -11,7 +11,9 @@ from hypothesis.statistics import collector
 
 from crashwindow.checkers import conform
 from crashwindow.checkers.bugs_decide import (
+    absence_taken_at_once,
     arguments_dropped,
+    epoch_in_the_key,
     error_words_lost,
     ignored_effect,
     question_without_arguments,
@@ -23,7 +25,7 @@ from crashwindow.checkers.bugs_store import (
     last_holder_forgotten,
     settled_below_the_fence,
 )
-from crashwindow.checkers.bugs_workers import lease_not_looked_at
+from crashwindow.checkers.bugs_workers import lease_not_looked_at, rest_told_as_completed
 from crashwindow.checkers.conform import AIM, Progress, chosen
 from crashwindow.checkers.conform_follow import Disagreement
 from crashwindow.checkers.conform_workers import LEAST, WorkersRecord, item_of, walk_workers
@@ -35,9 +37,6 @@ from crashwindow.checkers.walk_profiles import PROFILES, Bounds, WalkProfile
 from crashwindow.checkers.walk_programs import of_key
 from crashwindow.checkers.workers_rig import WorkersRig, in_file
 from crashwindow.model.step import build
-from crashwindow.runtime import job
-from crashwindow.runtime.commands import Query
-from crashwindow.runtime.protocol import Step
 
 from .steering import walked_by
 
@@ -52,6 +51,12 @@ def rig(tmp_path: Path) -> Iterator[WorkersRig]:
     made = WorkersRig(in_file(tmp_path), MONITOR)
     yield made
     made.close()
+
+
+def reach(rig: WorkersRig, number: int, boundary: str) -> None:
+    """A worker comes to a boundary."""
+    while (command := rig.hands[number].command) is not None and command.boundary != boundary:
+        rig.go(number, 1)
 
 
 def test_a_worker_that_was_overtaken_changes_nothing(rig: WorkersRig) -> None:
@@ -86,8 +91,7 @@ def test_nobody_holds_a_request_back_for_longer_than_the_quiet_time(rig: Workers
     """A-QUIET is kept by the rig itself: leases run out once, and not twice, while a request is about to be sent."""
     rig.submit(ONE)
     rig.begin(0)
-    while rig.hands[0].command is not None and rig.hands[0].command.boundary != "execute":
-        rig.go(0, 1)
+    reach(rig, 0, "execute")
     before = rig.clock
     rig.lapse()
     rig.lapse()
@@ -98,8 +102,7 @@ def test_what_is_sent_behind_a_fence_has_no_effect(rig: WorkersRig) -> None:
     """A look that fences was told "absent": the tool refuses the request that an overtaken worker sends only then."""
     rig.submit([StepPlan((False, "query", "fence"), 1, None, "r")])
     rig.begin(0)
-    while rig.hands[0].command is not None and rig.hands[0].command.boundary != "execute":
-        rig.go(0, 1)
+    reach(rig, 0, "execute")
     rig.lapse()
     rig.begin(1)
     rig.go(1, 40)
@@ -146,8 +149,7 @@ def test_a_bug_that_takes_two_workers_is_found(rig: WorkersRig, monkeypatch: pyt
     ignored_effect(monkeypatch)
     rig.submit(ONE)
     rig.begin(0)
-    while rig.hands[0].command is not None and rig.hands[0].command.boundary != "append_finished":
-        rig.go(0, 1)
+    reach(rig, 0, "append_finished")
     rig.kill(0)
     rig.lapse()
     rig.begin(1)
@@ -155,18 +157,11 @@ def test_a_bug_that_takes_two_workers_is_found(rig: WorkersRig, monkeypatch: pyt
         rig.go(1, 40)
 
 
-def reach(rig: WorkersRig, number: int, boundary: str) -> None:
-    """A worker comes to a boundary."""
-    while (command := rig.hands[number].command) is not None and command.boundary != boundary:
-        rig.go(number, 1)
-
-
 def struck(rig: WorkersRig, boundary: str) -> None:
     """One stops before a boundary, and another one takes over and reads all stores; then the first goes on."""
     rig.submit(ONE)
     rig.begin(0)
-    while (command := rig.hands[0].command) is not None and command.boundary != boundary:
-        rig.go(0, 1)
+    reach(rig, 0, boundary)
     rig.lapse()
     rig.begin(1)
     rig.go(1, 4)
@@ -275,20 +270,14 @@ def test_who_was_not_told_of_its_claim_may_find_nothing(rig: WorkersRig) -> None
 
 def test_a_key_of_no_step_is_a_disagreement(rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """And no error of the walk, which would tell of no program."""
-    monkeypatch.setattr(Step, "own_key", lambda step: f"another-{step.run.lease.epoch}")
+    epoch_in_the_key(monkeypatch)
     rig.submit(ONE)
     rig.begin(0)
-    with pytest.raises(Disagreement, match="is about a key of no step: 'another-1'"):
+    with pytest.raises(Disagreement, match="is about a key of no step"):
         rig.go(0, 40)
 
 
-def impatient(patch: pytest.MonkeyPatch) -> None:
-    """Whoever looks takes the quiet time for over."""
-    honest = Query.perform
-    patch.setattr(Query, "perform", lambda query, ports: honest(replace(query, last_sending=-1e9), ports))
-
-
-@pytest.mark.parametrize("bug", [impatient, last_holder_forgotten])
+@pytest.mark.parametrize("bug", [absence_taken_at_once, last_holder_forgotten])
 def test_an_answer_is_final_when_the_quiet_time_is_over(
     bug: Plant, rig: WorkersRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,7 +300,7 @@ def test_an_answer_is_final_when_the_quiet_time_is_over(
 @pytest.mark.parametrize("lapses", [0, 1])
 def test_an_own_request_is_never_final_by_time(lapses: int, rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has sent one, and heard nothing, does not look for an end of it (T-QUIET)."""
-    impatient(monkeypatch)
+    absence_taken_at_once(monkeypatch)
     rig.submit(QUIETLY)
     rig.begin(0, ["lost refusal"])
     reach(rig, 0, "query")
@@ -334,13 +323,7 @@ def test_no_request_leaves_when_its_lease_is_over(rig: WorkersRig, monkeypatch: 
 
 def test_what_a_turn_says_of_its_job_is_so(rig: WorkersRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says that the job is completed, which is parked."""
-    honest = job.resume
-
-    def planted(*given: Any) -> Any:
-        end = yield from honest(*given)
-        return replace(end, status="completed")
-
-    monkeypatch.setattr(job, "resume", planted)
+    rest_told_as_completed(monkeypatch)
     rig.submit(ONE)
     rig.begin(0, ["lost answer"])
     with pytest.raises(Disagreement, match="job-1: worker-0 says that it is completed, and it is parked"):

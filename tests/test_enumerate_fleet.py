@@ -102,7 +102,7 @@ def test_it_is_told_which_store_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_it_is_told_what_a_query_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that was overtaken looks at its lease next, and not at what it would do with the answer."""
     assert ABSENT in said_of(TWO["overtaken-query"])
-    monkeypatch.setattr(Reader, "_known", lambda self, answer: ("do:query",))
+    monkeypatch.setattr(enumerate_read, "known", lambda told: "do:query")
     assert ABSENT not in said_of(TWO["overtaken-query"])
 
 

@@ -31,7 +31,7 @@ class WalkProfile:
 
 
 PROFILES: Final[dict[ProfileName, WalkProfile]] = {
-    "quick": WalkProfile(Bounds(40, 22), Bounds(60, 24), Bounds(50, 25)),
+    "quick": WalkProfile(Bounds(40, 22), Bounds(60, 24), Bounds(70, 25)),
     "ci": WalkProfile(Bounds(1500, 30), Bounds(2500, 30), Bounds(600, 30), steered=True),
     "nightly": WalkProfile(Bounds(20_000, 40), Bounds(20_000, 40), Bounds(8_000, 40), steered=True, kept=True),
 }

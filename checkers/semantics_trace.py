@@ -216,6 +216,14 @@ def yes(holds: bool) -> str:
     return "yes" if holds else "no"
 
 
+def asked_as(data: Mapping[str, Any]) -> str:
+    """The name of the request for approval of which an event tells. Raises ValueError for what is no name."""
+    name = data["contract_id"]
+    if not isinstance(name, str):
+        raise ValueError(f"contract_id {name!r} is no text")
+    return name
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two values are one in canonical JSON."""
     return repr(one) == repr(other) or canonical_digest(one) == canonical_digest(other)
@@ -271,7 +279,7 @@ class GateReader:
                 said |= {"job": "waiting", "waited": "yes", "woken": "no"}
                 if "approve" in self.node:
                     said["signal"] = "none"
-                    self.contract, self.shown = data["contract_id"], data["digest"]
+                    self.contract, self.shown = asked_as(data), data["digest"]
                     self.digest(self.shown)
                 return row.type
             case "signal_received" if data["signal"] == self.node.get("wait"):
@@ -342,7 +350,7 @@ class GateReader:
             return "signalled"
         if data["decision"] not in REFUSALS:
             raise ValueError(f"decision {data['decision']!r}")
-        if self.contract not in ("", data["contract_id"]):
+        if self.contract not in ("", asked_as(data)):
             raise ValueError(f"it answers {data['contract_id']!r}, and {self.contract!r} was waited for")
         if self.shown not in (None, data["digest"]) and data["decision"] != "other action":
             raise ValueError("it answers for another action than was waited for")

@@ -29,12 +29,12 @@ class Settled:
         self.submission = 2
         self.begun = -1  # the place of the last node that has begun
         self.stays: int | None = None  # the version of the first event that stays to be heard or gone through
-        self.signals: dict[Json, int] = {}  # the version of the first of a name
+        self.signals: dict[str, int] = {}  # the version of the first of a name
         self.results: dict[Json, int] = {}  # the versions of the events that hold results
         self.passed = 0  # of how many nodes it is known who uses their results later
         self.kept: set[str] = set()
         self.last: dict[str, int] | None = None  # the place of the last node that uses a result
-        self.waits: dict[Json, int] = {}
+        self.waits: dict[str, int] = {}
         self.approved = -1  # the place of the last step whose approval was passed
 
     def take(self, event: StoredEvent) -> None:
@@ -76,7 +76,7 @@ class Settled:
         """Note whose results the nodes behind the first ones use."""
         if self.last is None:
             self.last = {name: place for place, node in enumerate(self.order) for name in asked_for(node)}
-            self.waits = {node["wait"]: place for place, node in enumerate(self.order) if "wait" in node}
+            self.waits = {str(node["wait"]): place for place, node in enumerate(self.order) if "wait" in node}
         for node in self.order[self.passed : number]:
             if node["id"] in self.last:
                 self.kept.add(node["id"])

@@ -1,5 +1,6 @@
 """Recorded streams: what real runs leave conforms, what one alteration makes of it is judged as the monitors judge it."""
 
+import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -710,6 +711,27 @@ def test_a_contract_narrows_what_is_possible(tmp_path: Path) -> None:
 
 
 # A plan of many nodes.
+
+
+@pytest.mark.parametrize("name", [["x"], {"a": 1}, 1, None])
+def test_a_name_that_is_no_text_never_ends_the_check(name: Any) -> None:
+    """A signal that a plan or an event gives a name that is no text is read; a request for approval that has none diverges."""
+    [(records, events), *_] = recorded("semantics-wait-settled")
+    told = copy.deepcopy(events)
+    for event in told:
+        if "signal" in event["data"]:
+            event["data"]["signal"] = name
+        for node in event["data"].get("plan", {}).get("nodes", []):
+            if "wait" in node:
+                node["wait"] = name
+    assert bool(verdict([records, *told])) is (name is None)
+    [(records, events), *_] = recorded("semantics-approval-left")
+    told = copy.deepcopy(events)
+    for event in told:
+        if "contract_id" in event["data"]:
+            event["data"]["contract_id"] = name
+    (said,) = verdict([records, *told])
+    assert f"contract_id {name!r} is no text" in said
 
 
 def wide(pairs: int) -> list[Raw]:

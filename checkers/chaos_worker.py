@@ -4,7 +4,6 @@
 the pipe and waits. So a fault strikes at a named boundary, though the processes are real and nothing else is scheduled.
 """
 
-import ctypes
 import logging
 import os
 import queue
@@ -27,6 +26,7 @@ from ..runtime.workers import Pace, Workers
 from .chaos_errands import Errand, Person
 from .chaos_without import Protection, weaken
 from .chaos_world import World, tools
+from .orphan import end_with
 
 When = Literal["before", "inside", "after"]
 Moment = tuple[str, When]
@@ -34,7 +34,6 @@ Moment = tuple[str, When]
 
 READY: Final = "ready"
 """What a process says once it has the store open. A client says `Done` after each errand."""
-_PR_SET_PDEATHSIG: Final = 1
 _AGAIN: Final = 0.1
 """Seconds until a worker tries again to open a store that cannot be reached."""
 
@@ -156,7 +155,7 @@ def serve(pipe: "Connection[Any, Any]", setting: Setting) -> None:
 
 def _begin(pipe: "Connection[Any, Any]", setting: Setting) -> tuple[Orders, Stop, Store, Perform]:
     """What all have in common. A process ends with the one that forked it, even while it is stopped."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with(os.getppid())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(os.open(setting.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), sys.stderr.fileno())
     logging.basicConfig(level=logging.WARNING, format="%(process)d %(asctime)s %(message)s", force=True)

@@ -6,6 +6,7 @@ of this process: what it says is what the stage would have said here.
 """
 
 import multiprocessing
+import os
 import signal
 import traceback
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .collector import collect_seldom
+from .orphan import end_with
 
 if TYPE_CHECKING:
     from .verify import Context, Found, Profile
@@ -77,7 +79,7 @@ class Elsewhere:
         if self._connection is None:
             fresh = multiprocessing.get_context("spawn")
             self._connection, theirs = fresh.Pipe()
-            self._process = fresh.Process(target=serve, args=(theirs,), daemon=True)
+            self._process = fresh.Process(target=serve, args=(theirs, os.getpid()), daemon=True)
             self._process.start()
             theirs.close()
         return self._connection
@@ -92,10 +94,11 @@ class Elsewhere:
         self._process = self._connection = None
 
 
-def serve(connection: Connection) -> None:
+def serve(connection: Connection, parent: int) -> None:
     """Answer until nobody asks any more. An interrupt from the keyboard is for the parent, which ends this process."""
     from .verify import Context
 
+    end_with(parent)
     collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:

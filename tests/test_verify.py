@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -329,6 +331,26 @@ def test_an_interrupt_ends_the_process_elsewhere(tmp_path: Path) -> None:
         evidence_of(tmp_path, *stages)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "process").read_text(encoding="utf-8")), 0)
+
+
+def test_a_run_that_is_killed_leaves_no_process_elsewhere(tmp_path: Path) -> None:
+    """Of a run that is killed, and so cannot end anything, the process elsewhere ends as well, though it says nothing."""
+    program = (
+        "import pathlib, sys\n"
+        "from crashwindow.checkers.verify import Context\n"
+        "from crashwindow.checkers.verify_elsewhere import Elsewhere\n"
+        "from crashwindow.tests import elsewhere_stages\n"
+        "context = Context('quick', 1, pathlib.Path(sys.argv[1]), lambda words: None)\n"
+        "if __name__ == '__main__':\n"
+        "    Elsewhere().run(elsewhere_stages.endless, context)\n"
+    )
+    file = tmp_path / "run.py"
+    file.write_text(program, encoding="utf-8")
+    with subprocess.Popen([sys.executable, str(file), str(tmp_path)]) as run:
+        wait_until((tmp_path / "process").exists)
+        run.kill()
+    process = Path("/proc", (tmp_path / "process").read_text(encoding="utf-8"))
+    wait_until(lambda: not process.exists() or ") Z " in (process / "stat").read_text(encoding="utf-8"))
 
 
 def wait_until(there: Callable[[], bool]) -> None:

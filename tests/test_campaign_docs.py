@@ -18,6 +18,7 @@ PAGE = (ROOT / "docs/campaigns.md").read_text(encoding="utf-8")
 PLUGINS = "-m pytest -p crashwindow.checkers.campaign.pytest_plugin -p xdist -p no:cacheprovider"
 
 
+@pytest.mark.deep
 def test_every_command_runs_and_prints_what_is_shown(tmp_path: Path) -> None:
     """From a directory that holds the examples, from top to bottom, with the files that the page has one write."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

@@ -113,7 +113,7 @@ BLIND: dict[str, Blind] = {
 
 
 @pytest.mark.parametrize("blind", [False, True])
-@pytest.mark.parametrize("name", CANARIES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.deep) if n == "stores" else n for n in CANARIES])
 def test_a_blind_checker_fails_the_run(name: str, blind: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each canary of the runtime's checkers dies; before the same checker with its judge made content it does not, and the run,
     in which every claim comes out as expected, fails for it alone."""

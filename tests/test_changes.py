@@ -48,7 +48,9 @@ def test_code_and_model_part_where_changes_are_not_recorded(bug: Plant, case: st
     assert "with the state changes [], and the tool told [{" in first.difference
 
 
-@pytest.mark.parametrize("case", ["warned", "before-tool", "behind", "queried", "doubted", "owed"])
+@pytest.mark.parametrize(
+    "case", ["warned", pytest.param("before-tool", marks=pytest.mark.deep), "behind", "queried", "doubted", "owed"]
+)
 def test_what_ships_records_what_its_tools_told(case: str) -> None:
     """No case that confirms parts, with a person's word, a query's and a partial effect among what is recorded."""
     assert not product(case).run().parted

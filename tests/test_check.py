@@ -31,7 +31,7 @@ def test_a_claim_is_checked_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert "C-KEY: TESTED, as expected" in said
 
 
-@pytest.mark.parametrize("claim", ["T-AMBIGUOUS-EXACT", "P1-ANY"])
+@pytest.mark.parametrize("claim", [pytest.param("T-AMBIGUOUS-EXACT", marks=pytest.mark.deep), "P1-ANY"])
 def test_nothing_is_due_of_other_claims(claim: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A second opinion is asked of this claim's questions alone: that nobody wrote those of others is no error."""
     assert cli_check.check(asked(claim)) == 0

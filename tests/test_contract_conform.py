@@ -376,7 +376,7 @@ def test_a_planted_bug_parts_a_story(bug: Plant, words: str, tmp_path: Path, mon
     ("bug", "words"),
     [
         (consent_kept, "approval: fresh≠used"),
-        (doubt_is_failure, "tool:running:fail:tool_node"),
+        pytest.param(doubt_is_failure, "tool:running:fail:tool_node", marks=pytest.mark.deep),
         (error_words_replaced, "its error is 'an error', and should be"),
         (result_dropped, "its result is null, and should be"),
     ],

@@ -71,6 +71,7 @@ def test_all_come_out_as_the_file_says(tmp_path: Path) -> None:
     assert told == {**refuted, **{claim: {"TESTED"} for claim in SHOWN if claim != "S3-TRACE"}}
 
 
+@pytest.mark.deep
 def test_the_stage_says_how_each_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two: one as its file says, one that says otherwise; both are told, and the one that fails is no evidence."""
     example = BY_NAME["worked-example"]

@@ -125,6 +125,7 @@ def test_a_park_that_is_rebased_is_seen(monkeypatch: pytest.MonkeyPatch) -> None
     assert parted[0].reading == "name:version conflict"
 
 
+@pytest.mark.deep
 def test_an_absence_that_is_final_too_early_is_seen() -> None:
     """Nor is what a look has not found: half of the quiet time is noticed where the clock is fine, and only there."""
     with planted_bug(absence_taken_too_early):

@@ -67,6 +67,7 @@ def first_park(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(History, "__init__", kept)
 
 
+@pytest.mark.deep
 def test_what_a_sample_takes_for_alike_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect behind a pair like one that was met: the sample parts nowhere, the case to its end does."""
     first_park(monkeypatch)

@@ -160,6 +160,7 @@ def test_a_plan_bounds_what_is_on_record() -> None:
     assert twice.find({**again, "closed": frozenset({"2"})}) is None
 
 
+@pytest.mark.deep
 def test_a_park_that_a_cancel_was_faster_than_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker reads all again under the same lease. The fleet had no row for it; with none it parts from the code there."""
     case = CASES["park-2-cancel"]
@@ -180,7 +181,12 @@ BEFORE, AFTER = (f"version conflict with a client, elsewhere: parks, {when} [" f
     ("name", "rows", "words"),
     [
         ("park-signal-cancel", {PARKS, IN_DOUBT, AFTER}, {"worker-1:park", "worker-1:append_waiting"}),
-        ("park-2-signal-before", {BEFORE}, {"worker-1:append_waiting", "worker-2:append_waiting"}),
+        pytest.param(
+            "park-2-signal-before",
+            {BEFORE},
+            {"worker-1:append_waiting", "worker-2:append_waiting"},
+            marks=pytest.mark.deep,
+        ),
     ],
 )
 def test_whoever_lets_go_and_is_slower_than_a_signal_meets_a_conflict(
@@ -210,7 +216,7 @@ def test_whoever_lets_go_and_is_slower_than_a_signal_meets_a_conflict(
         assert all("person:signal" in each.schedule or "person:cancel" in each.schedule for each in parted)
 
 
-@pytest.mark.parametrize("name", ["park-2-undo", "behind-2-undo"])
+@pytest.mark.parametrize("name", ["park-2-undo", pytest.param("behind-2-undo", marks=pytest.mark.deep)])
 def test_whoever_appends_and_is_slower_than_a_request_to_undo_meets_a_conflict(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,7 @@ def in_words(edges: set[RowEdge]) -> set[str]:
     return {row_in_words(edge) for edge in edges}
 
 
-@pytest.mark.parametrize("config", [TOOLS[0], FENCED], ids=["fail", "query"])
+@pytest.mark.parametrize("config", [TOOLS[0], pytest.param(FENCED, marks=pytest.mark.deep)], ids=["fail", "query"])
 def test_exactly_the_pinned_edges_are_those_that_nobody_can_tell(config: dict[str, str]) -> None:
     """It is decided of every edge of a fleet, so an edge that the code takes for certain is none of them."""
     space = within(config, 1)

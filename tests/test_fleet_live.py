@@ -12,7 +12,7 @@ from crashwindow.checkers.mutate_fleet import FLEETS, FleetBench
 from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 from crashwindow.model.fleet import FleetRule
 from crashwindow.model.fleet_shape import STORES
-from crashwindow.tests.fleet_seen import steps
+from crashwindow.tests.fleet_seen import Seen, steps
 
 EVERYWHERE = frozenset(STORES)
 
@@ -29,6 +29,13 @@ def known(name: str = FLEETS[0]) -> Live:
     return Liveness(bench(name).fleet, bench(name).subject.properties).found
 
 
+@cache
+def original() -> set[tuple[Seen, Seen]]:
+    """The steps of two workers of recorded values."""
+    return steps(search(bench().fleet), known())
+
+
+@cache
 def unread() -> list[FleetMutant]:
     """The mutants of recorded values' fleet that drop a write, and are proved the same."""
     dropped = [each for each in bench().mutants if each.kind == "write dropped"]
@@ -54,13 +61,15 @@ def test_whoever_stands_nowhere_asks_no_more_whether_it_is_current() -> None:
         assert [spot for spot, names in live.items() if "current" in names and "events" in spot.standing]
 
 
-def test_two_workers_of_what_is_called_the_same_take_the_same_steps() -> None:
-    """Every step of two workers, searched, is one of the original's but for what is dead there, and the other way round."""
+@pytest.mark.parametrize("apart", [60, pytest.param(12, marks=pytest.mark.deep)])
+def test_two_workers_of_what_is_called_the_same_take_the_same_steps(apart: int) -> None:
+    """Every step of two workers, searched, is one of the original's but for what is dead there, and the other way round: of
+    one mutant in so many.
+    """
     fleet, mutants = bench().fleet, unread()
     assert len(mutants) >= 100
-    original = steps(search(fleet), known())
-    for mutant in mutants[::12]:
-        assert steps(search(mutant.of(fleet)), known()) == original, mutant.name
+    for mutant in mutants[::apart]:
+        assert steps(search(mutant.of(fleet)), known()) == original(), mutant.name
 
 
 def test_what_is_read_is_told_apart() -> None:
@@ -70,7 +79,7 @@ def test_what_is_read_is_told_apart() -> None:
         each for each in bench().mutants if each.what.endswith("does not write w.memory") and each.name not in same
     ]
     assert len(lively) >= 10
-    assert steps(search(lively[0].of(fleet)), known()) != steps(search(fleet), known())
+    assert steps(search(lively[0].of(fleet)), known()) != original()
 
 
 def test_a_property_reads_what_it_speaks_of() -> None:
@@ -113,4 +122,4 @@ def test_an_analysis_that_forgets_what_guards_read_is_told_apart(monkeypatch: py
         each for each, so in zip(dropped, poor.sameness.proved(dropped), strict=True) if so and each.name not in right
     ]
     assert wrong
-    assert steps(search(wrong[0].of(fleet)), known()) != steps(search(fleet), known())
+    assert steps(search(wrong[0].of(fleet)), known()) != original()

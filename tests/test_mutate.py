@@ -170,6 +170,7 @@ def test_what_is_proved_and_broken_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         ready._row(broken, Asked("", "unsat", 0.0), "proof")
 
 
+@pytest.mark.deep
 def test_what_the_quick_profile_lets_through_is_not_called_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody is asked after proof and search a mutant that they let through is open, and says who was not asked; the whole
     of the checkers kill some of these, and then nothing is open."""

@@ -1,6 +1,6 @@
 """Mutants that nobody else kills: the code is enumerated beside them, or nobody can tell them from the original."""
 
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -14,6 +14,9 @@ from crashwindow.scenarios.machines import machine_of
 
 SMALL = ("warned", "owed", "half-undone", "retold", "cancel-1")
 """Cases of the step that take little time, and meet the mutants of these tests."""
+
+deep = partial(pytest.param, marks=pytest.mark.deep)
+"""A mutant of a machine whose graph takes long to record."""
 
 
 @cache
@@ -47,7 +50,7 @@ def bisimilar(policy: str, what: str) -> str:
     [
         "recorded-hardened",
         "gate-hardened",
-        "compensation-hardened",
+        pytest.param("compensation-hardened", marks=pytest.mark.deep),
         pytest.param("contract-hardened", marks=pytest.mark.deep),
         "hardened",
     ],
@@ -74,9 +77,9 @@ def test_a_graph_read_otherwise_is_not_empty(name: str) -> None:
         ("recorded-hardened", "append committed, llm, first: does not write at"),
         ("recorded-hardened", "append committed, input, other: does not write at"),
         ("gate-hardened", "cancelled before the step: job becomes open"),
-        ("compensation-hardened", "person: asks for the compensation: does not write job"),
-        ("contract-hardened", "start: does not write tool_was"),
-        ("contract-hardened", "lose: does not write executor"),
+        deep("compensation-hardened", "person: asks for the compensation: does not write job"),
+        deep("contract-hardened", "start: does not write tool_was"),
+        deep("contract-hardened", "lose: does not write executor"),
         ("hardened", "park, an attempt is open (answer lost): job becomes open"),
         ("hardened", "append warned: waiver becomes none"),
     ],
@@ -93,8 +96,8 @@ def test_what_the_code_does_not_do_is_killed(policy: str, what: str) -> None:
     [
         ("recorded-hardened", "append job_completed: does not write memory", "memory"),
         ("gate-hardened", "the decider signals: does not write decider", "decider"),
-        ("contract-hardened", "start: does not write executor", "executor"),
-        ("contract-hardened", "crash of the caller: does not write caller", "caller"),
+        deep("contract-hardened", "start: does not write executor", "executor"),
+        deep("contract-hardened", "crash of the caller: does not write caller", "caller"),
     ],
 )
 def test_what_nobody_sees_is_bisimilar(policy: str, what: str, field: str) -> None:

@@ -174,6 +174,7 @@ def test_a_way_that_never_answers_is_named() -> None:
     assert said.startswith(f"mutants of fleet-recorded: count was asked about {FEW + 1}, and had no answer on any")
 
 
+@pytest.mark.deep
 def test_three_ways_answer_on_a_sample() -> None:
     """Of one in thirty mutants of the smallest fleet each of two of the ways has an answer, and most have the same one of three:
     a way that suddenly says nothing, or something else, is noticed. Where they are split the search calls it safe, of two

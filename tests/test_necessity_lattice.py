@@ -83,7 +83,7 @@ def test_a_mechanism_is_once_in_a_group_and_no_property_falls_silent(kind: str) 
     assert all(spoken_of(prop, change) for prop in BY_KIND[kind].properties)
 
 
-@pytest.mark.parametrize("seed", [1, 7])
+@pytest.mark.parametrize("seed", [1, pytest.param(7, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("kind", BY_KIND)
 def test_what_a_row_depends_on_is_named(kind: str, seed: int) -> None:
     """A row that differs without a mechanism, whatever else is missing, is said to depend on it; where runs start does not."""

@@ -12,7 +12,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 ROOMS: Final = ("model", "runtime", "checkers", "scenarios", "reports")
-SOURCES: Final = frozenset({".py", ".yaml", ".css", ".js", ".html"})
+SOURCES: Final = frozenset({".c", ".py", ".txt", ".yaml", ".css", ".js", ".html"})
 
 
 @cache

@@ -1,14 +1,12 @@
 """The minimal sets of mechanisms of a gate, a compensation and a recorded value (P9, P10, P12): every set is answered.
 
-Nothing is assumed of more being better. The sets are the bits of one number, so what is known of many is written down at once.
-A machine that is searched and fails gives a run, and the run is one of each machine whose set has the same of what may alter one
-of its rows (`necessity_rows.py`): they fail as well. Each set that suffices was searched by itself.
+Nothing is assumed of more being better. A machine that is searched and fails gives a run, and that is one of each machine whose
+set has the same of what may alter one of its rows (`necessity_rows.py`): they fail as well. Each set that suffices was searched
+by itself.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
-from operator import or_
+from functools import cache
 
 from ..model.counterparts import BY_KIND, absent, beside_without, changes
 from ..model.machine import Machine
@@ -20,56 +18,9 @@ from .evidence import Sufficient
 from .explore import explore, follow
 from .necessity import Break, broken, forbidden, unlike, unwitnessed
 from .necessity_beside import whole
+from .necessity_bits import Names, Sets
 from .necessity_rows import support
 from .necessity_sets import APART
-
-Names = frozenset[str]
-
-
-class Sets:
-    """All sets of some mechanisms: bit n of a number stands for the set whose members' places are the bits of n."""
-
-    def __init__(self, group: Sequence[str]) -> None:
-        self.group = tuple(group)
-        self.all = (1 << (1 << len(group))) - 1
-        self.having = {name: self._having(place) for place, name in enumerate(group)}
-
-    def _having(self, place: int) -> int:
-        """The sets that have the mechanism at a place: blocks of so many bits, none and all in turn."""
-        block, width = ((1 << (1 << place)) - 1) << (1 << place), 2 << place
-        while width < 1 << len(self.group):
-            block, width = block | block << width, 2 * width
-        return block
-
-    def like(self, present: Names, names: Iterable[str]) -> int:
-        """The sets that have, of some mechanisms, those that one set has."""
-        found = self.all
-        for name in names:
-            found &= self.having[name] if name in present else ~self.having[name]
-        return found
-
-    def first(self, sets: int) -> Names:
-        """The first of some sets."""
-        number = (sets & -sets).bit_length() - 1
-        return frozenset(name for place, name in enumerate(self.group) if number >> place & 1)
-
-    def each(self, sets: int) -> Iterator[Names]:
-        """Some sets, one by one."""
-        while sets:
-            yield self.first(sets)
-            sets &= sets - 1
-
-    def larger(self, sets: int) -> int:
-        """The sets that hold one of some sets, and more."""
-        above = reduce(self._with, self.group, sets)
-        return reduce(or_, (self._added(above, name) for name in self.group), 0)
-
-    def _with(self, sets: int, name: str) -> int:
-        return sets | self._added(sets, name)
-
-    def _added(self, sets: int, name: str) -> int:
-        """A mechanism more in each of some sets that have it not."""
-        return (sets & ~self.having[name]) << (1 << self.group.index(name))
 
 
 @dataclass(frozen=True)
@@ -128,8 +79,7 @@ def sets_of(name: str) -> Sufficient:
     sets, always = found.sets, [each for each in APART if apart and each in found.sets.having]
     among = sets.like(frozenset(always), always)
     good = found.good & among
-    above = sets.larger(good)
-    minimal = [each - set(always) for each in sets.each(good & ~above)]
+    minimal = [each - set(always) for each in sets.minimal(good)]
     needed = {each for each in sets.group if column in NEEDED[each]} | set(always)
     words = f"of all {among.bit_count():,} sets"
     words += f" that have {', '.join(always)}" if always else " of its rules and the step's mechanisms that are its own"
@@ -138,7 +88,7 @@ def sets_of(name: str) -> Sufficient:
                      if (lost := lacks(kind, each | set(always))))  # fmt: skip
     return Sufficient(
         property=name, sets=[sorted(each, key=sets.group.index) for each in minimal], asked=among.bit_count(),
-        enough=bool(good & sets.like(frozenset(needed), sets.group)), monotone=not above & among & ~good, words=words,
+        enough=bool(good & sets.like(frozenset(needed), sets.group)), monotone=not sets.larger(good) & among & ~good, words=words,
     )  # fmt: skip
 
 

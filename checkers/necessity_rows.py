@@ -1,25 +1,33 @@
-"""Which mechanisms a row of a machine beside the step's depends on: so that a run of one machine is known to be one of another.
+"""Which mechanisms a row of the step's machine, or of one beside it, depends on: by that a run of one is known to be another's.
 
 Said is what may alter a row, whatever else is missing: what names the row; what edits or drops a row before it, which it asks
 about; what takes away a field that it has. Too much may be said, never too little.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from typing import Final
 
 from ..model.counterparts import BY_KIND, changes
-from ..model.machine import Actor, Guard, Rule
+from ..model.machine import Actor, Guard, Machine, Rule
+from ..model.mechanisms import BY_ID, ONE, missing
 from ..model.missing import Edit, Missing, is_named
+from ..model.policy import Policy
+from ..model.step import plain_rows
 from ..model.words import RulePolicy
 
 Rows = Mapping[str, Rule]
+STEP: Final = "step"
+"""The kind that is the step's own execution; the others are those beside it."""
 
 
 @cache
 def concerned(kind: str) -> Mapping[str, frozenset[str]]:
     """By the name of each row, before anything is derived from it: the mechanisms that may alter it."""
-    rules, known = BY_KIND[kind].rules, by_policy(kind)
+    known, each_change = by_policy(kind), changes_of(kind)
+    rules = max(known, key=len)
     forms = {name: [rows[name] for rows in known.values() if name in rows] for rows in known.values() for name in rows}
     asking = {
         present: {name: (row, _before(row, rows)) for name, row in rows.items()} for present, rows in known.items()
@@ -32,13 +40,9 @@ def concerned(kind: str) -> Mapping[str, frozenset[str]]:
                 if each_asks.get(name) != other.get(name):
                     found[name].add(rule)
     put = {
-        name
-        for change in changes(kind).values()
-        for edit in _edits(change)
-        for parts in edit.values()
-        for name in parts
+        name for change in each_change.values() for edit in _edits(change) for parts in edit.values() for name in parts
     }
-    for mechanism, change in changes(kind).items():
+    for mechanism, change in each_change.items():
         edited = [row.sees for each in forms.values() for row in each if _names(row, change)]
         for name, each in forms.items():
             if any(_alters(row, change, edited, put) for row in each):
@@ -53,10 +57,36 @@ def _before(row: Rule, rows: Rows) -> list[str]:
 
 
 def by_policy(kind: str) -> dict[frozenset[str], Rows]:
-    """The rows of a machine by the rules of its own that are in force, for each set of them."""
+    """The rows of a machine by the choices of its policy that are made as they are to be, for each set of them: by the rules of
+    its own that are in force, or by the step's mechanisms that are a choice.
+    """
+    if kind == STEP:
+        choices = [name for name in ONE if BY_ID[name].missing.policy]
+        return {each: _chosen(frozenset(choices) - each) for each in subsets(choices)}
     stands = BY_KIND[kind]
-    every = [frozenset(each) for size in range(len(stands.rules) + 1) for each in combinations(stands.rules, size)]
-    return {each: {row.name: row for row in stands.build(RulePolicy(kind, each)).rules} for each in every}
+    return {each: rows_of(stands.build(RulePolicy(kind, each))) for each in subsets(stands.rules)}
+
+
+def _chosen(lost: frozenset[str]) -> Rows:
+    """The step's rows with some choices made otherwise, before anything is derived from them."""
+    worker, others = plain_rows(replace(Policy(STEP, "step alone"), **missing(lost).policy))  # type: ignore[arg-type]
+    return {row.name: row for row in (*worker, *others)}
+
+
+def rows_of(machine: Machine) -> Rows:
+    """A machine's rows, by name."""
+    return {row.name: row for row in machine.rules}
+
+
+def subsets(names: Iterable[str]) -> Iterator[frozenset[str]]:
+    """All sets of some names, the fewest first."""
+    every = list(names)
+    return (frozenset(each) for size in range(len(every) + 1) for each in combinations(every, size))
+
+
+def changes_of(kind: str) -> Mapping[str, Missing]:
+    """The mechanisms of a machine, each with its change."""
+    return {name: BY_ID[name].missing for name in ONE} if kind == STEP else changes(kind)
 
 
 def _edits(change: Missing) -> tuple[Edit, ...]:
@@ -86,4 +116,4 @@ def support(kind: str, names: Iterable[str]) -> frozenset[str]:
 def _plain(name: str) -> set[str]:
     """A row's name, and those of the rows from which it may be derived."""
     shorter = name.partition(": a conflict, hears")[0].removesuffix(", nothing written")
-    return {name, shorter, shorter.removesuffix(" (answer lost)")}
+    return {name, shorter, shorter.removesuffix(" (answer lost)"), shorter.removesuffix(" (found)")}

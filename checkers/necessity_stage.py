@@ -1,5 +1,6 @@
 """The stage of `crashwindow verify` for the necessity matrix and the ambiguity class: computed, compared with what is stated."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +15,16 @@ from ..scenarios.matrix import (
     ALL_SETS,
     BESIDE_STEP,
     BETWEEN,
+    CELLS,
     CLAIMS,
-    FEWER,
+    GIVEN,
     IN_QUICK,
     LATER,
     UNASKED,
     WHOLE,
+    WORSE,
     ambiguous,
+    answer,
     beside_step,
     bounds,
     solved,
@@ -36,8 +40,7 @@ from .necessity_choices import idle, lookups, orders
 from .necessity_fleet import SEMANTICS, others, rests, step, untaken
 from .necessity_lattice import sets_of
 from .necessity_live import of_rules, of_step
-from .necessity_sets import Machines, minimal_sets, whole
-from .necessity_sets import stated as stated_set
+from .necessity_sets import APART, GROUP, Lattice, minimal_sets
 from .proof_subjects import AMBIGUOUS, RUNS, TWINS
 from .search import complete
 from .traces import trace_to
@@ -65,12 +68,12 @@ def necessity(context: Context) -> Found:
     cells = [*matrix(context.profile, context.tell), *choices(space)]
     chosen = [*orders(context.profile), *lookups(context.profile)]
     context.tell("necessity: minimal sets")
-    asked = [BY_ID[name] for name in IN_QUICK] if context.profile == "quick" else PROPERTIES
-    sets = minimal_sets(cells, asked, context.profile, context.tell)
     deep = context.profile == "deep"
-    apart = whole(PROPERTIES, Machines(PROPERTIES, ONE), context.tell) if deep else []
+    lattice = Lattice(PROPERTIES) if deep else Lattice([BY_ID[name] for name in IN_QUICK], GROUP)
+    sets = minimal_sets(lattice, cells, frozenset(APART if deep else ()), context.tell)
+    apart = minimal_sets(lattice, cells, frozenset(), context.tell) if deep else []
     if deep:
-        given, free = of_step(cells, context.tell)
+        given, free = of_step(context.tell)
         sets, apart = [*sets, given], [*apart, free]
     two = between(context.tell) if deep else []
     small = sets_beside(context.profile, context.tell)
@@ -143,11 +146,18 @@ def differences(cells: Sequence[Need], profile: str) -> list[str]:
     told = []
     more = NEEDED_BY_JOBS if profile == "deep" else {}
     for c in cells:
-        if c.mechanism in NEEDED and c.answer in ("needed", "not needed"):
-            said = c.property in (*NEEDED[c.mechanism], *more.get(c.mechanism, ()))
-            if said != (c.answer == "needed"):
+        if c.mechanism in NEEDED:
+            due = answer(c.property, c.mechanism, profile)
+            needed = c.property in (*NEEDED[c.mechanism], *more.get(c.mechanism, ()))
+            if c.answer != due or (needed and c.answer == "not applicable"):
                 told.append(f"{c.property} without {c.mechanism}: {c.answer}, stated otherwise ({c.words})")
     return told
+
+
+def counted(cells: Sequence[Need]) -> tuple[int, int, int]:
+    """How many cells are needed, how many are not, and how many were not computed."""
+    said = Counter(c.answer for c in cells if c.mechanism in NEEDED)
+    return said["needed"], said["not needed"], said["not checked"]
 
 
 def _item(verdict: Verdict, said: str, claim: str, **figures: int) -> Item:
@@ -159,9 +169,11 @@ def _item(verdict: Verdict, said: str, claim: str, **figures: int) -> Item:
 def stated(cells: Sequence[Need], profile: str) -> Item:
     """Whether the computed matrix is the stated one."""
     wrong, missing = differences(cells, profile), [m.id for m in MECHANISMS if m.id not in {c.mechanism for c in cells}]
-    needed = sum(c.answer == "needed" for c in cells)
-    free = sum(c.answer == "not needed" and c.mechanism in NEEDED for c in cells)
-    left = sum(c.answer == "not checked" for c in cells)
+    needed, free, left = counted(cells)
+    if (needed, free, left) != CELLS[
+        profile
+    ]:  # what a property is said not to speak of is neither, and would not be missed
+        wrong.append(f"{needed} cells are needed, {free} are not, {left} are left; stated are {CELLS[profile]}")
     if wrong or missing:
         said = f"the matrix is not as stated: {'; '.join([*wrong, *missing][:3])}"
         return _item(Verdict.REFUTED, said, "NECESSITY", differences=len(wrong))
@@ -199,25 +211,27 @@ def alone(
     two: Sequence[Sufficient] = (),
     small: Sequence[Sufficient] = (),
 ) -> Item:
-    """Whether what each property needs suffices for it alone, and is its minimal set as stated, no larger one being worse.
+    """Whether what the matrix says that a property needs suffices, the minimal sets are as stated, and larger ones are worse only
+    where that is stated.
 
     apart, two: the minimal sets where the three may be missing, too, and those between two workers, where they were searched;
     small: those of a gate, a compensation and a recorded value.
     """
-    wrong = [
-        s.property for s in sets if not s.enough or [frozenset(each) for each in s.sets] != [stated_set(s.property)]
-    ]
-    wrong += [s.property for s in sets if not s.monotone and s.property not in FEWER]
-    wrong += [s.property for found, said in ((apart, WHOLE), (two, BETWEEN), (small, BESIDE_STEP))
+    wrong = [s.property for s in sets if not s.enough or s.monotone != (s.property not in WORSE)]
+    wrong += [s.property for found, said in ((sets, GIVEN), (apart, WHOLE), (two, BETWEEN), (small, BESIDE_STEP))
               for s in found if not as_stated(s, said)]  # fmt: skip
     if wrong or not sets:
         return _item(
             Verdict.REFUTED,
-            f"what is needed does not suffice alone, or is not the minimal set that is stated: {', '.join(wrong)}",
+            f"what is needed does not suffice, or the minimal sets are not those that are stated: {', '.join(wrong)}",
             "NECESSITY-SETS",
         )
-    said = "what is needed suffices, all other mechanisms of one worker missing but the stores and the answer to an ambiguity: "
+    said = (
+        "the minimal sets, all other mechanisms of one worker missing but the stores and the answer to an ambiguity: "
+    )
     said += _listed(sets)
+    if worse := [s.property for s in sets if not s.monotone]:
+        said += f"; of {', '.join(worse)} a set may be worse that holds one of these"
     if apart and two:
         said += f". Where these three may be missing, too: {_listed(apart)}. Between two workers: {_listed(two)}"
     else:
@@ -311,9 +325,13 @@ def canaries(cells: Sequence[Need], space: Space, tried: Classified, profile: st
     opposite = first.model_copy(update={"answer": "not needed" if first.answer == "needed" else "needed"})
     flipped = [opposite if c is first else c for c in cells]
     seen = differences(flipped, profile)
+    needed = next(c for c in cells if c.mechanism in NEEDED and c.answer == "needed")
+    silent = inapplicable(needed.property, needed.mechanism, "planted: it says nothing")
+    missed = differences([silent if c is needed else c for c in cells], profile)
     apart = theorem(observations(space, lambda view: f"{view['effects']}, {view['wire']} on the wire", tried.among))
     told = [
         MutantResult(name="necessity: a cell says the opposite", killed_by="explore" if seen else None, words="; ".join(seen)),
+        MutantResult(name="necessity: a cell falls silent", killed_by="explore" if missed else None, words="; ".join(missed)),
         MutantResult(name="ambiguity: a recovery sees the world", killed_by="explore" if apart.problems else None,
                      words="; ".join(apart.problems)),
     ]  # fmt: skip

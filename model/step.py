@@ -110,9 +110,7 @@ BEYOND: Final = (
 
 def build(policy: Policy = HARDENED, missing: Missing = NOTHING_MISSING) -> Machine:
     """The machine of one tool step under a policy; missing: mechanisms that are taken away from its rows (T-PROP, the matrix)."""
-    worker = [*_claim(), *_recover(policy), *_execute(policy), *_record(policy), *_confirm(policy), *_close(policy),
-              *_unknown(policy), *_compensate(), *_cancel()]  # fmt: skip
-    others = [*_people(), *_clients(), *_elsewhere(), *_world(), *_crash(policy)]
+    worker, others = plain_rows(policy)
     if missing is not NOTHING_MISSING:
         worker, others = changed(worker, missing), changed(others, missing)
     rules = [*(row for rule in worker for row in _answers(rule, missing)), *others]
@@ -127,6 +125,13 @@ def build(policy: Policy = HARDENED, missing: Missing = NOTHING_MISSING) -> Mach
     if policy.tools_idempotent:
         impossible.append(guard(idempotent="no"))
     return Machine(policy.name, FIELDS, tuple(rules), tuple(g for g in impossible if g not in missing.allowed))
+
+
+def plain_rows(policy: Policy) -> tuple[list[Rule], list[Rule]]:
+    """The rows of the worker, and of all others, before it is derived what may become of a write."""
+    worker = [*_claim(), *_recover(policy), *_execute(policy), *_record(policy), *_confirm(policy), *_close(policy),
+              *_unknown(policy), *_compensate(), *_cancel()]  # fmt: skip
+    return worker, [*_people(), *_clients(), *_elsewhere(), *_world(), *_crash(policy)]
 
 
 def normal(declared: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,8 @@ from ..model.properties import BY_ID
 
 CLAIMS: Final[Mapping[str, int]] = {"quick": 2, "deep": 3}
 """How many claims of two workers there are at most, by profile."""
+CELLS: Final[Mapping[str, tuple[int, int, int]]] = {"quick": (83, 197, 50), "deep": (100, 230, 0)}
+"""How many cells of the matrix are needed, are not, and are not computed, by profile; of the others a property does not speak."""
 FIRST: Final = ("4567", "5467", "6457", "7456")
 """An order for each write that may be the first one: the quick profile tries these with a lookup missing."""
 LOOKUPS: Final = ("catch-up", "ledger-asked")
@@ -30,16 +32,28 @@ LATER: Final = "fence-events"
 """The mechanism whose space of two workers is left to the deep profile."""
 BESIDE: Final = ("P9", "P10", "P12", "P15")
 """Those that two workers are asked about in the deep profile alone."""
-FEWER: Final = {"P4": frozenset({"rule-0", "no-effect"})}
-"""A property that needs less where the barrier is missing as well: it is the barrier that stops a step without need."""
+_NOT_TWICE: Final = ("barrier", "barrier-asked", "all-attempts", "quiet", "stable-key", "unknown", "idempotent-alone")
+GIVEN: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "P1": (_NOT_TWICE,), "P2": ((*_NOT_TWICE, "rule-0"),),
+    "P3": (("catch-up", "catch-up-order", "repair"), ("catch-up", "barrier", "all-attempts", "repair")),
+    "P4": (("rule-0", "no-effect"),), "P6": ((*_NOT_TWICE, "catch-up", "catch-up-order", "repair"),),
+    "P7": (("rule-0",), ("unknown",), ("no-effect",)), "P8": (("confirm",),), "P11": (("stable-key",),), "P14": (("barrier",),),
+    "P15": (("rule-0",),),
+}  # fmt: skip
+"""The minimal sets of one worker's mechanisms, ledger, effect store and on-unknown being there: of each property but P15 all that
+there are. They may be smaller than what the matrix has, and other ones: what makes a mechanism needed may be missing as well."""
+WORSE: Final = ("P3", "P4", "P7")
+"""The properties that fail with a set of these which holds a smaller one that suffices: more is worse."""
 WHOLE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "P1": (("barrier", "barrier-asked", "unknown"),), "P2": (("barrier", "barrier-asked", "unknown"),),
-    "P3": (("effect-store", "catch-up", "catch-up-order", "repair"),), "P4": (("rule-0",),),
-    "P6": (("barrier", "barrier-asked", "repair", "unknown"),), "P7": ((),), "P8": (("confirm",),), "P11": (("stable-key",),),
-    "P14": (("barrier",),), "P15": (("rule-0", "on-unknown"),),
+    "P3": (("effect-store", "catch-up", "catch-up-order", "repair"),
+           ("effect-store", "catch-up", "barrier", "all-attempts", "repair"), ("effect-store", "catch-up", "repair", "unknown")),
+    "P4": (("rule-0",), ("unknown",)), "P6": (("barrier", "barrier-asked", "repair", "unknown"),), "P7": ((),),
+    "P8": (("confirm",),),
+    "P11": (("stable-key",), ("barrier", "barrier-asked", "unknown")), "P14": (("barrier",),), "P15": (("rule-0", "on-unknown"),),
 }  # fmt: skip
-"""The minimal sets where ledger, effect store and on-unknown may be missing, too: where nothing is done about an attempt in doubt
-nothing is executed again, and less is needed; that is the only set then, and one that has more may be worse."""
+"""The same where these three may be missing, too: where nothing is done about an attempt in doubt nothing is executed again, and
+less is needed."""
 _FENCED: Final = ("fence-events", "fence-ledger", "fence-effects", "atomic-acquire")
 _BEGUN: Final = (("conditional", "checked"), ("fence-events", "checked"))
 BETWEEN: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
@@ -67,8 +81,9 @@ RULE_SETS: Final = {f"P15 of a {words}": kind for words, kind in
                     (("gate", "gate"), ("compensation", "compensation"), ("recorded value", "recorded"))}  # fmt: skip
 """Of which machine's rules each is said that speaks of P15."""
 UNASKED: Final = (
-    "not asked: sets of mechanisms of one worker and between workers together; of P15, sets between workers, and sets of the"
-    " step's mechanisms that are a gate's, a compensation's or a recorded value's, too"
+    "not asked: sets of mechanisms of one worker and between workers together; of P15, most sets of two and more mechanisms of"
+    " one worker, sets between workers, and sets of the step's mechanisms that are a gate's, a compensation's or a"
+    " recorded value's, too"
 )
 """Of which sets nothing is said; decision 035 says what each would take."""
 IN_QUICK: Final = ("P1",)

@@ -73,13 +73,15 @@ def honest() -> RunEvidence:
     figures: dict[str, Any] = {"observations": 9, "in the class": 4}
     sets = [sorted(name for name in ONE if name not in ALWAYS and "P1" in NEEDED[name])]
     found: dict[str, Item] = {
-        "NECESSITY-SETS": item("explore", Verdict.EXHAUSTED, "it suffices", figures={"properties": 1, "subsets": 48}),
+        "NECESSITY-SETS": item(
+            "explore", Verdict.EXHAUSTED, "it suffices", figures={"properties": 1, "subsets": 65568}
+        ),
         "NECESSITY-ORDERS": item("explore", Verdict.EXHAUSTED, "each holds", figures={"orders": 25}),
         "T-AMBIGUOUS-EXACT": item("explore", Verdict.EXHAUSTED, said, figures=figures, trace=trace),
     }
     whole = Necessity(
         bounds=matrix.bounds("quick"), cells=cells(), idle=list(IDLE), ambiguity=[said, proof().statement],
-        sets=[Sufficient(property="P1", sets=sets, asked=16, enough=True, monotone=True, words="of all")],
+        sets=[Sufficient(property="P1", sets=sets, asked=65536, enough=True, monotone=True, words="of all")],
         beside=[apart(name, *map(list, matrix.BESIDE_STEP[name])) for name in matrix.beside_step("quick")],
     )  # fmt: skip
     claims = [ClaimResult(claim=name, expected=Verdict.EXHAUSTED, items=[each]) for name, each in found.items()]
@@ -159,7 +161,7 @@ def test_a_matrix_as_this_program_states_it_is_found_to_be_right() -> None:
 LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
     "the matrix dropped": (lambda: honest().model_copy(update={"necessity": None}), "claim NECESSITY-SETS: there is no matrix"),
     "the sets dropped": (lambda: matrix_with(parts(sets=[])), "the minimal sets of P1: it is missing"),
-    "another set": (lambda: matrix_with(sets(sets=[["quiet"]])), "the minimal sets of P1: they are not the one"),
+    "another set": (lambda: matrix_with(sets(sets=[["quiet"]])), "the minimal sets of P1: they are not those"),
     "a set that does not suffice": (lambda: matrix_with(sets(enough=False)), "the minimal sets of P1: what is needed"),
     "sets with the stores in the quick profile": (lambda: matrix_with(parts(whole=[apart("P8", ["confirm"])])),
                                                   "the minimal sets with the three of P8: this program has none"),
@@ -175,8 +177,8 @@ LIES: dict[str, tuple[Callable[[], RunEvidence], str]] = {
                                             "the minimal sets beside the step of P9: this program has none"),
     "the sets beside the step of a deep run dropped": (deep, "the minimal sets beside the step of P10: it is missing"),
     "the sets of P15 of a deep run dropped": (deep, "the minimal sets of P15: it is missing"),
-    "fewer subsets": (lambda: matrix_with(sets(asked=15)), "1 properties and 48 subsets; the sets have 1 and 47"),
-    "too few subsets": (lambda: matrix_with(sets(asked=3)), "3 subsets cannot show"),
+    "fewer subsets": (lambda: matrix_with(sets(asked=65535)), "1 properties and 65568 subsets; the sets have 1 and 65567"),
+    "too few subsets": (lambda: matrix_with(sets(asked=3)), "3 subsets are answered for"),
     "the bounds reworded": (lambda: matrix_with(parts(bounds=["Everything was searched."])), "the matrix's bounds"),
     "the bounds dropped": (lambda: matrix_with(parts(bounds=[])), "the matrix's bounds"),
     "the class reworded beside its claim": (lambda: matrix_with(parts(ambiguity=["There is no such class."])), "are not those of"),

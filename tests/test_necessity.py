@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from crashwindow.checkers import necessity_sets
 from crashwindow.checkers.ambiguity import fenced_look, observations, theorem
 from crashwindow.checkers.evidence import Need, Verdict
 from crashwindow.checkers.explore import Space, explore, follow
@@ -17,18 +16,15 @@ from crashwindow.checkers.necessity_between import between, failing, subsets
 from crashwindow.checkers.necessity_between import sufficient as between_sets
 from crashwindow.checkers.necessity_choices import ordered, planted
 from crashwindow.checkers.necessity_fleet import at_rest, below, rests, step, stepwise, taken_back, untaken
-from crashwindow.checkers.necessity_sets import (
-    GROUP,
-    Machines,
-    Subsets,
-    minimal,
-    stated,
-    sufficient,
-    takes,
-    whole_lattice,
+from crashwindow.checkers.necessity_stage import (
+    COLUMNS,
+    alone,
+    as_stated,
+    canaries,
+    classify,
+    differences,
+    matrix,
 )
-from crashwindow.checkers.necessity_sets import whole as whole_sets
-from crashwindow.checkers.necessity_stage import COLUMNS, alone, as_stated, canaries, classify, differences, matrix
 from crashwindow.checkers.traces import replay
 from crashwindow.model.claims import CLAIM_BY_ID
 from crashwindow.model.fleet_broken import forbidden
@@ -44,10 +40,11 @@ from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
 from crashwindow.reports.audit.lassos import endless, moves_left
 from crashwindow.scenarios.fleet_policies import searched_fleet
-from crashwindow.scenarios.matrix import BETWEEN, UNASKED, WHOLE, answer
+from crashwindow.scenarios.matrix import BETWEEN, answer
 from crashwindow.scenarios.policies import POLICIES
 from crashwindow.scenarios.without import fleet_without, named
 from crashwindow.tests.spaces import space_of
+from crashwindow.tests.test_necessity_sets import GIVEN
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +198,8 @@ def test_an_error_in_the_matrix_is_seen(quiet: list[Need], small: Space) -> None
     assert differences([c for c in quiet if c.property != "P1"], "quick") == []
     flipped = [c.model_copy(update={"answer": "not needed"}) if c.property == "P1" else c for c in quiet]
     assert len(differences(flipped, "quick")) == 1
+    silent = [c.model_copy(update={"answer": "not applicable"}) if c.property == "P1" else c for c in quiet]
+    assert len(differences(silent, "quick")) == 1
     assert all(mutant.killed_by for mutant in canaries(quiet, space_of(), classify(space_of()), "quick"))
 
 
@@ -222,82 +221,6 @@ def test_an_idle_mechanism_protects_against_what_is_planted(mechanism: str) -> N
     assert kept == set()
     assert fails
     assert all(replay(found.key) for found in fails.values())
-
-
-def test_what_is_needed_suffices_alone() -> None:
-    """P11 needs the stable key alone; without it, all others there, it fails."""
-    found = sufficient("P11", frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
-    assert (found.sets, found.enough, found.monotone) == ([["stable-key"]], True, True)
-    short = sufficient("P11", frozenset(), "quick", lambda present: "stable-key" in present)
-    assert (short.sets, short.enough) == ([["stable-key"]], False)
-
-
-def test_a_known_run_answers_where_it_is_a_run(quiet: list[Need]) -> None:
-    """The run that breaks P1 without T-QUIET is one of the machine that lacks more, and of no machine that has T-QUIET."""
-    machines, prop = Machines(PROPERTIES), PROPERTY["P1"]
-    machines.learn(prop, quiet)
-    (run,) = machines.runs["P1"]
-    few = frozenset(GROUP) - {"quiet", "repair", "same-write", "rebase", "confirm"}
-    assert takes(machines.machine(few), run)
-    assert not machines.holds(prop, few)
-    assert (machines.searches, machines.taken) == (0, 1)
-    assert not takes(machines.machine(frozenset(GROUP)), run)
-    assert not takes(machines.machine(few), [*run, ("a rule that there is not", run[-1][1])])
-    assert not takes(machines.machine(few), run[1:])
-
-
-def test_a_run_is_believed_only_after_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where removing a mechanism takes the run away, the machine is searched: that more is missing is not taken for worse."""
-    monkeypatch.setattr(necessity_sets, "QUICK", ASKED)
-    machines, prop = Machines(PROPERTIES), PROPERTY["P1"]
-    every = frozenset(GROUP)
-    machines.runs["P1"].append([("", next(iter(machines.machine(every).initial_states()))), ("claim", ())])
-    assert machines.holds(prop, every)
-    assert (machines.searches, machines.taken) == (1, 0)
-    assert not machines.holds(prop, every - {"quiet"})
-    assert not machines.holds(prop, every - {"quiet", "confirm"})
-    assert (machines.searches, machines.taken) == (2, 1)
-
-
-def test_a_minimal_set_that_is_not_the_stated_one_is_told() -> None:
-    """Each property's minimal set is stated; one more, one fewer, or a larger set that is worse, is refuted."""
-    found = sufficient("P11", frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
-    assert alone([found]).verdict is Verdict.EXHAUSTED
-    assert alone([found.model_copy(update={"sets": [["stable-key", "quiet"]]})]).verdict is Verdict.REFUTED
-    assert alone([found.model_copy(update={"sets": []})]).verdict is Verdict.REFUTED
-    assert alone([found.model_copy(update={"monotone": False})]).verdict is Verdict.REFUTED
-    assert alone([found.model_copy(update={"enough": False})]).verdict is Verdict.REFUTED
-    assert stated("P3") == {"catch-up", "catch-up-order", "repair"}
-    assert stated("P4") == {"rule-0", "no-effect"}
-    assert stated("P15") == {"rule-0"}
-    fewer = found.model_copy(update={"property": "P4", "sets": [["rule-0", "no-effect"]], "monotone": False})
-    assert alone([fewer]).verdict is Verdict.EXHAUSTED
-
-
-def test_what_an_attempt_in_doubt_leads_to_decides_how_much_is_needed() -> None:
-    """Of all subsets with the stores and on-unknown among them: P14 needs the barrier alone, P7 nothing where nobody goes on."""
-    asked = [PROPERTY["P14"], PROPERTY["P7"]]
-    found = whole_sets(asked, Machines(asked, ONE))
-    assert [(s.property, s.sets, s.asked, s.enough, s.monotone) for s in found] == [
-        ("P14", [["barrier"]], 16, True, True), ("P7", [[]], 16, True, False),
-    ]  # fmt: skip
-    assert all(as_stated(s, WHOLE) for s in found)
-    assert not as_stated(found[0].model_copy(update={"sets": [["barrier"], ["quiet"]]}), WHOLE)
-    given = sufficient("P11", frozenset({"stable-key"}), "quick", lambda present: "stable-key" in present)
-    assert "left to the deep profile" in alone([given]).statement
-    assert UNASKED in alone([given]).statement
-    assert alone([given], found, []).verdict is Verdict.EXHAUSTED
-    assert alone([given], [found[0].model_copy(update={"sets": []})], []).verdict is Verdict.REFUTED
-
-
-def test_a_set_without_the_store_that_a_property_speaks_of_is_none_that_suffices() -> None:
-    """P3 says nothing where there is no effect store: that is not taken for holding."""
-    machines = Machines([PROPERTY["P3"]], ONE)
-    three = frozenset({"catch-up", "catch-up-order", "repair"})
-    assert not machines.holds(PROPERTY["P3"], three)
-    assert machines.holds(PROPERTY["P3"], three | {"effect-store"})
-    assert machines.holds(PROPERTY["P3"], three | {"effect-store", "ledger", "on-unknown"})
-    assert not machines.holds(PROPERTY["P3"], three - {"repair"} | {"effect-store"})
 
 
 @pytest.mark.deep
@@ -324,28 +247,14 @@ def test_a_set_between_workers_that_fails_with_a_claim_more_is_none() -> None:
     assert f"which is not known of the set {TWO[0]}" in unknown.words
     assert not every.enough
     assert not as_stated(every, BETWEEN)
-    refuted = alone([sufficient("P11", frozenset({"stable-key"}), "quick", lambda p: "stable-key" in p)], [], [every])
+    refuted = alone([GIVEN], [], [every])
     assert refuted.verdict is Verdict.REFUTED
 
 
 @pytest.mark.deep
-def test_the_sets_of_the_deep_profile_are_the_stated_ones() -> None:
-    """With the stores and on-unknown, and between two workers: each property's minimal sets are those that are stated."""
-    found = whole_sets(PROPERTIES, Machines(PROPERTIES, ONE))
-    assert [s.property for s in found if not as_stated(s, WHOLE)] == []
-    two = between(lambda words: None)
-    assert [s.property for s in two if not as_stated(s, BETWEEN)] == []
-
-
-def test_sets_that_are_not_monotone_are_told() -> None:
-    """Where more is worse it is said, and every minimal set of the lattice is found: nothing is assumed of the sets."""
-    worse = Subsets(lambda present: "b" not in present or "c" in present)
-    assert whole_lattice(worse, ["a", "b", "c"]) == [frozenset()]
-    assert worse.worse()
-    either = Subsets(lambda present: bool(present & {"a", "b"}))
-    assert minimal(either, ["a", "b", "c"], frozenset()) == [frozenset({"a"}), frozenset({"b"})]
-    assert not either.worse()
-    assert set(ONE) - set(GROUP) == {"ledger", "effect-store", "on-unknown"}
+def test_the_sets_between_workers_are_the_stated_ones() -> None:
+    """Each property's minimal sets are those that are stated."""
+    assert [s.property for s in between(lambda words: None) if not as_stated(s, BETWEEN)] == []
 
 
 def test_the_ambiguity_class_is_exact(whole: Space) -> None:

@@ -8,14 +8,15 @@ from random import Random
 import pytest
 
 from crashwindow.checkers import necessity_lattice
-from crashwindow.checkers.evidence import Need, Sufficient, Verdict
+from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore, follow
 from crashwindow.checkers.liveness import look, moves_of, resting
 from crashwindow.checkers.necessity_beside import ASSUMED, whole
-from crashwindow.checkers.necessity_lattice import Sets, answered, broken_with, failing, sets_of, spoken
+from crashwindow.checkers.necessity_bits import Sets
+from crashwindow.checkers.necessity_lattice import answered, broken_with, failing, sets_of, spoken
 from crashwindow.checkers.necessity_live import of_rules, of_step, rests
 from crashwindow.checkers.necessity_rows import by_policy, concerned, support
-from crashwindow.checkers.necessity_sets import APART, takes
+from crashwindow.checkers.necessity_sets import APART
 from crashwindow.checkers.necessity_stage import alone, as_stated, sets_beside
 from crashwindow.checkers.traces import replay
 from crashwindow.model.counterparts import BY_KIND, COUNTERPARTS, MACHINES, absent, beside_without, changes
@@ -27,9 +28,9 @@ from crashwindow.model.words import RulePolicy
 from crashwindow.reports.audit.replays import breaks
 from crashwindow.reports.audit.replays import follow as followed
 from crashwindow.scenarios.matrix import ALL_SETS, BESIDE_IN_QUICK, BESIDE_STEP, RULE_SETS, UNASKED, WHOLE, beside_step
+from crashwindow.tests.test_necessity_sets import GIVEN, takes
 
 Names = frozenset[str]
-GIVEN = Sufficient(property="P11", sets=[["stable-key"]], asked=2, enough=True, monotone=True, words="")
 STATED = [(name, frozenset(each)) for name in ALL_SETS for each in BESIDE_STEP[name]]
 
 
@@ -222,8 +223,7 @@ def test_the_sets_beside_the_step_in_the_deep_profile_are_the_stated_ones() -> N
 @pytest.mark.deep
 def test_the_step_comes_to_rest_with_rule_0_and_an_answer_to_an_ambiguity_alone() -> None:
     """P15 of the step: rule 0 suffices where on-unknown is there, and these two where it may be missing; no fewer do."""
-    needed = Need(property="P15", mechanism="rule-0", answer="needed", verdict=Verdict.REFUTED, words="")
-    given, apart = of_step([needed], lambda words: None)
+    given, apart = of_step(lambda words: None)
     assert (given.sets, given.enough) == ([["rule-0"]], True)
     assert as_stated(apart, WHOLE)
     assert alone([given], [apart], []).verdict is Verdict.EXHAUSTED

@@ -214,14 +214,12 @@ def _sets(told: Necessity, items: Sequence[Item], profile: str) -> Iterator[str]
 
 
 def _set(told: Sufficient) -> Iterator[str]:
-    group = [name for name in ONE if name not in ALWAYS]
-    stated = matrix.FEWER.get(told.property) or {name for name in group if told.property in NEEDED[name]}
-    if [set(each) for each in told.sets] != [stated]:
-        yield "they are not the one that this program states"
-    if not told.enough or not (told.monotone or told.property in matrix.FEWER):
-        yield "what is needed is said not to suffice, or a larger set to be worse"
-    if told.asked < 2 + len(stated):
-        yield f"{told.asked} subsets cannot show that each of {len(stated)} mechanisms is needed"
+    if {frozenset(each) for each in told.sets} != {frozenset(each) for each in matrix.GIVEN.get(told.property, ())}:
+        yield "they are not those that this program states"
+    if not told.enough or told.monotone != (told.property not in matrix.WORSE):
+        yield "what is needed is said not to suffice, or larger sets to be worse, or not, otherwise than this program states"
+    if told.property != P15 and told.asked != (every := 2 ** len([name for name in ONE if name not in ALWAYS])):
+        yield f"{told.asked} subsets are answered for; there are {every}"
 
 
 def _class(told: Necessity, items: Sequence[Item]) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """Independent pieces of work, several at a time, in processes of their own."""
 
 import multiprocessing
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Literal, TypeVar
 
 from .collector import collect_seldom
+from .orphan import end_with
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -19,8 +21,14 @@ def side_by_side(
     The work has to be a function that can be imported. What it raises is raised here, and no other task is begun then. start:
     "fork" for processes that have at once what this one has loaded; only where it has no other thread.
     """
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(start), initializer=collect_seldom)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(start), initializer=_begin, initargs=(os.getpid(),))
     return _ended(pool, {pool.submit(work, task): task for task in tasks})
+
+
+def _begin(parent: int) -> None:
+    """What each process does first. One whose parent is killed would wait for a task for ever."""
+    end_with(parent)
+    collect_seldom()
 
 
 def _ended(pool: ProcessPoolExecutor, futures: dict[Future[Result], Task]) -> Iterator[tuple[Task, Result]]:

@@ -333,16 +333,25 @@ def test_an_interrupt_ends_the_process_elsewhere(tmp_path: Path) -> None:
         os.kill(int((tmp_path / "process").read_text(encoding="utf-8")), 0)
 
 
-def test_a_run_that_is_killed_leaves_no_process_elsewhere(tmp_path: Path) -> None:
-    """Of a run that is killed, and so cannot end anything, the process elsewhere ends as well, though it says nothing."""
+@pytest.mark.parametrize(
+    "starting",
+    [
+        "Elsewhere().run(endless, Context('quick', 1, place, lambda words: None))",
+        "next(side_by_side(endless, [SimpleNamespace(directory=place)], 1))",
+    ],
+)
+def test_a_run_that_is_killed_leaves_no_process_behind(starting: str, tmp_path: Path) -> None:
+    """Of a run that is killed, and so cannot end anything, the processes that work for it end too, though they say nothing."""
     program = (
         "import pathlib, sys\n"
+        "from types import SimpleNamespace\n"
+        "from crashwindow.checkers.side_by_side import side_by_side\n"
         "from crashwindow.checkers.verify import Context\n"
         "from crashwindow.checkers.verify_elsewhere import Elsewhere\n"
-        "from crashwindow.tests import elsewhere_stages\n"
-        "context = Context('quick', 1, pathlib.Path(sys.argv[1]), lambda words: None)\n"
+        "from crashwindow.tests.elsewhere_stages import endless\n"
+        "place = pathlib.Path(sys.argv[1])\n"
         "if __name__ == '__main__':\n"
-        "    Elsewhere().run(elsewhere_stages.endless, context)\n"
+        f"    {starting}\n"
     )
     file = tmp_path / "run.py"
     file.write_text(program, encoding="utf-8")

@@ -5,8 +5,7 @@ a set that comes out is searched with three as well, as far as so many states; o
 are tried. Two workers on a step, and a tool that parks; what it says of gates, compensations and recorded values is not asked.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import combinations
+from collections.abc import Callable
 from typing import Final
 
 from ..model.fleet_broken import forbidden
@@ -17,15 +16,15 @@ from ..scenarios.without import fleet_without, named
 from .evidence import Sufficient
 from .fleet_search import search, unfenced
 from .necessity import first, unlike
+from .necessity_bits import Names, subsets
 from .necessity_fleet import P5, STEP, below, original, stepwise, taken_back
 
-Present = frozenset[str]
 ASKED: Final = (P5, *(prop.id for prop in PROPERTIES))
 MOST: Final = 2_000_000
 """How many states are searched with a claim more."""
 
 
-def failing(present: Present, claims: int, most: int = 0) -> tuple[frozenset[str], bool]:
+def failing(present: Names, claims: int, most: int = 0) -> tuple[frozenset[str], bool]:
     """The properties that fail with some mechanisms between workers, and whether all states were searched; most: 0 for all."""
     absent = [name for name in TWO if name not in present]
     fleet = unfenced(fleet_without(named(STEP, absent), STEP, missing(absent)))
@@ -37,21 +36,15 @@ def failing(present: Present, claims: int, most: int = 0) -> tuple[frozenset[str
     return frozenset(fails), not most or len(space) < most
 
 
-def subsets() -> Iterator[Present]:
-    """Every set of mechanisms between workers, the fewest first."""
-    for size in range(len(TWO) + 1):
-        yield from map(frozenset, combinations(TWO, size))
-
-
 def between(tell: Callable[[str], None]) -> list[Sufficient]:
     """For each property of the step the minimal sets between two workers."""
-    answers: dict[Present, frozenset[str]] = {}
-    for present in subsets():
+    answers: dict[Names, frozenset[str]] = {}
+    for present in subsets(TWO):
         answers[present] = failing(present, CLAIMS["quick"])[0]
         tell(f"necessity: two workers with {', '.join(sorted(present)) or 'nothing between them'}")
-    more: dict[Present, tuple[frozenset[str], bool]] = {}
+    more: dict[Names, tuple[frozenset[str], bool]] = {}
 
-    def stays(prop: str, present: Present) -> bool | None:
+    def stays(prop: str, present: Names) -> bool | None:
         if present not in more:
             more[present] = failing(present, CLAIMS["deep"], MOST)
             tell(f"necessity: one claim more with {', '.join(sorted(present)) or 'nothing'}")
@@ -61,13 +54,11 @@ def between(tell: Callable[[str], None]) -> list[Sufficient]:
     return [sufficient(prop, answers, lambda present, prop=prop: stays(prop, present)) for prop in ASKED]  # type: ignore[misc]  # a default binds the property of this round
 
 
-def sufficient(
-    prop: str, answers: dict[Present, frozenset[str]], stays: Callable[[Present], bool | None]
-) -> Sufficient:
+def sufficient(prop: str, answers: dict[Names, frozenset[str]], stays: Callable[[Names], bool | None]) -> Sufficient:
     """The minimal sets of a property. answers: what fails, by set; stays: whether it holds with a claim more, or not known."""
     good = [present for present, fails in answers.items() if prop not in fails]
     bad = [present for present, fails in answers.items() if prop in fails]
-    found, unsettled = list[Present](), list[Present]()
+    found, unsettled = list[Names](), list[Names]()
     for present in sorted(good, key=lambda each: (len(each), sorted(map(TWO.index, each)))):
         if any(each <= present for each in found):
             continue
@@ -86,6 +77,6 @@ def sufficient(
                       monotone=not any(g < b for g in good for b in bad), words=words)  # fmt: skip
 
 
-def ordered(present: Present) -> list[str]:
+def ordered(present: Names) -> list[str]:
     """A set in the order of the table."""
     return sorted(present, key=TWO.index)

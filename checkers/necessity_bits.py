@@ -2,9 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
+from itertools import combinations
 from operator import or_
 
 Names = frozenset[str]
+
+
+def subsets(names: Iterable[str]) -> Iterator[Names]:
+    """All sets of some names, the fewest first."""
+    every = list(names)
+    return (frozenset(each) for size in range(len(every) + 1) for each in combinations(every, size))
 
 
 class Sets:

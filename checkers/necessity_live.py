@@ -18,8 +18,7 @@ from .explore import Space, explore
 from .liveness import look, moves_of, resting
 from .necessity import P15
 from .necessity_beside import ASSUMED, whole
-from .necessity_bits import Names
-from .necessity_rows import subsets
+from .necessity_bits import Names, subsets
 from .necessity_sets import APART, GROUP, Lattice, needed_by
 
 HARDENED: Final = "hardened"

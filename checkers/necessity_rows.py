@@ -4,10 +4,9 @@ Said is what may alter a row, whatever else is missing: what names the row; what
 about; what takes away a field that it has. Too much may be said, never too little.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
 from typing import Final
 
 from ..model.counterparts import BY_KIND, changes
@@ -17,6 +16,7 @@ from ..model.missing import Edit, Missing, is_named
 from ..model.policy import Policy
 from ..model.step import plain_rows
 from ..model.words import RulePolicy
+from .necessity_bits import subsets
 
 Rows = Mapping[str, Rule]
 STEP: Final = "step"
@@ -76,12 +76,6 @@ def _chosen(lost: frozenset[str]) -> Rows:
 def rows_of(machine: Machine) -> Rows:
     """A machine's rows, by name."""
     return {row.name: row for row in machine.rules}
-
-
-def subsets(names: Iterable[str]) -> Iterator[frozenset[str]]:
-    """All sets of some names, the fewest first."""
-    every = list(names)
-    return (frozenset(each) for size in range(len(every) + 1) for each in combinations(every, size))
 
 
 def changes_of(kind: str) -> Mapping[str, Missing]:

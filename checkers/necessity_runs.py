@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from ..model.machine import Machine, State, apply, enabled
 from ..model.mechanisms import BY_ID, step_without
-from .necessity_bits import Names, Sets
-from .necessity_rows import STEP, Rows, rows_of, subsets, support
+from .necessity_bits import Names, Sets, subsets
+from .necessity_rows import STEP, Rows, rows_of, support
 
 Run = list[tuple[str, State]]
 """Rules, each with the state after it; the first is the start, without a rule."""

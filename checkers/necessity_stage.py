@@ -320,7 +320,9 @@ def _tried(space: Space, found: Theorem, looked: Theorem) -> Item:
 
 
 def canaries(cells: Sequence[Need], space: Space, tried: Classified, profile: str) -> list[MutantResult]:
-    """Errors planted in the computation: a cell that says the opposite, and an observation that tells the states apart."""
+    """Errors planted in the computation: a cell that says the opposite, one that says nothing, an observation that tells the
+    states apart.
+    """
     first = next(c for c in cells if c.mechanism in NEEDED and c.answer in ("needed", "not needed"))
     opposite = first.model_copy(update={"answer": "not needed" if first.answer == "needed" else "needed"})
     flipped = [opposite if c is first else c for c in cells]

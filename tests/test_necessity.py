@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from crashwindow.checkers import necessity_stage
 from crashwindow.checkers.ambiguity import fenced_look, observations, theorem
 from crashwindow.checkers.evidence import Need, Verdict
 from crashwindow.checkers.explore import Space, explore, follow
 from crashwindow.checkers.fleet_search import search, unfenced
 from crashwindow.checkers.necessity import ASKED, broken, column, first, narrowed
-from crashwindow.checkers.necessity_between import between, failing, subsets
+from crashwindow.checkers.necessity_between import between, failing
 from crashwindow.checkers.necessity_between import sufficient as between_sets
+from crashwindow.checkers.necessity_bits import subsets
 from crashwindow.checkers.necessity_choices import ordered, planted
 from crashwindow.checkers.necessity_fleet import at_rest, below, rests, step, stepwise, taken_back, untaken
 from crashwindow.checkers.necessity_stage import (
@@ -22,6 +24,7 @@ from crashwindow.checkers.necessity_stage import (
     as_stated,
     canaries,
     classify,
+    counted,
     differences,
     matrix,
 )
@@ -200,6 +203,16 @@ def test_an_error_in_the_matrix_is_seen(quiet: list[Need], small: Space) -> None
     assert len(differences(flipped, "quick")) == 1
     silent = [c.model_copy(update={"answer": "not applicable"}) if c.property == "P1" else c for c in quiet]
     assert len(differences(silent, "quick")) == 1
+
+
+def test_as_many_cells_are_answered_as_is_stated(quiet: list[Need], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A property that is said not to speak of a mechanism, as no cell is that is needed, is missed by the number of cells."""
+    monkeypatch.setattr(necessity_stage, "MECHANISMS", [m for m in MECHANISMS if m.id == "quiet"])
+    monkeypatch.setattr(necessity_stage, "CELLS", {"quick": counted(quiet)})
+    assert necessity_stage.stated(quiet, "quick").verdict is Verdict.EXHAUSTED
+    free = next(c for c in quiet if c.answer == "not needed")
+    fewer = [c for c in quiet if c is not free]
+    assert necessity_stage.stated(fewer, "quick").verdict is Verdict.REFUTED
     assert all(mutant.killed_by for mutant in canaries(quiet, space_of(), classify(space_of()), "quick"))
 
 
@@ -236,7 +249,7 @@ def test_either_of_two_mechanisms_between_workers_is_enough_for_p1() -> None:
 
 def test_a_set_between_workers_that_fails_with_a_claim_more_is_none() -> None:
     """What suffices with two claims is asked again with three: one that fails is left out, one that is not known is named."""
-    answers = {present: frozenset[str]() if present else frozenset({"P6"}) for present in subsets()}
+    answers = {present: frozenset[str]() if present else frozenset({"P6"}) for present in subsets(TWO)}
     single = [frozenset({name}) for name in TWO]
     every = between_sets("P6", answers, lambda present: True)
     assert (every.sets, every.asked, every.monotone) == ([[name] for name in sorted(TWO, key=TWO.index)], 64, True)

@@ -8,9 +8,9 @@ import pytest
 from crashwindow.checkers.evidence import Sufficient, Verdict
 from crashwindow.checkers.explore import follow
 from crashwindow.checkers.necessity import QUICK, broken, column, narrowed, searched
-from crashwindow.checkers.necessity_bits import Sets
+from crashwindow.checkers.necessity_bits import Sets, subsets
 from crashwindow.checkers.necessity_live import Subsets
-from crashwindow.checkers.necessity_rows import STEP, rows_of, subsets, support
+from crashwindow.checkers.necessity_rows import STEP, rows_of, support
 from crashwindow.checkers.necessity_runs import Run, Runs
 from crashwindow.checkers.necessity_sets import APART, GROUP, Lattice, lacks, needed_by, sufficient
 from crashwindow.checkers.necessity_stage import alone, as_stated

@@ -392,3 +392,11 @@ def test_stale_bytecode_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setattr(evidence_code, "stale_bytecode", lambda: ["model/x.pyc"])
     assert main(["prove", SMALL, "--no-cache"]) == 2
     assert "model/x.pyc: not made of the source that lies there: remove it, and prove again" in capsys.readouterr().err
+
+
+def test_every_kind_of_source_is_in_the_hash_of_the_code() -> None:
+    """Also what is no Python: the compiled search decides verdicts, and was left out once."""
+    rooms = [evidence_code.ROOT / room for room in evidence_code.ROOMS]
+    files = (path for room in rooms for path in room.rglob("*") if path.is_file())
+    kept = [path for path in files if not {"out", "__pycache__"} & set(path.relative_to(evidence_code.ROOT).parts)]
+    assert {path.suffix for path in kept} <= evidence_code.SOURCES

@@ -286,7 +286,7 @@ class Sufficient(Base):
 
     property: str
     sets: list[list[str]]
-    asked: int  # subsets that were searched
+    asked: int  # subsets of which it is known whether they are minimal
     enough: bool  # whether those that the matrix calls needed suffice, all others missing
     monotone: bool  # whether, among those, no larger set was worse than a smaller one
     words: str  # how complete this is

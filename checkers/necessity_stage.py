@@ -236,8 +236,8 @@ def alone(
         said += f". Where these three may be missing, too: {_listed(apart)}. Between two workers: {_listed(two)}"
     else:
         said += (
-            ". The sets without these three, those between workers, and all others beside the step are left to the"
-            " deep profile"
+            ". The sets of the other properties, those without these three, those between workers, and all others beside the"
+            " step are left to the deep profile"
         )
     said += f". Beside the step: {_listed(small)}" if small else ""
     subsets = sum(s.asked for s in (*sets, *apart, *two, *small))

@@ -69,4 +69,5 @@ def sentences(found: Necessity) -> list[str]:
 
 def _set(found: Sufficient) -> str:
     sets = " or ".join(", ".join(each) or "none" for each in found.sets) or "none"
-    return f"{found.property}: {sets} ({found.words}; {found.asked} sets searched, {'' if found.monotone else 'not '}monotone)"
+    more = "monotone" if found.monotone else "not monotone"
+    return f"{found.property}: {sets} ({found.words}; {found.asked} sets answered for, {more})"

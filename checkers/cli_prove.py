@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..runtime.errors import CommandError
 from .proof_cache import default_folder
-from .proofs import FLEETS, NAMES, StaleCodeError, Tell, Told, prove_all
+from .proofs import NAMES, StaleCodeError, Tell, Told, prove_all
 
 
 def prove(args: argparse.Namespace) -> int:
@@ -50,13 +50,12 @@ def _health(names: Sequence[str]) -> int:
     """The health of these proofs, a line each, and what is wrong or idle below; 1 where anything is wrong."""
     from .prove_asked import questions
     from .prove_health import examine
-    from .search import complete
+    from .prove_reached import reached
 
     wrong = 0
     for name in names:
         with _progress() as tell:
-            fired = None if name in FLEETS else complete(name, {}).fired
-            told = examine(questions(name), tell=tell, fired=fired)
+            told = examine(questions(name), tell=tell, fired=reached(name, {}))
         units, least, most = told.units
         line = (
             f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused,"

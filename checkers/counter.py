@@ -122,6 +122,8 @@ class Counting:
         started = time.perf_counter()
         for key in self._starts():
             self._meet(key, 1 << IDLE)
+            if self.broken(key):
+                return self._ended(started, key)
         return self._on(limit, started)
 
     def _on(self, limit: int, started: float) -> Counted:

@@ -1,8 +1,8 @@
 """The health of a proof: that it says something, what it rests on, and that it does not hang by a thread (E-TRUST).
 
 Of each proof: its assumptions can hold, a run can begin, what the properties speak of can occur; each row can fire, or is one of
-those of which it is said why not (`prove_idle.py`), and of a machine of one worker fires in a state that a search reaches, or is
-one of those that are counted there; each clause is used by some answer (by Z3's unsatisfiable cores), or it is said why not; and
+those of which it is said why not (`prove_idle.py`), and fires in a state that a search reaches (`prove_reached.py`), or is one of
+those that are named there; each clause is used by some answer (by Z3's unsatisfiable cores), or it is said why not; and
 asked ten times more, with other seeds, other names and in another order, Z3 gives the same answers. Budgets are resource units.
 No answer is none: it is never counted as healthy.
 """
@@ -66,13 +66,11 @@ class Health:
         ]
 
     def _not_reached(self) -> list[str]:
-        """What is wrong with the number of rows that are never reached."""
-        stated = UNREACHED.get(self.name, 0)
-        if self.unreached is None or len(self.unreached) == stated:
+        """The rows of which it is not as stated whether they fire in a state that is reached, where that was asked."""
+        if self.unreached is None:
             return []
-        return [
-            f"{len(self.unreached)} rows fire in no state that is reached, not {stated}: {', '.join(self.unreached[:5])}"
-        ]
+        odd = sorted(set(self.unreached) ^ set(UNREACHED.get(self.name, ())))
+        return [f"whether this row fires in a state that is reached is not as stated: {each}" for each in odd]
 
 
 def examine(

@@ -6,7 +6,6 @@ from ..model.claims import CLAIMS
 from ..model.fleet_claims import FLEET
 from .evidence import Item, Verdict
 from .proofs import FLEETS, NAMES
-from .search import complete
 from .verify import Context, Found, Stage
 
 if TYPE_CHECKING:
@@ -22,11 +21,12 @@ def health(context: Context) -> Found:
     """The health of each proof, beside the claims that rest on it: a few in the quick profile, all in the deep one."""
     from .prove_asked import questions
     from .prove_health import SEEDS, examine
+    from .prove_reached import reached
 
     found = Found()
     deep = context.profile == "deep"
     for name in NAMES if deep else QUICK:
-        fired = None if name in FLEETS else complete(name, context.spaces).fired
+        fired = reached(name, context.spaces)
         told = examine(questions(name), SEEDS if deep else SEEDS[:2], tell=context.tell, fired=fired)
         policy = FLEET if name in FLEETS[:-1] else name
         for claim in (c for c in PROVED if c.policy == policy):
@@ -62,7 +62,7 @@ def _reached(told: "Health") -> str:
     """Whether the other rows fire in states that are reached."""
     if told.unreached is None:
         return ""
-    but = f", but for {len(told.unreached)} of a policy that leaves out what they speak of" if told.unreached else ""
+    but = f", but for {len(told.unreached)} that are named" if told.unreached else ""
     return f", each other in a state that is reached{but}"
 
 

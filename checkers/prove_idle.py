@@ -40,6 +40,7 @@ _FLEET: Final = {
     **_ONCE,
     **_ACQUIRE,
 }
+_EVIDENCE: Final = ("1: committed", "2: ledger committed", "reply: another result")
 _CONFLICT: Final = {"version conflict": "who stands in the stream is the one who wrote last (FENCES-SUFFICE)"}
 _UNRECORDED: Final = "as written, an attempt to compensate leaves no event, and no other row has one to look at"
 
@@ -80,14 +81,40 @@ CANNOT_FIRE: Final[Mapping[str, Mapping[str, str]]] = {
 }  # fmt: skip
 """The rows that cannot fire, by proof."""
 
-UNREACHED: Final[Mapping[str, int]] = {
-    "s4-reexecute-stable-key": 33,
-    "contract-as-written": 3,
-    "compensation-as-written": 1,
-    "compensation-as-written-idempotent": 19,
-}
-"""How many more rows of a machine of one worker fire in no state that is reached, though the invariant has a state in which they
-would: rows for what these policies leave out, under clauses for the policy that has it. Of every other machine: none.
+UNREACHED: Final[Mapping[str, tuple[str, ...]]] = {
+    "s4-reexecute-stable-key": (
+        "0: to be requeued", "1: committed", "2: ledger committed", "6: cancelled", "8: cancelled", "acquire: cancelled",
+        "acquire: committed", "append cancelled", "append cancelled (answer lost)", "append cancelled (found)",
+        "append node failed, retryable", "append node failed, retryable (answer lost)", "append node failed, retryable (found)",
+        "append node failed, unconfirmed", "append node failed, unconfirmed (answer lost)",
+        "append node failed, unconfirmed (found)", "append warned", "append warned (answer lost)", "append warned (found)",
+        "confirm: a person has accepted it", "elsewhere: in doubt", "elsewhere: signalled", "ledger unknown: there",
+        "nothing to settle: cancelled", "on unknown: reexecute was scheduled", "park, an attempt is open",
+        "park, an attempt is open (answer lost)", "park: cancelled", "reply: another result", "requeue", "requeue (answer lost)",
+        "requeue (found)", "retry: cancelled",
+    ),
+    "contract-as-written": (
+        "another caller: approved, nothing to release", "caller: approved, nothing to release", "step: closed before it began",
+    ),
+    "compensation-as-written": ("the job is queued again, for whatever else",),
+    "compensation-as-written-idempotent": (
+        "append compensation_failed, no effect", "append compensation_failed, unknown", "append compensation_started",
+        "decide: an attempt is open", "decide: the last attempt did nothing",
+        "decide: the last attempt did nothing, for an unknown one", "given up: the job ends", "grant another attempt",
+        "ledger no_effect", "ledger unknown", "nor did the step do anything: the job ends", "park",
+        "park, though it is given up: a step is in doubt", "park, though it is given up: an attempt is open",
+        "query: it did not happen", "query: it happened", "resolved: it did not happen", "resolved: it happened",
+        "the job is queued again, for whatever else",
+    ),
+    "fleet": _EVIDENCE,
+    "fleet-compensation": ("crash during the call (barred)",),
+    "fleet-without-conditional": _EVIDENCE,
+}  # fmt: skip
+"""The rows that fire in no state that is reached (`prove_reached.py`), though the invariant has a state in which they would.
+
+Of four policies they are rows for what these leave out, under clauses for the policy that has it; of a step's fleet those that
+stand behind other evidence, of which the proof of one worker shows that they cannot fire; of an undoing's the crash of who was
+barred by a look that fences, and no such look is among its rows. Of every other proof: none.
 """
 
 _TOLD: Final = {"a cancel was requested": "the coupling says it of every worker"}

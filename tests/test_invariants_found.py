@@ -244,6 +244,13 @@ def test_what_is_left_out_of_the_step_is_said() -> None:
         assert not alone or not any(rule.name.startswith(BEYOND) for rule in make().rules)
 
 
+def test_a_state_in_which_a_run_begins_may_be_forbidden() -> None:
+    """Counting asks the states in which a run begins what is forbidden, before any worker has taken a step."""
+    made = count(recorded(), [replace(RECORDED_PROPERTIES[0], never=(guard(effects="0"),))])
+    assert made.broken == RECORDED_PROPERTIES[0].id
+    assert (made.steps, made.complete) == (0, False)
+
+
 def count_of(*occurs: Guard) -> Counted:
     """Recorded values, counted, where P12 speaks of other states."""
     return count(recorded(), [replace(RECORDED_PROPERTIES[0], occurs=occurs)])

@@ -9,12 +9,13 @@ from crashwindow.__main__ import main
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.fleet_search import search
-from crashwindow.checkers.proof_subjects import Subject, fleet_subjects, subject
+from crashwindow.checkers.proof_subjects import Subject, fleet_subject, fleet_subjects, subject
 from crashwindow.checkers.proofs import FLEETS, NAMES
 from crashwindow.checkers.prove_asked import Questions, answers, of_fleet, of_machine, questions, shuffled
 from crashwindow.checkers.prove_health import Health, examine
 from crashwindow.checkers.prove_health_stage import to_item
-from crashwindow.checkers.prove_idle import CANNOT_FIRE, UNUSED
+from crashwindow.checkers.prove_idle import CANNOT_FIRE, UNREACHED, UNUSED
+from crashwindow.checkers.prove_reached import fired, reached
 from crashwindow.model.invariant import Clause
 from crashwindow.model.machine import guard
 
@@ -74,11 +75,46 @@ def test_a_guard_that_can_never_be_met_is_reported() -> None:
 
 
 def test_a_row_that_fires_in_no_state_that_is_reached_is_reported() -> None:
-    """That a row can fire in a state of the invariant is not that it does: the search says so, and how many do not is stated."""
+    """That a row can fire in a state of the invariant is not that it does: the search says so, and which do not is stated."""
     fired = explore(small().machine).fired
     assert examine(asked(), (), fired=fired).problems == []
-    (problem,) = examine(asked(), (), fired=fired - {small().machine.rules[0].name}).problems
-    assert problem.startswith("1 rows fire in no state that is reached, not 0: ")
+    first = small().machine.rules[0].name
+    (problem,) = examine(asked(), (), fired=fired - {first}).problems
+    assert problem == f"whether this row fires in a state that is reached is not as stated: {first}"
+
+
+def test_a_row_that_is_reached_though_it_is_said_not_to_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of rows that are never reached is exact in both directions: another row in the place of one is found."""
+    fired = explore(small().machine).fired
+    first, second = (rule.name for rule in small().machine.rules[:2])
+    monkeypatch.setitem(UNREACHED, SMALL, (first,))
+    problems = examine(asked(), (), fired=fired - {second}).problems
+    assert [each.partition(": ")[2] for each in problems] == sorted([first, second])
+
+
+@pytest.mark.parametrize("name", ["fleet-recorded", "fleet-gate"])
+def test_every_row_of_a_fleet_fires_in_a_state_that_two_workers_reach(name: str) -> None:
+    """All but those of which it is said why they cannot; without the search that reduces nothing, more would be left."""
+    fleet = fleet_subject(name).fleet
+    stated = CANNOT_FIRE.get(name, {}).keys()
+    rows = {row.name for row in fleet.rules}
+    assert fired(fleet, stated) == rows - stated
+    assert rows - fired(fleet, rows - {"claim"}) - stated
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", FLEETS)
+def test_what_two_workers_do_not_reach_is_what_is_stated(name: str) -> None:
+    """Of every fleet, of every kind of tool: neither a row more nor one less."""
+    rows = {row.name for row in fleet_subject(name).fleet.rules}
+    assert rows - reached(name, {}) == {*CANNOT_FIRE.get(name, ()), *UNREACHED.get(name, ())}
+
+
+def test_a_row_that_no_worker_can_come_to_is_not_fired() -> None:
+    """A row whose guard two workers never meet is in no search, though nothing stops a proof from asking whether it can fire."""
+    fleet = fleet_subject("fleet-recorded").fleet
+    lost = replace(fleet, rules=tuple(row for row in fleet.rules if not row.claims))
+    assert fired(lost, frozenset()) < {row.name for row in lost.rules}
 
 
 def test_a_row_that_can_fire_though_it_is_said_not_to_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

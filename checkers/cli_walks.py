@@ -55,17 +55,24 @@ def walks(args: argparse.Namespace) -> int:
         beside["the enumeration"] = enumerated_classes(status.update)
         found = cover(kept(), beside, status.update)
     if args.json:
-        print(json.dumps({**asdict(found), "gaps": _rows(found.gaps), "elsewhere": _rows(found.elsewhere)}, indent=2))
+        tables = {name: _rows(getattr(found, name)) for name in ("gaps", "elsewhere", "drawn_gaps", "against")}
+        told = {name: value for name, value in asdict(found).items() if name != "edges"}
+        print(json.dumps({**told, **tables}, indent=2))
         return 1 if found.parted else 0
-    for title, table in (("taken by nobody", found.gaps), ("not taken by a path", found.elsewhere)):
+    for title, table in (
+        ("edges of the quotient that no path takes", found.drawn_gaps),
+        ("taken by nobody", found.gaps),
+        ("not taken by a path", found.elsewhere),
+    ):
         _show(console, title, table)
-    nodes, edges = found.quotient
+    nodes, edges = found.drawn
     others = ", ".join(f"{name} takes {number} of these" for name, number in found.beside.items())
     for line in (
+        f"{edges - found.drawn_taken} of {edges} edges of the quotient, of {nodes} nodes, are not taken by any path",
         f"{found.open} of {found.classes} classes of edges are taken by nobody",
         f"{found.classes - found.taken} are not taken by any path; {found.behind} of them lie behind others; {others}",
-        f"{found.taken} were taken, for certain, by {found.paths} paths of {found.moves} moves; {found.states} states, whose"
-        f" quotient has {nodes} nodes and {edges} edges",
+        f"{found.drawn_taken} edges of the quotient and {found.taken} classes were taken, for certain, by {found.paths} paths of"
+        f" {found.moves} moves; {found.states} states",
         f"{len(found.dead)} of {found.rules} rules fire in no reachable state: {', '.join(found.dead)}",
         *(f"taken although a reason says that it is not: {rule}: {why}" for rule, why in found.against),
         *found.parted,

@@ -46,6 +46,20 @@ class EdgeClass(NamedTuple):
     seen: int
 
 
+class Arc(NamedTuple):
+    """An edge of a quotient of the state graph: one rule, from a state that is in one of its nodes to a state that is in one."""
+
+    source: str
+    rule: int
+    target: str
+
+
+Edge = EdgeClass | Arc
+"""What is counted as taken."""
+Node = Callable[[int], str]
+"""The node of a quotient in which a packed state is."""
+
+
 class Disagreement(AssertionError):
     """Model and code part: says where, which fields differ, what the model allowed."""
 
@@ -74,16 +88,31 @@ class Known(Protocol):
         """Whether its job has other steps."""
 
 
-class Model:
-    """A machine ready to be followed, and what some walks have seen of it. engine: its engine, where there is one already."""
+def counted_as(engine: Engine, node: Node | None = None) -> Callable[[int, int, int], tuple[Edge, ...]]:
+    """What a step counts as, by state, rule and state after: its class, and the edge of a quotient, if one is given."""
+    masks = [mask for mask, _ in engine.single]
 
-    def __init__(self, machine: Machine, engine: Engine | None = None) -> None:
+    def counted(state: int, rule: int, after: int) -> tuple[Edge, ...]:
+        alike = EdgeClass(rule, state & masks[rule])
+        return (alike,) if node is None else (alike, Arc(node(state), rule, node(after)))
+
+    return counted
+
+
+class Model:
+    """A machine ready to be followed, and what some walks have seen of it. engine: its engine, where there is one already.
+
+    node: of the quotient whose edges are counted beside the classes, where they are. edges: see `counted_as`.
+    """
+
+    def __init__(self, machine: Machine, engine: Engine | None = None, node: Node | None = None) -> None:
         self.machine, self.engine = machine, engine or Engine(machine)
+        self.edges = counted_as(self.engine, node)
         self.packing = self.engine.packing
         durable = [f.name for f in machine.fields if f.scope is Scope.DURABLE]
         self.durable, self.seen = self.packing.mask(durable), self.packing.mask([*durable, "effects"])
         self.starts: dict[tuple[str, ...], dict[int, int]] = {}
-        self.numbers: dict[EdgeClass, int] = {}
+        self.numbers: dict[Edge, int] = {}
         self.taken = 0
         self.states_met: set[int] = set()
         self.comparisons = 0
@@ -98,28 +127,35 @@ class Model:
             self.starts[key] = {self.packing.pack(state): 0 for state in fitting}
         return dict(self.starts[key])
 
-    def bit(self, state: int, rule: int) -> int:
-        """The class of the edge that a rule makes of a state, as the bit by which this model knows it."""
-        edge = EdgeClass(rule, state & self.engine.single[rule][0])
-        return 1 << self.numbers.setdefault(edge, len(self.numbers))
+    def bits(self, state: int, rule: int, after: int) -> int:
+        """What a step counts as, as the bits by which this model knows it."""
+        found = 0
+        for edge in self.edges(state, rule, after):
+            found |= 1 << self.numbers.setdefault(edge, len(self.numbers))
+        return found
 
     @property
-    def kept(self) -> tuple[dict[EdgeClass, int], int, set[int], int]:
+    def kept(self) -> tuple[dict[Edge, int], int, set[int], int]:
         """What was seen so far, for a model in another process to go on with."""
         return self.numbers, self.taken, self.states_met, self.comparisons
 
     @kept.setter
-    def kept(self, seen: tuple[dict[EdgeClass, int], int, set[int], int]) -> None:
+    def kept(self, seen: tuple[dict[Edge, int], int, set[int], int]) -> None:
         self.numbers, self.taken, self.states_met, self.comparisons = seen
 
-    def classes_of(self, bits: int) -> set[EdgeClass]:
-        """The classes that some bits stand for."""
+    def edges_of(self, bits: int) -> set[Edge]:
+        """The edges that some bits stand for."""
         return {edge for edge, number in self.numbers.items() if bits >> number & 1}
 
     @property
+    def edges_taken(self) -> set[Edge]:
+        """What was taken, whatever else is not known of the runs."""
+        return self.edges_of(self.taken)
+
+    @property
     def classes_taken(self) -> set[EdgeClass]:
-        """The classes of the edges that were taken, whatever else is not known of the runs."""
-        return self.classes_of(self.taken)
+        """The classes among these."""
+        return {edge for edge in self.edges_taken if isinstance(edge, EdgeClass)}
 
     @property
     def rules_taken(self) -> set[int]:
@@ -128,7 +164,7 @@ class Model:
 
 
 class Follower:
-    """One step's model states, each with the classes of edges that are on every run to it, as bits (`Model.bit`).
+    """One step's model states, each with the edges that are on every run to it, as bits (`Model.bits`).
 
     verified: its recorded changes are looked at before they are injected, and each look is performed. undoes: what its tool
     says of undoing its effect; asked: somebody has asked for that. among_others: its job has other steps, of which one may be in
@@ -283,7 +319,7 @@ class Follower:
 
     def _after(self, fits: Callable[[Rule], bool]) -> dict[int, int]:
         return merged(
-            (state ^ delta, sure | self.model.bit(state, index))
+            (state ^ delta, sure | self.model.bits(state, index, state ^ delta))
             for state, sure in self.states.items()
             for delta, index in self.engine.steps(state)
             if fits(self.machine.rules[index])
@@ -296,7 +332,8 @@ class Follower:
             state = todo.pop()
             for delta, index in self.engine.steps(state):
                 if unseen(self.machine.rules[index], self):
-                    after, sure = state ^ delta, self.states[state] | self.model.bit(state, index)
+                    after = state ^ delta
+                    sure = self.states[state] | self.model.bits(state, index, after)
                     known = self.states.get(after, sure)
                     if after not in self.states or known & sure != known:
                         self.states[after] = known & sure

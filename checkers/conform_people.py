@@ -228,9 +228,9 @@ class People:
             pass
         self.clock += TTL + QUIET + 1
         for job_id, job in self.jobs.items():
-            if self.status[job_id] in UNSETTLED:
-                for follower in job.followers.values():
-                    follower.time_passes()
+            for follower in job.followers.values():
+                follower.time_passes()
+            self._observe(job_id)
 
     def late(self, serve: bool) -> bool:
         """A request on the wire arrives, or is lost; False when there is none."""

@@ -42,7 +42,11 @@ from .conform_world import (
 )
 from .crash_witness import text_of
 
-Strike = Literal["crash before", "crash after", "error", "lost", "conflict", "stale", "cancel", "signal", "time"]
+Strike = Literal[
+    "crash before", "crash after", "error", "lost", "conflict", "stale", "cancel", "cancel, lost", "signal", "time"
+]
+LOSES: Final = ("lost", "cancel, lost")
+"""The answer of what is performed is lost."""
 RESULTS: Final = ("finished", "committed", "resolved", "recorded", "effect")
 """The durable fields that hold a step's result."""
 LEAST_TRUSTED: Final = (Undetermined, Mismatch, Match)
@@ -175,10 +179,10 @@ class Rig(People):
             reply: Any = self._execute(command, ports)
         else:
             reply = self._write(command, ports)
-            self._follow(command, reply, strike == "lost")
+            self._follow(command, reply, strike in LOSES)
         if self.job_id:
             self._observe(self.job_id)
-        if strike == "lost":
+        if strike in LOSES:
             raise StoreError(f"injected: {boundary} was written")
         if strike == "crash after":
             self._crash(None)
@@ -205,7 +209,7 @@ class Rig(People):
             case "stale":
                 self._crash(command)
                 raise StaleEpoch("injected")
-            case "cancel":
+            case "cancel" | "cancel, lost":
                 self._cancel(self.job_id)
             case "signal":
                 self._signal(self.job_id)
@@ -237,11 +241,11 @@ class Rig(People):
     def _strike(self, command: Command) -> Strike | None:
         """The fault for the boundary at hand, if it can occur there."""
         strike = self.strikes.get(self.performed)
-        if strike in ("cancel", "signal") and (not self.job_id or self.landed or not self.beyond):
+        if strike in ("cancel", "cancel, lost", "signal") and (not self.job_id or self.landed or not self.beyond):
             return None  # there is no job yet; and a write that has landed finds itself, whatever came behind it
         if strike == "time" and not (isinstance(command, Query) and self._alone(command)):
             return None  # the model lets it pass where nobody works on the step, or somebody is about to look
-        if isinstance(command, Execute | Query | Verify) and strike in ("error", "lost", "conflict", "stale"):
+        if isinstance(command, Execute | Query | Verify) and strike in ("error", *LOSES, "conflict", "stale"):
             return None  # the world is no store
         if strike == "conflict" and (not isinstance(command, Append) or self.landed):
             return None  # only appends conflict, and one that has landed finds itself

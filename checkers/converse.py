@@ -14,12 +14,12 @@ from .enumerate_fleet import RowEdge
 from .enumerate_sets import Edge
 from .evidence import Item, Verdict
 from .explore import Packing, touched
-from .walk_gaps import UNTOLD
+from .walk_gaps import LEFT, UNTOLD
 
 REASONS: Final = {
-    UNSEEN: "unseen", TWIN: "twin", UNTOLD: "untold",
+    UNSEEN: "unseen", TWIN: "twin", UNTOLD: "untold", LEFT: "open",
 }  # fmt: skip
-"""The words of `walk_gaps` for a gap, and how a pinned one is named."""
+"""The words of `walk_gaps` for a gap, and how a pinned one is named. No class is open, but edges of the quotient are."""
 SAID: Final = {
     "unseen": "are crashes where no command lies",
     "twin": "have a twin that does exactly the same",

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Final
 
 from ..model.machine import Actor, Rule
-from .conform_follow import EdgeClass
+from .conform_follow import Edge, EdgeClass
 from .explore import Space
 
 UNSEEN: Final = (
@@ -17,13 +17,14 @@ UNSEEN: Final = (
 TWIN: Final = "another rule of the same actor and boundary does exactly the same from the same states: nobody can tell"
 
 
-def reasons(space: Space, gaps: Collection[EdgeClass]) -> dict[EdgeClass, str]:
+def reasons(space: Space, gaps: Collection[EdgeClass]) -> dict[Edge, str]:
     """Why nobody can see that some edges are taken, in a word that people understand; those without one are left out.
 
     What is worked out holds in every state of the class. That nobody can tell is for a simulation to show (`edge_untold`).
     """
     unseen, twins = _alike(space, gaps)
-    return dict.fromkeys(twins, TWIN) | dict.fromkeys(unseen, UNSEEN)
+    found: dict[Edge, str] = dict.fromkeys(twins, TWIN)
+    return found | dict.fromkeys(unseen, UNSEEN)
 
 
 def performs(rule: Rule) -> bool:

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Final, NamedTuple, get_args
 
 from ..model.machine import Actor, Rule, Scope
-from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, EdgeClass, unseen
+from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Edge, Node, counted_as, unseen
 from .conform_world import Undoing
 from .explore import Space
 
@@ -77,24 +77,25 @@ def label(rule: Rule) -> Label:
 class Watched:
     """A machine's state graph, and what is seen of its edges."""
 
-    def __init__(self, space: Space, edges: Collection[EdgeClass]) -> None:
+    def __init__(self, space: Space, edges: Collection[Edge], node: Node | None = None) -> None:
         self.engine, self.packing, self.rules = space.engine, space.packing, space.machine.rules
         self.labels = [label(rule) for rule in self.rules]
-        self.masks = [mask for mask, _ in self.engine.single]
+        self.counted = counted_as(self.engine, node)
         fields = space.machine.fields
         self.compared = {f.name for f in fields if f.scope is Scope.DURABLE} | {"effects"}
         self.ghosts = self.packing.mask(f.name for f in fields if f.scope is Scope.GHOST)
         self.idle = self.packing.codes["at"][IDLE]
         self.waits = {self.packing.codes["at"][place] for place in WAITS}
         self.before: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self.sources: dict[EdgeClass, set[int]] = {edge: set() for edge in edges}
+        self.sources: dict[Edge, set[int]] = {edge: set() for edge in edges}
         self._alike: dict[int, dict[int, list[int]]] = {}
         self.states = space.states
         for state in space.states:
             for delta, index in self.engine.steps(state):
                 self.before[state ^ delta].append((state, index))
-                if (edge := EdgeClass(index, state & self.masks[index])) in self.sources:
-                    self.sources[edge].add(state)
+                for edge in self.counted(state, index, state ^ delta):
+                    if edge in self.sources:
+                        self.sources[edge].add(state)
 
     @cached_property
     def decisions(self) -> set[frozenset[int]]:
@@ -141,7 +142,7 @@ class Simulation:
     decisions: the rules that nobody sees. blind: the fields in which related states may differ though no decision explains it.
     """
 
-    def __init__(self, watched: Watched, edge: EdgeClass, decisions: frozenset[int], blind: int) -> None:
+    def __init__(self, watched: Watched, edge: Edge, decisions: frozenset[int], blind: int) -> None:
         self.watched, self.edge, self.decisions, self.blind = watched, edge, decisions, blind
         self.failed: set[Pair] = set()
         self._behind: dict[int, frozenset[int]] = {}
@@ -216,7 +217,7 @@ class Simulation:
 
     def _the_same(self, state: int, behind: int, index: int, after: int) -> bool:
         """Whether the other makes the very move."""
-        return state == behind and not self._is_edge(index, state) and (after, after) not in self.failed
+        return state == behind and not self._is_edge(state, index, after) and (after, after) not in self.failed
 
     def _stays(self, state: int, behind: int) -> bool:
         """Whether the other can be, unmoved, where a follower is told that the worker is."""
@@ -230,13 +231,13 @@ class Simulation:
         for state in self._without(behind):
             places = watched.commands(state)
             for delta, index in watched.engine.steps(state):
-                if index in self.decisions or index in watched.hidden or self._is_edge(index, state):
+                if index in self.decisions or index in watched.hidden or self._is_edge(state, index, state ^ delta):
                     continue
                 found[watched.labels[index]].append(Answer(state ^ delta, places))
         return found
 
-    def _is_edge(self, index: int, state: int) -> bool:
-        return index == self.edge.rule and state & self.watched.masks[index] == self.edge.seen
+    def _is_edge(self, state: int, index: int, after: int) -> bool:
+        return index == self.edge.rule and self.edge in self.watched.counted(state, index, after)
 
     # The relation.
 
@@ -274,7 +275,9 @@ class Simulation:
 
     def _decides_without(self, state: int) -> Iterator[int]:
         steps = self.watched.engine.steps(state)
-        return (state ^ d for d, index in steps if index in self.decisions and not self._is_edge(index, state))
+        return (
+            state ^ d for d, index in steps if index in self.decisions and not self._is_edge(state, index, state ^ d)
+        )
 
 
 def reached(starts: Iterable[int], following: Callable[[int], Iterable[int]]) -> set[int]:
@@ -288,11 +291,14 @@ def reached(starts: Iterable[int], following: Callable[[int], Iterable[int]]) ->
     return seen
 
 
-def untold(space: Space, edges: Collection[EdgeClass]) -> set[EdgeClass]:
-    """Of some edges of a machine those of which it is shown that nobody can tell, whatever is known of the step."""
+def untold(space: Space, edges: Collection[Edge], node: Node | None = None) -> set[Edge]:
+    """Of some edges of a machine those of which it is shown that nobody can tell, whatever is known of the step.
+
+    node: of the quotient of which some are edges.
+    """
     if not edges:
         return set()
-    watched = Watched(space, edges)
+    watched = Watched(space, edges, node)
     heard = watched.ghosts | watched.packing.mask(HEARD)
     return {
         edge

@@ -366,7 +366,8 @@ def on_paths(machine: Machine) -> set[Edge]:
     model, taken = Model(machine), set[Edge]()
     for program in kept():
         with suppress(Disagreement):
-            taken |= tried(program, model).taken
+            tried(program, model)
+            taken |= model.classes_taken
     return taken
 
 

@@ -8,17 +8,18 @@ looks at, take the same steps between the same nodes.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from ..model.compensation import HARDENED_COMPENSATION
 from ..model.contract_policy import HARDENED_CONTRACT
 from ..model.gate import HARDENED_GATE
-from ..model.machine import Actor
+from ..model.machine import Actor, Machine
 from ..model.policy import HARDENED
 from ..model.recorded import HARDENED_RECORDED
 from ..model.windows import BY_ID, WINDOWS
 from .evidence_graph import StateEdge, StateGraph, StateNode
-from .explore import Delta, Space
+from .explore import Delta, Packing, Space
 from .search import complete
 from .verify import Context, Found, Stage
 from .windows import class_of
@@ -76,15 +77,24 @@ QUOTIENTS: Final[Mapping[str, Quotient]] = {
 """By policy, what its states are put together by."""
 
 
+def naming(machine: Machine, packing: Packing, by: Quotient) -> Callable[[int], Named]:
+    """The node of a packed state. Raises MisfitError where crash windows do not tell it apart."""
+    mask = packing.mask(by.fields)
+
+    @cache
+    def named(seen: int) -> Named:
+        return by.name({name: machine.by_name[name].values[packing.code(seen, name)] for name in by.fields})
+
+    return lambda state: named(state & mask)
+
+
 def quotient(space: Space, by: Quotient) -> StateGraph:
     """The graph of a whole space. Raises MisfitError where crash windows do not tell the states apart."""
     packing, machine = space.packing, space.machine
     mask = packing.mask(by.fields)
     sizes = Counter([state & mask for state in space.states])
-    names = {
-        seen: by.name({name: machine.by_name[name].values[packing.code(seen, name)] for name in by.fields})
-        for seen in sizes
-    }
+    name = naming(machine, packing, by)
+    names = {seen: name(seen) for seen in sizes}
     loops: Counter[str] = Counter()
     crashes: Counter[str] = Counter()
     edges: dict[tuple[str, str], Counter[int]] = {}

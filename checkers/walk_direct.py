@@ -109,9 +109,10 @@ class Director(MemoryRig):
         if rule is not None and rule.name == CANCELS:
             self.plan.popleft()
             following = self._visible()
-            if following is not None and following.boundary == place:
-                self.plan.popleft()
-            return "cancel"
+            if following is None or following.boundary != place:
+                return "cancel"
+            self.plan.popleft()
+            return "cancel, lost" if following.name.endswith(LOST) else "cancel"
         if rule is not None and rule.actor is Actor.CRASH:
             self.plan.popleft()
             return "crash before"

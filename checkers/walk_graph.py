@@ -1,8 +1,9 @@
-"""The quotient of a state graph by classes of edges, in networkx: small, where the graph itself is not (decision 032).
+"""The quotients of the step's state graph, in networkx: small, where the graph itself is not (decision 032).
 
-States that enable the same classes of edges are one node of the quotient. Of its line graph the nodes are the classes, with an
-arc where one can follow another at once. Every run of the machine is a path of it; not every path of it is a run: it forgets so
-much that one path covers all of it, and is none. So it says where a gap begins; the search for a path to it goes on elsewhere.
+One is drawn in reports: what is in the same crash window is one node, and there is an edge for each rule that leads from one to
+another, or stays. A path has to take these, beside the classes of edges. In the other, states that enable the same classes are
+one node, and the nodes of its line graph are the classes, with an arc where one can follow another at once: so it says where a
+gap begins. Every run of the machine is a path of both; not every path of them is a run, so the search for one goes on elsewhere.
 """
 
 from collections.abc import Collection
@@ -10,40 +11,64 @@ from typing import Final
 
 import networkx as nx
 
-from .conform_follow import EdgeClass
-from .explore import Space
+from ..model.machine import Machine
+from ..model.policy import HARDENED
+from .conform_follow import Arc, Edge, EdgeClass, Model, Node
+from .explore import Engine, Packing, Space
+from .quotient import QUOTIENTS, naming
 
 START: Final = EdgeClass(-1, 0)
 """What leads to the initial states."""
 
 
-class Quotient:
-    """The quotient of a state graph. nodes, edges: how many it has. lines: its line graph, from `START`."""
+def window(machine: Machine, packing: Packing) -> Node:
+    """In which node of the drawn quotient a packed state is."""
+    named = naming(machine, packing, QUOTIENTS[HARDENED.name])
+    return lambda state: named(state)[0]
+
+
+def counting(machine: Machine) -> Model:
+    """A model to follow that counts the edges of the drawn quotient beside the classes of edges."""
+    engine = Engine(machine)
+    return Model(machine, engine, window(machine, engine.packing))
+
+
+class Quotients:
+    """Both, of one state graph. drawn: by crash windows; an edge's key is its rule. lines: the line graph of the other, from
+    `START`. edges: all that paths have to take.
+    """
 
     def __init__(self, space: Space) -> None:
         engine, numbers = space.engine, dict[frozenset[EdgeClass], int]()
-        masks = [mask for mask, _ in engine.single]
+        masks, where = [mask for mask, _ in engine.single], window(space.machine, space.packing)
         leaving = {
             state: tuple(EdgeClass(index, state & masks[index]) for _, index in engine.steps(state))
             for state in space.states
         }
         node = {state: numbers.setdefault(frozenset(edges), len(numbers)) for state, edges in leaving.items()}
-        quotient: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+        by_class: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+        self.drawn: nx.MultiDiGraph[str] = nx.MultiDiGraph()
         for state in space.states:
             for (delta, _), edge in zip(engine.steps(state), leaving[state], strict=True):
-                quotient.add_edge(node[state], node[state ^ delta], edge)
+                by_class.add_edge(node[state], node[state ^ delta], edge)
+                self.drawn.add_edge(where(state), where(state ^ delta), edge.rule)
         for initial in space.machine.initial_states():
-            quotient.add_edge(-1, node[space.packing.pack(initial)], START)
-        self.nodes, self.edges = len(numbers), quotient.number_of_edges()
+            by_class.add_edge(-1, node[space.packing.pack(initial)], START)
         self.lines: nx.DiGraph[EdgeClass] = nx.DiGraph()
-        for place in quotient:
+        for place in by_class:
             self.lines.add_edges_from(
                 (before, after)
-                for before in {edge for _, _, edge in quotient.in_edges(place, keys=True)}
-                for after in {edge for _, _, edge in quotient.out_edges(place, keys=True)}
+                for before in {edge for _, _, edge in by_class.in_edges(place, keys=True)}
+                for after in {edge for _, _, edge in by_class.out_edges(place, keys=True)}
             )
+        arcs = {Arc(source, rule, target) for source, target, rule in self.drawn.edges(keys=True)}
+        self.edges: set[Edge] = arcs | (set(self.lines) - {START})
 
-    def next_to(self, taken: Collection[EdgeClass], gap: EdgeClass) -> set[EdgeClass]:
-        """The classes that were taken, or the start, which a gap can follow at once; none, where it lies behind other gaps."""
-        before = set(self.lines.predecessors(gap))
+    def next_to(self, taken: Collection[Edge], gap: Edge) -> set[Edge]:
+        """What was taken, or the start, and a gap can follow at once; none, where it lies behind other gaps."""
+        before: set[Edge] = set()
+        if isinstance(gap, EdgeClass):
+            before |= set(self.lines.predecessors(gap))
+        else:
+            before |= {Arc(source, rule, here) for source, here, rule in self.drawn.in_edges(gap.source, keys=True)}
         return {edge for edge in before if edge in taken or edge == START}

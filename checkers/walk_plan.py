@@ -1,11 +1,11 @@
 """Test paths over the step's state graph: planned on the model, walked on the shipped code, until nothing is left to reach.
 
-Edges that are alike (`conform_follow.EdgeClass`: one rule, and the values of the fields that it touches) are one edge of the
-quotient; a path has to take one of each. The plan is greedy: from where a job stands to the nearest class that nobody has taken,
+A path has to take each class of edges that are alike (`conform_follow.EdgeClass`: one rule, and the values of the fields that it
+touches), and each edge of the quotient. The plan is greedy: from where a job stands to the nearest that nobody has taken,
 and on from there. Where the code goes another way, since a choice is not the rig's to make, it is planned anew.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from itertools import product
 from typing import Final, get_args
@@ -13,7 +13,7 @@ from typing import Final, get_args
 from ..model.machine import Actor, Rule, guard
 from ..model.step import normal
 from ..runtime.verifier import Mode
-from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Disagreement, EdgeClass, Model
+from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Disagreement, Edge, EdgeClass, Model
 from .conform_world import CONTRACTS, Contract, Looks, StepPlan, declared
 from .explore import Space
 from .walk_direct import CANCELS, Director
@@ -103,6 +103,11 @@ def classes(space: Space) -> set[EdgeClass]:
     return {EdgeClass(*each) for each in space.engine.classes()}
 
 
+Step = tuple[int, tuple[Edge, ...]]
+"""A rule, and what the step that it makes counts as."""
+Run = list[Step]
+
+
 class Planner:
     """Shortest runs to what is wanted, through what a setting allows."""
 
@@ -115,27 +120,25 @@ class Planner:
         here = [place for place in places if place in model.machine.by_name["at"].values]
         self.interrupted = matcher({"at": frozenset(here), **guard(landed="no")})
 
-    def plan(self, state: int, wanted: Collection[EdgeClass]) -> list[tuple[int, EdgeClass]]:
-        """A run from one idle state to another through wanted classes, each with its rule; [] where there is none."""
-        run: list[tuple[int, EdgeClass]] = []
+    def plan(self, state: int, wanted: Collection[Edge]) -> Run:
+        """A run from one idle state to another through wanted edges; [] where there is none."""
+        run: Run = []
         left = set(wanted)
         while not (run and self.idle(state)) and len(run) < LONGEST:
-            found = self._nearest(state, lambda edge, after: edge in left)
+            found = self._nearest(state, lambda edges, after: not left.isdisjoint(edges))
             if found is None:
                 break
             state, more = found
             run += more
-            left.difference_update(edge for _, edge in more)
+            left.difference_update(*(edges for _, edges in more))
         if run and not self.idle(state):
-            home = self._nearest(state, lambda edge, after: self.idle(after))
+            home = self._nearest(state, lambda edges, after: self.idle(after))
             run += home[1] if home else []
         return run
 
-    def _nearest(
-        self, start: int, there: Callable[[EdgeClass, int], bool]
-    ) -> tuple[int, list[tuple[int, EdgeClass]]] | None:
-        """The first edge, breadth first, that is wanted: the state behind it, and the run to it."""
-        came: dict[int, tuple[int, EdgeClass] | None] = {start: None}
+    def _nearest(self, start: int, there: Callable[[tuple[Edge, ...], int], bool]) -> tuple[int, Run] | None:
+        """The first step, breadth first, that is wanted: the state behind it, and the run to it."""
+        came: dict[int, tuple[int, Step] | None] = {start: None}
         frontier = [start]
         while frontier:
             later = []
@@ -143,20 +146,21 @@ class Planner:
                 for delta, index in self.engine.steps(state):
                     if index not in self.allowed or not self._timely(state, self.rules[index]):
                         continue
-                    edge, after = EdgeClass(index, state & self.engine.single[index][0]), state ^ delta
-                    if there(edge, after):
-                        return after, [*self._back(state, came), (index, edge)]
+                    after = state ^ delta
+                    step = index, self.model.edges(state, index, after)
+                    if there(step[1], after):
+                        return after, [*self._back(state, came), step]
                     if after not in came:
-                        came[after] = (state, edge)
+                        came[after] = state, step
                         later.append(after)
             frontier = later
         return None
 
-    def _back(self, state: int, came: dict[int, tuple[int, EdgeClass] | None]) -> list[tuple[int, EdgeClass]]:
+    def _back(self, state: int, came: dict[int, tuple[int, Step] | None]) -> Run:
         run = []
-        while (step := came[state]) is not None:
-            state, edge = step
-            run.append((edge.rule, edge))
+        while (known := came[state]) is not None:
+            state, step = known
+            run.append(step)
         return run[::-1]
 
     def _timely(self, state: int, rule: Rule) -> bool:
@@ -166,8 +170,8 @@ class Planner:
         return rule.name != CANCELS or self.idle(state) or self.interrupted(state)
 
 
-def lead(model: Model, setting: Setting, wanted: set[EdgeClass], blocked: set[EdgeClass]) -> Walked | None:
-    """Lead one job through as many wanted classes as it comes to; None where no plan is left.
+def lead(model: Model, setting: Setting, wanted: Set[Edge], blocked: set[Edge]) -> Walked | None:
+    """Lead one job through as many wanted edges as it comes to; None where no plan is left.
 
     blocked: what was planned under this setting and not taken by the code; it grows. Raises Disagreement with the program.
     """
@@ -177,17 +181,17 @@ def lead(model: Model, setting: Setting, wanted: set[EdgeClass], blocked: set[Ed
         follower = rig.begin(setting.step(), other.step() if other else None, other is not None and other.before)
         planned = False
         for _ in range(SEGMENTS):
-            taken = model.classes_of(follower.sure)
+            taken = model.edges_of(follower.sure)
             at_rest = sorted(state for state in follower.states if planner.idle(state))
             run = planner.plan(at_rest[0], wanted - blocked - taken) if at_rest else []
             if not run:
                 break
             planned = True
             rig.follow_plan([index for index, _ in run])
-            blocked |= {edge for _, edge in run} & wanted - model.classes_of(follower.sure)
+            blocked |= {edge for _, edges in run for edge in edges} & wanted - model.edges_of(follower.sure)
         if not planned:
             return None
-        return Walked(Program("step", model.machine.name, rig.program()), frozenset(model.classes_of(follower.sure)))
+        return Walked(Program("step", model.machine.name, rig.program()), frozenset(model.edges_of(follower.sure)))
     except Disagreement as error:
         raise Disagreement(f"{error}\n{Program('step', model.machine.name, rig.program()).key}") from error
     finally:

@@ -16,7 +16,7 @@ from ..model.step import build
 from ..runtime.postgres_store import PostgresStore
 from .abstraction import StoredEvent, StoredJob
 from .chaos_site import PostgresSite
-from .conform_follow import Disagreement, EdgeClass, Model
+from .conform_follow import Disagreement, Edge, Model
 from .conform_people import Reads
 from .conform_rig import Rig, Strike
 from .conform_workers import WorkersRecord, walk_workers
@@ -25,6 +25,7 @@ from .interleave_whole import on_postgres
 from .standing import Stand, stand_of
 from .stream_lines import Records
 from .stream_store import of_store
+from .walk_graph import counting
 from .walk_profiles import Bounds, WalkProfile
 from .walk_programs import Program, parsed
 from .workers_rig import Place
@@ -69,7 +70,7 @@ class Report:
     status: dict[str, str]
     followers: dict[tuple[str, str], tuple[dict[int, int], bool]]
     worlds: dict[tuple[str, str], World]
-    model: tuple[dict[EdgeClass, int], int, set[int], int]
+    model: tuple[dict[Edge, int], int, set[int], int]
     parted: str = ""
 
 
@@ -151,19 +152,19 @@ class ProcessRig(Rig):
 
 @dataclass
 class Performed:
-    """What became of test paths on a server. wrong: where model and code part."""
+    """What became of test paths on a server. edges: all that was taken. wrong: where model and code part."""
 
     paths: int
     processes: int
     killed: int
-    taken: int
+    edges: frozenset[Edge]
     wrong: list[str]
 
 
 def perform(url: str, programs: Sequence[Program], tell: Callable[[str], None]) -> Performed:
     """Run test paths on a server, each turn a process."""
-    model = Model(build())
-    done = Performed(0, 0, 0, 0, [])
+    model = counting(build())
+    done = Performed(0, 0, 0, frozenset(), [])
     for number, program in enumerate(programs, 1):
         tell(f"path {number} of {len(programs)} on PostgreSQL")
         rig = ProcessRig(url, model)
@@ -178,7 +179,7 @@ def perform(url: str, programs: Sequence[Program], tell: Callable[[str], None]) 
         done.paths += 1
         done.processes += rig.processes
         done.killed += rig.killed
-    done.taken = len(model.classes_taken)
+    done.edges = frozenset(model.edges_taken)
     return done
 
 

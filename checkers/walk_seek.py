@@ -1,15 +1,15 @@
-"""The search for test paths to what no plan came to: variations of programs, steered by the quotient of the state graph.
+"""The search for test paths to what no plan came to: variations of programs, steered by the quotients of the state graph.
 
-A gap follows some class at once that was taken (`walk_graph`); the shortest program that took it is varied (`walk_vary`). What
+A gap follows some edge at once that was taken (`walk_graph`); the shortest program that took it is varied (`walk_vary`). What
 takes for certain what no program took is kept. Programs run over the store in memory here; what is kept runs on SQLite.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 
-from .conform_follow import Disagreement, EdgeClass, Model
-from .walk_graph import START, Quotient
+from .conform_follow import Disagreement, Edge, Model
+from .walk_graph import START, Quotients
 from .walk_memory import MemoryRig
 from .walk_programs import Program, parsed
 from .walk_vary import swept, variable, varied
@@ -17,10 +17,10 @@ from .walk_vary import swept, variable, varied
 
 @dataclass(frozen=True)
 class Walked:
-    """A program, and the classes that it took for certain. lengths: how many boundaries each of its turns came to."""
+    """A program, and the edges that it took for certain. lengths: how many boundaries each of its turns came to."""
 
     program: Program
-    taken: frozenset[EdgeClass]
+    taken: frozenset[Edge]
     lengths: tuple[int, ...] = ()
 
     @property
@@ -40,18 +40,31 @@ def tried(program: Program, model: Model) -> Walked:
         raise Disagreement(f"{error}\n{program.key}") from error
     finally:
         rig.close()
-    return Walked(program, frozenset(model.classes_taken), tuple(rig.lengths))
+    return Walked(program, frozenset(model.edges_taken), tuple(rig.lengths))
+
+
+def followed(program: Program, model: Model) -> Walked:
+    """A variation, run in memory. What the step's own machine cannot follow, for what the rest of the job does, takes nothing.
+
+    Raises Disagreement where the machine with the rest of the job (`model/surroundings.py`) cannot follow it either.
+    """
+    try:
+        return tried(program, model)
+    except Disagreement:
+        if program.run():
+            raise
+        return Walked(program, frozenset())
 
 
 class Seeker:
-    """What was found so far: the shortest program for each class that may be varied.
+    """What was found so far: the shortest program for each edge that may be varied.
 
     left: what nobody took yet, and is wanted.
     """
 
-    def __init__(self, model: Model, quotient: Quotient, wanted: set[EdgeClass], walked: Sequence[Walked]) -> None:
-        self.model, self.quotient, self.left = model, quotient, set(wanted)
-        self.shortest: dict[EdgeClass, Walked] = {}
+    def __init__(self, model: Model, quotients: Quotients, wanted: Set[Edge], walked: Sequence[Walked]) -> None:
+        self.model, self.quotients, self.left = model, quotients, set(wanted)
+        self.shortest: dict[Edge, Walked] = {}
         self.found: list[Walked] = []
         for each in walked:
             self.note(each)
@@ -71,7 +84,7 @@ class Seeker:
         for each in swept(walked.program, walked.lengths) if variable(walked.program) else ():
             if not self.left:
                 return
-            self.note(tried(each, self.model))
+            self.note(followed(each, self.model))
 
     def seek(self, tries: int, seed: int, tell: Callable[[str], None]) -> None:
         """So many variations. Raises Disagreement where model and code part."""
@@ -79,24 +92,24 @@ class Seeker:
         for number in range(tries):
             if not self.left:
                 return
-            self.note(tried(varied(self._parent(choice).program, choice), self.model))
+            self.note(followed(varied(self._parent(choice).program, choice), self.model))
             if number % 50 == 0:
-                tell(f"{number} variations of {tries}, {len(self.left)} classes left")
+                tell(f"{number} variations of {tries}, {len(self.left)} edges left")
 
     def _parent(self, choice: random.Random) -> Walked:
         """A program that took what some gap follows; any, where every gap lies behind another."""
-        gap = choice.choice(sorted(self.left))
-        before = sorted(self.quotient.next_to(self.shortest, gap) - {START})
-        return self.shortest[choice.choice(before or sorted(self.shortest))]
+        gap = choice.choice(sorted(self.left, key=str))
+        before = self.quotients.next_to(self.shortest, gap) - {START}
+        return self.shortest[choice.choice(sorted(before or self.shortest, key=str))]
 
 
-def shortened(walked: Walked, needed: frozenset[EdgeClass], model: Model) -> Walked:
+def shortened(walked: Walked, needed: frozenset[Edge], model: Model) -> Walked:
     """The same program without the moves that what is needed of it does not need, if it may be varied."""
     if not variable(walked.program):
         return walked
     for place in range(len(walked.program.lines) - 1, 0, -1):
         lines = walked.program.lines[:place] + walked.program.lines[place + 1 :]
-        shorter = tried(replace(walked.program, lines=lines), model)
+        shorter = followed(replace(walked.program, lines=lines), model)
         if needed <= shorter.taken:
             walked = shorter
     return walked

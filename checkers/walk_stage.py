@@ -1,16 +1,21 @@
 """The stages of `crashwindow verify` that walk on purpose: test paths over the step's state graph, and several workers."""
 
-from typing import Final
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
 
 from ..model.policy import HARDENED
 from ..model.properties import PROPERTIES
 from ..model.step import build
 from ..scenarios.untaken import untaken
+from .conform_follow import Edge
 from .evidence import Item, Verdict
 from .verify import Context, Found, Stage
-from .walk_gaps import CLASSES, PINNED
+from .walk_gaps import CLASSES, DRAWN, LEFT, PINNED
 from .walk_profiles import BY_NAME, PROFILES
 from .walk_programs import Program
+
+if TYPE_CHECKING:
+    from .walks import Coverage
 
 PROVED: Final = tuple(p.id for p in PROPERTIES)
 WORKED: Final = ("P1", "P2", "P3", "P6", "P7", "P11", "P14")
@@ -19,76 +24,118 @@ WORKED: Final = ("P1", "P2", "P3", "P6", "P7", "P11", "P14")
 
 def paths_walked(context: Context) -> Found:
     """A sample of the test paths, drawn by the seed; in the deep profile all, and that what they leave out is as it is pinned."""
-    from .conform_follow import Model
-    from .converse import REASONS
-    from .walks import cover, kept, perform, sample
+    from .walks import kept
 
     programs = kept()
-    quick = context.profile == "quick"
-    chosen = sample(programs, context.seed) if quick else programs
-    verdict, against, strayed = Verdict.TESTED, dict[tuple[str, str], int](), ""
-    figures: dict[str, int | float | str] = {}
-    if quick:
-        model = Model(build(HARDENED))
-        parted = perform(chosen, model, context.tell)
-        taken = len(model.classes_taken)
-    else:
-        found = cover(chosen, tell=context.tell)
-        parted, taken, against, left = found.parted, found.taken, found.against, found.left_out
-        named = {edge: REASONS.get(why, why) for edge, why in found.untaken.items()}
-        figures["never taken"] = sum(left.values())
-        if left != PINNED:
-            strayed = f"the paths leave out other classes than pinned: {left}, not {PINNED}"
-        elif other := named.items() ^ untaken("step").items():
-            strayed = f"the paths leave out other edges than pinned: {sorted(other)[0]} and others"
+    items = [sampled(context, programs)] if context.profile == "quick" else list(whole(context, programs))
+    return Found(items={claim: list(items) for claim in PROVED})
+
+
+def sampled(context: Context, programs: list[Program]) -> Item:
+    """Some of the paths."""
+    from .walk_graph import counting
+    from .walks import apart, perform, sample
+
+    chosen, model = sample(programs, context.seed), counting(build(HARDENED))
+    parted = perform(chosen, model, context.tell)
+    drawn, classes = (len(each) for each in apart(model.edges_taken))
+    which = f"{len(chosen)} of {len(programs)} test paths, drawn by the seed,"
+    return walked_item(parted, which, _figures(context, chosen, programs, classes, drawn))
+
+
+def whole(context: Context, programs: list[Program]) -> Iterator[Item]:
+    """All paths, on SQLite and on PostgreSQL."""
+    from .walks import cover
+
+    found = cover(programs, tell=context.tell)
+    figures = _figures(context, programs, programs, found.taken, found.drawn_taken)
+    open_ = sum(why == LEFT for why in found.drawn_untaken.values())
     figures |= {
+        "never taken": len(found.untaken),
+        "quotient never taken": len(found.drawn_untaken),
+        "quotient open": open_,
+    }
+    left = f"; of those that are left {open_} of the quotient are open: no path to them was found"
+    item = walked_item(found.parted, f"all {len(programs)} test paths", figures, left)
+    if found.against:
+        said = f"the paths take what is said not to be taken: {found.against}"
+        item = item.model_copy(update={"verdict": Verdict.REFUTED, "statement": said})
+    elif strayed := _strayed(found):
+        item = item.model_copy(update={"verdict": Verdict.ERROR, "statement": strayed})
+    yield item
+    yield on_a_server(context, programs, found.edges)
+
+
+def _strayed(found: "Coverage") -> str:
+    """Where what the paths leave out is not what is pinned, in words."""
+    from .converse import REASONS
+
+    if found.left_out != PINNED:
+        return f"the paths leave out other classes than pinned: {found.left_out}, not {PINNED}"
+    for what, left, pinned in (("", found.untaken, "step"), ("of the quotient ", found.drawn_untaken, "quotient")):
+        named = {edge: REASONS.get(why, why) for edge, why in left.items()}
+        if other := named.items() ^ untaken(pinned).items():
+            return f"the paths leave out other edges {what}than pinned: {sorted(other)[0]} and others"
+    return ""
+
+
+def _figures(
+    context: Context, chosen: list[Program], programs: list[Program], classes: int, drawn: int
+) -> dict[str, int | float | str]:
+    return {
         "classes of edges": CLASSES,
-        "taken": taken,
+        "taken": classes,
+        "edges of the quotient": DRAWN,
+        "quotient taken": drawn,
         "paths": len(chosen),
         "of": len(programs),
         "moves": sum(len(program.lines) for program in chosen),
         "seed": context.seed,
     }
-    which = (
-        f"{len(chosen)} of {len(programs)} test paths, drawn by the seed," if quick else f"all {len(chosen)} test paths"
+
+
+def walked_item(parted: list[str], which: str, figures: dict[str, int | float | str], left: str = "") -> Item:
+    """Whether model and code agreed on some paths. which: of them, in words; left: what is said of the edges that they leave."""
+    taken, drawn = figures["taken"], figures["quotient taken"]
+    verdict = Verdict.TESTED
+    said = (
+        f"model and SQLite runtime agreed on {which} through {drawn} of {DRAWN} edges of the quotient by crash windows, and"
+        f" {taken} of {CLASSES} classes of edges{left}"
     )
-    said = f"model and SQLite runtime agreed on {which} through {taken} of {CLASSES} classes of edges"
     if not taken:
         verdict, said = Verdict.ERROR, "no test path took anything"
-    if strayed:
-        verdict, said = Verdict.ERROR, strayed
-    if against:
-        verdict, said = Verdict.REFUTED, f"the paths take what is said not to be taken: {against}"
     if parted:
         verdict, said = Verdict.REFUTED, f"model and SQLite runtime part: {parted[0]}"
-    items = [Item(checker="walk", verdict=verdict, statement=said, figures=figures, command="crashwindow walks")]
-    if not quick:
-        items.append(on_a_server(context, programs))
-    return Found(items={claim: list(items) for claim in PROVED})
+    return Item(checker="walk", verdict=verdict, statement=said, figures=figures, command="crashwindow walks")
 
 
-def on_a_server(context: Context, programs: list[Program]) -> Item:
+def on_a_server(context: Context, programs: list[Program], edges: Collection[Edge]) -> Item:
     """The same on PostgreSQL: every path with a process for each turn, and several workers; without a server, that nobody
-    walked there.
+    walked there. edges: what the paths take on SQLite.
     """
     from .served import served
 
     words = "on PostgreSQL nobody walked"
     return served(
-        lambda url: _walked_there(context, programs, url),
+        lambda url: _walked_there(context, programs, edges, url),
         Item(checker="walk", verdict=Verdict.NOT_CHECKED, statement=words, command="crashwindow verify"),
     )
 
 
-def _walked_there(context: Context, programs: list[Program], url: str) -> Item:
+def _walked_there(context: Context, programs: list[Program], edges: Collection[Edge], url: str) -> Item:
     from .walk_postgres import perform, walked
+    from .walks import apart
 
     done = perform(url, programs, context.tell)
     record = walked(url, context.seed)
     wrong = done.wrong if record.failure is None else [*done.wrong, str(record.failure.error)]
+    if other := done.edges ^ set(edges):
+        wrong.append(f"the test paths take other edges than on SQLite: {len(other)}, {min(map(str, other))} for one")
+    drawn, classes = (len(each) for each in apart(done.edges))
     figures: dict[str, int | float | str] = {
         "paths": done.paths,
-        "taken": done.taken,
+        "taken": classes,
+        "quotient taken": drawn,
         "processes": done.processes,
         "killed": done.killed,
         "steps of several workers": record.steps,
@@ -96,8 +143,9 @@ def _walked_there(context: Context, programs: list[Program], url: str) -> Item:
         "seed": context.seed,
     }
     said = (
-        f"on PostgreSQL {done.paths} test paths ran as the model runs, each turn a process of its own ({done.processes}, of which"
-        f" {done.killed} were ended by SIGKILL), and so did {record.steps} steps of several workers"
+        f"on PostgreSQL {done.paths} test paths ran as the model runs, and took what they take on SQLite, each turn a process of"
+        f" its own ({done.processes}, of which {done.killed} were ended by SIGKILL), and so did {record.steps} steps of several"
+        " workers"
     )
     verdict = Verdict.REFUTED if wrong else Verdict.TESTED if record.judged and done.killed else Verdict.ERROR
     words = f"on PostgreSQL: {wrong[0]}" if wrong else said

@@ -1,12 +1,13 @@
 """Test paths over the step's state graph: planned, run on the shipped code, and what none of them takes (E-TRUST).
 
 The paths are kept as programs (`scenarios/walks`), so that a run needs no plan: `verify` runs a sample of them, drawn by its
-seed, and the deep profile all. What they take is counted by classes of edges (`walk_plan`), and only what was taken for certain.
+seed, and the deep profile all. What they take is counted by classes of edges (`walk_plan`), and by the edges of the quotient that
+reports draw (`walk_graph`): only what was taken for certain.
 """
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,17 +15,16 @@ from ..model.machine import Rule
 from ..model.policy import HARDENED
 from ..model.step import build
 from ..scenarios.paths import paths
-from . import edge_reasons
-from .conform_follow import EdgeClass, Model
+from .conform_follow import Arc, Edge, EdgeClass, Model
 from .converse import in_words
 from .edge_untold import untold
 from .explore import explore
 from .walk_firsts import FIRSTS
-from .walk_gaps import LEFT, reasons
-from .walk_graph import Quotient
-from .walk_plan import classes, lead, settings
+from .walk_gaps import LEFT, plain, reasons
+from .walk_graph import Quotients, counting, window
+from .walk_plan import lead, settings
 from .walk_programs import Program
-from .walk_seek import Seeker, Walked, shortened, tried
+from .walk_seek import Seeker, Walked, followed, shortened, tried
 
 SAMPLE: Final = 40
 """How many paths a quick run takes."""
@@ -40,8 +40,9 @@ class Coverage:
 
     elsewhere: the same of what others took; beside: by whom, how many. behind: the gaps that only other gaps lead to.
     against: what was taken although a reason says that it need not be: the reason is wrong.
-    quotient: its nodes and edges. untaken: every class that no path takes, in words, with its reason.
-    parted: where model and code part, each with the key that shows it.
+    untaken: every class that no path takes, in words, with its reason. parted: where model and code part, each with its key.
+    drawn: nodes and edges of the quotient; drawn_taken: how many of these the paths take; drawn_gaps, drawn_untaken: the others.
+    edges: all that was taken.
     """
 
     states: int
@@ -52,13 +53,17 @@ class Coverage:
     moves: int = 0
     taken: int = 0
     behind: int = 0
-    quotient: tuple[int, int] = (0, 0)
+    drawn: tuple[int, int] = (0, 0)
+    drawn_taken: int = 0
     gaps: dict[tuple[str, str], int] = field(default_factory=dict)
     elsewhere: dict[tuple[str, str], int] = field(default_factory=dict)
     beside: dict[str, int] = field(default_factory=dict)
     against: dict[tuple[str, str], int] = field(default_factory=dict)
     parted: list[str] = field(default_factory=list)
     untaken: dict[str, str] = field(default_factory=dict)
+    drawn_gaps: dict[tuple[str, str], int] = field(default_factory=dict)
+    drawn_untaken: dict[str, str] = field(default_factory=dict)
+    edges: frozenset[Edge] = frozenset()
 
     @property
     def open(self) -> int:
@@ -102,36 +107,50 @@ def cover(
 ) -> Coverage:
     """Run paths, and say what no path takes, and why. beside: what others took of the same machine, by their names."""
     space = explore(build(HARDENED))
-    every, model = classes(space), Model(space.machine)
+    node, quotients = window(space.machine, space.packing), Quotients(space)
+    model = counting(space.machine)
     parted = perform(programs, model, tell)
-    taken = model.classes_taken & every
-    open_ = every - taken
-    by_nobody = open_.difference(*(beside or {}).values())
-    against = edge_reasons.reasons(space, taken)
-    why, quotient = reasons(space, open_), Quotient(space)
+    every, taken = quotients.edges, model.edges_taken & quotients.edges
+    why = reasons(space, every - taken, node)
+    against = plain(space, taken, node)
+    drawn, gaps = apart(every - taken)
+    by_nobody = gaps.difference(*(beside or {}).values())
     rules = space.machine.rules
     return Coverage(
         states=len(space),
-        classes=len(every),
+        classes=len(apart(every)[1]),
         rules=len(rules),
         dead=tuple(rule.name for rule in rules if rule.name not in space.fired),
         paths=len(programs),
         moves=sum(len(program.lines) for program in programs),
-        taken=len(taken),
+        taken=len(apart(taken)[1]),
+        behind=sum(not quotients.next_to(taken, edge) for edge in gaps),
+        drawn=(quotients.drawn.number_of_nodes(), quotients.drawn.number_of_edges()),
+        drawn_taken=len(apart(taken)[0]),
         gaps=counted(rules, why, by_nobody),
-        elsewhere=counted(rules, why, open_ - by_nobody),
+        elsewhere=counted(rules, why, gaps - by_nobody),
+        beside={name: len(gaps.intersection(found)) for name, found in (beside or {}).items()},
         against=counted(rules, against, against),
-        behind=sum(not quotient.next_to(taken, edge) for edge in open_),
-        beside={name: len(open_.intersection(found)) for name, found in (beside or {}).items()},
-        quotient=(quotient.nodes, quotient.edges),
         parted=parted,
-        untaken={in_words(space.machine, space.packing, (edge.rule, edge.seen)): why[edge] for edge in open_},
+        untaken={in_words(space.machine, space.packing, (edge.rule, edge.seen)): why[edge] for edge in gaps},
+        drawn_gaps=counted(rules, why, drawn),
+        drawn_untaken={f"{rules[arc.rule].name} [{arc.source} -> {arc.target}]": why[arc] for arc in drawn},
+        edges=frozenset(model.edges_taken),
     )
 
 
-def counted(
-    rules: Sequence[Rule], why: Mapping[EdgeClass, str], gaps: Collection[EdgeClass]
-) -> dict[tuple[str, str], int]:
+def apart(edges: Iterable[Edge]) -> tuple[set[Arc], set[EdgeClass]]:
+    """Edges of the quotient, and classes of edges."""
+    arcs, classes = set[Arc](), set[EdgeClass]()
+    for edge in edges:
+        if isinstance(edge, Arc):
+            arcs.add(edge)
+        else:
+            classes.add(edge)
+    return arcs, classes
+
+
+def counted(rules: Sequence[Rule], why: Mapping[Edge, str], gaps: Collection[Edge]) -> dict[tuple[str, str], int]:
     """Gaps by rule and reason: first those without one."""
     found = Counter((rules[edge.rule].name, why[edge]) for edge in gaps)
     return dict(sorted(found.items(), key=lambda each: (each[0][1] != LEFT, each[0])))
@@ -143,27 +162,28 @@ def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
     What is kept serves as a beginning. Raises Disagreement where model and code part on the way.
     """
     space = explore(build(HARDENED))
-    every, model = classes(space), Model(space.machine)
-    wanted = every - set(edge_reasons.reasons(space, every))
-    seeker = Seeker(model, Quotient(space), wanted, [tried(program, model) for program in kept()])
+    node, quotients = window(space.machine, space.packing), Quotients(space)
+    model = counting(space.machine)
+    wanted = quotients.edges - plain(space, quotients.edges, node).keys()
+    seeker = Seeker(model, quotients, wanted, [tried(program, model) for program in kept()])
     for setting in settings():
-        blocked: set[EdgeClass] = set()
+        blocked: set[Edge] = set()
         while (found := lead(model, setting, seeker.left, blocked)) is not None:
             seeker.note(found)
-        tell(f"{len(seeker.found)} paths, {len(seeker.left)} classes left: {setting}")
+        tell(f"{len(seeker.found)} paths, {len(seeker.left)} edges left: {setting}")
     for number, first in enumerate(FIRSTS, 1):
-        tell(f"sweep {number} of {len(FIRSTS)}, {len(seeker.left)} classes left")
-        seeker.note(begun := tried(first, model))
+        tell(f"sweep {number} of {len(FIRSTS)}, {len(seeker.left)} edges left")
+        seeker.note(begun := followed(first, model))
         seeker.sweep(begun)
-    tell(f"{len(seeker.left)} classes left: of which can nobody tell?")
-    seeker.left -= untold(space, seeker.left)
+    tell(f"{len(seeker.left)} edges left: of which can nobody tell?")
+    seeker.left -= untold(space, seeker.left, node)
     seeker.seek(VARIATIONS, SEED, tell)
     return few(seeker.found, model)
 
 
 def few(walked: Sequence[Walked], model: Model) -> list[Program]:
     """Few paths that take what all do: each time the one that adds most; each without the moves that nothing needs."""
-    left = frozenset[EdgeClass]().union(*(each.taken for each in walked))
+    left = frozenset[Edge]().union(*(each.taken for each in walked))
     chosen: list[Program] = []
     while left:
         best = max(walked, key=lambda each: (len(each.taken & left), -each.length))

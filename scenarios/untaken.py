@@ -1,6 +1,6 @@
-"""The edges of the machines that the shipped code is not seen to take for certain, each with its reason: pinned, and no others.
+"""The edges of the machines, and of the quotient that is drawn, that the shipped code is not seen to take for certain: pinned.
 
-A reason is a word: what it says is with who asks (`checkers/converse.py`).
+Each has its reason, and there are no others. A reason is a word: what it says is with who asks (`checkers/converse.py`).
 """
 
 from functools import cache

@@ -5,8 +5,9 @@ import os
 import pytest
 
 from crashwindow.checkers.bugs_decide import ignored_effect
-from crashwindow.checkers.conform_follow import Disagreement, Model
+from crashwindow.checkers.conform_follow import Arc, Disagreement, Model
 from crashwindow.checkers.walk_firsts import STEP, UNDONE, program, work
+from crashwindow.checkers.walk_graph import counting
 from crashwindow.checkers.walk_postgres import ProcessRig, perform
 from crashwindow.checkers.walk_seek import tried
 from crashwindow.model.step import build
@@ -19,10 +20,12 @@ MODEL = Model(build())
 
 
 def test_paths_run_as_in_memory_with_a_process_for_each_turn(postgres_url: str) -> None:
-    """As many processes as turns, those that crash killed by a signal; the same classes of edges are taken for certain."""
+    """As many processes as turns, those that crash killed by a signal; the same edges are taken for certain."""
     done = perform(postgres_url, PATHS, lambda words: None)
     assert (done.paths, done.processes, done.killed, done.wrong) == (2, 6, 2, [])
-    assert done.taken == len(frozenset().union(*(tried(path, MODEL).taken for path in PATHS)))
+    model = counting(MODEL.machine)
+    assert done.edges == frozenset().union(*(tried(path, model).taken for path in PATHS))
+    assert any(isinstance(edge, Arc) for edge in done.edges)
 
 
 def test_a_planted_bug_parts_a_path_there(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,33 +7,37 @@ from typing import Any
 
 import pytest
 
-from crashwindow.checkers import walk_stage, walks
+from crashwindow.checkers import served, walk_postgres, walk_stage, walks
 from crashwindow.checkers.bugs_decide import lookup_after_barrier
 from crashwindow.checkers.bugs_step import swapped_writes
-from crashwindow.checkers.conform_follow import Disagreement, EdgeClass, Follower, Model
+from crashwindow.checkers.conform_follow import Arc, Disagreement, Edge, Follower, Model
+from crashwindow.checkers.conform_workers import WorkersRecord
 from crashwindow.checkers.conform_world import Gate, declared
-from crashwindow.checkers.edge_reasons import UNSEEN
+from crashwindow.checkers.edge_reasons import TWIN, UNSEEN
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
+from crashwindow.checkers.quotient import QUOTIENTS
+from crashwindow.checkers.quotient import quotient as draw
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context
 from crashwindow.checkers.walk_firsts import FINISHED, PARKS, STEP, UNDONE, looked_at, program, work
-from crashwindow.checkers.walk_gaps import CLASSES, LEFT, PINNED, reasons
-from crashwindow.checkers.walk_graph import START, Quotient
+from crashwindow.checkers.walk_gaps import CLASSES, DRAWN, LEFT, PINNED, UNTOLD, plain, reasons
+from crashwindow.checkers.walk_graph import START, Quotients, counting, window
 from crashwindow.checkers.walk_plan import Planner, Setting, classes, lead
 from crashwindow.checkers.walk_programs import of_key
-from crashwindow.checkers.walk_seek import Seeker, Walked, shortened, tried
+from crashwindow.checkers.walk_seek import Seeker, Walked, followed, shortened, tried
 from crashwindow.checkers.walk_vary import swept, varied
 from crashwindow.model.machine import Actor, Guard, guard
 from crashwindow.model.step import build
+from crashwindow.scenarios.untaken import untaken
 from crashwindow.tests.spaces import narrowed, space_of
 
 from .sampled import sampled
 from .test_due import unserved
 
 FEW = 6
-PATHS, TAKEN = 243, 616
+PATHS, TAKEN, DRAWN_TAKEN = 328, 616, 571
 CLAIMED = ("claim", "fence_events", "fence_ledger", "fence_effects")
 SETTING = Setting((False, "park", "none"), "strict", 0, 0)
 MODEL = Model(build())
@@ -46,9 +50,11 @@ def test_verify_walks_the_paths_and_the_workers() -> None:
 
 
 def test_the_quotient_is_pinned() -> None:
-    """345,425 states, whose edges fall into 673 classes; the reasons for the gaps, with what is taken, make up all of them."""
+    """345,425 states, whose edges fall into 673 classes, and into 633 edges between crash windows; the reasons for the gaps, with
+    what is taken, make up all of both."""
     space = space_of()
     assert (len(space), len(classes(space))) == (345_425, CLASSES)
+    assert DRAWN_TAKEN + len(untaken("quotient")) == DRAWN
     assert len(walks.kept()) == PATHS
     assert sum(PINNED.values()) == CLASSES - TAKEN
 
@@ -67,13 +73,15 @@ def test_kept_paths_agree_and_take_something() -> None:
 @pytest.fixture(scope="module")
 def walked() -> list[Walked]:
     """Every kept path, run in memory."""
-    return [tried(each, MODEL) for each in walks.kept()]
+    model = counting(MODEL.machine)
+    return [tried(each, model) for each in walks.kept()]
 
 
 @pytest.mark.deep
 def test_the_kept_paths_take_what_they_are_said_to_take(walked: list[Walked]) -> None:
-    """The number of classes that all of them take together is pinned."""
-    assert len(frozenset[EdgeClass]().union(*(each.taken for each in walked))) == TAKEN
+    """How many classes, and how many edges of the quotient that is drawn, all of them take together is pinned."""
+    drawn, alike = walks.apart(frozenset[Edge]().union(*(each.taken for each in walked)))
+    assert (len(drawn), len(alike)) == (DRAWN_TAKEN, TAKEN)
 
 
 @pytest.mark.deep
@@ -88,7 +96,9 @@ def test_the_kept_paths_take_what_they_are_said_to_take(walked: list[Walked]) ->
 def test_a_row_that_is_too_narrow_is_contradicted_by_a_kept_path(rule: str, where: Guard, walked: list[Walked]) -> None:
     """Each of these was believed once: a path takes what such a row leaves out, and parts from the machine that has it."""
     matches = MODEL.packing.matcher(where)
-    taking = [each for each in walked if any(RULES[e.rule] == rule and matches(e.seen) for e in each.taken)]
+    taking = [
+        each for each in walked if any(RULES[e.rule] == rule and matches(e.seen) for e in walks.apart(each.taken)[1])
+    ]
     assert taking
     rows = (replace(r, unless=(*r.unless, where)) if r.name == rule else r for r in MODEL.machine.rules)
     narrow = Model(replace(MODEL.machine, rules=tuple(rows)))
@@ -137,7 +147,7 @@ def test_what_only_may_have_been_taken_is_not_counted() -> None:
     for boundary in ("claim", "fence_events", "fence_ledger", "fence_effects"):
         follower.perform(boundary)
     follower.crash()
-    names = {model.machine.rules[edge.rule].name for edge in model.classes_of(follower.sure)}
+    names = {model.machine.rules[edge.rule].name for edge in model.edges_of(follower.sure)}
     assert names == {"claim", "fence events", "fence ledger", "fence effects"}
     assert len(follower.states) > 0
 
@@ -177,13 +187,14 @@ def space() -> Space:
 
 
 @pytest.fixture(scope="module")
-def quotient(space: Space) -> Quotient:
-    """Its quotient."""
-    return Quotient(space)
+def quotient(space: Space) -> Quotients:
+    """Its quotients."""
+    return Quotients(space)
 
 
-def test_the_quotient_says_what_a_gap_follows(space: Space, quotient: Quotient) -> None:
-    """It is small; every class of edges is a node; what nothing that was taken leads to lies behind other gaps."""
+def test_the_quotients_say_what_a_gap_follows(space: Space, quotient: Quotients) -> None:
+    """Every class of edges is a node of the line graph; what nothing that was taken leads to lies behind other gaps. An edge of
+    the drawn one follows what ends where it begins."""
     runs = [tried(program([STEP], work()), MODEL), tried(program([STEP], work(at7="lost", at8="crash before")), MODEL)]
     taken = frozenset().union(*(run.taken for run in runs))
     assert taken <= set(quotient.lines)
@@ -192,7 +203,53 @@ def test_the_quotient_says_what_a_gap_follows(space: Space, quotient: Quotient) 
     (parks, *_) = (edge for edge in quotient.lines if RULES[edge.rule] == "person: accepts the record")
     assert not quotient.next_to(taken, parks)
     assert quotient.next_to(quotient.lines, parks)
-    assert quotient.nodes * 10 < len(space)
+    counted = counting(MODEL.machine)
+    run = tried(program([STEP], work()), counted)
+    (commit,) = (edge for edge in run.taken if isinstance(edge, Arc) and RULES[edge.rule] == "commit")
+    before = quotient.next_to(run.taken, commit)
+    assert before
+    assert {edge.target for edge in before if isinstance(edge, Arc)} == {commit.source}
+
+
+def test_the_edges_of_the_drawn_quotient_are_those_that_reports_draw(space: Space, quotient: Quotients) -> None:
+    """Between the same nodes, by the same rules; the edges within a node are those that a report counts as its loops."""
+    told = draw(space, QUOTIENTS["hardened"])
+    between = {(edge.source, edge.target, rule) for edge in told.edges for rule in edge.rules}
+    drawn = {(source, target, RULES[rule]) for source, target, rule in quotient.drawn.edges(keys=True)}
+    assert {each for each in drawn if each[0] != each[1]} == between
+    assert {source for source, target, _ in drawn if source == target} == {n.name for n in told.nodes if n.loops}
+
+
+def test_a_variation_that_the_steps_own_machine_cannot_follow_takes_nothing() -> None:
+    """A step that is refused its undoing parks a later one: that is another machine's."""
+    undone = program([UNDONE, STEP], work(at14="crash before"), ("undo", 1), work("no effect"))
+    with pytest.raises(Disagreement):
+        tried(undone, MODEL)
+    assert followed(undone, MODEL).taken == frozenset()
+
+
+def test_a_bug_is_no_variation_that_cannot_be_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the machine with the rest of the job parts as well, so does the search."""
+    swapped_writes(monkeypatch)
+    with pytest.raises(Disagreement):
+        followed(program([STEP], work()), MODEL)
+
+
+def test_an_edge_of_the_quotient_has_a_plain_reason_if_each_of_its_classes_has(
+    space: Space, quotient: Quotients
+) -> None:
+    """A crash where the worker only decides is one, in each window; of an edge with a class that somebody can tell nothing is
+    said."""
+    node = window(space.machine, space.packing)
+    why = plain(space, quotient.edges, node)
+    arcs, alike = walks.apart(why)
+    assert arcs
+    assert alike
+    for arc in arcs:
+        made = {edge for edge in walks.apart(quotient.edges)[1] if edge.rule == arc.rule}
+        assert made & alike
+    assert {RULES[arc.rule] for arc in arcs} <= {RULES[edge.rule] for edge in alike}
+    assert plain(space, walks.apart(quotient.edges)[0] - arcs, node) == {}
 
 
 @pytest.mark.deep
@@ -274,7 +331,7 @@ def test_time_passes_while_a_worker_is_about_to_look(tmp_path: Path) -> None:
     assert "query: not yet known" in taken[1] - taken[0]
 
 
-def test_a_search_comes_to_what_is_left(quotient: Quotient) -> None:
+def test_a_search_comes_to_what_is_left(quotient: Quotients) -> None:
     """A sweep strikes at every boundary; what is kept of it is short."""
     begun = tried(program([STEP], work()), MODEL)
     lost = {edge for edge in quotient.lines if RULES[edge.rule] == "checkpoint (answer lost)"}
@@ -288,7 +345,7 @@ def test_a_search_comes_to_what_is_left(quotient: Quotient) -> None:
     )
 
 
-def test_a_search_is_steered_by_what_gaps_follow(quotient: Quotient) -> None:
+def test_a_search_is_steered_by_what_gaps_follow(quotient: Quotients) -> None:
     """Variations of a program that took what a gap follows come to it; a search for nothing tries nothing."""
     begun = [
         tried(program([STEP], work(at7="crash before")), MODEL),
@@ -331,7 +388,35 @@ def test_the_stage_says_what_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert int(quick.figures["taken"]) > 20
     other = walks.Coverage(1, CLASSES, 1, (), 1, 1, 1, gaps={("crash", LEFT): CLASSES - 1})
     monkeypatch.setattr(walks, "cover", lambda programs, tell: other)
-    deep, served = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
+    deep, on_server = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
     assert deep.verdict is Verdict.ERROR
     assert "other classes than pinned" in deep.statement
-    unserved(served, "test_paths")
+    unserved(on_server, "test_paths")
+    gaps = {("crash", why): number for why, number in PINNED.items()}
+    named = {words: {"unseen": UNSEEN, "twin": TWIN, "untold": UNTOLD}[why] for words, why in untaken("step").items()}
+    drawn = walks.Coverage(
+        1, CLASSES, 1, (), 1, 1, 1, gaps=gaps, untaken=named, drawn_untaken={"crash [1a -> 1a]": LEFT}
+    )
+    monkeypatch.setattr(walks, "cover", lambda programs, tell: drawn)
+    deep, _ = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
+    assert deep.verdict is Verdict.ERROR
+    assert "other edges of the quotient than pinned" in deep.statement
+
+
+def test_paths_that_take_other_edges_on_a_server_refute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the paths take on PostgreSQL is compared with what they take on SQLite, edge by edge."""
+    edge = Arc("1a", 0, "1b")
+    done = walk_postgres.Performed(1, 1, 1, frozenset({edge}), [])
+    walked = WorkersRecord(False, None)
+    walked.judged = 1
+    monkeypatch.setattr(walk_postgres, "perform", lambda url, programs, tell: done)
+    monkeypatch.setattr(walk_postgres, "walked", lambda url, seed: walked)
+    monkeypatch.setattr(served, "served", lambda check, item: check("a server"))
+    context = Context("deep", 1, tmp_path, lambda _: None)
+    assert walk_stage.on_a_server(context, [], {edge}).verdict is Verdict.TESTED
+    other = walk_stage.on_a_server(context, [], {edge, Arc("1b", 1, "1c")})
+    assert other.verdict is Verdict.REFUTED
+    assert (
+        "the test paths take other edges than on SQLite: 1, Arc(source='1b', rule=1, target='1c') for one"
+        in other.statement
+    )

@@ -49,6 +49,7 @@ def test_what_is_not_so_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert one_worker(changed(fleet, "claim", lambda row: None)).verdict.value == "REFUTED"
 
 
+@pytest.mark.deep
 def test_a_mutant_that_is_safe_and_does_otherwise_alone_is_killed() -> None:
     """A gate that does not say where a worker goes on breaks no property, for it is stuck: nobody else says no to it."""
     bench = FleetBench("fleet-gate")

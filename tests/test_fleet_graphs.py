@@ -46,6 +46,7 @@ def test_another_graph_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == [Verdict.EXHAUSTED, Verdict.ERROR]
 
 
+@pytest.mark.deep
 def test_as_many_states_and_other_steps() -> None:
     """A mutant of the step with as many states and transitions, which are the same states, is told by the number alone."""
     bench = FleetBench("fleet")

@@ -574,7 +574,7 @@ def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.Mo
     """Some mutants of each machine, and of the smallest fleet; what is found are rows of the evidence."""
     monkeypatch.setattr(mutate_stage, "SUBJECTS", {"recorded-hardened": None, "gate-hardened": None})
     monkeypatch.setattr(mutate_stage, "SAMPLE_OF_FLEET", 2)
-    monkeypatch.setattr(mutate_stage, "SAMPLE", 8)
+    monkeypatch.setattr(mutate_stage, "SAMPLE", 6)
     found = mutate_stage.mutants(Context("quick", 1, tmp_path, lambda _: None))
     assert {row.subject for row in found.kills} == {"recorded-hardened", "gate-hardened", "fleet-recorded"}
     assert 10 < sum(row.mutants for row in found.kills) <= 2 * mutate_stage.SAMPLE + 2

@@ -11,6 +11,7 @@ from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.verify import Found, Stage
 from crashwindow.model.claims import CLAIMS
 from crashwindow.runtime.errors import CommandError
+from crashwindow.tests.sampled import sampled
 
 
 def asked(claim: str) -> argparse.Namespace:
@@ -31,7 +32,7 @@ def test_a_claim_is_checked_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert "C-KEY: TESTED, as expected" in said
 
 
-@pytest.mark.parametrize("claim", [pytest.param("T-AMBIGUOUS-EXACT", marks=pytest.mark.deep), "P1-ANY"])
+@pytest.mark.parametrize("claim", sampled(["S3-WAITING", "P1-ANY", "T-AMBIGUOUS-EXACT"]))
 def test_nothing_is_due_of_other_claims(claim: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A second opinion is asked of this claim's questions alone: that nobody wrote those of others is no error."""
     assert cli_check.check(asked(claim)) == 0

@@ -48,6 +48,7 @@ from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.verify_criteria import CLIENTS, EITHER, INVOKED
 from crashwindow.scenarios.machines import machine_of
+from crashwindow.tests.sampled import sampled
 
 from .logged_jobs import work
 from .real_jobs import POSITIONS
@@ -421,7 +422,7 @@ def without_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_words")
-@pytest.mark.parametrize("case", CORPUS)
+@pytest.mark.parametrize("case", sampled(CORPUS, now=2))
 def test_an_altered_stream_is_judged_as_the_monitors_judge_it(case: str) -> None:
     """Both ways, for every single alteration: what is remembered of other jobs changes no verdict."""
     assert list(disagreements(case, CORPUS[case])) == []
@@ -777,9 +778,10 @@ def test_a_plan_of_many_nodes_conforms() -> None:
     assert verdict(wide(12)) == []
 
 
-def test_many_nodes_are_judged_as_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("nodes", [6, pytest.param(11, marks=pytest.mark.deep)])
+def test_many_nodes_are_judged_as_each_by_itself(nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is dropped, doubled, exchanged or put in: the words are those that are found without groups, of the same step."""
-    stream = wide(11)
+    stream = wide(nodes)
     said = {"data": {}, "job_id": "job", "version": 0, "epoch": None, "step": None}
     put_in = [
         {**said, "type": "cancel_requested"},

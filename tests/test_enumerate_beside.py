@@ -18,6 +18,7 @@ from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
 from crashwindow.model.surroundings import build_around
 from crashwindow.runtime import gate
+from crashwindow.tests.sampled import sampled
 
 
 def beside_gate(name: str, machine: Machine) -> Product:
@@ -32,7 +33,7 @@ def without(machine: Machine, name: str) -> Machine:
     return replace(machine, rules=rules)
 
 
-@pytest.mark.parametrize("name", ["rests", "inputs-lost", "gate-approval", "both-undone"])
+@pytest.mark.parametrize("name", sampled(["rests", "gate-approval", "inputs-lost", "both-undone"], now=2))
 def test_each_step_is_the_models(name: str) -> None:
     """A pause that lets go, inputs struck by faults, a gate, a job at rest: nothing parts, and the counts are pinned."""
     run = product(name).run()
@@ -42,8 +43,8 @@ def test_each_step_is_the_models(name: str) -> None:
 
 def test_beside_which_machine_a_case_was_held_is_said() -> None:
     """Of a gate's machine, and of a step's with others around it, not all is proved that is of the step's: each is named."""
-    said = refined(list(enumerated(["warned", "gate-signal", "both-undone"], {}))).statement
-    assert "; and samples of warned;" in said
+    said = refined(list(enumerated(["half-undone", "gate-signal", "both-undone"], {}))).statement
+    assert "; and samples of half-undone;" in said
     assert "beside the machine of a gate, of which a step's claims do not speak, samples of gate-signal;" in said
     assert "of which four sentences of P6 and one of P4 do not hold, samples of both-undone. " in said
 

@@ -184,7 +184,7 @@ def test_an_id_that_another_batch_may_have_is_seen(plant: Plant, case: str, said
         (bugs_contract.ids_numbered_anew, SMALL, 1),
         (bugs_contract.one_id_a_turn, SMALL, 1),
         (bugs_contract.ids_without_a_name, "contract-2-begin", 10),
-        (bugs_contract.name_kept, SMALL, 40),
+        pytest.param(bugs_contract.name_kept, SMALL, 40, marks=pytest.mark.deep),
     ],
 )
 def test_a_store_that_forgets_no_id_meets_one_that_is_given_twice(plant: Plant, case: str, schedules: int) -> None:

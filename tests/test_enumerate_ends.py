@@ -32,7 +32,9 @@ def test_a_case_to_its_end_is_the_sampled_one_but_for_its_bounds() -> None:
         assert not product(name).sampled
 
 
-@pytest.mark.parametrize("name", ["told-for-good-all", "inputs-all", "after-told-all"])
+@pytest.mark.parametrize(
+    "name", ["told-for-good-all", pytest.param("inputs-all", marks=pytest.mark.deep), "after-told-all"]
+)
 def test_it_has_the_pinned_size(name: str) -> None:
     """Of three small ones; of all of them the deep profile says so. Of the same bounds a sample has less."""
     run = product(name).run()

@@ -36,6 +36,7 @@ from crashwindow.runtime.tool import (
 )
 from crashwindow.runtime.verify_job import verify
 from crashwindow.tests.rehearsal import JOB, Stage, node, rehearse_all, same
+from crashwindow.tests.sampled import sampled
 from crashwindow.tests.test_openai import Server
 
 NODES = [node("step", "draw")]
@@ -566,7 +567,7 @@ def test_an_input_that_was_altered_is_found(tmp_path: Path, edit: dict[str, Json
 # Mutants.
 
 
-@pytest.mark.parametrize("mutate", [input_not_recorded, input_recorded_late, input_asked_again])
+@pytest.mark.parametrize("mutate", sampled([input_not_recorded, input_recorded_late, input_asked_again]))
 def test_the_rehearsal_finds_a_runtime_that_breaks_the_rule(
     tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch, mutate: Plant
 ) -> None:

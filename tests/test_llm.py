@@ -25,6 +25,7 @@ from crashwindow.runtime.shift import Shift, worker_with
 from crashwindow.runtime.turn import Rest, Run, Writes
 from crashwindow.runtime.verify_job import verify
 from crashwindow.tests.rehearsal import JOB, Stage, Whim, node, rehearse_all, same
+from crashwindow.tests.sampled import sampled
 
 ASK = {"id": "ask", "llm": "whim", "prompt": ["Which number?"], "model": "m", "temperature": 0.5, "depends_on": []}
 USE = node("use", "act", "ask", number={"$result": "ask"})
@@ -87,12 +88,12 @@ def test_at_every_crash_one_answer_is_used_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("first", "then"),
-    [
-        ("call_model:after", "put_effect"),
-        ("put_effect:after", "catch_up_committed"),
+    sampled([
         ("append_committed:after", "checkpoint"),
-    ],
-)
+        ("put_effect:after", "catch_up_committed"),
+        ("call_model:after", "put_effect"),
+    ]),
+)  # fmt: skip
 def test_at_every_second_crash_too(tmp_path: Path, first: str, then: str) -> None:
     """The same holds where the worker that recovers dies as well."""
     problems, struck = rehearse_all(tmp_path, stage, wrong, parse_fault(first))
@@ -193,7 +194,7 @@ def event_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LlmStep, "record", record)
 
 
-@pytest.mark.parametrize("mutate", [used_before_recorded, asked_again, event_alone])
+@pytest.mark.parametrize("mutate", sampled([used_before_recorded, asked_again, event_alone]))
 def test_the_rehearsal_finds_a_runtime_that_breaks_the_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutate: Any
 ) -> None:

@@ -48,7 +48,7 @@ def broken_without_a_bug(case: str) -> set[str]:
     [
         (unchecked_started, "ok-park", {"P14"}),
         (lookup_after_barrier, "ok-park", {"P4"}),
-        (attempt_in_the_key, "ok-reexecute", {"P1", "P11"}),
+        pytest.param(attempt_in_the_key, "ok-reexecute", {"P1", "P11"}, marks=pytest.mark.deep),
     ],
 )
 def test_crashes_find_the_bug(plant: Plant, case: str, properties: set[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from crashwindow.model.words import RulePolicy
 from crashwindow.reports.audit.replays import breaks
 from crashwindow.reports.audit.replays import follow as followed
 from crashwindow.scenarios.matrix import ALL_SETS, BESIDE_IN_QUICK, BESIDE_STEP, RULE_SETS, UNASKED, WHOLE, beside_step
+from crashwindow.tests.sampled import sampled
 from crashwindow.tests.test_necessity_sets import GIVEN, takes
 
 Names = frozenset[str]
@@ -78,7 +79,9 @@ def test_a_mechanism_is_once_in_a_group_and_no_property_falls_silent(kind: str) 
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(7, marks=pytest.mark.deep)])
-@pytest.mark.parametrize("kind", BY_KIND)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.deep) if kind == "compensation" else kind for kind in BY_KIND]
+)
 def test_what_a_row_depends_on_is_named(kind: str, seed: int) -> None:
     """A row that differs without a mechanism, whatever else is missing, is said to depend on it; where runs start does not."""
     stands, group, random = BY_KIND[kind], list(changes(kind)), Random(seed)
@@ -99,10 +102,11 @@ def test_a_row_depends_on_whose_guard_it_asks() -> None:
     assert "K-TERMINAL" in support("compensation", ["decide: nobody asks"])
 
 
-def test_every_set_is_answered_as_its_search_answers_it() -> None:
-    """Of a recorded value all 256 sets are searched, each by itself, of a gate 300 of 2,048: the lattice says what they say."""
+@pytest.mark.parametrize("some", [100, pytest.param(300, marks=pytest.mark.deep)])
+def test_every_set_is_answered_as_its_search_answers_it(some: int) -> None:
+    """Of a recorded value all 256 sets are searched, each by itself, of a gate some of 2,048: the lattice says what they say."""
     assert disagreeing("recorded", subsets(changes("recorded"))) == []
-    assert disagreeing("gate", Random(3).sample(list(subsets(changes("gate"))), 300)) == []
+    assert disagreeing("gate", Random(3).sample(list(subsets(changes("gate"))), some)) == []
     assert (answered("recorded").searches, answered("gate").searches) == (155, 224)
 
 
@@ -181,13 +185,28 @@ def test_another_set_beside_the_step_is_refuted() -> None:
     assert alone([GIVEN], [], [], [less]).verdict is Verdict.REFUTED
 
 
-def test_p15_of_a_gate_needs_that_a_denial_is_final_and_a_recorded_value_nothing() -> None:
+@pytest.mark.parametrize(
+    ("name", "sets", "asked"),
+    sampled([("P15 of a recorded value", [[]], 16), ("P15 of a gate", [["G-DENY"]], 64)]),
+)
+def test_p15_of_a_gate_needs_that_a_denial_is_final_and_a_recorded_value_nothing(
+    name: str, sets: list[list[str]], asked: int
+) -> None:
     """Of all sets of the rules: each that has G-DENY rests, and no other; of a recorded value's each."""
-    gate, recorded = of_rules("P15 of a gate"), of_rules("P15 of a recorded value")
-    assert (gate.sets, gate.asked, gate.enough, gate.monotone) == ([["G-DENY"]], 64, True, True)
-    assert (recorded.sets, recorded.asked, recorded.enough, recorded.monotone) == ([[]], 16, True, True)
-    assert as_stated(gate, BESIDE_STEP)
-    assert as_stated(recorded, BESIDE_STEP)
+    found = of_rules(name)
+    assert (found.sets, found.asked, found.enough, found.monotone) == (sets, asked, True, True)
+    assert as_stated(found, BESIDE_STEP)
+
+
+def test_a_gate_rests_with_g_deny_alone_and_not_with_all_other_rules() -> None:
+    """Two of its 64 sets of rules, searched: the least that suffices, and the largest that does not."""
+    rules = BY_KIND["gate"].rules
+    without_it, alone_there = (
+        explore(beside_without("subset", "gate", [rule for rule in rules if lost(rule)]), like=whole("gate").engine)
+        for lost in ("G-DENY".__eq__, "G-DENY".__ne__)
+    )
+    assert not rests(without_it, "gate-hardened", whole("gate"))
+    assert rests(alone_there, "gate-hardened", whole("gate"))
 
 
 def test_a_job_that_has_an_end_less_does_not_suffice_for_p15() -> None:

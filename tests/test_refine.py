@@ -135,7 +135,7 @@ def test_a_later_view_is_no_defect() -> None:
         ("append no effect", {"meets": {}, "sees": {"at": frozenset({"await_reply"}), "landed": frozenset({"no"}),
                                                     "open": frozenset({"1", "2"})}}),
         ("query: absent, quiet", {"sees": {"at": frozenset({"query"})}}),
-    ], now=2),
+    ]),
 )  # fmt: skip
 def test_a_broken_step_does_not_fit(rule: str, changes: Mapping[str, object]) -> None:
     """A step machine with a defect does what no contract expects: twice the effect, or one that was denied or unannounced."""

@@ -33,7 +33,7 @@ def test_every_window_seed_row_and_refutation_is_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sampled(["s4-reexecute-doubles", "window-2", "seed-row-2", "s0-order-full-recovery-holds"], 2)
+    "name", sampled(["s4-reexecute-doubles", "window-2", "seed-row-2", "s0-order-full-recovery-holds"])
 )
 def test_a_scenario_comes_out_as_expected(name: str) -> None:
     """Model and killed processes agree with the file."""

@@ -15,6 +15,7 @@ from crashwindow.checkers.walk_gaps import PINNED
 from crashwindow.checkers.walk_plan import classes
 from crashwindow.checkers.walk_seek import tried
 from crashwindow.model.step import build
+from crashwindow.tests.sampled import sampled
 from crashwindow.tests.spaces import narrowed, space_of
 
 EVERY = 40
@@ -107,7 +108,7 @@ WEAKENED: Final[dict[str, tuple[str, dict[str, str], Callable[[pytest.MonkeyPatc
 }
 
 
-@pytest.mark.parametrize("what", WEAKENED)
+@pytest.mark.parametrize("what", sampled(sorted(WEAKENED, key="that a worker is at work on undoing".__ne__)))
 def test_each_thing_that_is_seen_counts(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Classes that paths take for certain: an observer who did not see this could not tell them."""
     name, seen, weaken = WEAKENED[what]

@@ -325,12 +325,12 @@ QUICK_GITHUB: Final = {
     ("module", "name", "broken", "seen"),
     [
         (http, "unclear", lambda reply: Mismatch("an error is a mismatch, as written"), "500: create"),
-        (http, "if_absent", lambda change, reason: Mismatch(reason), "404: delete"),
-        (http, "if_present", lambda change, what: Match(), "200 no tag: delete"),
+        pytest.param(http, "if_absent", lambda change, reason: Mismatch(reason), "404: delete", marks=pytest.mark.deep),
+        pytest.param(http, "if_present", lambda change, what: Match(), "200 no tag: delete", marks=pytest.mark.deep),
         (http, "compare", lambda recorded, found, comparison: Match(), "200 other tag: create"),
-        (http, "retry_after", lambda headers: None, "429 in 7 s: create"),
+        pytest.param(http, "retry_after", lambda headers: None, "429 in 7 s: create", marks=pytest.mark.deep),
         (http, "MOVED", frozenset({301, 302, 308}), "302 to a login: create"),
-        (http, "MOVED", frozenset(), "301 moved: create"),
+        pytest.param(http, "MOVED", frozenset(), "301 moved: create", marks=pytest.mark.deep),
         (http, "_origin", lambda url: None, "301 elsewhere: create"),
     ],
 )

@@ -26,6 +26,7 @@ from crashwindow.model.fleet_terms import Terms
 from crashwindow.model.machine import Guard, guard
 from crashwindow.scenarios import fleet_policies
 from crashwindow.scenarios.fleet_policies import step_fleet
+from crashwindow.tests.sampled import sampled
 
 LETTERS = ("a", "b")
 SMALL = Case("", Bounds(workers=1, claims=1, expiries=0), "fail")
@@ -216,14 +217,18 @@ def test_whoever_lets_go_and_is_slower_than_a_signal_meets_a_conflict(
         assert all("person:signal" in each.schedule or "person:cancel" in each.schedule for each in parted)
 
 
-@pytest.mark.parametrize("name", ["park-2-undo", pytest.param("behind-2-undo", marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["park-2-undo", "behind-2-undo"])
+def test_whoever_appends_and_is_slower_than_a_request_to_undo_goes_as_the_rows_have_it(name: str) -> None:
+    """At the step and behind it, under the lease or overtaken (T-WRITE, T-COMP)."""
+    assert not product(name).run().parted
+
+
+@pytest.mark.parametrize("name", sampled(["park-2-undo", "behind-2-undo"]))
 def test_whoever_appends_and_is_slower_than_a_request_to_undo_meets_a_conflict(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the step and behind it, under the lease or overtaken, the code goes as the rows have it (T-WRITE, T-COMP); without them
-    it parts there.
-    """
-    assert not product(name).run().parted
+    """Without the rows for that, code and model part there."""
     monkeypatch.setattr(fleet_fencing, "_behind_a_request", lambda *_: iter(()))
     parted = product(name).run().parted
     assert parted

@@ -117,12 +117,15 @@ def lies(of: Left) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield str(event.step), what, {**event.data, "settled": settles, "keeps": kept}
 
 
+@pytest.mark.parametrize("apart", [3, pytest.param(1, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("name", JOBS)
-def test_a_checkpoint_that_settles_what_is_not_settled_is_refused(name: str) -> None:
-    """By verify-job, by check-trace and by an audit, each with code of its own, whichever checkpoint lies."""
+def test_a_checkpoint_that_settles_what_is_not_settled_is_refused(name: str, apart: int) -> None:
+    """By verify-job, by check-trace and by an audit, each with code of its own, whichever checkpoint lies: of one lie in so
+    many.
+    """
     found = list(lies(left(name)))
     assert len(found) >= 12
-    for step, what, data in found:
+    for step, what, data in found[::apart]:
 
         def lie(events: list[dict[str, Any]], step: str = step, data: dict[str, Any] = data) -> None:
             next(e for e in events if (e["type"], e["step"]) == ("state_checkpointed", step))["data"] = data

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 import rfc8785
 
-from crashwindow.checkers.evidence import Necessity, Need, RunEvidence, Verdict
+from crashwindow.checkers.evidence import Necessity, Need, RunEvidence, Trace, Verdict
+from crashwindow.reports.audit import replays, seal, totals
 from crashwindow.reports.audit import run as audit_run
-from crashwindow.reports.audit import seal, totals
 from crashwindow.reports.bundle import archive, contents
 from crashwindow.reports.bundle.archive import ArchiveError, pack, unpack
 from crashwindow.reports.bundle.contents import derived, register_json, sealed
@@ -42,6 +42,23 @@ TRACE = f"traces/{WITHOUT.id}-0.json"
 WITNESS = next(n for n, item in enumerate(run().items(HOLDS.id)) if item.trace)
 CRASH = next(n for n, item in enumerate(run().items(HOLDS.id)) if item.checker == "crash")
 AGAIN = CRASH + 1
+
+
+@pytest.fixture(autouse=True, scope="module")
+def followed_once() -> Iterator[None]:
+    """What a key leads to is worked out once by the auditor's own code: an attack on a run has another key, or other frames."""
+    known: dict[tuple[str, int | None], tuple[str, list[replays.Step]]] = {}
+    whole = replays.follow
+
+    def quick(trace: Trace) -> tuple[str, list[replays.Step]]:
+        asked = trace.key, trace.repeats
+        if asked not in known:
+            known[asked] = whole(trace)
+        return known[asked]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replays, "follow", quick)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -3,11 +3,11 @@
 Who watches a step sees what a follower is told (`conform_follow`): boundaries, answers, events, crashes, and after each what
 is durable. Decisions are not seen. An edge is untold where, of each run that takes it, another one that does not looks the
 same to the end. That is shown by a simulation: a relation between states of the machine and states of the machine without the
-edge, in which each move that is seen of the one can be made by the other, which leads to related states again. The other one
-may put off its decisions; so it is related to a state where it can decide its way there, and in what is not seen of it the two
-may differ.
+edge, in which each move that is seen of the one can be made by the other, perhaps after decisions, which leads to related states
+again; where the one decides, the other may put that off.
 
-What is no such simulation says nothing: a larger one might be. What is one is a proof, for every length of run.
+The relation is the pairs that are found to need each other, beginning with each state that is related to itself and can come to
+the edge. What is no such simulation says nothing: a larger one might be. What is one is a proof, for every length of run.
 """
 
 from collections import defaultdict
@@ -22,15 +22,11 @@ from .conform_world import Undoing
 from .explore import Space
 
 Label = tuple[object, ...]
-Pair = tuple[int, int]
-"""A state of the machine, and one of the machine without an edge."""
 MOST: Final = 1_000_000
 """Pairs that are looked at before a search for a simulation is given up."""
 IDLE: Final = "idle"
 WAITS: Final = ("compensate", IDLE)
 """Places at which a follower is told that the worker is there, though nothing moves."""
-HEARD: Final = ("told",)
-"""What two states may differ in, where the same place or earlier ones will not do: a worker that decides later can hear later."""
 
 
 class Knowledge(NamedTuple):
@@ -48,6 +44,14 @@ KNOWLEDGE: Final = [
     if each.undoes or not each.asked
 ]
 """All that can be known."""
+
+
+class Pair(NamedTuple):
+    """A state of the machine, and one of the machine without an edge. known: what is known of the step (`Watched.decisions`)."""
+
+    known: int
+    state: int
+    behind: int
 
 
 class Answer(NamedTuple):
@@ -83,13 +87,11 @@ class Watched:
         self.counted = counted_as(self.engine, node)
         fields = space.machine.fields
         self.compared = {f.name for f in fields if f.scope is Scope.DURABLE} | {"effects"}
-        self.ghosts = self.packing.mask(f.name for f in fields if f.scope is Scope.GHOST)
+        self.seen = self.packing.mask(self.compared)
         self.idle = self.packing.codes["at"][IDLE]
         self.waits = {self.packing.codes["at"][place] for place in WAITS}
         self.before: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.sources: dict[Edge, set[int]] = {edge: set() for edge in edges}
-        self._alike: dict[int, dict[int, list[int]]] = {}
-        self.states = space.states
         for state in space.states:
             for delta, index in self.engine.steps(state):
                 self.before[state ^ delta].append((state, index))
@@ -98,29 +100,32 @@ class Watched:
                         self.sources[edge].add(state)
 
     @cached_property
-    def decisions(self) -> set[frozenset[int]]:
+    def decisions(self) -> list[frozenset[int]]:
         """Which rules nobody sees: once for all that is known of a step in which it is the same ones."""
-        numbered = list(enumerate(self.rules))
-        found = {frozenset(index for index, rule in numbered if unseen(rule, known)) for known in KNOWLEDGE}
+        found = dict.fromkeys(map(self._decisions, KNOWLEDGE))
         written = {name for each in found for index in each for name in self.rules[index].writes}
         if seen := written & self.compared:
             raise AssertionError(f"a decision writes what is compared after each move: {', '.join(sorted(seen))}")
+        return list(found)
+
+    @cached_property
+    def later(self) -> list[set[int]]:
+        """By what is known, what may be known later: that somebody has asked to undo the step."""
+        found: list[set[int]] = [set() for _ in self.decisions]
+        for known in KNOWLEDGE:
+            if known.undoes:
+                now, then = map(self._decisions, (known, known._replace(asked=True)))
+                found[self.decisions.index(now)].add(self.decisions.index(then))
         return found
+
+    def _decisions(self, known: Knowledge) -> frozenset[int]:
+        return frozenset(index for index, rule in enumerate(self.rules) if unseen(rule, known))
 
     @cached_property
     def hidden(self) -> frozenset[int]:
         """The rules that are never seen: where they are no decisions they are not taken at all."""
         looked = {index for index, rule in enumerate(self.rules) if rule.name == UNVERIFIED}
         return frozenset[int]().union(*self.decisions) - looked
-
-    def alike(self, state: int, blind: int) -> list[int]:
-        """The states that differ from one at most in some fields."""
-        if blind not in self._alike:
-            found: dict[int, list[int]] = defaultdict(list)
-            for each in self.states:
-                found[each & ~blind].append(each)
-            self._alike[blind] = found
-        return self._alike[blind][state & ~blind]
 
     def waiting(self, state: int) -> bool:
         """Whether a follower may be told that the worker is where it is."""
@@ -137,147 +142,127 @@ class Watched:
 
 
 class Simulation:
-    """The search for a simulation of a machine by itself without an edge.
+    """The search for a simulation of a machine by itself without an edge, whatever is known of the step.
 
-    decisions: the rules that nobody sees. blind: the fields in which related states may differ though no decision explains it.
+    A pair that is looked at rests on others, on one of several where the other machine has a choice. Where it fails, those that
+    rest on it are looked at again. A state that is related to itself, and from which no decisions lead to the edge, makes each
+    move as it is: it is looked at once a move leads from it to a state that fails to be related to itself.
     """
 
-    def __init__(self, watched: Watched, edge: Edge, decisions: frozenset[int], blind: int) -> None:
-        self.watched, self.edge, self.decisions, self.blind = watched, edge, decisions, blind
-        self.failed: set[Pair] = set()
-        self._behind: dict[int, frozenset[int]] = {}
-        self._decided: dict[int, frozenset[int]] = {}
+    def __init__(self, watched: Watched, edge: Edge) -> None:
+        self.watched, self.edge = watched, edge
+        self.failed, self.looked_at = set[Pair](), set[Pair]()
+        self.resting: dict[Pair, set[Pair]] = defaultdict(set)
+        self.todo: list[Pair] = []
+        self.touched = [self._leading_there(decisions) for decisions in watched.decisions]
+        self._answered: dict[tuple[int, int], dict[Label, list[Answer]]] = {}
 
     def found(self) -> bool:
         """Whether there is one that relates each state without a worker to itself: the initial ones are such, and where somebody
         asks or tells something, so that from there on more or less is known, no worker is at work.
-
-        The related pairs are all that do not fail: those are found from the edge on, backwards.
         """
-        watched, todo = self.watched, self._touched()
-        waiting, looked_at = set(todo), 0
-        while todo:
-            pair = todo.pop()
-            waiting.discard(pair)
-            looked_at += 1
-            if looked_at > MOST:
+        self.todo = [Pair(known, state, state) for known, states in enumerate(self.touched) for state in states]
+        checks = 0
+        while self.todo:
+            pair = self.todo.pop()
+            self.looked_at.add(pair)
+            checks += 1
+            if checks > MOST:
                 return False
-            if self._matches(*pair):
+            if pair in self.failed or self._matches(pair):
                 continue
             self.failed.add(pair)
-            state, behind = pair
-            if watched.place(state) == watched.place(behind) == watched.idle:
-                return False
-            fresh = {each for each in self._leading_to(state, behind) if each not in self.failed} - waiting
-            waiting |= fresh
-            todo += fresh
+            self.todo += self.resting.pop(pair, ())
+            if pair.state == pair.behind:
+                if self.watched.place(pair.state) == self.watched.idle:
+                    return False
+                self.todo += (Pair(pair.known, each, each) for each, _ in self.watched.before[pair.state])
         return True
 
-    def _touched(self) -> list[Pair]:
-        """The pairs of which the second, without the edge, can do less than the machine can."""
-        back = self._back(self.watched.sources[self.edge])
-        return [(state, behind) for behind in back for state in self._ahead(behind)]
+    def _leading_there(self, decisions: frozenset[int]) -> set[int]:
+        """The states from which decisions lead to the edge."""
+        before = self.watched.before
+        return reached(
+            self.watched.sources[self.edge],
+            lambda state: (each for each, index in before[state] if index in decisions),
+        )
 
-    def _leading_to(self, state: int, behind: int) -> Iterator[Pair]:
-        """The pairs of which a move may lead to one that has failed."""
-        for before, index in self.watched.before[state]:
-            if index in self.decisions:
-                if behind in self.behind(before):
-                    yield before, behind
-            elif index not in self.watched.hidden:
-                yield from ((before, each) for each in self.behind(before))
-        if self.watched.waiting(state):
-            yield from ((state, each) for each in self.behind(state))
-
-    def _matches(self, state: int, behind: int) -> bool:
+    def _matches(self, pair: Pair) -> bool:
         """Whether what is seen next of a state can be seen of the other as well, as far as no pair has failed."""
-        watched = self.watched
-        if watched.waiting(state) and not self._stays(state, behind):
-            return False
-        answers: dict[Label, list[Answer]] | None = None
+        for choices in self._needs(pair):
+            left = [each for each in choices if each not in self.failed]
+            if not left:
+                return False
+            chosen = next((each for each in left if each in self.looked_at or self._of_itself(each)), left[0])
+            self.resting[chosen].add(pair)
+            if chosen not in self.looked_at and not self._of_itself(chosen):
+                self.todo.append(chosen)
+        return True
+
+    def _of_itself(self, pair: Pair) -> bool:
+        return pair.state == pair.behind and pair.state not in self.touched[pair.known]
+
+    def _needs(self, pair: Pair) -> Iterator[list[Pair]]:
+        """What a pair rests on: of each list one pair."""
+        known, state, behind = pair
+        watched, decisions = self.watched, self.watched.decisions[known]
+        if watched.waiting(state):
+            at = watched.place(state)
+            yield [Pair(known, state, each) for each in self._without(known, behind) if watched.place(each) == at]
+        if state != behind and watched.place(state) == watched.place(behind) == watched.idle:
+            yield from ([Pair(later, state, behind)] for later in watched.later[known])
         for delta, index in watched.engine.steps(state):
             after = state ^ delta
-            if index in self.decisions:
-                if (after, behind) in self.failed:
-                    return False
-            elif index in watched.hidden or self._the_same(state, behind, index, after):
+            itself = Pair(known, after, after)
+            if index in decisions:
+                yield [Pair(known, after, behind)]
+            elif index in watched.hidden:
                 continue
+            elif state == behind and not self._is_edge(state, index, after) and itself not in self.failed:
+                yield [itself]
             else:
-                answers = self._answers(behind) if answers is None else answers
-                related = self.behind(after)
-                left = [
-                    places
-                    for other, places in answers[watched.labels[index]]
-                    if other in related and (after, other) not in self.failed
-                ]
-                before = watched.commands(state) if watched.rules[index].actor is Actor.CRASH else ()
-                if not left or any(all(place not in places for places in left) for place in before):
-                    return False
-        return True
+                yield from self._answers(pair, index, after)
 
-    def _the_same(self, state: int, behind: int, index: int, after: int) -> bool:
-        """Whether the other makes the very move."""
-        return state == behind and not self._is_edge(state, index, after) and (after, after) not in self.failed
+    def _answers(self, pair: Pair, index: int, after: int) -> Iterator[list[Pair]]:
+        """The pairs that a move may lead to: of a crash for each command before which it may have been, if there is one."""
+        watched, known = self.watched, pair.known
+        answers = [
+            each
+            for each in self._can(known, pair.behind)[watched.labels[index]]
+            if not (each.after ^ after) & watched.seen
+        ]
+        answers.sort(key=lambda each: each.after != after)
+        crash = watched.rules[index].actor is Actor.CRASH
+        for place in (crash and watched.commands(pair.state)) or ("",):
+            yield [Pair(known, after, each.after) for each in answers if not place or place in each.places]
 
-    def _stays(self, state: int, behind: int) -> bool:
-        """Whether the other can be, unmoved, where a follower is told that the worker is."""
-        at, related = self.watched.place(state), self.behind(state)
-        there = (each for each in self._without(behind) if self.watched.place(each) == at)
-        return any(each in related and (state, each) not in self.failed for each in there)
-
-    def _answers(self, behind: int) -> dict[Label, list[Answer]]:
+    def _can(self, known: int, behind: int) -> dict[Label, list[Answer]]:
         """What can be seen of a state of the machine without the edge, after decisions."""
-        watched, found = self.watched, defaultdict[Label, list[Answer]](list)
-        for state in self._without(behind):
-            places = watched.commands(state)
-            for delta, index in watched.engine.steps(state):
-                if index in self.decisions or index in watched.hidden or self._is_edge(state, index, state ^ delta):
-                    continue
-                found[watched.labels[index]].append(Answer(state ^ delta, places))
-        return found
+        if (known, behind) not in self._answered:
+            watched, found = self.watched, defaultdict[Label, list[Answer]](list)
+            for state in self._without(known, behind):
+                places = watched.commands(state)
+                for delta, index in watched.engine.steps(state):
+                    unseen_ = index in watched.decisions[known] or index in watched.hidden
+                    if not (unseen_ or self._is_edge(state, index, state ^ delta)):
+                        found[watched.labels[index]].append(Answer(state ^ delta, places))
+            self._answered[known, behind] = found
+        return self._answered[known, behind]
+
+    def _without(self, known: int, behind: int) -> set[int]:
+        """Where decisions lead without the edge."""
+        steps, decisions = self.watched.engine.steps, self.watched.decisions[known]
+        return reached(
+            [behind],
+            lambda state: (
+                state ^ delta
+                for delta, index in steps(state)
+                if index in decisions and not self._is_edge(state, index, state ^ delta)
+            ),
+        )
 
     def _is_edge(self, state: int, index: int, after: int) -> bool:
         return index == self.edge.rule and self.edge in self.watched.counted(state, index, after)
-
-    # The relation.
-
-    def behind(self, state: int) -> frozenset[int]:
-        """The states that are related to one: decisions lead from them to it, but for what may differ."""
-        key = state & ~self.blind
-        if key not in self._behind:
-            back = self._back(self.watched.alike(state, self.blind) if self.blind else [state])
-            self._behind[key] = frozenset(self._spread(back))
-        return self._behind[key]
-
-    def _ahead(self, behind: int) -> set[int]:
-        """The states to which one is related."""
-        return self._spread(reached(self._spread([behind]), self._decides))
-
-    def _spread(self, states: Iterable[int]) -> set[int]:
-        if not self.blind:
-            return set(states)
-        return {each for state in states for each in self.watched.alike(state, self.blind)}
-
-    def _back(self, states: Iterable[int]) -> set[int]:
-        """Where decisions come from that lead to some states."""
-        before = self.watched.before
-        return reached(states, lambda state: (each for each, index in before[state] if index in self.decisions))
-
-    def _decides(self, state: int) -> Iterator[int]:
-        """Where one decision leads."""
-        return (state ^ delta for delta, index in self.watched.engine.steps(state) if index in self.decisions)
-
-    def _without(self, behind: int) -> frozenset[int]:
-        """Where decisions lead without the edge."""
-        if behind not in self._decided:
-            self._decided[behind] = frozenset(reached([behind], self._decides_without))
-        return self._decided[behind]
-
-    def _decides_without(self, state: int) -> Iterator[int]:
-        steps = self.watched.engine.steps(state)
-        return (
-            state ^ d for d, index in steps if index in self.decisions and not self._is_edge(state, index, state ^ d)
-        )
 
 
 def reached(starts: Iterable[int], following: Callable[[int], Iterable[int]]) -> set[int]:
@@ -299,12 +284,4 @@ def untold(space: Space, edges: Collection[Edge], node: Node | None = None) -> s
     if not edges:
         return set()
     watched = Watched(space, edges, node)
-    heard = watched.ghosts | watched.packing.mask(HEARD)
-    return {
-        edge
-        for edge in edges
-        if all(
-            any(Simulation(watched, edge, decisions, blind).found() for blind in (0, heard))
-            for decisions in watched.decisions
-        )
-    }
+    return {edge for edge in edges if Simulation(watched, edge).found()}

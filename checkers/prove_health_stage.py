@@ -60,10 +60,13 @@ def to_item(told: "Health") -> Item:
 
 def _reached(told: "Health") -> str:
     """Whether the other rows fire in states that are reached."""
+    from .prove_reached import CLAIMS
+
     if told.unreached is None:
         return ""
     but = f", but for {len(told.unreached)} that are named" if told.unreached else ""
-    return f", each other in a state that is reached{but}"
+    who = f" by two workers, in {CLAIMS} claims where nothing is reduced," if told.name in FLEETS else ""
+    return f", each other in a state that is reached{who}{but}"
 
 
 HEALTH: Final = Stage(

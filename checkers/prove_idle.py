@@ -112,8 +112,9 @@ UNREACHED: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """The rows that fire in no state that is reached (`prove_reached.py`), though the invariant has a state in which they would.
 
-Of four policies they are rows for what these leave out, under clauses for the policy that has it; of a step's fleet those that
-stand behind other evidence, of which the proof of one worker shows that they cannot fire; of an undoing's the crash of who was
+Of four policies they are rows for what these leave out, under clauses for the policy that has it; of a step's fleet two
+that stand behind other evidence, and another result of a tool that recognises a repeat, of all of which the proof of one worker
+shows that they cannot fire; of an undoing's the crash of who was
 barred by a look that fences, and no such look is among its rows. Of every other proof: none.
 """
 

@@ -15,7 +15,7 @@ from .explore import Space
 from .fleet_search import search
 from .proof_subjects import fleet_subject
 from .proofs import FLEETS
-from .prove_idle import CANNOT_FIRE, UNREACHED
+from .prove_idle import CANNOT_FIRE
 from .search import complete
 
 CLAIMS: Final = 2
@@ -26,16 +26,16 @@ def reached(name: str, spaces: dict[str, Space]) -> set[str]:
     """The rows of a proof's machine, or of its fleet, that fire in a state that is reached."""
     if name not in FLEETS:
         return set(complete(name, spaces).fired)
-    return fired(fleet_subject(name).fleet, {*CANNOT_FIRE.get(name, ()), *UNREACHED.get(name, ())})
+    return fired(fleet_subject(name).fleet, CANNOT_FIRE.get(name, {}).keys())
 
 
-def fired(fleet: Fleet, stated: Set[str]) -> set[str]:
-    """The rows of a fleet that fire. stated: that they do not; no more is searched once only they are left."""
+def fired(fleet: Fleet, cannot: Set[str]) -> set[str]:
+    """The rows of a fleet that fire. cannot: those that a proof shows not to: no search is made for them alone."""
     rules = {row.name: {rule.name for rule in rules_of(fleet, [row])} for row in fleet.rules}
     found = set[str]()
     for reduced in (True, False):
         for kind in kinds(fleet):
-            if rules.keys() - found <= stated:
+            if rules.keys() - found <= cannot:
                 return found
             space = search(kind, reduced=True) if reduced else search(kind, claims=CLAIMS)
             found |= {row for row, names in rules.items() if not names.isdisjoint(space.fired)}

@@ -7,7 +7,9 @@ takes for certain what no program took is kept. Programs run over the store in m
 import random
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cache
 
+from ..model.surroundings import build_around
 from .conform_follow import Disagreement, Edge, Model
 from .walk_graph import START, Quotients
 from .walk_memory import MemoryRig
@@ -44,16 +46,25 @@ def tried(program: Program, model: Model) -> Walked:
 
 
 def followed(program: Program, model: Model) -> Walked:
-    """A variation, run in memory. What the step's own machine cannot follow, for what the rest of the job does, takes nothing.
+    """A variation, run in memory. What the step's own machine cannot follow for what the rest of the job does takes nothing.
 
-    Raises Disagreement where the machine with the rest of the job (`model/surroundings.py`) cannot follow it either.
+    Raises Disagreement where there is no rest of the job, and where the machine that has it (`model/surroundings.py`) cannot
+    follow it either.
     """
     try:
         return tried(program, model)
     except Disagreement:
-        if program.run():
+        nodes = parsed(program.lines[0], "step")[1][0]
+        if len(nodes) == 1 and not nodes[0].undoes:
             raise
+        tried(program, around())
         return Walked(program, frozenset())
+
+
+@cache
+def around() -> Model:
+    """The machine of a step in a job of which other steps stop, or are undone, while it is open."""
+    return Model(build_around())
 
 
 class Seeker:

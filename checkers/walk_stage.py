@@ -70,6 +70,11 @@ def _strayed(found: "Coverage") -> str:
     """Where what the paths leave out is not what is pinned, in words."""
     from .converse import REASONS
 
+    if (found.classes, found.drawn[1], found.beyond) != (CLASSES, DRAWN, 0):
+        return (
+            f"the graph has {found.classes} classes and {found.drawn[1]} edges of the quotient, not {CLASSES} and {DRAWN}; beside"
+            f" these the paths take {found.beyond}"
+        )
     if found.left_out != PINNED:
         return f"the paths leave out other classes than pinned: {found.left_out}, not {PINNED}"
     for what, left, pinned in (("", found.untaken, "step"), ("of the quotient ", found.drawn_untaken, "quotient")):
@@ -130,7 +135,9 @@ def _walked_there(context: Context, programs: list[Program], edges: Collection[E
     record = walked(url, context.seed)
     wrong = done.wrong if record.failure is None else [*done.wrong, str(record.failure.error)]
     if other := done.edges ^ set(edges):
-        wrong.append(f"the test paths take other edges than on SQLite: {len(other)}, {min(map(str, other))} for one")
+        rules = build(HARDENED).rules
+        told = min(f"{rules[edge.rule].name!r}, {edge}" for edge in other)
+        wrong.append(f"the test paths take other edges than on SQLite: {len(other)}, {told} for one")
     drawn, classes = (len(each) for each in apart(done.edges))
     figures: dict[str, int | float | str] = {
         "paths": done.paths,
@@ -144,8 +151,8 @@ def _walked_there(context: Context, programs: list[Program], edges: Collection[E
     }
     said = (
         f"on PostgreSQL {done.paths} test paths ran as the model runs, and took what they take on SQLite, each turn a process of"
-        f" its own ({done.processes}, of which {done.killed} were ended by SIGKILL), and so did {record.steps} steps of several"
-        " workers"
+        f" its own ({done.processes}, of which {done.killed} were ended by SIGKILL); {record.steps} steps of several workers, in"
+        " threads there, were as their fleet's"
     )
     verdict = Verdict.REFUTED if wrong else Verdict.TESTED if record.judged and done.killed else Verdict.ERROR
     words = f"on PostgreSQL: {wrong[0]}" if wrong else said

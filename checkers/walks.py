@@ -24,7 +24,7 @@ from .walk_gaps import LEFT, plain, reasons
 from .walk_graph import Quotients, counting, window
 from .walk_plan import lead, settings
 from .walk_programs import Program
-from .walk_seek import Seeker, Walked, followed, shortened, tried
+from .walk_seek import Seeker, Walked, shortened, tried
 
 SAMPLE: Final = 40
 """How many paths a quick run takes."""
@@ -42,7 +42,7 @@ class Coverage:
     against: what was taken although a reason says that it need not be: the reason is wrong.
     untaken: every class that no path takes, in words, with its reason. parted: where model and code part, each with its key.
     drawn: nodes and edges of the quotient; drawn_taken: how many of these the paths take; drawn_gaps, drawn_untaken: the others.
-    edges: all that was taken.
+    edges: all that was taken; beyond: how many of these are no edges of the graph.
     """
 
     states: int
@@ -64,6 +64,7 @@ class Coverage:
     drawn_gaps: dict[tuple[str, str], int] = field(default_factory=dict)
     drawn_untaken: dict[str, str] = field(default_factory=dict)
     edges: frozenset[Edge] = frozenset()
+    beyond: int = 0
 
     @property
     def open(self) -> int:
@@ -136,6 +137,7 @@ def cover(
         drawn_gaps=counted(rules, why, drawn),
         drawn_untaken={f"{rules[arc.rule].name} [{arc.source} -> {arc.target}]": why[arc] for arc in drawn},
         edges=frozenset(model.edges_taken),
+        beyond=len(model.edges_taken - every),
     )
 
 
@@ -173,7 +175,7 @@ def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
         tell(f"{len(seeker.found)} paths, {len(seeker.left)} edges left: {setting}")
     for number, first in enumerate(FIRSTS, 1):
         tell(f"sweep {number} of {len(FIRSTS)}, {len(seeker.left)} edges left")
-        seeker.note(begun := followed(first, model))
+        seeker.note(begun := tried(first, model))
         seeker.sweep(begun)
     tell(f"{len(seeker.left)} edges left: of which can nobody tell?")
     seeker.left -= untold(space, seeker.left, node)

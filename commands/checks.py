@@ -113,7 +113,7 @@ CHECK_COMMANDS: Final = (
     Command(
         "walks",
         ".checkers.cli_walks",
-        "run the test paths over the step's state graph on the shipped code; what none takes comes first, each with the reason",
+        "run the test paths over the step's state graph on the shipped code; what none takes comes first, and why",
         (REPLAN, SEED, JSON),
         codes="0: model and code agree on every path; 1: they part.",
     ),

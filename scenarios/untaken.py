@@ -1,6 +1,7 @@
-"""The edges of the machines, and of the quotient that is drawn, that the shipped code is not seen to take for certain: pinned.
+"""The edges of the machines that the shipped code is not seen to take for certain, each with its reason: pinned, and no others.
 
-Each has its reason, and there are no others. A reason is a word: what it says is with who asks (`checkers/converse.py`).
+Of the quotient that is drawn they are those that no test path takes; of some no reason is known. A reason is a word: what it
+says is with who asks (`checkers/converse.py`).
 """
 
 from functools import cache

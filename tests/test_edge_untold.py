@@ -7,11 +7,12 @@ from typing import Final
 import pytest
 
 from crashwindow.checkers import edge_reasons, edge_untold, walks
-from crashwindow.checkers.conform_follow import EdgeClass, Model
+from crashwindow.checkers.conform_follow import Arc, EdgeClass, Model
 from crashwindow.checkers.edge_untold import Simulation, Watched, untold
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.walk_firsts import DIES, UNDONE, program, work
 from crashwindow.checkers.walk_gaps import PINNED
+from crashwindow.checkers.walk_graph import window
 from crashwindow.checkers.walk_plan import classes
 from crashwindow.checkers.walk_seek import tried
 from crashwindow.model.step import build
@@ -98,7 +99,7 @@ WEAKENED: Final[dict[str, tuple[str, dict[str, str], Callable[[pytest.MonkeyPatc
     "that a worker is at work on undoing": (
         "crash",
         {"at": "compensate", "memory": "first", "fresh": "yes", "told": "no", "landed": "no"},
-        lambda patch: patch.setattr(Simulation, "_stays", lambda self, state, behind: True),
+        lambda patch: patch.setattr(Watched, "waiting", lambda self, state: False),
     ),
     "what was answered": (
         "confirm: not determined",
@@ -124,8 +125,40 @@ def test_a_search_that_is_given_up_shows_nothing(monkeypatch: pytest.MonkeyPatch
     edges = of_rule(small(), "elsewhere: requeues, owed, undone", told="no")
     monkeypatch.setattr(edge_untold, "MOST", 10)
     assert not untold(small(), edges)
-    watched = Watched(small(), edges)
-    assert not Simulation(watched, edges[0], next(iter(watched.decisions)), 0).found()
+    assert not Simulation(Watched(small(), edges), edges[0]).found()
+
+
+@pytest.mark.parametrize(
+    ("rule", "source", "target", "told"),
+    [
+        ("hears what clients said, acquire", "1a", "1a", False),
+        ("hears what clients said, acquire", "1b", "1b", False),
+        ("park (found)", "2p", "2p", False),
+        ("claim", "1a", "1a", True),
+        ("append started", "1b", "1c 2 2x", True),
+        ("time passes", "8", "8", True),
+    ],
+)
+def test_an_edge_of_the_quotient_is_asked_with_all_its_steps(rule: str, source: str, target: str, told: bool) -> None:
+    """Without all of them at once: who reads again before it has written may as well have read later; a claim is seen."""
+    machine, packing = small().machine, small().packing
+    (number,) = (number for number, each in enumerate(machine.rules) if each.name == rule)
+    edge = Arc(source, number, target)
+    assert untold(small(), [edge], window(machine, packing)) == (set() if told else {edge})
+
+
+def test_what_is_found_is_a_simulation() -> None:
+    """Gone through once more, pair by pair, without what the search has noted: what has not failed has what it needs among
+    what has not, or moves as it is."""
+    (edge,) = of_rule(small(), "nothing to settle: cancelled", ledger="none")[:1]
+    search = Simulation(Watched(small(), [edge]), edge)
+    assert search.found()
+    related = search.looked_at - search.failed
+    assert len(related) > 100
+    for pair in related:
+        for choices in search._needs(pair):
+            assert any(each in related or search._of_itself(each) for each in choices)
+            assert not any(each in search.failed for each in choices if each in related)
 
 
 @pytest.mark.deep

@@ -110,6 +110,14 @@ def test_what_two_workers_do_not_reach_is_what_is_stated(name: str) -> None:
     assert rows - reached(name, {}) == {*CANNOT_FIRE.get(name, ()), *UNREACHED.get(name, ())}
 
 
+def test_a_row_that_only_the_unreduced_search_reaches_may_not_be_called_unreached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is said of a row does not end the search for it."""
+    monkeypatch.setitem(UNREACHED, "fleet-gate", ("refused by effects",))
+    assert "refused by effects" in reached("fleet-gate", {})
+
+
 def test_a_row_that_no_worker_can_come_to_is_not_fired() -> None:
     """A row whose guard two workers never meet is in no search, though nothing stops a proof from asking whether it can fire."""
     fleet = fleet_subject("fleet-recorded").fleet

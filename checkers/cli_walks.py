@@ -55,16 +55,17 @@ def walks(args: argparse.Namespace) -> int:
         beside["the enumeration"] = enumerated_classes(status.update)
         found = cover(kept(), beside, status.update)
     if args.json:
-        tables = {name: _rows(getattr(found, name)) for name in ("gaps", "elsewhere", "drawn_gaps", "against")}
+        counts = {"gaps": "classes", "elsewhere": "classes", "drawn_gaps": "edges", "against": "edges"}
+        tables = {name: _rows(getattr(found, name), what) for name, what in counts.items()}
         told = {name: value for name, value in asdict(found).items() if name != "edges"}
         print(json.dumps({**told, **tables}, indent=2))
         return 1 if found.parted else 0
-    for title, table in (
-        ("edges of the quotient that no path takes", found.drawn_gaps),
-        ("taken by nobody", found.gaps),
-        ("not taken by a path", found.elsewhere),
+    for title, what, table in (
+        ("of the quotient, taken by no path", "edges", found.drawn_gaps),
+        ("taken by nobody", "classes", found.gaps),
+        ("not taken by a path", "classes", found.elsewhere),
     ):
-        _show(console, title, table)
+        _show(console, title, what, table)
     nodes, edges = found.drawn
     others = ", ".join(f"{name} takes {number} of these" for name, number in found.beside.items())
     for line in (
@@ -92,12 +93,12 @@ def enumerated_classes(tell: Callable[[str], None]) -> set[EdgeClass]:
     return {EdgeClass(*edge) for edge in kept[1].certain.taken}
 
 
-def _rows(gaps: Mapping[tuple[str, str], int]) -> list[dict[str, str | int]]:
-    return [{"rule": rule, "why": why, "classes": count} for (rule, why), count in gaps.items()]
+def _rows(gaps: Mapping[tuple[str, str], int], what: str) -> list[dict[str, str | int]]:
+    return [{"rule": rule, "why": why, what: count} for (rule, why), count in gaps.items()]
 
 
-def _show(console: Console, title: str, gaps: Mapping[tuple[str, str], int]) -> None:
-    table = Table(title, Column("classes", justify="right"), "why", box=None)
+def _show(console: Console, title: str, what: str, gaps: Mapping[tuple[str, str], int]) -> None:
+    table = Table(title, Column(what, justify="right"), "why", box=None)
     for (rule, why), count in gaps.items():
         table.add_row(escape(rule), str(count), why)
     console.print(table)

@@ -226,11 +226,16 @@ class People:
         """Requests on the wire arrive, or are lost; then so much time passes that none can be under way (A-QUIET)."""
         while self.late(serve_late):
             pass
+        self._time()
+        for job_id in self.jobs:
+            self._observe(job_id)
+
+    def _time(self) -> None:
+        """So much time passes that nothing that was sent can be under way."""
         self.clock += TTL + QUIET + 1
-        for job_id, job in self.jobs.items():
+        for job in self.jobs.values():
             for follower in job.followers.values():
                 follower.time_passes()
-            self._observe(job_id)
 
     def late(self, serve: bool) -> bool:
         """A request on the wire arrives, or is lost; False when there is none."""

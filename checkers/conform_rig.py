@@ -24,9 +24,8 @@ from .abstraction import LiveReader, Result, StoredJob, durable_state, read_job
 from .command_changes import successes
 from .conform_calls import HandedError
 from .conform_follow import EVERYBODYS, JOB_CHANGES, Disagreement, Follower, Model
-from .conform_people import UNSETTLED, People, Reads
+from .conform_people import People, Reads
 from .conform_world import (
-    QUIET,
     RESOURCE,
     TTL,
     Crash,
@@ -257,14 +256,6 @@ class Rig(People):
         """Whether a command is about the job's only step, of which nothing is on the wire."""
         job = self.jobs[self.job_id]
         return len(job.followers) == 1 and not job.undoing(command) and not self.has_late_requests()
-
-    def _time(self) -> None:
-        """Time passes while a worker is about to look."""
-        self.clock += TTL + QUIET + 1
-        for job_id, job in self.jobs.items():
-            if job_id == self.job_id or self.status[job_id] in UNSETTLED:
-                for follower in job.followers.values():
-                    follower.time_passes()
 
     def _follow(self, command: Command, reply: Any, lost: bool) -> None:
         """The model takes the boundary that was performed."""

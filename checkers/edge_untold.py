@@ -92,10 +92,11 @@ class Watched:
         self.waits = {self.packing.codes["at"][place] for place in WAITS}
         self.before: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.sources: dict[Edge, set[int]] = {edge: set() for edge in edges}
+        asked = {edge.rule for edge in edges}
         for state in space.states:
             for delta, index in self.engine.steps(state):
                 self.before[state ^ delta].append((state, index))
-                for edge in self.counted(state, index, state ^ delta):
+                for edge in self.counted(state, index, state ^ delta) if index in asked else ():
                     if edge in self.sources:
                         self.sources[edge].add(state)
 
@@ -156,6 +157,7 @@ class Simulation:
         self.todo: list[Pair] = []
         self.touched = [self._leading_there(decisions) for decisions in watched.decisions]
         self._answered: dict[tuple[int, int], dict[Label, list[Answer]]] = {}
+        self._decided: dict[tuple[int, int], set[int]] = {}
 
     def found(self) -> bool:
         """Whether there is one that relates each state without a worker to itself: the initial ones are such, and where somebody
@@ -251,15 +253,17 @@ class Simulation:
 
     def _without(self, known: int, behind: int) -> set[int]:
         """Where decisions lead without the edge."""
-        steps, decisions = self.watched.engine.steps, self.watched.decisions[known]
-        return reached(
-            [behind],
-            lambda state: (
-                state ^ delta
-                for delta, index in steps(state)
-                if index in decisions and not self._is_edge(state, index, state ^ delta)
-            ),
-        )
+        if (known, behind) not in self._decided:
+            steps, decisions = self.watched.engine.steps, self.watched.decisions[known]
+            self._decided[known, behind] = reached(
+                [behind],
+                lambda state: (
+                    state ^ delta
+                    for delta, index in steps(state)
+                    if index in decisions and not self._is_edge(state, index, state ^ delta)
+                ),
+            )
+        return self._decided[known, behind]
 
     def _is_edge(self, state: int, index: int, after: int) -> bool:
         return index == self.edge.rule and self.edge in self.watched.counted(state, index, after)

@@ -27,6 +27,11 @@ def window(machine: Machine, packing: Packing) -> Node:
     return lambda state: named(state)[0]
 
 
+def classes(space: Space) -> set[EdgeClass]:
+    """The classes of all edges of a state graph: what its search has computed."""
+    return {EdgeClass(*each) for each in space.engine.classes()}
+
+
 def counting(machine: Machine) -> Model:
     """A model to follow that counts the edges of the drawn quotient beside the classes of edges."""
     engine = Engine(machine)
@@ -62,7 +67,7 @@ class Quotients:
                 for after in {edge for _, _, edge in by_class.out_edges(place, keys=True)}
             )
         arcs = {Arc(source, rule, target) for source, target, rule in self.drawn.edges(keys=True)}
-        self.edges: set[Edge] = arcs | (set(self.lines) - {START})
+        self.edges: set[Edge] = arcs | classes(space)
 
     def next_to(self, taken: Collection[Edge], gap: Edge) -> set[Edge]:
         """What was taken, or the start, and a gap can follow at once; none, where it lies behind other gaps."""

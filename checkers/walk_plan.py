@@ -13,9 +13,8 @@ from typing import Final, get_args
 from ..model.machine import Actor, Rule, guard
 from ..model.step import normal
 from ..runtime.verifier import Mode
-from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Disagreement, Edge, EdgeClass, Model
+from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Disagreement, Edge, Model
 from .conform_world import CONTRACTS, Contract, Looks, StepPlan, declared
-from .explore import Space
 from .walk_direct import CANCELS, Director
 from .walk_programs import Program
 from .walk_seek import Walked
@@ -96,11 +95,6 @@ def settings() -> Iterator[Setting]:
         yield Setting(contract, mode, retries, requeues)
     for contract, before, fails in product(unlike.values(), (True, False), (True, False)):
         yield Setting(contract, "strict", 1, 0, Other(before, fails))
-
-
-def classes(space: Space) -> set[EdgeClass]:
-    """The classes of all edges of a state graph: what its search has computed."""
-    return {EdgeClass(*each) for each in space.engine.classes()}
 
 
 Step = tuple[int, tuple[Edge, ...]]

@@ -12,8 +12,7 @@ from crashwindow.checkers.edge_untold import Simulation, Watched, untold
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.walk_firsts import DIES, UNDONE, program, work
 from crashwindow.checkers.walk_gaps import PINNED
-from crashwindow.checkers.walk_graph import window
-from crashwindow.checkers.walk_plan import classes
+from crashwindow.checkers.walk_graph import classes, window
 from crashwindow.checkers.walk_seek import tried
 from crashwindow.model.step import build
 from crashwindow.tests.sampled import sampled

@@ -23,8 +23,8 @@ from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context
 from crashwindow.checkers.walk_firsts import FINISHED, PARKS, STEP, UNDONE, looked_at, program, work
 from crashwindow.checkers.walk_gaps import CLASSES, DRAWN, LEFT, PINNED, UNTOLD, plain, reasons
-from crashwindow.checkers.walk_graph import START, Quotients, counting, window
-from crashwindow.checkers.walk_plan import Planner, Setting, classes, lead
+from crashwindow.checkers.walk_graph import START, Quotients, classes, counting, window
+from crashwindow.checkers.walk_plan import Planner, Setting, lead
 from crashwindow.checkers.walk_programs import of_key
 from crashwindow.checkers.walk_seek import Seeker, Walked, followed, shortened, tried
 from crashwindow.checkers.walk_vary import swept, varied

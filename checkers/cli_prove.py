@@ -55,7 +55,7 @@ def _health(names: Sequence[str]) -> int:
     wrong = 0
     for name in names:
         with _progress() as tell:
-            told = examine(questions(name), tell=tell, fired=reached(name, {}))
+            told = examine(questions(name), reached(name, {}), tell=tell)
         units, least, most = told.units
         line = (
             f"{name:36}{told.obligations:4} obligations, {told.clauses:3} clauses, {len(told.unused)} unused,"

@@ -27,10 +27,9 @@ class Health:
 
     unmet: obligations without the answer that is needed; vacuous: those of them that say that the proof speaks of nothing.
     silent: rows that cannot fire; odd: those of them that nobody has said so of, and those that can though it is said that they
-    cannot. unreached: rows that can fire in a state of the invariant, and fire in none that a search reaches; None where there
-    is no search. unused: clauses that no answer used; idle: those of them of which nobody says why they stand there. unstable:
-    obligations that another seed answers otherwise. units: what all answers cost together, of the proof as it is, and the least
-    and the most of the seeds.
+    cannot. unreached: rows that can fire in a state of the invariant, and fire in none that a search reaches. unused: clauses
+    that no answer used; idle: those of them of which nobody says why they stand there. unstable: obligations that another seed
+    answers otherwise. units: what all answers cost together, of the proof as it is, and the least and the most of the seeds.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Health:
     seeds: int
     unstable: tuple[str, ...]
     units: tuple[int, int, int]
-    unreached: tuple[str, ...] | None = None
+    unreached: tuple[str, ...]
 
     @property
     def reported(self) -> list[str]:
@@ -66,19 +65,17 @@ class Health:
         ]
 
     def _not_reached(self) -> list[str]:
-        """The rows of which it is not as stated whether they fire in a state that is reached, where that was asked."""
-        if self.unreached is None:
-            return []
+        """The rows of which it is not as stated whether they fire in a state that is reached."""
         odd = sorted(set(self.unreached) ^ set(UNREACHED.get(self.name, ())))
         return [f"whether this row fires in a state that is reached is not as stated: {each}" for each in odd]
 
 
 def examine(
     asked: Questions,
+    fired: Collection[str],
     seeds: Sequence[int] = SEEDS,
     budget: int = BUDGET,
     tell: Tell = lambda words: None,
-    fired: Collection[str] | None = None,
 ) -> Health:
     """The health of the proof that asks these questions. fired: the rows that fire in a state that is reached, by a search."""
     tell(f"{asked.name}: what is used")
@@ -112,7 +109,7 @@ def examine(
         len(costs),
         tuple(unstable),
         (total, min(costs, default=total), max(costs, default=total)),
-        None if fired is None else tuple(sorted(can.difference(fired))),
+        tuple(sorted(can.difference(fired))),
     )
 
 

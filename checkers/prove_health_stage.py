@@ -27,7 +27,7 @@ def health(context: Context) -> Found:
     deep = context.profile == "deep"
     for name in NAMES if deep else QUICK:
         fired = reached(name, context.spaces)
-        told = examine(questions(name), SEEDS if deep else SEEDS[:2], tell=context.tell, fired=fired)
+        told = examine(questions(name), fired, SEEDS if deep else SEEDS[:2], tell=context.tell)
         policy = FLEET if name in FLEETS[:-1] else name
         for claim in (c for c in PROVED if c.policy == policy):
             found.add(claim.id, to_item(told))
@@ -62,8 +62,6 @@ def _reached(told: "Health") -> str:
     """Whether the other rows fire in states that are reached."""
     from .prove_reached import CLAIMS
 
-    if told.unreached is None:
-        return ""
     but = f", but for {len(told.unreached)} that are named" if told.unreached else ""
     who = f" by two workers, in {CLAIMS} claims where nothing is reduced," if told.name in FLEETS else ""
     return f", each other in a state that is reached{who}{but}"

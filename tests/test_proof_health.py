@@ -36,7 +36,7 @@ def asked() -> Questions:
 
 def health(about: Subject, *seeds: int) -> Health:
     """The health of a proof that may have been altered."""
-    return examine(of_machine(SMALL, about), seeds)
+    return examine(of_machine(SMALL, about), explore(about.machine).fired, seeds)
 
 
 def test_the_shipped_proof_is_healthy() -> None:
@@ -77,9 +77,9 @@ def test_a_guard_that_can_never_be_met_is_reported() -> None:
 def test_a_row_that_fires_in_no_state_that_is_reached_is_reported() -> None:
     """That a row can fire in a state of the invariant is not that it does: the search says so, and which do not is stated."""
     fired = explore(small().machine).fired
-    assert examine(asked(), (), fired=fired).problems == []
+    assert examine(asked(), fired, ()).problems == []
     first = small().machine.rules[0].name
-    (problem,) = examine(asked(), (), fired=fired - {first}).problems
+    (problem,) = examine(asked(), fired - {first}, ()).problems
     assert problem == f"whether this row fires in a state that is reached is not as stated: {first}"
 
 
@@ -88,7 +88,7 @@ def test_a_row_that_is_reached_though_it_is_said_not_to_is_reported(monkeypatch:
     fired = explore(small().machine).fired
     first, second = (rule.name for rule in small().machine.rules[:2])
     monkeypatch.setitem(UNREACHED, SMALL, (first,))
-    problems = examine(asked(), (), fired=fired - {second}).problems
+    problems = examine(asked(), fired - {second}, ()).problems
     assert [each.partition(": ")[2] for each in problems] == sorted([first, second])
 
 
@@ -154,7 +154,7 @@ def test_a_clause_that_need_not_be_used_may_be(monkeypatch: pytest.MonkeyPatch) 
 
 def test_no_answer_is_not_healthy() -> None:
     """Within a budget of one unit there are no answers: each obligation is named, of whatever kind."""
-    told = examine(asked(), (), budget=1)
+    told = examine(asked(), (), (), budget=1)
     assert any("unknown" in each for each in told.unmet)
     assert to_item(told).verdict is Verdict.ERROR
 
@@ -198,7 +198,7 @@ def test_what_cannot_fire_never_fires() -> None:
 def test_a_fleets_questions_are_asked_again_as_well() -> None:
     """The smallest fleet: healthy under another seed, with its sort and functions renamed."""
     about = next(each for each in fleet_subjects() if each.fleet.name == "fleet-recorded")
-    assert examine(of_fleet(about), (3,)).problems == []
+    assert examine(of_fleet(about), reached("fleet-recorded", {}), (3,)).problems == []
 
 
 def test_the_lists_speak_of_proofs() -> None:

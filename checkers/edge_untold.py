@@ -141,6 +141,12 @@ class Watched:
         rules = (self.rules[index] for _, index in self.engine.steps(state))
         return frozenset(rule.boundary for rule in rules if rule.actor is Actor.WORKER and rule.boundary)
 
+    def repeated(self, state: int) -> frozenset[str]:
+        """The boundaries whose answer may be lost with nothing moved: nothing is written, or what is was there already."""
+        rules = (self.rules[index] for _, index in self.engine.steps(state))
+        written = {rule.boundary for rule in rules if rule.name.endswith(LOST)}
+        return self.commands(state) - written
+
 
 class Simulation:
     """The search for a simulation of a machine by itself without an edge, whatever is known of the step.
@@ -213,6 +219,9 @@ class Simulation:
             yield [Pair(known, state, each) for each in self._without(known, behind) if watched.place(each) == at]
         if state != behind and watched.place(state) == watched.place(behind) == watched.idle:
             yield from ([Pair(later, state, behind)] for later in watched.later[known])
+        for place in watched.repeated(state):
+            there = (each for each in self._without(known, behind) if place in watched.repeated(each))
+            yield [Pair(known, state, each) for each in there]
         for delta, index in watched.engine.steps(state):
             after = state ^ delta
             itself = Pair(known, after, after)

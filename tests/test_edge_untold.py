@@ -146,6 +146,24 @@ def test_an_edge_of_the_quotient_is_asked_with_all_its_steps(rule: str, source: 
     assert untold(small(), [edge], window(machine, packing)) == (set() if told else {edge})
 
 
+def test_a_lost_answer_is_seen_where_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a fence, which writes nothing, and of a write that has landed before; an observer whom that tells which state it is can
+    tell the edge."""
+    watched = Watched(small(), [])
+    seen = {
+        (watched.place(state), small().packing.code(state, "landed"), watched.repeated(state))
+        for state in small().states[:2000]
+    }
+    codes = small().packing.codes
+    assert (codes["at"]["fence_events"], codes["landed"]["no"], frozenset({"fence_events"})) in seen
+    assert (codes["at"]["append_started"], codes["landed"]["no"], frozenset()) in seen
+    assert (codes["at"]["append_started"], codes["landed"]["yes"], frozenset({"append_started"})) in seen
+    edges = of_rule(small(), "nothing to settle: cancelled", ledger="none")
+    assert untold(small(), edges) == set(edges)
+    monkeypatch.setattr(Watched, "repeated", lambda self, state: frozenset({str(state)}))
+    assert not untold(small(), edges)
+
+
 def test_what_is_found_is_a_simulation() -> None:
     """Gone through once more, pair by pair, without what the search has noted: what has not failed has what it needs among
     what has not, or moves as it is."""

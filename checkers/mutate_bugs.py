@@ -24,7 +24,7 @@ class Bug:
     @property
     def name(self) -> str:
         """The bug's name."""
-        return f"{self.part}: {getattr(self.plant, '__name__').replace('_', ' ')}"  # noqa: B009
+        return f"{self.part}: {getattr(self.plant, '__name__').replace('_', ' ')}"  # noqa: B009  # no name, to the checker of types
 
     @property
     def part(self) -> str:

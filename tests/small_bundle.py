@@ -1,11 +1,14 @@
 """A small run with one of everything that an audit looks at, made in a second: real proofs, searches, runs and events."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from crashwindow.checkers.crash_cases import CASES
@@ -38,9 +41,11 @@ from crashwindow.model.claims import ASSUMPTIONS, CLAIM_BY_ID, NOT_CHECKED
 from crashwindow.model.contract import HARDENED as CONTRACT
 from crashwindow.model.machine import show
 from crashwindow.model.windows import WINDOWS
-from crashwindow.reports.audit.outcome import Audit
+from crashwindow.reports.audit import run as audit_run
+from crashwindow.reports.audit.outcome import Audit, Check
 from crashwindow.reports.audit.run import Anew, Asked, audit
 from crashwindow.reports.bundle.contents import collected, derived, sealed
+from crashwindow.reports.bundle.manifest import ENVELOPE, MANIFEST
 from crashwindow.reports.view import Register
 from crashwindow.scenarios.due import Due
 from crashwindow.scenarios.due_figures import figures
@@ -103,14 +108,18 @@ def scenarios() -> list[ScenarioResult]:
     return [
         ScenarioResult(
             name=each.name, expected=each.expect + (f", {each.run.outcome}" if each.run else ""), observed="as expected",
-            passed=True, detail="as it says", trace=shown_by(each),
-            command=f"crashwindow replay '{each.key()}'" if each.key() else f"crashwindow scenario run {each.name}",
+            passed=True, detail="as it says", trace=shown_by(each), command=repeated_by(each),
         )
         for each in shipped()
     ]  # fmt: skip
 
 
-SHOWN = scenarios()[0]
+def repeated_by(scenario: Scenario) -> str:
+    """The command that runs a scenario again."""
+    return f"crashwindow replay '{scenario.key()}'" if scenario.key() else f"crashwindow scenario run {scenario.name}"
+
+
+SHOWN = repeated_by(shipped()[0])
 DUE = {
     HOLDS.id: (
         *proved([POLICY])(HOLDS, False),
@@ -118,7 +127,7 @@ DUE = {
         Due("crash", "TESTED", figures("schedules, not run as meant, streams"), (FOLDER,)),
         Due("reprove", "TESTED", figures("obligations, proofs checked, limit, solver"), (SMT2,), command=AGAIN),
     ),
-    WITHOUT.id: (*searched([WITHOUT.policy])(WITHOUT, False), Due("replay", "REFUTED", {}, command=SHOWN.command)),
+    WITHOUT.id: (*searched([WITHOUT.policy])(WITHOUT, False), Due("replay", "REFUTED", {}, command=SHOWN)),
     "LATER": (Due("explore", "NOT CHECKED", {}),),
     TRIED.id: (Due("enumerate", "REFUTED", {}, shown=True, command=f"crashwindow replay text:{TRIED.id}"),),
 }
@@ -170,6 +179,24 @@ def audited(data: bytes, recheck: bool = False) -> Audit:
     return audit(data, asked)
 
 
+@contextmanager
+def looked_at_once() -> Iterator[None]:
+    """What an audit says of the same contents is worked out once: beside manifest and envelope, it depends on nothing else."""
+    known: dict[tuple[frozenset[tuple[str, bytes]], bool, bool], list[Check]] = {}
+    whole = audit_run._contents
+
+    def quick(files: Mapping[str, bytes], evidence: RunEvidence, asked: Asked) -> list[Check]:
+        contents = frozenset((name, data) for name, data in files.items() if name not in (MANIFEST, ENVELOPE))
+        key = contents, asked.recheck, asked.regenerate is None
+        if key not in known:
+            known[key] = whole(files, evidence, asked)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit_run, "_contents", quick)
+        yield
+
+
 @cache
 def proof_files() -> dict[str, bytes]:
     """The obligations of the small machine."""
@@ -196,7 +223,7 @@ def run() -> Run:
                              figures={"schedules": 12, "not run as meant": 0, "streams": 1})  # fmt: skip
         again = made_up.item("reprove", Verdict.TESTED, "cvc5 agrees", files=[SMT2], command=AGAIN,
                              figures={"obligations": 2, "proofs checked": 2, "limit": 5, "solver": "cvc5"})  # fmt: skip
-        shown = made_up.item("replay", Verdict.REFUTED, "the runtime shows the same", command=SHOWN.command)
+        shown = made_up.item("replay", Verdict.REFUTED, "the runtime shows the same", command=SHOWN)
         proved = [items[name] for name in HOLDS.properties]
         claims = [
             ClaimResult(claim=HOLDS.id, expected=Verdict.PROVED, items=[*proved, *examine(HOLDS, spaces), crash, again]),

@@ -10,6 +10,8 @@ import pytest
 
 from crashwindow.checkers.evidence import Machine, MutantResult, RunEvidence
 from crashwindow.checkers.machines import strayed
+from crashwindow.reports.audit import run as audit_run
+from crashwindow.reports.audit import seal, totals
 from crashwindow.reports.audit.items import items
 from crashwindow.reports.audit.parts import parts, searched
 from crashwindow.reports.audit.sentences import sentences
@@ -162,3 +164,23 @@ def test_a_run_with_errors_need_not_have_its_items() -> None:
     assert checks["items"].verdict == "NOT DONE"
     assert "crashes: the checker failed" in checks["items"].words[0]
     assert checks["outcome"].verdict == "FAIL"
+
+
+@pytest.mark.parametrize("place", [(totals, "totals"), (audit_run, "derived"), (seal, "says")])
+def test_a_check_that_ends_before_its_time_is_a_finding(
+    place: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What nobody has thought of is a failure of the check in which it happens, and the others are done; it is never a pass."""
+    checks = {"totals": {"totals"}, "derived": {"evidence", "reports", "traces", "files"}, "says": {"statement"}}[
+        place[1]
+    ]
+
+    def odd(*_: object) -> None:
+        raise ZeroDivisionError("x" * 999)
+
+    monkeypatch.setattr(*place, odd)
+    made = audited(run().packed())
+    failed = {check.name: check.words for check in made.checks if check.verdict == "FAIL"}
+    assert made.result == "FAIL"
+    assert set(failed) == checks
+    assert set(failed.values()) == {(f"the check ended before its time: ZeroDivisionError: {'x' * 200}",)}

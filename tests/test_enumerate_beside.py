@@ -41,6 +41,7 @@ def test_each_step_is_the_models(name: str) -> None:
     assert run.counts == COUNTS[name]
 
 
+@pytest.mark.deep
 def test_beside_which_machine_a_case_was_held_is_said() -> None:
     """Of a gate's machine, and of a step's with others around it, not all is proved that is of the step's: each is named."""
     said = refined(list(enumerated(["half-undone", "gate-signal", "both-undone"], {}))).statement

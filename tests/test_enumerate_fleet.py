@@ -26,7 +26,6 @@ from crashwindow.model.fleet_terms import Terms
 from crashwindow.model.machine import Guard, guard
 from crashwindow.scenarios import fleet_policies
 from crashwindow.scenarios.fleet_policies import step_fleet
-from crashwindow.tests.sampled import sampled
 
 LETTERS = ("a", "b")
 SMALL = Case("", Bounds(workers=1, claims=1, expiries=0), "fail")
@@ -224,7 +223,8 @@ def test_whoever_appends_and_is_slower_than_a_request_to_undo_goes_as_the_rows_h
     assert not product(name).run().parted
 
 
-@pytest.mark.parametrize("name", sampled(["park-2-undo", "behind-2-undo"]))
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["park-2-undo", "behind-2-undo"])
 def test_whoever_appends_and_is_slower_than_a_request_to_undo_meets_a_conflict(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def test_rows_more_make_more_live() -> None:
     assert less.also(fleet.rules[1::2]) == whole.found
 
 
+@pytest.mark.deep
 def test_an_analysis_that_forgets_what_guards_read_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """It calls fields dead that are not: two workers of a mutant take other steps, as far as anybody reads."""
     fleet, right, passages = bench().fleet, {each.name for each in unread(FEW)}, fleet_live._passages

@@ -570,6 +570,7 @@ def test_deep_runs_share_the_largest_fleets(name: str) -> None:
     assert mutate_stage.names("deep", ["fleet-recorded"], 7) == mutate_stage.names("deep", ["fleet-recorded"])
 
 
+@pytest.mark.deep  # each run of `verify` takes it
 def test_the_quick_profile_takes_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some mutants of each machine, and of the smallest fleet; what is found are rows of the evidence."""
     monkeypatch.setattr(mutate_stage, "SUBJECTS", {"recorded-hardened": None, "gate-hardened": None})

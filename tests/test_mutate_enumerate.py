@@ -51,7 +51,7 @@ def bisimilar(policy: str, what: str) -> str:
 
 @pytest.mark.parametrize(
     "policy",
-    sampled(["gate-hardened", "hardened", "recorded-hardened", "compensation-hardened", "contract-hardened"], now=2),
+    sampled(["gate-hardened", "hardened", "recorded-hardened", "compensation-hardened", "contract-hardened"]),
 )
 def test_the_original_passes(policy: str) -> None:
     """The code parts from no machine that is as it was, and where every edge is to be taken, it takes each."""

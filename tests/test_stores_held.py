@@ -48,6 +48,7 @@ def shelves(clock: Clock, tmp_path: Path) -> Iterator[list[Shelf]]:
         shelf.store.close()
 
 
+@pytest.mark.deep  # the stage of the enumeration says it in each run of `verify`, with the same pinned figures
 def test_the_stores_that_ship_are_as_the_rules_say() -> None:
     """Memory and SQLite answer, and hold, what the rules say of each operation in each state; how many there are is pinned."""
     item = beside_the_rules("quick")

@@ -1,29 +1,30 @@
 """The converse of refinement, judged: every edge of a machine is taken by the shipped code for certain, or is a pinned exception.
 
 For certain: it lies on every run of the machine that fits what was seen (`enumerate_certain`, `conform_follow`). That some run
-takes an edge is not enough: so is each that no code follows, where another one leaves the same for a while.
+takes an edge is not enough: so is each that no code follows, where another one leaves the same for a while. The exceptions are
+left out together: without all of them the machine looks the same in every run, so none is there for the sake of another one.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from ..model.machine import Machine
-from .edge_reasons import TWIN, UNSEEN
+from ..scenarios.schema import ScenarioError
 from .enumerate_fleet import RowEdge
 from .enumerate_sets import Edge
 from .evidence import Item, Verdict
 from .explore import Packing, touched
-from .walk_gaps import LEFT, UNTOLD
 
-REASONS: Final = {
-    UNSEEN: "unseen", TWIN: "twin", UNTOLD: "untold", LEFT: "open",
-}  # fmt: skip
-"""The words of `walk_gaps` for a gap, and how a pinned one is named. No class is open, but edges of the quotient are."""
+UNTOLD: Final = (
+    "without it, and all others of which this is said, the machine looks the same in every run: nobody can tell"
+)
+GONE: Final = "each step of it is in a class of which nobody can tell"
+LEFT: Final = "no path was found that takes it for certain, where it was looked for; why is not worked out"
+REASONS: Final = {UNTOLD: "untold", GONE: "gone", LEFT: "open"}
+"""Why a test path does not take an edge, and how a pinned one is named. No class is open, but edges of the quotient are."""
 SAID: Final = {
-    "unseen": "are crashes where no command lies",
-    "twin": "have a twin that does exactly the same",
-    "untold": "have, to each run that takes it, another one that looks the same to the end",
+    "untold": "leave, to each run that takes some, another one that looks the same to the end",
     "nameless": "say which of several runners has resumed, and each of these has loaded what it resumes",
 }
 """What is pinned of an edge that is not taken for certain."""
@@ -44,6 +45,19 @@ def in_words(machine: Machine, packing: Packing, edge: Edge) -> str:
     rule, seen = machine.rules[edge[0]], edge[1]
     values = ((name, machine.by_name[name].values[packing.code(seen, name)]) for name in sorted(touched(rule)))
     return _told(rule.name, values)
+
+
+def class_of(machine: Machine, packing: Packing, words: str) -> Edge:
+    """The edge that is told in these words (`in_words`). Raises ScenarioError where the machine can have none such."""
+    name, _, values = words.removesuffix("]").rpartition(" [")
+    try:
+        (index,) = (number for number, rule in enumerate(machine.rules) if rule.name == name)
+        read = dict(value.split("=", 1) for value in values.split())
+        if read.keys() != touched(machine.rules[index]):
+            raise KeyError(values)
+        return index, packing.some(read)
+    except (KeyError, ValueError) as error:
+        raise ScenarioError(f"{words}: the machine {machine.name} has no such edge") from error
 
 
 def all_in_words(machine: Machine, packing: Packing, *found: Iterable[Edge]) -> Taken:
@@ -78,13 +92,16 @@ def summary(taken: Taken, machine: str, pinned: Mapping[str, str]) -> str:
     """How many edges are taken for certain, and what of the others is known."""
     left = Counter(pinned.values())
     said = (
-        f"{len(taken.certain)} of the {len(taken.edges)} edges of {machine} for certain: no run of it that fits what was seen is"
-        " without them"
+        f"{len(taken.certain)} of the {len(taken.edges)} edges of {machine} for certain: no run of it that fits what was seen, a"
+        " worker being gone before the command that it came to, is without them"
     )
     if not left:
         return said
     shown = ", ".join(f"{number} {SAID[why]}" for why, number in left.items())
-    return f"{said}. {left.total()} others leave no trace in any store, event, reply or world, which is proved: {shown}"
+    return (
+        f"{said}. {left.total()} others leave no trace in any store, event, reply or world: without all of them together it still"
+        f" follows all that it does, which is shown. {shown}"
+    )
 
 
 def judged(who: str, machine: str, taken: Taken, pinned: Mapping[str, str], command: str) -> Item:
@@ -104,11 +121,11 @@ def judged(who: str, machine: str, taken: Taken, pinned: Mapping[str, str], comm
     return Item(checker="enumerate", verdict=verdict, statement=said, figures=figures, command=command)
 
 
-def unless_told(item: Item, told: Collection[str]) -> Item:
-    """The same, refuted where of some edges that are left it is not shown that nobody can tell."""
-    if item.verdict is not Verdict.EXHAUSTED or not told:
+def unless_told(item: Item, untold: Callable[[], bool]) -> Item:
+    """The same, refuted unless it is shown that nobody can tell of the edges that are left, of all of them at once."""
+    if item.verdict is not Verdict.EXHAUSTED or not item.figures["left"] or untold():
         return item
-    said = f"somebody could tell that these edges are taken: {'; '.join(sorted(told))}"
+    said = "somebody could tell that some of the edges are taken that are left out"
     return item.model_copy(update={"verdict": Verdict.REFUTED, "statement": said})
 
 

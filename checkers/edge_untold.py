@@ -1,10 +1,11 @@
-"""Edges of the step machine of which nobody can tell that they were taken: the machine follows itself without them (E-TRUST).
+"""Edges of the step machine of which nobody can tell that they were taken: it follows all that it does without them (E-TRUST).
 
 Who watches a step sees what a follower is told (`conform_follow`): boundaries, answers, events, crashes, and after each what
-is durable. Decisions are not seen. An edge is untold where, of each run that takes it, another one that does not looks the
+is durable. Decisions are not seen. Edges are untold where, of each run that takes some, another one that takes none looks the
 same to the end. That is shown by a simulation: a relation between states of the machine and states of the machine without the
-edge, in which each move that is seen of the one can be made by the other, perhaps after decisions, which leads to related states
-again; where the one decides, the other may put that off.
+edges, in which each move that is seen of the one can be made by the other, perhaps after decisions, which leads to related states
+again; where the one decides, the other may put that off. They are left out at once: of two edges each of which the machine can do
+without, for there is the other, it can do without one.
 
 The relation is the pairs that are found to need each other, beginning with each state that is related to itself and can come to
 the edge. What is no such simulation says nothing: a larger one might be. What is one is a proof, for every length of run.
@@ -22,7 +23,7 @@ from .conform_world import Undoing
 from .explore import Space
 
 Label = tuple[object, ...]
-MOST: Final = 1_000_000
+MOST: Final = 20_000_000
 """Pairs that are looked at before a search for a simulation is given up."""
 IDLE: Final = "idle"
 WAITS: Final = ("compensate", IDLE)
@@ -149,15 +150,16 @@ class Watched:
 
 
 class Simulation:
-    """The search for a simulation of a machine by itself without an edge, whatever is known of the step.
+    """The search for a simulation of a machine by itself without some edges, whatever is known of the step.
 
     A pair that is looked at rests on others, on one of several where the other machine has a choice. Where it fails, those that
-    rest on it are looked at again. A state that is related to itself, and from which no decisions lead to the edge, makes each
-    move as it is: it is looked at once a move leads from it to a state that fails to be related to itself.
+    rest on it are looked at again. A state that is related to itself, and from which no decisions lead to any of the edges, makes
+    each move as it is: it is looked at once a move leads from it to a state that fails to be related to itself.
     """
 
-    def __init__(self, watched: Watched, edge: Edge) -> None:
-        self.watched, self.edge = watched, edge
+    def __init__(self, watched: Watched, edges: Collection[Edge]) -> None:
+        self.watched, self.edges = watched, frozenset(edges)
+        self._rules = {edge.rule for edge in self.edges}
         self.failed, self.looked_at = set[Pair](), set[Pair]()
         self.resting: dict[Pair, set[Pair]] = defaultdict(set)
         self.todo: list[Pair] = []
@@ -188,10 +190,10 @@ class Simulation:
         return True
 
     def _leading_there(self, decisions: frozenset[int]) -> set[int]:
-        """The states from which decisions lead to the edge."""
+        """The states from which decisions lead to one of the edges."""
         before = self.watched.before
         return reached(
-            self.watched.sources[self.edge],
+            set().union(*(self.watched.sources[edge] for edge in self.edges)),
             lambda state: (each for each, index in before[state] if index in decisions),
         )
 
@@ -248,7 +250,7 @@ class Simulation:
             yield [Pair(known, after, each.after) for each in answers if not place or place in each.places]
 
     def _can(self, known: int, behind: int) -> dict[Label, list[Answer]]:
-        """What can be seen of a state of the machine without the edge, after decisions."""
+        """What can be seen of a state of the machine without the edges, after decisions."""
         if (known, behind) not in self._answered:
             watched, found = self.watched, defaultdict[Label, list[Answer]](list)
             for state in self._without(known, behind):
@@ -261,7 +263,7 @@ class Simulation:
         return self._answered[known, behind]
 
     def _without(self, known: int, behind: int) -> set[int]:
-        """Where decisions lead without the edge."""
+        """Where decisions lead without the edges."""
         if (known, behind) not in self._decided:
             steps, decisions = self.watched.engine.steps, self.watched.decisions[known]
             self._decided[known, behind] = reached(
@@ -275,7 +277,7 @@ class Simulation:
         return self._decided[known, behind]
 
     def _is_edge(self, state: int, index: int, after: int) -> bool:
-        return index == self.edge.rule and self.edge in self.watched.counted(state, index, after)
+        return index in self._rules and not self.edges.isdisjoint(self.watched.counted(state, index, after))
 
 
 def reached(starts: Iterable[int], following: Callable[[int], Iterable[int]]) -> set[int]:
@@ -289,12 +291,28 @@ def reached(starts: Iterable[int], following: Callable[[int], Iterable[int]]) ->
     return seen
 
 
-def untold(space: Space, edges: Collection[Edge], node: Node | None = None) -> set[Edge]:
-    """Of some edges of a machine those of which it is shown that nobody can tell, whatever is known of the step.
+def untold(space: Space, edges: Collection[Edge], node: Node | None = None) -> bool:
+    """Whether it is shown that nobody can tell of any of some edges, were it all of them, whatever is known of the step.
 
     node: of the quotient of which some are edges.
     """
-    if not edges:
-        return set()
-    watched = Watched(space, edges, node)
-    return {edge for edge in edges if Simulation(watched, edge).found()}
+    return Simulation(Watched(space, edges, node), edges).found()
+
+
+def together(
+    space: Space, edges: Collection[Edge], without: Collection[Edge] = (), node: Node | None = None
+) -> set[Edge]:
+    """Some of these edges of which it is shown that nobody can tell, beside others: as many as are found by halves, in order.
+
+    Where two are there for each other, the first is among them.
+    """
+    watched, found = Watched(space, {*edges, *without}, node), set(without)
+    todo = [sorted(edges, key=str)] if edges else []
+    while todo:
+        some = todo.pop()
+        if Simulation(watched, found.union(some)).found():
+            found |= set(some)
+        elif len(some) > 1:
+            half = len(some) // 2
+            todo += [some[half:], some[:half]]
+    return found - set(without)

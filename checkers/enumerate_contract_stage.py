@@ -12,7 +12,7 @@ from ..scenarios.untaken import untaken
 from . import bugs_contract
 from .abstraction import RAM
 from .contract_walk_stage import WALKED
-from .converse import all_in_words, in_words, judged, unless_told
+from .converse import all_in_words, judged, unless_told
 from .enumerate_contract import ContractEnumeration, ContractProduct
 from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
@@ -178,9 +178,7 @@ def converse(sets: ContractSets, space: Space) -> Item:
     found = all_in_words(sets.machine, sets.packing, edges, taken, sets.taken)
     command = f"{COMMAND} --case contracts"
     item = judged("the contract engine takes", "its machine", found, untaken("contract"), command)
-    left = edges - taken if item.verdict is Verdict.EXHAUSTED else set()
-    seen = left - untold(sets, left)
-    return unless_told(item, [in_words(sets.machine, sets.packing, edge) for edge in seen])
+    return unless_told(item, lambda: untold(sets, edges - taken))
 
 
 def converse_of(machine: Machine, row: str) -> Item:

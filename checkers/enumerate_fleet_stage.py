@@ -18,7 +18,7 @@ from .enumerate_certain import CertainSets
 from .enumerate_cover import reachable
 from .enumerate_fleet import RowEdge, row_edges, within
 from .enumerate_fleet_untold import untold
-from .evidence import Item, Verdict
+from .evidence import Item
 from .explore import Space
 from .interleave_case import Bounds, Case
 
@@ -147,5 +147,4 @@ def fleet_converse(sets: CertainSets, spaces: Sequence[Space]) -> Item:
         "two workers that run the shipped code take", "their fleet, within two claims and two attempts of one step,",
         told, untaken("fleet"), "crashwindow conform --workers 2",
     )  # fmt: skip
-    left = edges - certain if item.verdict is Verdict.EXHAUSTED else set()
-    return unless_told(item, [row_in_words(edge) for edge in left - untold(spaces, left)])
+    return unless_told(item, lambda: untold(spaces, edges - certain))

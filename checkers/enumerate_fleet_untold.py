@@ -1,11 +1,11 @@
-"""Edges of the fleet of two workers of which nobody can tell that they were taken: without one it follows all that it does.
+"""Edges of the fleet of two workers of which nobody can tell that they were taken: without them all it follows all that it does.
 
 Who watches sees more here than a case shows: of each worker the boundaries, what a query was answered, which store refused it,
 before which command it was gone, and, at any time, at which command it is; of world, clock and people each move; and after each
 what stores and world hold. Decisions are not seen. Along every word of this kind the fleet is followed state by state, beside all
-states of the fleet without the edge that look the same: one that is among these goes on as it does. So it is decided, and not
-only looked for. What only properties read is left out: no row depends on it. Edges are shown one by one, as the step's are
-(`edge_untold`).
+states of the fleet without the edges that look the same: one that is among these goes on as it does. So it is decided, and not
+only looked for. What only properties read is left out: no row depends on it. They are left out together, as the step's are
+(`edge_untold`): of two of which each is there for the other one is none.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ MOST: Final = 200_000
 
 
 class Pair(NamedTuple):
-    """A state of the fleet, and all of the fleet without an edge that look the same."""
+    """A state of the fleet, and all of the fleet without the edges that look the same."""
 
     state: int
     less: frozenset[int]
@@ -142,16 +142,18 @@ def label(rule: Rule, row: str, who: str) -> Label:
 
 
 class Without:
-    """A fleet without an edge, beside the fleet."""
+    """A fleet without some edges, beside the fleet."""
 
-    def __init__(self, watched: Watched, edge: RowEdge) -> None:
-        self.watched, self.edge = watched, edge
+    def __init__(self, watched: Watched, edges: Collection[RowEdge]) -> None:
+        self.watched, self.edges = watched, frozenset(edges)
         self._decided: dict[int, frozenset[int]] = {}
 
     def follows(self) -> bool:
         """Whether it follows every word of the fleet."""
         todo = [
-            pair for state in self.watched.sources[self.edge] for pair in self._next(Pair(state, frozenset({state})))
+            pair
+            for state in set().union(*(self.watched.sources[edge] for edge in self.edges))
+            for pair in self._next(Pair(state, frozenset({state})))
         ]
         seen = set(todo)
         while todo:
@@ -185,17 +187,17 @@ class Without:
             yield Pair(state, less)
 
     def _answers(self, ahead: Collection[int]) -> dict[Label, set[int]]:
-        """What can be seen of some states without the edge."""
+        """What can be seen of some states without the edges."""
         found = defaultdict[Label, set[int]](set)
         for state in ahead:
             for index, after in self.watched.steps(state):
-                if not self.watched.hidden[index] and self.watched.edge(index, state) != self.edge:
+                if not self.watched.hidden[index] and self.watched.edge(index, state) not in self.edges:
                     for told in self.watched.labels(index, state, coming=False):
                         found[told].add(after)
         return found
 
     def _ahead(self, states: Iterable[int]) -> frozenset[int]:
-        """Where decisions lead without the edge."""
+        """Where decisions lead without the edges."""
         return frozenset[int]().union(*(self._decisions(state) for state in states))
 
     def _decisions(self, state: int) -> frozenset[int]:
@@ -208,14 +210,10 @@ class Without:
         return (
             after
             for index, after in watched.steps(state)
-            if watched.hidden[index] and watched.edge(index, state) != self.edge
+            if watched.hidden[index] and watched.edge(index, state) not in self.edges
         )
 
 
-def untold(spaces: Iterable[Space], edges: Collection[RowEdge]) -> set[RowEdge]:
-    """Of some edges those of which nobody can tell, in any of some fleets."""
-    left = set(edges)
-    for space in spaces:
-        watched = Watched(space)
-        left = {edge for edge in left if Without(watched, edge).follows()}
-    return left
+def untold(spaces: Iterable[Space], edges: Collection[RowEdge]) -> bool:
+    """Whether nobody can tell of any of some edges, were it all of them, in any of some fleets."""
+    return all(Without(Watched(space), edges).follows() for space in spaces)

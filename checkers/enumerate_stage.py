@@ -10,7 +10,8 @@ from ..model.policy import HARDENED
 from ..model.surroundings import build_around
 from ..scenarios.untaken import untaken
 from .conform_follow import Disagreement, Model
-from .converse import all_in_words, judged
+from .converse import all_in_words, judged, unless_told
+from .edge_untold import untold
 from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
@@ -31,6 +32,7 @@ from .interleave_mutants import MUTANTS, SHIPPED, Mutant
 from .search import complete
 from .stores_held import stores_held
 from .verify import Context, Found, Stage
+from .walk_gaps import left_out
 
 COMMAND: Final = "crashwindow conform"
 CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
@@ -353,17 +355,22 @@ def over_sqlite(name: str, context: Context) -> Item:
 
 
 def converse(sets: CertainSets, space: Space) -> Item:
-    """Whether the code takes every edge of the step machine for certain, in a case or in a test path, but the pinned ones."""
+    """Whether the code takes every edge of the step machine for certain, in a case or in a test path, but the pinned ones.
+
+    What a case takes is on every run of the machine, what a path takes on every run of the machine without the pinned ones.
+    """
     taken = sets.certain.taken | on_paths(space.machine)
-    return _judged("the shipped code takes", sets, reachable(space), taken, untaken("step"))
+    item = _judged("the shipped code takes", sets, reachable(space), taken, untaken("step"))
+    return unless_told(item, lambda: untold(space, left_out(space.machine, space.packing)))
 
 
 def on_paths(machine: Machine) -> set[Edge]:
     """What the kept test paths take for certain, over the store in memory. A path that parts from the machine takes nothing."""
+    from .walk_graph import followed
     from .walk_seek import tried
     from .walks import kept
 
-    model, taken = Model(machine), set[Edge]()
+    model, taken = Model(machine, followed(machine)), set[Edge]()
     for program in kept():
         with suppress(Disagreement):
             tried(program, model)

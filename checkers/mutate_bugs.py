@@ -11,8 +11,9 @@ from .substitute import Plant
 class Bug:
     """A bug of the runtime. plant: how it is planted, its docstring saying what is wrong; where: the code that it replaces.
 
-    falls: the property that should be seen to fall. cases: the crash cases in which it shows, the cheapest first. never: the
-    rule of the model that is lost with it, where that is one that can never fire: then the bug is harmless, by that proof.
+    falls: the property that it is meant to break, for people: nobody compares by what it is killed. cases: the crash cases in
+    which it shows, the cheapest first. never: the rule of the model that is lost with it, where that is one that can never fire:
+    then the bug is harmless, by that proof.
     """
 
     plant: Plant

@@ -1,56 +1,57 @@
-"""What the test paths over the step's state graph do not take, and why (`edge_reasons`, `edge_untold`).
+"""What the test paths over the step's state graph do not take, and why: the edges that are left out, and those that are open.
 
-A gap is an edge that no path takes (`conform_follow.Edge`); its reason is worked out. A simulation shows the plain ones as well,
-which takes minutes: a deep test asks it of some. An edge of the quotient has a plain reason if each class of it has: beside each
-step of it is one that is not among these, and leads to the same state. That each class of it is untold is no reason, since
-another run may take another of them: of such an edge a simulation is sought. What has none is left, the first to be read: no more
-is known of it than that no path was found. Which they are is pinned, each with its reason (`scenarios/untaken.py`): the converse
-admits no other classes.
+Some classes of edges are left out (`scenarios/untaken.py`): nobody can tell that they were taken, which a simulation shows of all
+of them at once (`edge_untold`), so that none is excused by another one that is. Paths are followed in the machine without them:
+what they take for certain there, it could not be without (decision 032). An edge of the quotient all of whose steps are left out
+is gone; some more are left out beside these, and the same simulation shows it. What is left then is open, and the first to be
+read: no path was found.
 """
 
 from collections.abc import Collection
 from typing import Final
 
-from . import edge_reasons
+from ..model.machine import Machine
+from ..scenarios.untaken import untaken
 from .conform_follow import Arc, Edge, EdgeClass, Node
+from .converse import GONE, LEFT, UNTOLD, class_of
 from .edge_untold import untold
-from .explore import Space
-
-UNTOLD: Final = "of each run that takes it another one, which does not, looks the same to the end: nobody can tell"
-LEFT: Final = "no path was found that takes it for certain, where it was looked for; why is not worked out"
-
-
-def reasons(space: Space, gaps: Collection[Edge], node: Node | None = None) -> dict[Edge, str]:
-    """Why each gap is one. node: of the quotient of which some are edges."""
-    found = plain(space, gaps, node)
-    found |= dict.fromkeys(untold(space, set(gaps) - found.keys(), node), UNTOLD)
-    return {edge: found.get(edge, LEFT) for edge in gaps}
-
-
-def plain(space: Space, edges: Collection[Edge], node: Node | None = None) -> dict[Edge, str]:
-    """The plain reasons why nobody can see that some edges are taken; those without one are left out."""
-    arcs = [edge for edge in edges if isinstance(edge, Arc)]
-    made = _classes(space, arcs, node) if node else {}
-    classes = {edge for edge in edges if isinstance(edge, EdgeClass)}
-    found = edge_reasons.reasons(space, classes.union(*made.values()))
-    found |= {arc: found[min(each)] for arc, each in made.items() if each <= found.keys()}
-    return {edge: found[edge] for edge in edges if edge in found}
-
-
-def _classes(space: Space, arcs: Collection[Arc], node: Node) -> dict[Arc, set[EdgeClass]]:
-    """The classes of the steps that some edges of the quotient are made of."""
-    masks, asked = [mask for mask, _ in space.engine.single], {arc.rule for arc in arcs}
-    found: dict[Arc, set[EdgeClass]] = {arc: set() for arc in arcs}
-    for state in space.states:
-        for delta, rule in space.engine.steps(state):
-            if rule in asked and (arc := Arc(node(state), rule, node(state ^ delta))) in found:
-                found[arc].add(EdgeClass(rule, state & masks[rule]))
-    return found
-
+from .explore import Packing, Space
 
 CLASSES: Final = 673
-"""How many classes the edges of the hardened machine's state graph fall into; each is taken or a gap."""
-PINNED: Final[dict[str, int]] = {edge_reasons.UNSEEN: 28, edge_reasons.TWIN: 18, UNTOLD: 11}
-"""How many of the classes each kind of reason accounts for: the deep profile compares. None is left without one."""
+"""How many classes the edges of the hardened machine's state graph fall into; each is taken or left out."""
 DRAWN: Final = 633
 """How many edges the quotient has that reports draw: from one crash window to another, or to the same, by one rule."""
+
+
+def left_out(machine: Machine, packing: Packing) -> frozenset[EdgeClass]:
+    """The classes of the step's machine that are left out. Raises ScenarioError for one that it cannot have."""
+    return frozenset(EdgeClass(*class_of(machine, packing, words)) for words in untaken("step"))
+
+
+def arc_in_words(machine: Machine, arc: Arc) -> str:
+    """An edge of the quotient: its rule, and the windows before and after."""
+    return f"{machine.rules[arc.rule].name} [{arc.source} -> {arc.target}]"
+
+
+def gone(space: Space, arcs: Collection[Arc], node: Node) -> set[Arc]:
+    """The edges of the quotient among these all of whose steps are in classes that are left out."""
+    out = left_out(space.machine, space.packing)
+    masks, asked = [mask for mask, _ in space.engine.single], {arc.rule for arc in arcs}
+    left = set(arcs)
+    for state in space.states:
+        for delta, rule in space.engine.steps(state):
+            if rule in asked and (rule, state & masks[rule]) not in out:
+                left.discard(Arc(node(state), rule, node(state ^ delta)))
+    return left
+
+
+def reasons(space: Space, gaps: Collection[Edge], node: Node) -> dict[Edge, str]:
+    """Why each gap is one: of those that are pinned as untold it is shown, of all at once. node: of the quotient."""
+    arcs = {edge for edge in gaps if isinstance(edge, Arc)}
+    pinned = untaken("quotient")
+    said = {arc for arc in arcs if pinned.get(arc_in_words(space.machine, arc)) == "untold"}
+    without: set[Edge] = {*left_out(space.machine, space.packing), *said}
+    found: dict[Edge, str] = dict.fromkeys(gone(space, arcs, node), GONE)
+    if untold(space, without, node):
+        found |= dict.fromkeys(without, UNTOLD)
+    return {edge: found.get(edge, LEFT) for edge in gaps}

@@ -8,9 +8,10 @@ from ..model.properties import PROPERTIES
 from ..model.step import build
 from ..scenarios.untaken import untaken
 from .conform_follow import Edge
+from .converse import LEFT, REASONS
 from .evidence import Item, Verdict
 from .verify import Context, Found, Stage
-from .walk_gaps import CLASSES, DRAWN, LEFT, PINNED
+from .walk_gaps import CLASSES, DRAWN
 from .walk_profiles import BY_NAME, PROFILES
 from .walk_programs import Program
 
@@ -57,10 +58,7 @@ def whole(context: Context, programs: list[Program]) -> Iterator[Item]:
     }
     left = f"; of those that are left {open_} of the quotient are open: no path to them was found"
     item = walked_item(found.parted, f"all {len(programs)} test paths", figures, left)
-    if found.against:
-        said = f"the paths take what is said not to be taken: {found.against}"
-        item = item.model_copy(update={"verdict": Verdict.REFUTED, "statement": said})
-    elif strayed := _strayed(found):
+    if strayed := _strayed(found):
         item = item.model_copy(update={"verdict": Verdict.ERROR, "statement": strayed})
     yield item
     yield on_a_server(context, programs, found.edges)
@@ -68,15 +66,11 @@ def whole(context: Context, programs: list[Program]) -> Iterator[Item]:
 
 def _strayed(found: "Coverage") -> str:
     """Where what the paths leave out is not what is pinned, in words."""
-    from .converse import REASONS
-
     if (found.classes, found.drawn[1], found.beyond) != (CLASSES, DRAWN, 0):
         return (
             f"the graph has {found.classes} classes and {found.drawn[1]} edges of the quotient, not {CLASSES} and {DRAWN}; beside"
             f" these the paths take {found.beyond}"
         )
-    if found.left_out != PINNED:
-        return f"the paths leave out other classes than pinned: {found.left_out}, not {PINNED}"
     for what, left, pinned in (("", found.untaken, "step"), ("of the quotient ", found.drawn_untaken, "quotient")):
         named = {edge: REASONS.get(why, why) for edge, why in left.items()}
         if other := named.items() ^ untaken(pinned).items():

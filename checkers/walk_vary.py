@@ -28,6 +28,7 @@ CANCEL: Final[Move] = ("cancel", ())
 SWEEP: Final[tuple[tuple[Strike, Strike | None, list[Move]], ...]] = (
     ("crash before", None, [WORK]),
     ("crash before", None, [CANCEL, WORK]),
+    ("lost", None, [WORK]),
     ("lost", "crash before", [WORK]),
     ("cancel", None, [WORK]),
     ("signal", None, [WORK]),

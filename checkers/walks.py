@@ -16,11 +16,11 @@ from ..model.policy import HARDENED
 from ..model.step import build
 from ..scenarios.paths import paths
 from .conform_follow import Arc, Edge, EdgeClass, Model
-from .converse import in_words
-from .edge_untold import untold
+from .converse import LEFT, in_words
+from .edge_untold import together
 from .explore import explore
 from .walk_firsts import FIRSTS
-from .walk_gaps import LEFT, plain, reasons
+from .walk_gaps import arc_in_words, gone, left_out, reasons
 from .walk_graph import Quotients, counting, window
 from .walk_plan import lead, settings
 from .walk_programs import Program
@@ -39,7 +39,6 @@ class Coverage:
     """What some paths have taken. gaps: (rule, reason) and how many classes of it nobody took; the first to be read.
 
     elsewhere: the same of what others took; beside: by whom, how many. behind: the gaps that only other gaps lead to.
-    against: what was taken although a reason says that it need not be: the reason is wrong.
     untaken: every class that no path takes, in words, with its reason. parted: where model and code part, each with its key.
     drawn: nodes and edges of the quotient; drawn_taken: how many of these the paths take; drawn_gaps, drawn_untaken: the others.
     edges: all that was taken; beyond: how many of these are no edges of the graph.
@@ -58,7 +57,6 @@ class Coverage:
     gaps: dict[tuple[str, str], int] = field(default_factory=dict)
     elsewhere: dict[tuple[str, str], int] = field(default_factory=dict)
     beside: dict[str, int] = field(default_factory=dict)
-    against: dict[tuple[str, str], int] = field(default_factory=dict)
     parted: list[str] = field(default_factory=list)
     untaken: dict[str, str] = field(default_factory=dict)
     drawn_gaps: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -113,7 +111,6 @@ def cover(
     parted = perform(programs, model, tell)
     every, taken = quotients.edges, model.edges_taken & quotients.edges
     why = reasons(space, every - taken, node)
-    against = plain(space, taken, node)
     drawn, gaps = apart(every - taken)
     by_nobody = gaps.difference(*(beside or {}).values())
     rules = space.machine.rules
@@ -131,11 +128,10 @@ def cover(
         gaps=counted(rules, why, by_nobody),
         elsewhere=counted(rules, why, gaps - by_nobody),
         beside={name: len(gaps.intersection(found)) for name, found in (beside or {}).items()},
-        against=counted(rules, against, against),
         parted=parted,
         untaken={in_words(space.machine, space.packing, (edge.rule, edge.seen)): why[edge] for edge in gaps},
         drawn_gaps=counted(rules, why, drawn),
-        drawn_untaken={f"{rules[arc.rule].name} [{arc.source} -> {arc.target}]": why[arc] for arc in drawn},
+        drawn_untaken={arc_in_words(space.machine, arc): why[arc] for arc in drawn},
         edges=frozenset(model.edges_taken),
         beyond=len(model.edges_taken - every),
     )
@@ -166,7 +162,8 @@ def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
     space = explore(build(HARDENED))
     node, quotients = window(space.machine, space.packing), Quotients(space)
     model = counting(space.machine)
-    wanted = quotients.edges - plain(space, quotients.edges, node).keys()
+    without = left_out(space.machine, space.packing)
+    wanted = quotients.edges - without - gone(space, apart(quotients.edges)[0], node)
     seeker = Seeker(model, quotients, wanted, [tried(program, model) for program in kept()])
     for setting in settings():
         blocked: set[Edge] = set()
@@ -178,7 +175,7 @@ def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
         seeker.note(begun := tried(first, model))
         seeker.sweep(begun)
     tell(f"{len(seeker.left)} edges left: of which can nobody tell?")
-    seeker.left -= untold(space, seeker.left, node)
+    seeker.left -= together(space, seeker.left, without, node)
     seeker.seek(VARIATIONS, SEED, tell)
     return few(seeker.found, model)
 

@@ -34,8 +34,8 @@ LEFT_OUT: Final = figures("never taken, quotient never taken, quotient open")
 SERVED: Final = figures("judged, killed, paths, processes, quotient taken, seed, steps of several workers, taken")
 ALIKE: Final = figures("SQLite, memory, words", differences=0)
 ALIKE_ON_A_SERVER: Final = figures("PostgreSQL, words", differences=0)
-TAKEN: Final = figures("", edges=673, left=57, **{"taken for certain": 616})
-TAKEN_BY_TWO: Final = figures("", edges=362, left=23, **{"taken for certain": 339})
+TAKEN: Final = figures("", edges=673, left=45, **{"taken for certain": 628})
+TAKEN_BY_TWO: Final = figures("", edges=362, left=21, **{"taken for certain": 341})
 TAKEN_OF_CONTRACTS: Final = figures("", edges=104, left=17, **{"taken for certain": 87})
 POWER: Final = figures(
     "double the effect, images, lose an acknowledged write, not to be used, recorded operations, runs, worked to rest"

@@ -1,19 +1,20 @@
 """Test paths over the step's state graph: they take what they are said to take, and a planted bug parts them from the model."""
 
 import random
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crashwindow.checkers import served, walk_postgres, walk_stage, walks
+from crashwindow.checkers import served, walk_gaps, walk_postgres, walk_stage, walks
 from crashwindow.checkers.bugs_decide import lookup_after_barrier
 from crashwindow.checkers.bugs_step import swapped_writes
-from crashwindow.checkers.conform_follow import Arc, Disagreement, Edge, EdgeClass, Follower, Model
+from crashwindow.checkers.conform_follow import Arc, Disagreement, Edge, Follower, Model, Node, counted_as
 from crashwindow.checkers.conform_workers import WorkersRecord
 from crashwindow.checkers.conform_world import Gate, declared
-from crashwindow.checkers.edge_reasons import TWIN, UNSEEN
+from crashwindow.checkers.converse import LEFT, UNTOLD, class_of
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.quotient import QUOTIENTS
@@ -22,14 +23,15 @@ from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context
 from crashwindow.checkers.walk_firsts import FINISHED, PARKS, STEP, UNDONE, looked_at, program, work
-from crashwindow.checkers.walk_gaps import CLASSES, DRAWN, LEFT, PINNED, UNTOLD, plain, reasons
+from crashwindow.checkers.walk_gaps import CLASSES, DRAWN, gone, left_out, reasons
 from crashwindow.checkers.walk_graph import START, Quotients, classes, counting, window
 from crashwindow.checkers.walk_plan import Planner, Setting, lead
 from crashwindow.checkers.walk_programs import of_key
 from crashwindow.checkers.walk_seek import Seeker, Walked, followed, shortened, tried
 from crashwindow.checkers.walk_vary import swept, varied
-from crashwindow.model.machine import Actor, Guard, guard
+from crashwindow.model.machine import Guard, guard
 from crashwindow.model.step import build
+from crashwindow.scenarios.schema import ScenarioError
 from crashwindow.scenarios.untaken import untaken
 from crashwindow.tests.spaces import narrowed, space_of
 
@@ -37,7 +39,7 @@ from .sampled import sampled
 from .test_due import unserved
 
 FEW = 6
-PATHS, TAKEN, DRAWN_TAKEN = 328, 616, 571
+PATHS, TAKEN, DRAWN_TAKEN = 333, 628, 578
 CLAIMED = ("claim", "fence_events", "fence_ledger", "fence_effects")
 SETTING = Setting((False, "park", "none"), "strict", 0, 0)
 MODEL = Model(build())
@@ -56,7 +58,8 @@ def test_the_quotient_is_pinned() -> None:
     assert (len(space), len(classes(space))) == (345_425, CLASSES)
     assert DRAWN_TAKEN + len(untaken("quotient")) == DRAWN
     assert len(walks.kept()) == PATHS
-    assert sum(PINNED.values()) == CLASSES - TAKEN
+    assert len(left_out(space.machine, space.packing)) == len(untaken("step")) == CLASSES - TAKEN
+    assert left_out(space.machine, space.packing) <= classes(space)
 
 
 def test_kept_paths_agree_and_take_something() -> None:
@@ -106,28 +109,6 @@ def test_a_row_that_is_too_narrow_is_contradicted_by_a_kept_path(rule: str, wher
         tried(taking[0].program, narrow)
 
 
-def test_a_reason_that_a_path_contradicts_refutes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_server: None
-) -> None:
-    """The deep stage: a class that is taken, and has a reason why it need not be, makes the reason wrong."""
-    wrong = walks.Coverage(
-        1,
-        CLASSES,
-        1,
-        (),
-        1,
-        1,
-        1,
-        drawn=(24, DRAWN),
-        gaps={(UNSEEN, UNSEEN): CLASSES - 1},
-        against={("crash", UNSEEN): 1},
-    )
-    monkeypatch.setattr(walks, "cover", lambda programs, tell: wrong)
-    deep = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"][0]
-    assert deep.verdict is Verdict.REFUTED
-    assert "take what is said not to be taken" in deep.statement
-
-
 def test_a_sample_rotates_by_its_seed() -> None:
     """Another seed, other paths; the same seed, the same."""
     programs = walks.kept()
@@ -159,20 +140,6 @@ def test_what_only_may_have_been_taken_is_not_counted() -> None:
     names = {model.machine.rules[edge.rule].name for edge in model.edges_of(follower.sure)}
     assert names == {"claim", "fence events", "fence ledger", "fence effects"}
     assert len(follower.states) > 0
-
-
-def test_a_crash_between_two_commands_is_said_to_be_unseen() -> None:
-    """What is worked out: where the worker only decides there is no command before which it could be killed."""
-    space = explore(narrowed(build(), idempotent="no", on_unknown="park", look="none"))
-    every = classes(space)
-    crashes = {edge for edge in every if space.machine.rules[edge.rule].actor is Actor.CRASH}
-    why = reasons(space, crashes)
-    place = space.machine.by_name["at"].values
-    unseen = {place[space.packing.code(edge.seen, "at")] for edge in crashes if why[edge] == UNSEEN}
-    seen = {place[space.packing.code(edge.seen, "at")] for edge in crashes if why[edge] != UNSEEN}
-    assert {"on_unknown", "retry_policy", "attempt_closed"} <= unseen
-    assert {"execute", "append_started", "commit"} <= seen
-    assert "execute" not in unseen
 
 
 def test_a_planner_keeps_to_what_the_rig_can_do() -> None:
@@ -255,22 +222,45 @@ def test_a_bug_is_no_variation_that_cannot_be_followed(monkeypatch: pytest.Monke
             followed(program(nodes, work()), MODEL)
 
 
-def test_an_edge_of_the_quotient_has_a_plain_reason_if_each_of_its_classes_has(space: Space) -> None:
-    """A crash where the worker only decides, say, in each window; where one class has none, nothing is said of the edge."""
-    counted = counting(space.machine)
-    classes_of: dict[Arc, set[EdgeClass]] = {}
+def test_an_edge_of_the_quotient_is_gone_if_each_of_its_steps_is_left_out(space: Space) -> None:
+    """A crash where the worker only decides, say, in each window; where one step is left, the edge is."""
+    node = window(space.machine, space.packing)
+    counted = counted_as(space.engine, node)
+    out = left_out(space.machine, space.packing)
+    steps: dict[Arc, set[bool]] = {}
     for state in space.states:
         for delta, rule in space.engine.steps(state):
-            alike, arc = counted.edges(state, rule, state ^ delta)
-            assert isinstance(alike, EdgeClass)
+            alike, arc = counted(state, rule, state ^ delta)
             assert isinstance(arc, Arc)
-            classes_of.setdefault(arc, set()).add(alike)
-    alike_plain = plain(space, set().union(*classes_of.values())).keys()
-    whole = {arc for arc, each in classes_of.items() if each <= alike_plain}
-    mixed = {arc for arc, each in classes_of.items() if each & alike_plain} - whole
+            steps.setdefault(arc, set()).add(alike in out)
+    whole = {arc for arc, each in steps.items() if each == {True}}
     assert whole
-    assert mixed
-    assert plain(space, classes_of.keys(), window(space.machine, space.packing)).keys() == whole
+    assert any(len(each) == len((True, False)) for each in steps.values())
+    assert gone(space, steps.keys(), node) == whole
+
+
+def test_a_gap_of_which_it_is_not_shown_that_nobody_can_tell_is_open(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That an edge is pinned is no reason: without a simulation nothing is said of it."""
+    node, out = window(space.machine, space.packing), left_out(space.machine, space.packing)
+    asked: list[Collection[Edge]] = []
+
+    def first_only(space: Space, edges: Collection[Edge], node: Node) -> bool:
+        asked.append(edges)
+        return len(asked) == 1
+
+    monkeypatch.setattr(walk_gaps, "untold", first_only)
+    assert set(reasons(space, out, node).values()) == {UNTOLD}
+    assert set(reasons(space, out, node).values()) == {LEFT}
+    assert set(asked[0]) >= out
+
+
+def test_a_class_that_no_machine_has_is_bad_input(space: Space) -> None:
+    """A pinned edge that no rule, field or value of the machine makes is named."""
+    for words in ("nobody does this [at=idle]", "claim [at=idle]", "crash [at=nowhere cleared=no]"):
+        with pytest.raises(ScenarioError, match="has no such edge"):
+            class_of(space.machine, space.packing, words)
 
 
 def test_a_cancel_before_a_write_whose_answer_is_lost_is_followed() -> None:
@@ -294,7 +284,7 @@ def test_time_passes_over_a_job_that_is_over() -> None:
 @pytest.mark.deep
 def test_what_nobody_can_tell_is_taken_by_no_path(space: Space) -> None:
     """The reasons that are worked out and what the code is seen to do have nothing in common: else one of the two is wrong."""
-    told = {edge for edge, why in reasons(space, classes(space)).items() if why != LEFT}
+    told = left_out(space.machine, space.packing) & classes(space)
     swept_through = program([UNDONE], work("partial", "ok"))
     begun = tried(swept_through, MODEL)
     taken = frozenset().union(*(tried(each, MODEL).taken for each in [*swept(swept_through, begun.lengths)][:40]))
@@ -429,10 +419,10 @@ def test_the_stage_says_what_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(walks, "cover", lambda programs, tell: other)
     deep, on_server = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
     assert deep.verdict is Verdict.ERROR
-    assert "other classes than pinned" in deep.statement
+    assert "other edges than pinned" in deep.statement
     unserved(on_server, "test_paths")
-    gaps = {("crash", why): number for why, number in PINNED.items()}
-    named = {words: {"unseen": UNSEEN, "twin": TWIN, "untold": UNTOLD}[why] for words, why in untaken("step").items()}
+    gaps = {("crash", UNTOLD): len(untaken("step"))}
+    named = dict.fromkeys(untaken("step"), UNTOLD)
     drawn = walks.Coverage(
         1,
         CLASSES,

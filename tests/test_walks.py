@@ -288,7 +288,7 @@ def test_what_nobody_can_tell_is_taken_by_no_path(space: Space) -> None:
     swept_through = program([UNDONE], work("partial", "ok"))
     begun = tried(swept_through, MODEL)
     taken = frozenset().union(*(tried(each, MODEL).taken for each in [*swept(swept_through, begun.lengths)][:40]))
-    assert len(told) > 50
+    assert len(told) > 40
     assert len(taken) > 40
     assert not told & taken
 

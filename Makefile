@@ -73,7 +73,7 @@ types: $(READY)
 
 tests: $(READY)
 	$(call say,tests: pytest)
-	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --benchmark-disable
+	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --benchmark-disable --durations=60 --durations-min=3
 
 audit: $(READY)
 	$(call say,audit: crashwindow bundle; crashwindow audit --regenerate)

@@ -27,7 +27,7 @@ export KEY_PAIR
 help:
 	@echo 'make verify   prove and show every claim (quick profile); report in reports/out/'
 	@echo 'make deep     the same with all pairs of crash points, after the tests that make test leaves out'
-	@echo 'make test     format, lint, types, tests, then verify and audit; stops at the first red one'
+	@echo 'make test     format, lint, tests, verify, then types and audit; stops at the first red one'
 	@echo 'make audit    bundle the newest run with a key that is thrown away, and audit the bundle as docs/audit.md says'
 	@echo 'make docs     the documentation as a site, in build/site; warnings are errors'
 	@echo 'make bench    measure this program beside its rivals: docs/performance.md'
@@ -61,12 +61,12 @@ test: $(READY)
 	@$(BIN)/ruff format --check .
 	$(call say,lint: ruff check)
 	@$(BIN)/ruff check .
-	@$(MAKE) --no-print-directory -j2 types tests
+	@$(MAKE) --no-print-directory tests
 	$(call say,claims: crashwindow verify)
 	@$(BIN)/crashwindow verify
-	@$(MAKE) --no-print-directory audit
+	@$(MAKE) --no-print-directory -j2 types audit
 
-# Beside each other: mypy has one core busy for more than a minute.
+# Beside the audit: each has one core busy for a minute, and the tests have both.
 types: $(READY)
 	$(call say,types: mypy --strict)
 	@$(BIN)/mypy

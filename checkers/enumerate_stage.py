@@ -32,7 +32,7 @@ from .interleave_mutants import MUTANTS, SHIPPED, Mutant
 from .search import complete
 from .stores_held import stores_held
 from .verify import Context, Found, Stage
-from .walk_gaps import left_out
+from .walk_gaps import lacking, left_out
 
 COMMAND: Final = "crashwindow conform"
 CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
@@ -366,11 +366,10 @@ def converse(sets: CertainSets, space: Space) -> Item:
 
 def on_paths(machine: Machine) -> set[Edge]:
     """What the kept test paths take for certain, over the store in memory. A path that parts from the machine takes nothing."""
-    from .walk_graph import followed
     from .walk_seek import tried
     from .walks import kept
 
-    model, taken = Model(machine, followed(machine)), set[Edge]()
+    model, taken = Model(machine, lacking(machine)), set[Edge]()
     for program in kept():
         with suppress(Disagreement):
             tried(program, model)

@@ -16,6 +16,7 @@ from .conform_follow import Arc, Edge, EdgeClass, Node
 from .converse import GONE, LEFT, UNTOLD, class_of
 from .edge_untold import untold
 from .explore import Packing, Space
+from .without_edges import Without
 
 CLASSES: Final = 673
 """How many classes the edges of the hardened machine's state graph fall into; each is taken or left out."""
@@ -26,6 +27,11 @@ DRAWN: Final = 633
 def left_out(machine: Machine, packing: Packing) -> frozenset[EdgeClass]:
     """The classes of the step's machine that are left out. Raises ScenarioError for one that it cannot have."""
     return frozenset(EdgeClass(*class_of(machine, packing, words)) for words in untaken("step"))
+
+
+def lacking(machine: Machine) -> Without:
+    """An engine of the step's machine without these: where paths are followed."""
+    return Without(machine, left_out(machine, Packing(machine)))
 
 
 def arc_in_words(machine: Machine, arc: Arc) -> str:

@@ -16,8 +16,7 @@ from ..model.policy import HARDENED
 from .conform_follow import Arc, Edge, EdgeClass, Model, Node
 from .explore import Packing, Space
 from .quotient import QUOTIENTS, naming
-from .walk_gaps import left_out
-from .without_edges import Without
+from .walk_gaps import lacking
 
 START: Final = EdgeClass(-1, 0)
 """What leads to the initial states."""
@@ -36,13 +35,8 @@ def classes(space: Space) -> set[EdgeClass]:
 
 def counting(machine: Machine) -> Model:
     """A model to follow, without the edges that are left out, that counts those of the drawn quotient beside the classes."""
-    engine = followed(machine)
+    engine = lacking(machine)
     return Model(machine, engine, window(machine, engine.packing))
-
-
-def followed(machine: Machine) -> Without:
-    """The engine of a machine in which paths are followed: it lacks the edges of which nobody can tell (`walk_gaps`)."""
-    return Without(machine, left_out(machine, Packing(machine)))
 
 
 class Quotients:

@@ -69,15 +69,6 @@ class Coverage:
         """How many classes nobody has taken."""
         return sum(self.gaps.values())
 
-    @property
-    def left_out(self) -> dict[str, int]:
-        """How many classes the paths do not take, by reason."""
-        found = Counter[str]()
-        for table in (self.gaps, self.elsewhere):
-            for (_, why), number in table.items():
-                found[why] += number
-        return dict(found)
-
 
 def kept() -> list[Program]:
     """The paths that ship."""

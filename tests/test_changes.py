@@ -55,7 +55,8 @@ def test_what_ships_records_what_its_tools_told(case: str) -> None:
     assert not product(case).run().parted
 
 
-@pytest.mark.parametrize("bug", sampled([changes_of_a_query_left_out, changes_never_recorded]))
+@pytest.mark.deep
+@pytest.mark.parametrize("bug", [changes_of_a_query_left_out, changes_never_recorded])
 def test_the_enumeration_of_bugs_sees_it(bug: Plant) -> None:
     """The column *enumerate* of the mutants says no in words, not by a number."""
     with planted(bug):

@@ -89,7 +89,8 @@ def test_a_wrong_fault_is_refused_with_words(text: str, words: str) -> None:
 # The hardened protocol.
 
 
-@pytest.mark.parametrize("case", sampled(["ok-park", "lost-fail"]))
+@pytest.mark.deep
+@pytest.mark.parametrize("case", ["ok-park", "lost-fail"])
 def test_every_pair_of_crashes_keeps_every_property(case: str) -> None:
     """Crashed at every boundary, and again at every boundary of the recovery, the step is never doubled nor misreported."""
     records = swept(case, PAIRS)

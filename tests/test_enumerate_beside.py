@@ -62,6 +62,7 @@ def test_who_has_asked_looks_again() -> None:
     assert run.parted[0].schedule[-1] == "worker-1:load_request"
 
 
+@pytest.mark.deep
 def test_a_step_that_is_being_undone_needs_the_rows_of_what_is_around_it() -> None:
     """An earlier step rests, and a person speaks of it: without either row the shipped code is no run of the machine."""
     assert product("both-undone", step_sets()).run().parted

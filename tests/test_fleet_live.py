@@ -67,7 +67,8 @@ def test_whoever_stands_nowhere_asks_no_more_whether_it_is_current() -> None:
         assert [spot for spot, names in live.items() if "current" in names and "events" in spot.standing]
 
 
-@pytest.mark.parametrize(("asked", "apart"), [(FEW, 15), pytest.param(1, 12, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize(("asked", "apart"), [(FEW, 15), (1, 12)])
 def test_two_workers_of_what_is_called_the_same_take_the_same_steps(asked: int, apart: int) -> None:
     """Every step of two workers, searched, is one of the original's but for what is dead there, and the other way round: of
     one in so many of those that are proved the same, of one mutant in so many.

@@ -46,7 +46,7 @@ def broken_without_a_bug(case: str) -> set[str]:
 @pytest.mark.parametrize(
     ("plant", "case", "properties"),
     [
-        (unchecked_started, "ok-park", {"P14"}),
+        pytest.param(unchecked_started, "ok-park", {"P14"}, marks=pytest.mark.deep),
         (lookup_after_barrier, "ok-park", {"P4"}),
         pytest.param(attempt_in_the_key, "ok-reexecute", {"P1", "P11"}, marks=pytest.mark.deep),
     ],

@@ -78,7 +78,7 @@ def test_a_graph_read_otherwise_is_not_empty(name: str) -> None:
         deep("compensation-hardened", "person: asks for the compensation: does not write job"),
         deep("contract-hardened", "start: does not write tool_was"),
         deep("contract-hardened", "lose: does not write executor"),
-        ("hardened", "park, an attempt is open (answer lost): job becomes open"),
+        deep("hardened", "park, an attempt is open (answer lost): job becomes open"),
         ("hardened", "append warned: waiver becomes none"),
     ],
 )

@@ -15,7 +15,6 @@ from crashwindow.checkers.mutate_fleet_prove import Said, ask
 from crashwindow.checkers.mutate_fleet_rows import KINDS, FleetMutant, generate
 from crashwindow.checkers.prove_fleet import prove_fleet
 from crashwindow.scenarios.fleet_policies import recorded_fleet
-from crashwindow.tests.sampled import sampled
 
 RAISED = "fence effects, nobody leads: does not raise the fence"
 """Two workers may then lead at the same time."""
@@ -54,7 +53,8 @@ def test_every_mutant_of_a_fleet_is_generated() -> None:
     assert {"claim: gives no new epoch", "fence events: does not raise the fence", RAISED} <= protections
 
 
-@pytest.mark.parametrize("lost", sampled(["crash: dropped", "claim: dropped"]))
+@pytest.mark.deep
+@pytest.mark.parametrize("lost", ["crash: dropped", "claim: dropped"])
 def test_what_is_lost_is_not_harmless(lost: str) -> None:
     """Workers that never claim, or never crash, break nothing, and every way calls them safe: what is stated of two workers'
     states says no, and the machine of one worker.

@@ -93,6 +93,7 @@ def test_a_state_that_shows_what_is_proved_the_same_ends_the_run(monkeypatch: py
         next(bench().judge([named(HARMLESS)], left_out="found"))
 
 
+@pytest.mark.deep
 def test_other_rules_that_do_the_same_tell_nothing() -> None:
     """A row that raises a fence is a rule for each order of claims, one that does not a single one: where nobody is below the
     fence that was not before, no state tells them apart, though each rule is another. Where somebody is, one does.

@@ -91,7 +91,8 @@ def test_another_solver_says_the_same(name: str, tmp_path: Path) -> None:
     assert sum(each.answer == "unsat" for each in said) == len(questions)
 
 
-@pytest.mark.parametrize(("asked", "apart"), [(12, 2), pytest.param(1, 8, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize(("asked", "apart"), [(12, 2), (1, 8)])
 def test_what_fires_elsewhere_and_is_called_the_same_takes_the_same_steps(asked: int, apart: int) -> None:
     """Two workers of recorded values take the same steps, as far as anybody reads, if a weaker guard is proved the same: one
     in so many of those that are proved so, of one mutant in so many.
@@ -125,6 +126,7 @@ def test_a_question_that_takes_everything_for_dead_is_told_apart(monkeypatch: py
     assert any(differs(FLEETS[0], each.of(bench.fleet)) for each in wrong[:3])
 
 
+@pytest.mark.deep
 def test_the_matrix_calls_it_the_same() -> None:
     """Whom nobody kills, and who is proved the same, is equivalent in the matrix, not merely safe."""
     bench = made(FLEETS[0])

@@ -80,6 +80,7 @@ def test_each_set_is_answered_as_its_own_search_answers_it(few: Lattice) -> None
     assert disagreeing(few, list(subsets(FEW))) == []
 
 
+@pytest.mark.deep
 def test_more_may_be_worse_and_a_property_may_have_several_minimal_sets() -> None:
     """P7 holds with rule 0 alone, with either half of T-OUTCOME alone, and not with both halves."""
     lattice = Lattice([PROPERTY["P7"]], GROUP)
@@ -100,6 +101,7 @@ def test_another_set_keeps_p3() -> None:
     assert not lattice.holds("P3", frozenset({"catch-up", "repair"}))
 
 
+@pytest.mark.deep
 def test_a_run_is_taken_by_exactly_the_sets_that_take_its_steps() -> None:
     """The runs that break properties without a mechanism: of sets drawn at random the interpreter says the same."""
     runs, sets = Runs(Sets(ONE)), Sets(ONE)

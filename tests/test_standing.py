@@ -28,7 +28,6 @@ from crashwindow.checkers.substitute import Plant, planted
 from crashwindow.checkers.walk_memory import MemoryRig
 from crashwindow.model.contract_machine import build_contract
 from crashwindow.model.step import build
-from crashwindow.tests.sampled import sampled
 
 MODEL = Model(build())
 PARTED = "is told the|has no such attempt|a second time"
@@ -130,7 +129,8 @@ def test_the_rig_of_contracts_sees_it(tmp_path: Path) -> None:
             rig.open(Wish("none", CONTRACTS[0]))
 
 
-@pytest.mark.parametrize("bug", sampled(BUGS))
+@pytest.mark.deep
+@pytest.mark.parametrize("bug", BUGS)
 def test_every_court_sees_it(bug: Plant) -> None:
     """The witness of the crash campaign notes it, and its judge compares; so do the kept paths, several workers, enumerations."""
     with planted(bug):

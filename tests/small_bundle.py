@@ -78,7 +78,9 @@ REGISTER = Register(
     ),
     assumptions=ASSUMPTIONS,
 )
-AGAIN = "crashwindow recheck"
+RECHECK = "crashwindow recheck"
+WITNESS, CRASH, AGAIN = 3, 6, 7
+"""Which of the items on the claim that holds shows a run, is a crash campaign's, and is a second opinion."""
 BROKEN = {
     "s4-reexecute-doubles": "0/0/0/0/0/0/0/0/0/1/2/0/0/0/0/0/0/0/0/3",
     "s4-key-changes": "0/0/0/0/0/0/0/0/0/3/0/0/0/0/0/0/0/0",
@@ -125,7 +127,7 @@ DUE = {
         *proved([POLICY])(HOLDS, False),
         *searched([POLICY])(HOLDS, False),
         Due("crash", "TESTED", figures("schedules, not run as meant, streams"), (FOLDER,)),
-        Due("reprove", "TESTED", figures("obligations, proofs checked, limit, solver"), (SMT2,), command=AGAIN),
+        Due("reprove", "TESTED", figures("obligations, proofs checked, limit, solver"), (SMT2,), command=RECHECK),
     ),
     WITHOUT.id: (*searched([WITHOUT.policy])(WITHOUT, False), Due("replay", "REFUTED", {}, command=SHOWN)),
     "LATER": (Due("explore", "NOT CHECKED", {}),),
@@ -221,7 +223,7 @@ def run() -> Run:
         items = dict(to_items(proof, [SMT2]))
         crash = made_up.item("crash", Verdict.TESTED, "no schedule broke it", files=[FOLDER], command="crashwindow verify",
                              figures={"schedules": 12, "not run as meant": 0, "streams": 1})  # fmt: skip
-        again = made_up.item("reprove", Verdict.TESTED, "cvc5 agrees", files=[SMT2], command=AGAIN,
+        again = made_up.item("reprove", Verdict.TESTED, "cvc5 agrees", files=[SMT2], command=RECHECK,
                              figures={"obligations": 2, "proofs checked": 2, "limit": 5, "solver": "cvc5"})  # fmt: skip
         shown = made_up.item("replay", Verdict.REFUTED, "the runtime shows the same", command=SHOWN)
         proved = [items[name] for name in HOLDS.properties]

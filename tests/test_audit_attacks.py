@@ -31,6 +31,8 @@ from crashwindow.reports.view import Register
 from crashwindow.scenarios.matrix import bounds
 
 from .small_bundle import (
+    AGAIN,
+    CRASH,
     HOLDS,
     OTHER,
     OURS,
@@ -39,6 +41,7 @@ from .small_bundle import (
     STREAM,
     TRIED,
     WITHOUT,
+    WITNESS,
     WORLD,
     Run,
     audited,
@@ -52,8 +55,7 @@ from .small_bundle import (
 FIRST = f"{SMT2}000-initial-a-start-satisfies-the-invariant.smt2"
 RULE = f"{SMT2}002-rule-replay-inject-the-committed-first-then-append-node-keeps-the-invariant.smt2"
 LAST = f"{SMT2}113-fires-crash-can-fire.smt2"
-"""Obligations of the small run; and where its items on the claim that holds are. By name: the run is made where a test asks for it."""
-WITNESS, CRASH, AGAIN = 3, 6, 7
+"""Obligations of the small run, by name: it is made where a test asks for it."""
 TRACE = f"traces/{WITHOUT.id}-0.json"
 
 

@@ -16,9 +16,14 @@ from crashwindow.scenarios.due_stages import items_of_run
 
 from .small_bundle import HOLDS, POLICY, REGISTER, run
 
-OPINION = next(item for item in run().items(HOLDS.id) if item.checker == "reprove")
 FOUND = f"{SMT2}{POLICY}-found/"
 ROWS = f"{SMT2}{POLICY}-windows/"
+
+
+@cache
+def own() -> Item:
+    """The second opinion of the small run."""
+    return next(item for item in run().items(HOLDS.id) if item.checker == "reprove")
 
 
 def beside(place: str, *more: Item, profile: str = "quick") -> tuple[dict[str, bytes], RunEvidence]:
@@ -42,7 +47,7 @@ def beside(place: str, *more: Item, profile: str = "quick") -> tuple[dict[str, b
 @pytest.mark.parametrize("place", [FOUND, ROWS])
 def test_a_second_opinion_is_on_each_proof_of_a_claim(place: str) -> None:
     """Each proof may have an opinion of its own; where one has none, the others are no opinion on it."""
-    opinion = OPINION.model_copy(update={"files": [place]})
+    opinion = own().model_copy(update={"files": [place]})
     assert obligations(*beside(place, opinion), REGISTER) == []
     assert obligations(*beside(place), REGISTER) == [f"claim {HOLDS.id}: cvc5 was not asked about {place}"]
 
@@ -51,11 +56,11 @@ def test_a_second_opinion_is_on_each_proof_of_a_claim(place: str) -> None:
 def test_an_opinion_on_the_rows_of_the_table_proves_nothing(verdict: Verdict, refused: bool) -> None:
     """That the table is complete is searched: in the deep profile, too, where all is asked, an opinion on its rows is TESTED."""
     files = [name for name in run().files if name.startswith(f"{SMT2}{POLICY}/")]
-    figures = {**OPINION.figures, "obligations": len(files), "proofs checked": len(files)}
-    opinion = OPINION.model_copy(update={"files": [ROWS], "verdict": verdict, "figures": figures})
+    figures = {**own().figures, "obligations": len(files), "proofs checked": len(files)}
+    opinion = own().model_copy(update={"files": [ROWS], "verdict": verdict, "figures": figures})
     words = f"claim {HOLDS.id}: a second opinion in the profile deep is not {verdict}"
     found = obligations(*beside(ROWS, opinion, profile="deep"), REGISTER)
-    assert found.count(words) == refused + (verdict == OPINION.verdict)  # the quick one beside it is none of a deep run
+    assert found.count(words) == refused + (verdict == own().verdict)  # the quick one beside it is none of a deep run
 
 
 @pytest.mark.parametrize("profile", ["quick", "deep"])

@@ -20,7 +20,7 @@ from crashwindow.reports.audit.verdicts import verdicts
 from crashwindow.scenarios.profile import PLANTED
 from crashwindow.scenarios.searched import TWO_WORKERS
 
-from .small_bundle import DUE, HOLDS, REGISTER, TRIED, audited, run
+from .small_bundle import CRASH, DUE, HOLDS, REGISTER, TRIED, WITNESS, audited, run
 from .small_bundle import sentences as tried
 
 # ruff: noqa: E501
@@ -53,10 +53,6 @@ def with_figures(number: int, names: str = "", **more: Any) -> RunEvidence:
     told = run().items(HOLDS.id)[number].figures
     left = {name: value for name, value in told.items() if name not in names.split(", ")}
     return run().with_item(HOLDS.id, number, figures={**left, **more}).evidence
-
-
-WITNESS = next(n for n, item in enumerate(run().items(HOLDS.id)) if item.trace)
-CRASH = next(n for n, item in enumerate(run().items(HOLDS.id)) if item.checker == "crash")
 
 
 def covered(**more: Any) -> RunEvidence:

@@ -97,17 +97,24 @@ def first(part: str, **more: Any) -> RunEvidence:
     return run().evidence.model_copy(update={part: entries})
 
 
-TOLD = cut().model_copy(update={"key": "text:whatever"})
-HOLDING = next(n for n, each in enumerate(run().evidence.scenarios) if each.trace is None)
-LEAVES = run().evidence.windows[0].row
+def told() -> Trace:
+    """A run that is only told of."""
+    return cut().model_copy(update={"key": "text:whatever"})
+
+
+def holding() -> int:
+    """Which scenario shows no run."""
+    return next(n for n, each in enumerate(run().evidence.scenarios) if each.trace is None)
+
+
 LIES: dict[str, tuple[Callable[[], list[str]], str]] = {
-    "a scenario's run that is told": (lambda: replays(scenario(0, trace=TOLD), small_bundle.REGISTER), "its run is 'text:whatever', and due is"),
+    "a scenario's run that is told": (lambda: replays(scenario(0, trace=told()), small_bundle.REGISTER), "its run is 'text:whatever', and due is"),
     "a scenario's run dropped": (lambda: replays(scenario(0, trace=None), small_bundle.REGISTER), "no run shows that P1 is broken"),
     "a scenario's run cut": (lambda: replays(scenario(0, trace=cut()), small_bundle.REGISTER), "P1 is not broken where its run ends"),
-    "a run where none is owed": (lambda: replays(scenario(HOLDING, trace=cut()), small_bundle.REGISTER), "it shows a run, and owes none"),
+    "a run where none is owed": (lambda: replays(scenario(holding(), trace=cut()), small_bundle.REGISTER), "it shows a run, and owes none"),
     "a model that is searched left out": (lambda: models(run().evidence.model_copy(update={"machines": run().evidence.machines[:1]}),
                                                          small_bundle.REGISTER), "model recorded-without-L-RECORD: claims rest on it"),
-    "another number of states in a window": (lambda: tables(first("windows", states=1)), f"window {LEAVES}: 1 states are said"),
+    "another number of states in a window": (lambda: tables(first("windows", states=1)), "window 2: 1 states are said"),
     "fewer combinations": (lambda: parts(first("contracts", legal=1, illegal=1, refused=1)), "contracts on SQLite: its combinations"),
     "a crash matrix of one's own": (lambda: parts(run().evidence.model_copy(update={"campaigns": [crash_matrix()]})),
                                     f"the crash matrix of {crash_matrix().subject}: this program has none"),

@@ -91,16 +91,17 @@ def refuted(taken: Taken, pinned: Mapping[str, str]) -> str:
 def summary(taken: Taken, machine: str, pinned: Mapping[str, str]) -> str:
     """How many edges are taken for certain, and what of the others is known."""
     left = Counter(pinned.values())
+    others = " without the others" if left else ""
     said = (
-        f"{len(taken.certain)} of the {len(taken.edges)} edges of {machine} for certain: no run of it that fits what was seen, a"
-        " worker being gone before the command that it came to, is without them"
+        f"{len(taken.certain)} of the {len(taken.edges)} edges of {machine} for certain: no run of it{others} that fits what was"
+        " seen, a worker being gone before the command that it came to, is without them"
     )
     if not left:
         return said
     shown = ", ".join(f"{number} {SAID[why]}" for why, number in left.items())
     return (
-        f"{said}. {left.total()} others leave no trace in any store, event, reply or world: without all of them together it still"
-        f" follows all that it does, which is shown. {shown}"
+        f"{said}. The {left.total()} others leave no trace in any store, event, reply or world: without all of them together it"
+        f" still follows all that it does, which is shown. {shown}"
     )
 
 
@@ -125,7 +126,7 @@ def unless_told(item: Item, untold: Callable[[], bool]) -> Item:
     """The same, refuted unless it is shown that nobody can tell of the edges that are left, of all of them at once."""
     if item.verdict is not Verdict.EXHAUSTED or not item.figures["left"] or untold():
         return item
-    said = "somebody could tell that some of the edges are taken that are left out"
+    said = "it is not shown that nobody can tell of the edges that are left out, of all of them together"
     return item.model_copy(update={"verdict": Verdict.REFUTED, "statement": said})
 
 

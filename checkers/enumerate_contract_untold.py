@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from .enumerate_contract_sets import CONSENTS, ContractSets, Reading
 from .enumerate_sets import Edge
-from .without_edges import Without
+from .without_edges import EngineWithout
 
 
 class Pair(NamedTuple):
@@ -29,7 +29,7 @@ def untold(sets: ContractSets, edges: Collection[Edge]) -> bool:
 
 def _alike(sets: ContractSets, edges: Collection[Edge], readings: Collection[Reading]) -> bool:
     """Whether the machine without the edges follows every word that the machine follows."""
-    less = ContractSets(sets.machine, Without(sets.machine, edges))
+    less = ContractSets(sets.machine, EngineWithout(sets.machine, edges))
     todo = [Pair(sets.start(consent), less.start(consent), False) for consent in CONSENTS]
     seen = set(todo)
     while todo:

@@ -16,7 +16,7 @@ from .conform_follow import Arc, Edge, EdgeClass, Node
 from .converse import GONE, LEFT, UNTOLD, class_of
 from .edge_untold import untold
 from .explore import Packing, Space
-from .without_edges import Without
+from .without_edges import EngineWithout
 
 CLASSES: Final = 673
 """How many classes the edges of the hardened machine's state graph fall into; each is taken or left out."""
@@ -29,9 +29,9 @@ def left_out(machine: Machine, packing: Packing) -> frozenset[EdgeClass]:
     return frozenset(EdgeClass(*class_of(machine, packing, words)) for words in untaken("step"))
 
 
-def lacking(machine: Machine) -> Without:
+def lacking(machine: Machine) -> EngineWithout:
     """An engine of the step's machine without these: where paths are followed."""
-    return Without(machine, left_out(machine, Packing(machine)))
+    return EngineWithout(machine, left_out(machine, Packing(machine)))
 
 
 def arc_in_words(machine: Machine, arc: Arc) -> str:

@@ -6,7 +6,7 @@ from ..model.machine import Machine
 from .explore import Delta, Engine
 
 
-class Without(Engine):
+class EngineWithout(Engine):
     """An engine of a machine that lacks some edges: rules, with the values of the fields that these touch, packed."""
 
     def __init__(self, machine: Machine, edges: Collection[tuple[int, int]]) -> None:

@@ -1,15 +1,18 @@
 """The converse: an edge is taken only if no run that fits what was seen is without it; a row that no code follows is refused."""
 
 from dataclasses import replace
+from types import ModuleType
 
 import pytest
 
-from crashwindow.checkers.converse import SAID, Taken, refuted
+from crashwindow.checkers import enumerate_contract_stage, enumerate_stage
+from crashwindow.checkers.converse import SAID, Taken, judged, refuted
 from crashwindow.checkers.enumerate_contract_stage import contract_sets, enumerated
 from crashwindow.checkers.enumerate_contract_stage import converse_of as of_contracts
 from crashwindow.checkers.enumerate_contract_untold import untold
 from crashwindow.checkers.enumerate_stage import converse_of
 from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.explore import explore
 from crashwindow.checkers.walk_gaps import CLASSES
 from crashwindow.model.contract_machine import build_contract
 from crashwindow.model.machine import Machine
@@ -72,6 +75,23 @@ def test_the_exceptions_are_those_that_are_proved() -> None:
         assert due["left"] == len(untaken(name))
         assert due["edges"] == len(untaken(name)) + int(due["taken for certain"] or 0)
     assert TAKEN["edges"] == CLASSES
+
+
+@pytest.mark.parametrize("stage", [enumerate_stage, enumerate_contract_stage])
+def test_a_list_of_exceptions_that_is_not_shown_refutes(stage: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That what is left is as it is pinned is not enough, of the step and of contracts: without the simulation it is refuted."""
+    item = judged(
+        "the code takes", "a machine,", Taken({"a", "b"}, {"a"}, {"b"}), {"b": "untold"}, "crashwindow conform"
+    )
+    assert item.verdict is Verdict.EXHAUSTED
+    assert "no run of it without the others that fits what was seen" in item.statement
+    for name in ("judged", "_judged"):
+        monkeypatch.setattr(stage, name, lambda *_: item, raising=False)
+    monkeypatch.setattr(stage, "on_paths", lambda machine: set(), raising=False)
+    monkeypatch.setattr(stage, "left_out", lambda machine, packing: set(), raising=False)
+    for shown, verdict in ((True, Verdict.EXHAUSTED), (False, Verdict.REFUTED)):
+        monkeypatch.setattr(stage, "untold", lambda *_, shown=shown: shown)
+        assert stage.converse(contract_sets(), explore(build_contract())).verdict is verdict
 
 
 def test_of_what_is_taken_for_certain_somebody_can_tell() -> None:

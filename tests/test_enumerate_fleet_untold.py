@@ -155,6 +155,6 @@ def test_a_pinned_edge_that_somebody_can_tell_refutes(monkeypatch: pytest.Monkey
     monkeypatch.setattr(enumerate_fleet_stage, "untaken", lambda machine: dict.fromkeys(left, "untold"))
     item = fleet_converse(sets, [small()])
     assert item.verdict is Verdict.REFUTED
-    assert "somebody could tell" in item.statement
+    assert "not shown that nobody can tell" in item.statement
     monkeypatch.setattr(enumerate_fleet_stage, "untold", lambda spaces, edges: True)
     assert fleet_converse(sets, [small()]).verdict is Verdict.EXHAUSTED

@@ -415,7 +415,8 @@ def test_a_guard_after_a_rule_is_the_guard_in_its_successors() -> None:
         assert [r.answer for r in solve(machine, (), asked)] == expected
 
 
-def test_files_for_another_solver(tmp_path: Path) -> None:
+@pytest.mark.parametrize("apart", [12, pytest.param(5, marks=pytest.mark.deep)])
+def test_files_for_another_solver(apart: int, tmp_path: Path) -> None:
     """Every obligation is a self-contained file, the same bytes in every run, whose stated answer a fresh solver gives."""
     written, again = proof("hardened"), proof_again()[0]
     export(written, tmp_path / "one" / "smt2")
@@ -424,7 +425,7 @@ def test_files_for_another_solver(tmp_path: Path) -> None:
     assert len(files) == len(written.results)
     for file in files:
         assert file.read_bytes() == (tmp_path / "two" / "smt2" / file.name).read_bytes()
-    for file in files[::12]:
+    for file in files[::apart]:
         solver = z3.Solver(ctx=z3.Context())
         solver.from_file(str(file))
         assert f"(set-info :status {solver.check()})" in file.read_text(encoding="utf-8")

@@ -518,9 +518,10 @@ def at_once(file: Path, use: Callable[[SqliteStore, str], object], wait: float =
     return [child.answer() for child in children]
 
 
-def test_processes_make_one_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize("turns", [4, pytest.param(12, marks=pytest.mark.deep)])
+def test_processes_make_one_store(turns: int, tmp_path: Path) -> None:
     """Processes that open a new file at the same moment all get a whole store, and it is the same one."""
-    for turn in range(4):
+    for turn in range(turns):
         path = tmp_path / f"{turn}.db"
         assert at_once(path, lambda mine, owner: mine.submit(owner, CREATED), wait=0.03) == [True] * 4
         with closing(SqliteStore(path)) as store:

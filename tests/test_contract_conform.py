@@ -98,6 +98,7 @@ def test_a_walk_that_comes_to_little_is_no_evidence(few: str, tmp_path: Path, mo
     assert not few or f"to little: {item.figures[few]} {few}, not more than" in item.statement
 
 
+@pytest.mark.deep
 def test_a_walk_is_given_by_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same seed walks the same way, here a short one: machine and runtime agree. `verify` walks the long one."""
     monkeypatch.setitem(contract_conform.BOUNDS, "quick", Bounds(4, 12))

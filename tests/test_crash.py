@@ -344,6 +344,7 @@ def test_a_users_plan_is_struck_at_every_boundary() -> None:
     assert not Path("notes.txt").exists()
 
 
+@pytest.mark.deep
 def test_an_input_that_a_users_tool_was_given_is_not_its_result() -> None:
     """A tool that asks for the time is struck at each boundary, that of the input too, and is not accused of another result."""
 

@@ -260,6 +260,7 @@ def test_a_store_that_writes_otherwise_is_another_graph(tmp_path: Path, monkeypa
         floor.close()
 
 
+@pytest.mark.deep
 def test_the_graph_over_sqlite_has_no_order(tmp_path: Path) -> None:
     """Whichever state is gone on from first, there are as many states and steps: no content is another for when it was met."""
     floor = SqliteFloor(every()["fail-2"], tmp_path)

@@ -127,6 +127,7 @@ def test_at_every_crash_the_answers_are_the_same(tmp_path: Path, asked: list[str
     assert {"record_input", "append_started", "execute", "put_effect", "append_finished", "append_committed"} <= struck
 
 
+@pytest.mark.deep
 def test_at_every_second_crash_too(tmp_path: Path, asked: list[str]) -> None:
     """The same holds where the worker that recovers from a crash between two inputs dies as well."""
     problems, struck = rehearse_all(tmp_path, stage, wrong, parse_fault("record_input#2:after"))

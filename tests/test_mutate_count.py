@@ -55,15 +55,10 @@ def fenced() -> list[FleetMutant]:
     ]
 
 
-def test_what_is_counted_on_is_what_is_counted() -> None:
-    """Counted on from its original a mutant comes to the verdict of its own count: here three of them."""
-    assert alike(fenced()[150::150]) >= {"safe", "not safe"}
-
-
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(3))
-def test_what_is_counted_on_is_what_is_counted_of_each(part: int) -> None:
-    """The same of one in three."""
+def test_what_is_counted_on_is_what_is_counted(part: int) -> None:
+    """Counted on from its original a mutant comes to the verdict of its own count: here one in three."""
     assert alike(fenced()[3 * part :: 9]) >= {"safe", "not safe"}
 
 

@@ -64,6 +64,7 @@ def test_what_is_lost_is_not_harmless(lost: str) -> None:
     assert row.killed
 
 
+@pytest.mark.deep
 def test_what_is_proved_the_same_is_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutant that is proved the same and has other states is a contradiction, which ends the run."""
     same = next(what for what, said in told().items() if said.same)

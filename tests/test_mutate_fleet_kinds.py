@@ -49,13 +49,8 @@ def kind(fleet: str, config: dict[str, str]) -> Kind:
     return next(each for each in bench(fleet).kinds.every if each.config == config)
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        pytest.param(w, marks=pytest.mark.deep) if "bars" in w or "fenced" in w or "quiet" in w or "resolve" in w else w
-        for w in ONLY
-    ],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("what", ONLY)
 def test_a_mutant_is_asked_with_the_kinds_that_show_it(what: str) -> None:
     """With a tool that parks its row never fires, and nothing breaks; it is asked with a tool that lets it fire, and refuted."""
     step, mutant, (configs, broken) = bench("fleet"), named("fleet", what), ONLY[what]

@@ -41,7 +41,7 @@ def named(bench: FleetBench, *whats: str) -> list[FleetMutant]:
     return [known[what] for what in whats]
 
 
-@pytest.mark.parametrize("name", FLEETS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.deep) if n == FLEETS[-1] else n for n in FLEETS])
 def test_the_clauses_hold(name: str) -> None:
     """Every start satisfies the further clauses, and every row keeps them, whoever acts."""
     assert made(name).sameness.asked.coupling
@@ -182,6 +182,7 @@ def test_three_claims_of_the_step_do_not_tell_what_is_called_the_same() -> None:
     assert all(other == original for other in others)
 
 
+@pytest.mark.deep
 def test_each_way_to_lead_elsewhere_may_show_in_another_worker() -> None:
     """A row that bars whoever was overtaken, and leaves who acts where it is, is not made up for by one that brings it to rest,
     too: nor is it nothing. The first shows in who acts, the second in any other.

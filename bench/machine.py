@@ -5,6 +5,7 @@ import platform
 import subprocess
 from pathlib import Path
 
+from .busy import cores
 from .results import Machine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -14,7 +15,7 @@ def machine(stores: Path, before: float) -> Machine:
     """This machine. stores: the directory of the stores; before: the load when the run began."""
     return Machine(
         cpu=_cpu(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=cores(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         python=f"{platform.python_implementation()} {platform.python_version()}",
         disk=_disk(stores),

@@ -1,7 +1,7 @@
 """Rows: many jobs, by several workers beside one: processes on PostgreSQL, threads on SQLite, whose file has one process."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -16,6 +16,7 @@ from ..runtime.stop import Stop
 from ..runtime.store import Store
 from ..runtime.workers import Pace, Workers
 from .apart import apart
+from .busy import busy
 from .row import Contestant, Goal, Measure, Row, WrongWorkError
 from .servers import postgres
 from .steps import TOOL, submit
@@ -24,6 +25,14 @@ JOBS: Final = 60
 STEPS: Final = 3
 LOOK: Final = 0.02
 """Seconds between two looks whether all is done."""
+Figure = Callable[[str], Callable[[float], float]]
+"""What a round on a store is measured in: it begins with the workers, and answers when they are done, told when that was."""
+
+
+def jobs_a_second(address: str) -> Callable[[float], float]:
+    """On the clock that all processes of a machine have."""
+    began = time.monotonic()
+    return lambda done: JOBS / (done - began)
 
 
 @contextmanager
@@ -50,8 +59,8 @@ def service(threads: int, address: str) -> Iterator[Measure]:
 
 
 @contextmanager
-def services(processes: int, threads: int, address: str) -> Iterator[Measure]:
-    """Jobs a second of so many processes, with so many threads each, from when they all begin."""
+def services(processes: int, threads: int, address: str, figure: Figure = jobs_a_second) -> Iterator[Measure]:
+    """What so many processes, with so many threads each, come to from when they all begin."""
     numbers = count()
     with closing(open_store(address)) as store, ExitStack() as stack:
         working = [stack.enter_context(apart(partial(service, threads), address)) for _ in range(processes)]
@@ -61,10 +70,10 @@ def services(processes: int, threads: int, address: str) -> Iterator[Measure]:
             names = [f"{processes}-{threads}-{next(numbers)}" for _ in range(JOBS)]
             for name in names:
                 submit(store, name, STEPS)
-            began = time.monotonic()
-            done: float = max(pool.map(lambda each: each(), working))
+            begun = figure(address)
+            found = begun(max(pool.map(lambda each: each(), working)))
             completed(store, names)
-            return JOBS / (done - began)
+            return found
 
         yield measure
 
@@ -84,9 +93,9 @@ def on_sqlite(threads: int, directory: Path) -> Iterator[Measure]:
 
 
 @contextmanager
-def on_postgres(processes: int, url: str) -> Iterator[Measure]:
+def on_postgres(processes: int, url: str, figure: Figure = jobs_a_second) -> Iterator[Measure]:
     """So many processes with a thread each, on one database."""
-    with services(processes, 1, url) as measure:
+    with services(processes, 1, url, figure) as measure:
         yield measure
 
 
@@ -103,6 +112,17 @@ WORKER_ROWS: Final = (
         Contestant("4 processes", partial(on_postgres, 4)),
         (Contestant("1 process", partial(on_postgres, 1)), Contestant("2 processes", partial(on_postgres, 2))),
         (Goal(1.5, "1 process"),),
+        stage=postgres,
+    ),
+    Row(
+        "workers-busy-postgres",
+        "the same: how much of the machine works for it, workers and server",
+        WORK,
+        "of the processors",
+        "more",
+        Contestant("4 processes", partial(on_postgres, 4, figure=busy)),
+        (Contestant("1 process", partial(on_postgres, 1, figure=busy)),),
+        (Goal(0.9),),
         stage=postgres,
     ),
     Row(

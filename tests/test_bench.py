@@ -7,14 +7,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.bench import cli, step_rows, table, verify_rows, worker_rows
 from crashwindow.bench.apart import apart
+from crashwindow.bench.busy import busy, cores, seconds
 from crashwindow.bench.compare import changes
 from crashwindow.bench.figures import Figures, compared, verdict
 from crashwindow.bench.plain import plain_tuples
@@ -272,6 +275,32 @@ def test_workers_are_measured_until_no_job_is_open(tmp_path: Path) -> None:
         submit(store, "d", 1)
         with pytest.raises(WrongWorkError, match="not completed: d"):
             worker_rows.completed(store, ["c", "d"])
+
+
+def test_how_busy_a_machine_is_counts_a_row_s_own_processes(postgres_url: str) -> None:
+    """Whoever else works: of all processors, the share of the server, and of who was started; not that of who asks."""
+    idle, until = busy(postgres_url), time.monotonic() + 0.3
+    while time.monotonic() < until:
+        pass
+    assert 0 <= idle(until) < 0.2 / cores()
+    with psycopg.connect(postgres_url) as client:
+        client.execute("SELECT 1")
+        working, until = busy(postgres_url), time.monotonic() + 0.3
+        while time.monotonic() < until:
+            client.execute("SELECT sum(n) FROM generate_series(1, 200000) AS n")
+        assert 0.2 / cores() < working(time.monotonic()) < 1.2 / cores()
+    process = get_context("spawn").Process(target=sum, args=(range(10**12),), daemon=True)
+    process.start()
+    try:
+        started = busy(postgres_url)
+        time.sleep(0.5)
+        assert started(time.monotonic()) > 0.1 / cores()
+    finally:
+        process.kill()
+        process.join()
+    assert process.pid is not None
+    with pytest.raises(UnavailableError, match=f"how long process {process.pid} has had a processor"):
+        seconds(process.pid)
 
 
 def test_a_run_that_fails_is_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,8 +154,8 @@ def test_lifted_clauses_are_asked_of_mutants() -> None:
 @pytest.mark.deep
 def test_every_way_is_asked_of_each_fleet() -> None:
     """Of a compensation's first mutant that brings its workers to rest as ever each way has an answer, or says why it has none:
-    what was found is not inductive for it, which kills nothing where another way proves it safe (decision 035). Who is asked about
-    survivors alone, whole graph and code, is not asked about one that is killed.
+    what was found is not inductive for it, which kills nothing where another way proves it safe (decision 035). Of one that is
+    killed the whole graph and the code are not asked.
     """
     fleet = FleetBench("fleet-compensation")
     (row,) = fleet.judge([next(mutant for mutant in fleet.mutants if rest(mutant, fleet.fleet) == "as ever")])
@@ -171,8 +171,8 @@ def test_every_way_is_asked_of_each_fleet() -> None:
     ]
     answers = {cell.checker: cell.outcome for cell in row.cells}
     assert answers == {
-        "prove": "survived", "explore": "survived", "count": "survived", "found": "not run", "stated": "killed", "alone": "killed",
-        "whole": "not run", "enumerate": "not run",
+        "prove": "survived", "explore": "survived", "count": "survived", "found": "not run",
+        "stated": "killed", "alone": "killed", "whole": "not run", "enumerate": "not run",
     }  # fmt: skip
     (silent,) = [cell for cell in row.cells if cell.outcome == "not run" and cell.checker in WAYS]
     assert silent.words.startswith("not inductive over what was found, and proved safe by prove")

@@ -151,8 +151,10 @@ LIBRARIES = (
             "checkers/campaign/hook_psycopg.py",
             "bench/step_rows.py",
             "bench/growth*",
+            "bench/busy.py",
         ),
-        "the PostgreSQL store, which no other command loads; who reads its tables from outside; a campaign's databases and hook",
+        "the PostgreSQL store, which no other command loads; who reads its tables from outside; a campaign's databases and hook;"
+        " benchmarks",
     ),
     Library(
         "dbos",

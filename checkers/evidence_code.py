@@ -7,6 +7,7 @@ import marshal
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Final
 
@@ -37,10 +38,14 @@ def stale_bytecode(root: Path = ROOT) -> list[str]:
 
 
 def _loaded(root: Path) -> Iterator[tuple[Path, Path]]:
-    """The modules that are loaded from below a directory: source and bytecode, where there is any."""
+    """The modules that Python itself has loaded from below a directory: source and bytecode, where there is any.
+
+    Another loader, as pytest has one for tests, keeps bytecode of its own, and the file that a module names was not read.
+    """
     for module in list(sys.modules.values()):
         file, cached = getattr(module, "__file__", None), getattr(module, "__cached__", None)
-        if file and cached and Path(file).is_relative_to(root):
+        own = type(getattr(module, "__loader__", None)) is SourceFileLoader
+        if own and file and cached and Path(file).is_relative_to(root):
             yield Path(file), Path(cached)
 
 

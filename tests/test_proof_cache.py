@@ -369,7 +369,8 @@ def test_an_answer_says_what_it_is_of(folder: Path) -> None:
 
 def test_bytecode_of_another_source_is_no_proof_of_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python runs bytecode whose source was replaced by one of the same size and time: answers are kept by the source's bytes, so
-    nothing is proved, and the file is named. Bytecode that is only older than its source's inode is looked at, and taken.
+    nothing is proved, and the file is named. Bytecode that is only older than its source's inode is looked at, and taken. Of a
+    module that another loader has loaded, which reads no such file, none is asked.
     """
     source = tmp_path / "planted_module.py"
     source.write_text("VALUE = 1\n", encoding="utf-8")
@@ -385,6 +386,8 @@ def test_bytecode_of_another_source_is_no_proof_of_this_one(tmp_path: Path, monk
     os.utime(source, ns=(was.st_atime_ns, was.st_mtime_ns))
     (stale,) = stale_bytecode(tmp_path)
     assert stale == module.__cached__
+    monkeypatch.setattr(module, "__loader__", object())
+    assert stale_bytecode(tmp_path) == []
 
 
 def test_stale_bytecode_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ..model.contract import HARDENED, Status, target
+from ..model.contract import HARDENED, Status, Trigger, target
 from ..runtime import sqlite_schema
 from ..runtime.contracts import (
     drafts,
@@ -25,7 +25,7 @@ from ..runtime.contracts.commands import ContractPorts, LoadHolders, Write
 from ..runtime.contracts.records import Approval, ExecutionContract, replaced
 from ..runtime.contracts.release import release
 from ..runtime.contracts.step import execute
-from ..runtime.contracts.store import Batch, Conflict
+from ..runtime.contracts.store import Batch, Conflict, Move
 from ..runtime.drive import perform
 from ..runtime.protocol import Step
 from . import contract_life
@@ -81,6 +81,17 @@ def used_approval_taken(patch: Patch) -> None:
 
     for module in (rules, write_batch):
         patch.setattr(module, "check_approval", planted)
+
+
+def used_approval_stands(patch: Patch) -> None:
+    """A call whose run has used its approval runs again without another."""
+    original = rules.moved
+
+    def planted(contract: ExecutionContract, move: Move, trigger: Trigger, *more: Any) -> Any:
+        stands = trigger == "resume" and not move.consent
+        return original(replaced(contract, consent_used=False) if stands else contract, move, trigger, *more)
+
+    patch.setattr(write_batch, "moved", planted)
 
 
 def denial_frees(patch: Patch) -> None:

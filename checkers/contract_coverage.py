@@ -3,7 +3,7 @@
 Nothing is drawn: state × trigger × actor × action type is enumerated. A legal move is made on a contract of its own; an illegal
 one is tried on a contract in that state, and every row of every table of contracts has to be what it was before. Then a call
 that ran under an approval for retries is brought to each state, and a retry brings that approval along: only a failed call hands
-it on (C-BIND).
+it on. And a call that needs an approval is to run without one, or again on one that its run has used: none may (C-BIND).
 """
 
 import itertools
@@ -38,6 +38,15 @@ APPROVED: Final[dict[Status, tuple[tuple[Trigger, Actor], ...]]] = {
     Status.CANCELLED: (("suspend", "tool_node"), ("cancel", "graph_runner")),
 }
 """How a call that runs under an approval comes to each state in which that approval is used."""
+ASKED: Final[tuple[tuple[Trigger, Actor], ...]] = (("start", "tool_node"), ("suspend", "tool_node"))
+"""How a call that needs an approval comes to wait for it, in one batch."""
+UNAPPROVED: Final[dict[str, tuple[Trigger, Actor]]] = {
+    "was never asked about": ("start", "tool_node"),
+    "waits for it": ("resume", "graph_runner"),
+    "has used it": ("resume", "graph_runner"),
+    "is given the used one": ("resume", "graph_runner"),
+}
+"""How a call that needs an approval may be without one, and what would have it run."""
 
 
 class Attempt(NamedTuple):
@@ -65,13 +74,15 @@ def leads_to(attempt: Attempt) -> Status | None:
 
 @dataclass
 class Tried:
-    """What the real store did with every combination. taken: edges, with how often; retries: under approval; wrong: sentences."""
+    """What the real store did with every combination. taken: edges, with how often; retries: under approval; unapproved: calls
+    that were to run without one; wrong: sentences."""
 
     taken: Counter[Edge] = field(default_factory=Counter)
     legal: int = 0
     illegal: int = 0
     refused: int = 0
     retries: int = 0
+    unapproved: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
@@ -91,6 +102,9 @@ def each_attempt() -> Generator[Tried, None, None]:
                 yield bench.tried
             for state in APPROVED:
                 bench.try_retry(state)
+                yield bench.tried
+            for how in UNAPPROVED:
+                bench.try_unapproved(how)
                 yield bench.tried
         finally:
             bench.close()
@@ -135,15 +149,12 @@ class Bench:
         """
         self.tried.retries += 1
         first = self._gated()
-        name = first.execution_id
-        said = Approval(execution_id=name, digest=first.action_digest, by="ann", at=0.0, retries=True)
-        self._write(name, "create", creates=(first,))
+        said = _approval(first)
         try:
-            asked = Move(name, 0, "start", "tool_node"), Move(name, 1, "suspend", "tool_node")
-            self._write(name, "asked", moves=asked)
-            self._move(name, "resume", "graph_runner", said)
+            self._asked(first)
+            self._move(first.execution_id, "resume", "graph_runner", said)
             for trigger, actor in APPROVED[state]:
-                self._move(name, trigger, actor)
+                self._move(first.execution_id, trigger, actor)
         except (InvalidTransitionError, ContractError) as error:
             self.tried.wrong.append(f"no approved call can be brought to {state}: {error}")
             return
@@ -153,6 +164,44 @@ class Bench:
         if handed is not (state is Status.FAILED):
             told = "handed on to" if handed else "kept from"
             self.tried.wrong.append(f"the approval of a call that is {state} was {told} its retry")
+
+    def try_unapproved(self, how: str) -> None:
+        """Have a call run that needs an approval and is without one, and note whether the store lets it, or changes anything."""
+        self.tried.unapproved += 1
+        trigger, actor = UNAPPROVED[how]
+        try:
+            name, used = self._without_approval(how)
+        except (InvalidTransitionError, ContractError) as error:
+            self.tried.wrong.append(f"no call can be brought to where it {how}: {error}")
+            return
+        before = self.reader.dump()
+        try:
+            self._move(name, trigger, actor, used)
+        except ContractError:
+            if self.reader.dump() != before:
+                self.tried.wrong.append(f"a call that {how} was refused its run, and something has changed")
+        else:
+            self.tried.wrong.append(f"a call that needs an approval and {how} runs")
+
+    def _without_approval(self, how: str) -> tuple[str, Approval | None]:
+        """Such a call, and the approval that it is given."""
+        call = self._gated()
+        name, said = call.execution_id, _approval(call)
+        if how == "was never asked about":
+            self._write(name, "create", creates=(call,))
+            return name, None
+        self._asked(call)
+        if how != "waits for it":
+            self._move(name, "resume", "graph_runner", said)
+            self._move(name, "suspend", "tool_node")
+        return name, said if how == "is given the used one" else None
+
+    def _asked(self, call: ExecutionContract) -> None:
+        """Create a call that waits for its approval."""
+        name = call.execution_id
+        self._write(name, "create", creates=(call,))
+        moves = tuple(Move(name, version, *move) for version, move in enumerate(ASKED))
+        self._write(name, "asked", moves=moves)
 
     def _gated(self) -> ExecutionContract:
         """A new call that runs only with an approval."""
@@ -212,6 +261,11 @@ def _contract(name: str, kind: ActionType) -> ExecutionContract:
         execution_id=name, session_id=SESSION, action_type=kind, action_detail=detail, occurrence=name, created_at=0.0,
         updated_at=0.0,
     )  # fmt: skip
+
+
+def _approval(call: ExecutionContract) -> Approval:
+    """A person's approval of a call and of its retries."""
+    return Approval(execution_id=call.execution_id, digest=call.action_digest, by="ann", at=0.0, retries=True)
 
 
 def _way(kind: ActionType, state: Status) -> list[tuple[Trigger, Actor]]:

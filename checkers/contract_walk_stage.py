@@ -72,11 +72,13 @@ def contract_coverage(context: Context) -> Found:
         "illegal": coverage.illegal,
         "refused": coverage.refused,
         "retries": tried.retries,
+        "unapproved": tried.unapproved,
     }
     said = (
         f"on {STORE} each of {len(coverage.edges)} edges was taken, by everybody who may ({coverage.legal} combinations), and"
         f" each of {coverage.illegal} illegal combinations was refused without any change; of {tried.retries} states that a call"
-        " comes to under an approval for retries, only failed handed it on to its retry"
+        " comes to under an approval for retries, only failed handed it on to its retry; and in each of"
+        f" {tried.unapproved} ways to be without an approval that is needed, or to have used it, a call was refused its run"
     )
     verdict = Verdict.TESTED
     if not coverage.complete:

@@ -49,8 +49,9 @@ DIRECT: Final = (
 SUPERSEDE: Final = "tool:pending:cancel:graph_runner:supersede"
 """The same of a tool contract that a new one supersedes, whatever becomes of its request."""
 USED_APPROVAL: Final = "used approval"
-"""A call that runs is suspended, and resumed on the approval that its run has used, in one batch. The store takes no such batch
-(C-BIND), so there is no such word where it is sound.
+NO_APPROVAL: Final = "no new approval"
+"""A call that runs is suspended, and resumed in the same batch: on the approval that its run has used, given again, or on none.
+The store takes no such batch (C-BIND), so there are no such words where it is sound.
 """
 
 
@@ -104,8 +105,8 @@ class Clients:
         found = []
         own = "tool:running:reject:tool_node"
         unbegun = alone and not self.bench.steps(place.steps)
-        for move in (each for each in (*DIRECT, SUPERSEDE, USED_APPROVAL) if each != own or unbegun):
-            write = _approved_again if move == USED_APPROVAL else partial(_written, move)
+        for move in (each for each in (*DIRECT, SUPERSEDE, USED_APPROVAL, NO_APPROVAL) if each != own or unbegun):
+            write = partial(_run_again if move in (USED_APPROVAL, NO_APPROVAL) else _written, move)
             said = self._remembered(("direct", move), place, at, write, slow=False)
             if said is not None and said.done:
                 found.append((f"direct:{move}", said))
@@ -210,14 +211,15 @@ def _written(written: str, ports: Ports, perform: drive.Perform) -> None:
     drive.persist(Write(Batch(name, new[0] if new else "move", session, creates, (move,))), ports, perform)
 
 
-def _approved_again(ports: Ports, perform: drive.Perform) -> None:
-    """See `USED_APPROVAL`."""
+def _run_again(word: str, ports: Ports, perform: drive.Perform) -> None:
+    """See `USED_APPROVAL` and `NO_APPROVAL`."""
     contracts = desk(ports).contracts.contracts(None, Status.RUNNING)
     contract = next((each for each in contracts if each.consent_used), None)
     if contract is None:
         return
     name, version = contract.execution_id, contract.version
     suspend = Move(name, version, "suspend", "tool_node")
-    resume = Move(name, version + 1, "resume", "graph_runner", consent=contract.consent)
-    batch = Batch(f"direct:{name}:{version}:again", "move", contract.session_id, moves=(suspend, resume))
+    given = contract.consent if word == USED_APPROVAL else None
+    resume = Move(name, version + 1, "resume", "graph_runner", consent=given)
+    batch = Batch(f"direct:{name}:{version}:{word}", "move", contract.session_id, moves=(suspend, resume))
     drive.persist(Write(batch), ports, perform)

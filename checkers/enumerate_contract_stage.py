@@ -85,6 +85,7 @@ KILLS: Final[dict[Plant, str]] = {
     bugs_contract.doubt_is_failure: "contract-free",
     bugs_contract.orphan_again: "contract-2-expired",
     bugs_contract.used_approval_taken: "contract-2-direct",
+    bugs_contract.used_approval_stands: "contract-2-direct",
     bugs_contract.ids_numbered_anew: "contract-2-begin",
     bugs_contract.one_id_a_turn: "contract-2-begin",
     bugs_contract.ids_without_a_name: "contract-2-begin",

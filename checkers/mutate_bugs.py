@@ -197,6 +197,8 @@ BUGS: Final = (
     Bug(c.overtaken_batch_taken_for_done, "drive.persist", "C5", ("contract-consent-twice",)),
     Bug(c.key_not_reserved, "_SqliteRows.holder", "C1", ("contract-one-key-twice",)),
     Bug(c.used_approval_taken, "rules.check_approval", "C6", ("contract-consent-twice",)),
+    # No shipped program resumes a call without an approval: the coverage and the enumeration do.
+    Bug(c.used_approval_stands, "rules.moved", "C6", ("contract-consent-twice",)),
     Bug(c.limit_lost_by_a_retry, "drafts._again", "C-DATA", ("contract-retry-approved",)),
     Bug(c.limit_lost_by_a_change, "operations._changed", "C-DATA", ("contract-arguments-changed",)),
     Bug(c.change_of_nothing, "operations._changed", "C-BIND", ("contract-superseded-retried",)),

@@ -33,6 +33,8 @@ from crashwindow.checkers.bugs_contract import (
     second_answer,
     supersede_in_two,
     timeout_cancels,
+    used_approval_stands,
+    used_approval_taken,
 )
 from crashwindow.checkers.bugs_decide import arguments_dropped, question_without_arguments
 from crashwindow.checkers.conform_follow import Disagreement
@@ -47,7 +49,7 @@ from crashwindow.checkers.contract_terms import Terms
 from crashwindow.checkers.contract_walk_stage import contract_coverage, contract_walk, covered
 from crashwindow.checkers.contract_words import misquoted
 from crashwindow.checkers.evidence import Item, RunEvidence, Verdict
-from crashwindow.checkers.substitute import Plant
+from crashwindow.checkers.substitute import Patch, Plant
 from crashwindow.checkers.substitute import planted as planting
 from crashwindow.checkers.verify import Context, Found, Stage, verify
 from crashwindow.checkers.walk_profiles import Bounds
@@ -55,7 +57,8 @@ from crashwindow.checkers.walk_programs import of_key
 from crashwindow.model.claims import CLAIMS
 from crashwindow.model.contract import ACTORS, HARDENED, Status, target
 from crashwindow.model.contract_machine import build_contract
-from crashwindow.runtime.contracts import nodes, operations, rules
+from crashwindow.runtime.contracts import nodes, operations, rules, write_batch
+from crashwindow.runtime.contracts.records import replaced
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
 from crashwindow.runtime.contracts.store import Batch
 
@@ -552,6 +555,30 @@ def test_an_approval_is_handed_on_by_a_failure_alone() -> None:
     with planting(inherited_whatever_the_end):
         wrong = tried_until("was handed on to its retry").wrong
     assert wrong == ["the approval of a call that is running was handed on to its retry"]
+
+
+def nothing_needs_approval(patch: Patch) -> None:
+    """The store lets every call run."""
+    original = rules.moved
+    patch.setattr(
+        write_batch, "moved", lambda contract, *more: original(replaced(contract, needs_consent=False), *more)
+    )
+
+
+@pytest.mark.parametrize(
+    ("plant", "how"),
+    [
+        (nothing_needs_approval, "was never asked about"),
+        (used_approval_stands, "has used it"),
+        (used_approval_taken, "is given the used one"),
+    ],
+)
+def test_a_call_runs_once_for_each_approval(plant: Plant, how: str) -> None:
+    """Of four ways to be without an approval that is needed none lets a call run; a store that takes one is found out."""
+    assert whole().unapproved == 4
+    with planting(plant):
+        wrong = tried_until("needs an approval").wrong
+    assert wrong == [f"a call that needs an approval and {how} runs"]
 
 
 def test_an_edge_that_the_runtime_lacks_is_not_covered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -218,13 +218,22 @@ def test_a_runner_that_stays_where_it_is_ends_the_enumeration(sets: ContractSets
         list(enumerated([SMALL], sets))
 
 
-def test_a_used_approval_is_offered_wherever_a_program_may_write(sets: ContractSets) -> None:
+@pytest.mark.parametrize(
+    ("plant", "word"),
+    [
+        (bugs_contract.used_approval_taken, "used approval"),
+        (bugs_contract.used_approval_stands, "no new approval"),
+    ],
+)
+def test_a_second_run_on_one_approval_is_asked_wherever_a_program_may_write(
+    plant: Plant, word: str, sets: ContractSets
+) -> None:
     """It is refused each time, so it is no word. A store that takes it makes a step that is not the machine's."""
     (run,) = enumerated(["contract-direct-itself"], sets)
     assert run.counts == COUNTS["contract-direct-itself"]
-    with planting(bugs_contract.used_approval_taken):
+    with planting(plant):
         (run,) = enumerated(["contract-direct-itself"], sets)
-    assert {each.schedule[-1] for each in run.parted} == {"direct:used approval"}
+    assert {each.schedule[-1] for each in run.parted} == {f"direct:{word}"}
 
 
 def test_a_bug_of_the_sqlite_store_is_seen_there(sets: ContractSets) -> None:

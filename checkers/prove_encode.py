@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..model.invariant import Clause
-from ..model.machine import Field, Guard, Machine, ModelError, Rule, Scope
+from ..model.machine import Field, Guard, Machine, ModelError, Rule, Scope, show
 
 LOGIC = "QF_LIA"
 
@@ -185,10 +185,15 @@ def saturated(machine: Machine, state: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def ruled_out(configuration: Guard) -> str:
+    """The name of the assumption that there is no such plan: validation refuses it."""
+    return f"configuration ruled out: {show(configuration)}"
+
+
 def assumed(code: Encoding, invariant: Iterable[Clause]) -> list[str]:
     """The invariant, a line per clause; the configurations that are ruled out belong to it."""
-    ruled_out = [Clause("configuration ruled out", g, "a plan is validated") for g in code.fixed()]
-    return [f"(assert {neg(code.guard(c.never))}) ; {c.name}" for c in (*ruled_out, *invariant)]
+    fixed = [Clause(ruled_out(g), g, "a plan is validated") for g in code.fixed()]
+    return [f"(assert {neg(code.guard(c.never))}) ; {c.name}" for c in (*fixed, *invariant)]
 
 
 def document(code: Encoding, known: Iterable[str], question: str, goal: str, status: str) -> str:

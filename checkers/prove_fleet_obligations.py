@@ -17,7 +17,7 @@ from ..model.fleet_shape import STORES
 from ..model.invariant import Clause
 from ..model.machine import Actor
 from ..model.properties import Property
-from .prove_encode import conj, disj, in_domain, neg
+from .prove_encode import conj, disj, in_domain, neg, ruled_out
 from .prove_fleet_encode import LEADER, NAMED, SOME, After, Mention, Noting, State, enabled, epoch_facts
 from .prove_obligations import strengthen
 from .prove_solve import Obligation
@@ -115,7 +115,7 @@ class Obligations:
         """The invariant, a line per clause, for the named workers."""
         state = self.state
         fixed = self.fleet.machine.impossible
-        lines = [f"(assert {neg(state.guard(g))}) ; configuration ruled out" for g in fixed]
+        lines = [f"(assert {neg(state.guard(g))}) ; {ruled_out(g)}" for g in fixed]
         lines += [f"(assert {neg(state.lifted(c, NAMED))}) ; {c.name}" for c in self.lifted]
         lines += [f"(assert {neg(state.broken(c, x))}) ; {c.name}: {x}" for c in self.coupling for x in NAMED]
         for x in NAMED:

@@ -2,9 +2,9 @@
 
 Of each proof: its assumptions can hold, a run can begin, what the properties speak of can occur; each row can fire, or is one of
 those of which it is said why not (`prove_idle.py`), and fires in a state that a search reaches (`prove_reached.py`), or is one of
-those that are named there; each clause is used by some answer (by Z3's unsatisfiable cores), or it is said why not; and
-asked ten times more, with other seeds, other names and in another order, Z3 gives the same answers. Budgets are resource units.
-No answer is none: it is never counted as healthy.
+those that are named there; each clause, and each assumption of which plans there are, is used by some answer (by Z3's
+unsatisfiable cores), or it is said why not; and asked ten times more, with other seeds, other names and in another order, Z3
+gives the same answers. Budgets are resource units. No answer is none: it is never counted as healthy.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -17,7 +17,6 @@ from .prove_idle import CANNOT_FIRE, UNREACHED, UNUSED
 
 SEEDS: Final = tuple(range(1, 11))
 VACUOUS: Final = ("consistent", "starts", "occurs")
-RULED_OUT: Final = "configuration ruled out"
 Tell = Callable[[str], None]
 
 
@@ -27,9 +26,10 @@ class Health:
 
     unmet: obligations without the answer that is needed; vacuous: those of them that say that the proof speaks of nothing.
     silent: rows that cannot fire; odd: those of them that nobody has said so of, and those that can though it is said that they
-    cannot. unreached: rows that can fire in a state of the invariant, and fire in none that a search reaches. unused: clauses
-    that no answer used; idle: those of them of which nobody says why they stand there. unstable: obligations that another seed
-    answers otherwise. units: what all answers cost together, of the proof as it is, and the least and the most of the seeds.
+    cannot. unreached: rows that can fire in a state of the invariant, and fire in none that a search reaches. clauses: how many
+    clauses and assumptions of plans there are; unused: those that no answer used; idle: those of them of which nobody says why
+    they stand there. unstable: obligations that another seed answers otherwise. units: what all answers cost together, of the
+    proof as it is, and the least and the most of the seeds.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Health:
 
     @property
     def reported(self) -> list[str]:
-        """The clauses that no answer used, a line each, with the reason why they stand there, if anybody has given one."""
+        """The clauses and assumptions that no answer used, a line each, with the reason that somebody has given, if any."""
         reasons = UNUSED.get(self.name, {})
         return [f"{each} ({reasons.get(each, 'nobody says why')})" for each in self.unused]
 
@@ -60,7 +60,10 @@ class Health:
             *(f"not as needed: {each}" for each in self.unmet if each not in self.vacuous),
             *(f"whether this row can fire is not as stated: {each}" for each in self.odd),
             *self._not_reached(),
-            *(f"no answer uses this clause, and nobody says why it stands there: {each}" for each in self.idle),
+            *(
+                f"no answer uses this clause or assumption, and nobody says why it stands there: {each}"
+                for each in self.idle
+            ),
             *(f"another seed answers otherwise: {each}" for each in self.unstable),
         ]
 
@@ -93,7 +96,7 @@ def examine(
     unmet = [a for a in first if not _met(a)]
     silent = {a.obligation.rule for a in first if a.obligation.kind == "fires" and a.answer == "unsat"}
     can = {a.obligation.rule for a in first if a.obligation.kind == "fires" and a.answer == "sat"}
-    written = {name for name, _ in asked.known} - asked.own - {RULED_OUT}
+    written = {name for name, _ in asked.known} - asked.own
     unused = written - used
     total = sum(a.rlimit for a in first)
     return Health(

@@ -50,8 +50,8 @@ def to_item(told: "Health") -> Item:
         return Item(checker="prove", verdict=Verdict.ERROR, statement=said, figures=figures, command=COMMAND)
     said = (
         f"the proof {told.name} says something: what it assumes can hold, what it speaks of can occur, each of its rows can fire"
-        f" in a state of the invariant but {len(told.silent)} of which it is said why{_reached(told)}, each of its clauses is"
-        f" used by some answer, if only to keep itself, but {len(told.unused)}"
+        f" in a state of the invariant but {len(told.silent)} of which it is said why{_reached(told)}, each of its clauses and of"
+        f" its assumptions of plans is used by some answer, if only to keep itself, but {len(told.unused)}"
         f"{': ' if told.unused else ''}{'; '.join(told.reported)};"
         f" {told.seeds} other seeds, with other names and in another order, change no answer"
     )

@@ -1,13 +1,16 @@
 """What stands in a model or an invariant without ever taking effect, by proof, and why it stands there nonetheless.
 
-Rows that cannot fire are the second line of a defence, or speak of what a policy leaves out; any other is an error, and so is one
-that is said not to and does. Clauses that no answer used may be dropped as assumptions; in an invariant that is shared by several
-proofs that is a fact about one of them. Which clauses a solver uses is its choice where it has one, and differs with what it was
-asked before: an unused one of which nobody says why it stands there is an error; one of which that is said may be used still.
+Rows that cannot fire are the second line of a defence, or speak of what a policy leaves out; any other is an error, and so is
+one that is said not to and does. Clauses, and assumptions of which plans there are, that no answer used may be dropped; in an
+invariant that is shared by several proofs that is a fact about one of them. Which clauses a solver uses is its choice where it
+has one, and differs with what it was asked before: an unused one of which nobody says why it stands there is an error; one of
+which that is said may be used still.
 """
 
 from collections.abc import Mapping
 from typing import Final
+
+from .prove_encode import ruled_out
 
 _KEY: Final = {
     "world: serves again, another key": "an attempt does not change the key (P11)",
@@ -119,16 +122,28 @@ barred by a look that fences, and no such look is among its rows. Of every other
 """
 
 _TOLD: Final = {"a cancel was requested": "the coupling says it of every worker"}
+_QUERY: Final = ruled_out({"on_unknown": frozenset({"query"}), "look": frozenset({"none"})})
+_OTHERS: Final = ruled_out(
+    {"on_unknown": frozenset({"fail", "park", "reexecute"}), "look": frozenset({"fence", "quiet"})}
+)
+_REPEATS: Final = ruled_out({"on_unknown": frozenset({"reexecute"}), "idempotent": frozenset({"no"})})
+_AS_WELL: Final = "each row keeps the invariant of such a plan as well; that none begins is asked where a run begins"
 
 UNUSED: Final[Mapping[str, Mapping[str, str]]] = {
-    "s0-order-full-recovery": {"committed first as finished": "in this order the effect record lies between the two"},
+    "hardened": dict.fromkeys((_QUERY, _OTHERS), _AS_WELL),
+    "s0-order-full-recovery": {
+        **dict.fromkeys((_QUERY, _OTHERS), _AS_WELL),
+        "committed first as finished": "in this order the effect record lies between the two",
+    },
+    "s4-reexecute-stable-key": dict.fromkeys((_QUERY, _OTHERS, _REPEATS), _AS_WELL),
     "fleet": {
         **_TOLD,
+        _QUERY: _AS_WELL,
         "append_completed landed": "whoever ends a job writes nothing after it",
         "append_failed landed": "whoever ends a job writes nothing after it",
         "no memory without a worker": "whoever claims begins without a memory",
     },
-    "fleet-without-conditional": _TOLD,
+    "fleet-without-conditional": {**_TOLD, _QUERY: _AS_WELL},
     "fleet-gate": {"what is completed was answered": "the shape says it of what each worker has read"},
 }
-"""The clauses that an answer need not use, by proof."""
+"""The clauses and the assumptions of plans that no answer needs to use, by proof."""

@@ -139,6 +139,19 @@ def test_a_clause_that_nothing_uses_is_reported() -> None:
     assert not told.unmet
 
 
+def test_an_assumption_of_plans_that_nothing_rests_on_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration is ruled out under a name of its own: of four of a policy three are in no core, and the list says why; each
+    is an error without it.
+    """
+    name = "s4-reexecute-stable-key"
+    known = set(UNUSED[name])
+    told = examine(questions(name), (), ())
+    assert (set(told.unused), told.idle) == (known, ())
+    assert {each for each, _ in questions(name).known if each.startswith("configuration ruled out: ")} > known
+    monkeypatch.delitem(UNUSED, name)
+    assert set(examine(questions(name), (), ()).idle) == known
+
+
 def test_a_clause_that_need_not_be_used_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is unused is told, with the reason that the list gives; a clause of the list that is used is not, and is no error: the
     solver has a choice."""

@@ -24,7 +24,7 @@ from ..model.surroundings import build_around
 from ..runtime.verifier import Mode
 from .abstraction import RAM
 from .conform_calls import ERRORS
-from .conform_follow import Disagreement, Model
+from .conform_follow import Disagreement, Model, made
 from .conform_rig import Rig, Strike
 from .conform_world import CONTRACTS, Behaviour, Does, Gate, Looks, Says, StepPlan, Undoing, beyond, step_name
 from .evidence import Item, Verdict
@@ -224,7 +224,7 @@ class WrittenWalk(RuleBasedStateMachine):
         self.record.steps += 1
         self.program.append(written(call.__name__, arguments))
         try:
-            return call(*arguments)
+            return made(call, *arguments)
         except Disagreement as error:
             self.record.failed(self.program, error)
             raise

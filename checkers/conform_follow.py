@@ -9,7 +9,7 @@ that was merely possible.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from ..model.boundaries import CATCH_UP
 from ..model.machine import Actor, Machine, Rule, Scope
@@ -66,6 +66,18 @@ class Disagreement(AssertionError):
 
 class NoMoveError(LookupError):
     """A move of a program that cannot be made where it stands: there is no such worker, session or contract."""
+
+
+def made(move: Callable[..., Any], *arguments: Any) -> Any:
+    """What a rig says of a move. An exception that no rig expects parts model and code like any other answer, beneath a client's
+    call as beneath a worker's turn: so it is written down, made shorter and given a key. Raises Disagreement, NoMoveError.
+    """
+    try:
+        return move(*arguments)
+    except (Disagreement, NoMoveError):
+        raise
+    except Exception as error:
+        raise Disagreement(f"{move.__name__}: the code raised {type(error).__name__}: {error}") from error
 
 
 class Known(Protocol):

@@ -25,7 +25,7 @@ from ..model.step import build
 from ..model.surroundings import build_around
 from ..scenarios.policies import POLICIES
 from .abstraction import RAM
-from .conform_follow import Disagreement, Model, NoMoveError
+from .conform_follow import Disagreement, Model, NoMoveError, made
 from .conform_rig import Rig
 from .conform_world import Gate, Looks, Says, StepPlan
 from .contract_follow import ContractModel
@@ -112,7 +112,7 @@ class Program:
 
 def _do(rig: Moved, line: str, name: str, arguments: tuple[Any, ...]) -> None:
     try:
-        getattr(rig, name)(*arguments)
+        made(getattr(rig, name), *arguments)
     except NoMoveError as error:
         raise ValueError(f"{line!r} cannot be done there: {error}") from error
 

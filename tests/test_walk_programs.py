@@ -21,6 +21,7 @@ from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.walk_profiles import PROFILES
 from crashwindow.checkers.walk_programs import Program, of_key, parsed, shortest
+from crashwindow.runtime import resolve
 from crashwindow.scenarios.schema import ScenarioError, load
 
 PARKS = StepPlan((False, "park", "none"), 0, {"a": [-1, 0.5, None]}, "é", Looks("strict", ("match",)))
@@ -125,6 +126,21 @@ def test_each_machine_s_failure_is_made_shorter(
     program = of_key(item.command.removeprefix("crashwindow replay "))
     assert program.run() in item.statement
     assert shortest(program) == program
+
+
+def test_an_exception_beneath_a_client_s_call_is_a_failure_like_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person's answer that ends with an error of the code's parts the walk: shown as a program whose key parts again."""
+
+    def answered(*arguments: Any, **named: Any) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(conform, "SHRINKS", 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(resolve, "resolve", answered)
+        item = next(item for seed in range(1, 9) if (item := walk("quick", seed)).verdict is Verdict.REFUTED)
+        assert "the code raised KeyError: 'planted'" in item.statement
+        assert main(["replay", item.command.removeprefix("crashwindow replay ")]) == 1
+    assert main(["replay", item.command.removeprefix("crashwindow replay ")]) == 0
 
 
 def test_a_failure_becomes_a_regression(

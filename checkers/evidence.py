@@ -281,6 +281,14 @@ class Need(Base):
     steps: int = 0  # of it
 
 
+class Wider(Base):
+    """What comes of a minimal set in whatever may befall a step's job, with every kind of tool."""
+
+    more: list[str]  # the mechanisms that it takes there, too
+    key: str  # a run that breaks the property with the set alone; "" where none does
+    holds: bool  # whether the property holds with the set and these
+
+
 class Sufficient(Base):
     """The minimal sets of mechanisms under which a property holds, every other one of the group being missing."""
 
@@ -290,6 +298,7 @@ class Sufficient(Base):
     enough: bool  # whether those that the matrix calls needed suffice, all others missing
     monotone: bool  # whether, among those, no larger set was worse than a smaller one
     words: str  # how complete this is
+    wider: list[Wider] = Field(default_factory=list)  # of each set, in their order: of the step's, in the deep profile
 
 
 class Necessity(Base):

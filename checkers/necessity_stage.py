@@ -18,6 +18,8 @@ from ..scenarios.matrix import (
     CELLS,
     CLAIMS,
     GIVEN,
+    IN_JOBS,
+    IN_JOBS_APART,
     IN_QUICK,
     LATER,
     UNASKED,
@@ -41,6 +43,7 @@ from .necessity_fleet import SEMANTICS, others, rests, step, untaken
 from .necessity_lattice import sets_of
 from .necessity_live import of_rules, of_step
 from .necessity_sets import APART, GROUP, Lattice, minimal_sets
+from .necessity_wider import wider
 from .proof_subjects import AMBIGUOUS, RUNS, TWINS
 from .search import complete
 from .traces import trace_to
@@ -73,6 +76,8 @@ def necessity(context: Context) -> Found:
     sets = minimal_sets(lattice, cells, frozenset(APART if deep else ()), context.tell)
     apart = minimal_sets(lattice, cells, frozenset(), context.tell) if deep else []
     if deep:
+        sets = [wider(each, frozenset(APART), IN_JOBS.get(each.property, ()), context.tell) for each in sets]
+        apart = [wider(each, frozenset(), IN_JOBS_APART.get(each.property, ()), context.tell) for each in apart]
         given, free = of_step(context.tell)
         sets, apart = [*sets, given], [*apart, free]
     two = between(context.tell) if deep else []
@@ -220,6 +225,8 @@ def alone(
     wrong = [s.property for s in sets if not s.enough or s.monotone != (s.property not in WORSE)]
     wrong += [s.property for found, said in ((sets, GIVEN), (apart, WHOLE), (two, BETWEEN), (small, BESIDE_STEP))
               for s in found if not as_stated(s, said)]  # fmt: skip
+    wrong += [f"{s.property} in the whole job" for s in (*sets, *apart) for each in s.wider
+              if not each.holds or bool(each.key) != bool(each.more)]  # fmt: skip
     if wrong or not sets:
         return _item(
             Verdict.REFUTED,
@@ -240,8 +247,22 @@ def alone(
             " step are left to the deep profile"
         )
     said += f". Beside the step: {_listed(small)}" if small else ""
+    said += _in_jobs([*sets, *apart])
     subsets = sum(s.asked for s in (*sets, *apart, *two, *small))
     return _item(Verdict.EXHAUSTED, f"{said}; {UNASKED}", "NECESSITY-SETS", properties=len(sets), subsets=subsets)
+
+
+def _in_jobs(sets: Sequence[Sufficient]) -> str:
+    """What comes of the minimal sets in the whole job, where it was asked; where each takes more, with a run that shows it."""
+    asked = [each for s in sets for each in s.wider]
+    if not asked:
+        return ". That is of the step's own execution; the deep profile asks them of all that may befall its job"
+    more = [f"{s.property} {' and '.join(each.more)}, too (crashwindow replay {each.key})"
+            for s in sets for each in s.wider if each.more]  # fmt: skip
+    return (
+        ". That is of the step's own execution, with three kinds of tool. For all that may befall its job, with every kind, each"
+        f" of {len(asked)} sets suffices as well, but for {len(more)} that take more: {'; '.join(more)}"
+    )
 
 
 def as_stated(found: Sufficient, said: Mapping[str, tuple[tuple[str, ...], ...]]) -> bool:

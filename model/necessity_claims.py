@@ -21,7 +21,8 @@ NECESSITY_CLAIMS: Final = (
     _stated("NECESSITY-ORDERS", "In whatever order B4 to B7 are written, and with B5 to B7 in one transaction, every property of the step holds, recovery "
             "looking into all stores.", _ORDER),
     _stated("NECESSITY-SETS", "Of one worker's mechanisms the minimal sets that suffice for a property of the step, all others missing, are the stated "
-            "ones: of each property but P15 all that there are, every other set failing or holding one of them.", _CONCLUSION),
+            "ones: of each property but P15 all that there are, every other set failing or holding one of them. That is of the step's own execution; for all "
+            "that may befall its job they suffice with what is stated beside them.", _CONCLUSION),
     Claim("T-AMBIGUOUS-EXACT", "hardened", "At an observation of the ambiguity class (windows 1c, 2, 2x and 2u of a tool that is not idempotent) every "
           "deterministic recovery that reads the stores alone is wrong in one of two reachable states that look the same: it doubles the effect or "
           "loses it. At every other observation one is right: the class is exactly that. Reachable is what the hardened machine reaches; what it "

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..checkers.evidence import Necessity, Need, Sufficient
+from ..checkers.evidence import Necessity, Need, Sufficient, Wider
 from ..model.mechanisms import BY_ID
 
 PROPERTIES: Final = tuple(f"P{n}" for n in range(1, 16))
@@ -70,4 +70,14 @@ def sentences(found: Necessity) -> list[str]:
 def _set(found: Sufficient) -> str:
     sets = " or ".join(", ".join(each) or "none" for each in found.sets) or "none"
     more = "monotone" if found.monotone else "not monotone"
-    return f"{found.property}: {sets} ({found.words}; {found.asked} sets answered for, {more})"
+    jobs = "".join(f"; {words}" for words in map(_wider, found.wider) if words)
+    return f"{found.property}: {sets} ({found.words}; {found.asked} sets answered for, {more}{jobs})"
+
+
+def _wider(found: Wider) -> str:
+    """What a set takes more for all that may befall the step's job, with a run that shows it."""
+    return (
+        f"in whatever may befall the job it takes {', '.join(found.more)}, too: crashwindow replay {found.key}"
+        if found.more
+        else ""
+    )

@@ -42,6 +42,8 @@ GIVEN: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 }  # fmt: skip
 """The minimal sets of one worker's mechanisms, ledger, effect store and on-unknown being there: of each property but P15 all that
 there are. They may be smaller than what the matrix has, and other ones: what makes a mechanism needed may be missing as well."""
+IN_JOBS: Final[Mapping[str, tuple[str, ...]]] = {"P3": ("rule-0",), "P6": ("rule-0",)}
+"""What each of these takes beside for all that may befall the step's job, such as another step's failure."""
 WORSE: Final = ("P3", "P4", "P7")
 """The properties that fail with a set of these which holds a smaller one that suffices: more is worse."""
 WHOLE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
@@ -54,6 +56,8 @@ WHOLE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 }  # fmt: skip
 """The same where these three may be missing, too: where nothing is done about an attempt in doubt nothing is executed again, and
 less is needed."""
+IN_JOBS_APART: Final[Mapping[str, tuple[str, ...]]] = {"P6": ("rule-0",)}
+"""And what each of those takes. Without on-unknown P3 takes nothing more."""
 _FENCED: Final = ("fence-events", "fence-ledger", "fence-effects", "atomic-acquire")
 _BEGUN: Final = (("conditional", "checked"), ("fence-events", "checked"))
 BETWEEN: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
@@ -105,6 +109,12 @@ def bounds(profile: str) -> list[str]:
         " P15 is asked of their rules alone, in the deep profile.",
         f"Mechanisms between workers: two workers, at most {CLAIMS[profile]} claims in all, any number of crashes, a tool that"
         " parks; P15, in the deep profile, with any number of claims.",
+        "Minimal sets of the step's mechanisms, in each profile: all sets are asked of the step's own execution, with three kinds"
+        " of tool (fail; query, a quiet look; re-executed, idempotent; without idempotent-alone also re-executed, any)."
+        + (
+            " Each that is minimal is asked of all that may befall the step's job, with every kind of tool, too."
+            * (profile == "deep")
+        ),
         "Orders of the writes and P15 in the quick profile: one kind of tool (query, a quiet look).",
     ]
 

@@ -19,6 +19,7 @@ from crashwindow.checkers.evidence import (
     Sufficient,
     Trace,
     Verdict,
+    Wider,
 )
 from crashwindow.model.mechanisms import NEEDED, ONE
 from crashwindow.reports.audit.necessity import ALWAYS, necessity
@@ -144,6 +145,19 @@ def deep() -> RunEvidence:
     return honest().model_copy(update={"run": honest().run.model_copy(update={"profile": "deep"})})
 
 
+BREAKS_P6: Final = "model:whole-without-confirm+ledger-asked+no-effect+rebase+rule-0+same-write:2/0/0/1/0/0/0/0/0/0/0/0/0/0/0/0/0/1/0/3/0/0/0/0/0/0/0"
+"""A run that breaks P6 with its minimal set, in the whole job."""
+TAKES: Final = Wider(more=["rule-0"], key=BREAKS_P6, holds=True)
+
+
+def in_jobs(*wider: Wider) -> list[str]:
+    """What is found of P6's minimal set in a deep run, where this is said to come of it in the whole job."""
+    told = apart("P6", *map(list, matrix.GIVEN["P6"])).model_copy(update={"wider": list(wider)})
+    made = matrix_with(parts(sets=[told]))
+    found = necessity(made.model_copy(update={"run": deep().run}))
+    return [each for each in found if each.startswith("the minimal sets of P6: ") and "subsets" not in each]
+
+
 def hold(told: Necessity) -> Necessity:
     """Every order said to hold."""
     held = {
@@ -241,6 +255,30 @@ def test_a_lie_about_the_matrix_is_named(lie: str) -> None:
     make, words = LIES[lie]
     found = necessity(make())
     assert any(words in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ((), "of 1 sets 0 are said to be asked of the whole job"),
+        ((TAKES.model_copy(update={"more": []}),), "is not what this program states"),
+        ((TAKES.model_copy(update={"key": ""}),), "is not what this program states"),
+        ((TAKES.model_copy(update={"holds": False}),), "is not what this program states"),
+        ((TAKES.model_copy(update={"key": BREAKS_P6.rpartition("/")[0]}),), "its run does not break the property"),
+        ((TAKES.model_copy(update={"key": TWIN}),), "its key is of no machine that lacks this and nothing else"),
+    ],
+)
+def test_what_a_set_takes_for_the_whole_job_is_as_stated(said: tuple[Wider, ...], words: str) -> None:
+    """Each set of a deep run is asked; what it takes more is shown by a run of the machine that has the set alone."""
+    assert in_jobs(TAKES) == []
+    (found,) = in_jobs(*said)
+    assert words in found
+
+
+def test_a_quick_run_asks_no_set_of_the_whole_job() -> None:
+    """So it cannot say what comes of one."""
+    found = necessity(matrix_with(sets(wider=[TAKES])))
+    assert any("P1: what comes of them in the whole job is said, and was not asked" in each for each in found)
 
 
 def test_each_cell_is_due() -> None:

@@ -14,12 +14,13 @@ from crashwindow.checkers.necessity_rows import STEP, rows_of, support
 from crashwindow.checkers.necessity_runs import Run, Runs
 from crashwindow.checkers.necessity_sets import APART, GROUP, Lattice, lacks, needed_by, sufficient
 from crashwindow.checkers.necessity_stage import alone, as_stated
+from crashwindow.checkers.necessity_wider import kinds, wider
 from crashwindow.model.machine import Machine, apply, enabled
 from crashwindow.model.mechanisms import ONE, missing, spoken_of, step_without
 from crashwindow.model.properties import BY_ID as PROPERTY
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.scenarios.matrix import GIVEN as MINIMAL
-from crashwindow.scenarios.matrix import UNASKED, WHOLE
+from crashwindow.scenarios.matrix import IN_JOBS, UNASKED, WHOLE
 from crashwindow.scenarios.without import machine_without
 
 Names = frozenset[str]
@@ -211,3 +212,29 @@ def test_every_minimal_set_of_the_step_is_stated() -> None:
     known = lattice.searches
     assert disagreeing(lattice, [*drawn(5, 60, 0.5), *drawn(7, 60, 0.85)]) == []
     assert lattice.searches < known + 120
+
+
+def test_what_suffices_for_the_step_alone_may_not_for_its_job() -> None:
+    """P6's minimal set: a step that has nothing on record is cancelled after another one has failed; with rule 0 it holds. P11's
+    is enough as it is. Without what it takes beside, or said to take what it does not, the item is refuted.
+    """
+    stores = frozenset(APART)
+    plain = GIVEN.model_copy(update={"property": "P6", "sets": [list(each) for each in MINIMAL["P6"]]})
+    (needs,) = wider(plain, stores, IN_JOBS["P6"], print).wider
+    assert (needs.more, needs.key.count("/"), needs.holds) == (["rule-0"], 26, True)
+    found = wider(plain, stores, (), print)
+    assert not found.wider[0].holds
+    assert "P6 in the whole job" in alone([found]).statement
+    enough = wider(GIVEN, stores, (), print)
+    assert [each.model_dump() for each in enough.wider] == [{"more": [], "key": "", "holds": True}]
+    assert alone([enough]).verdict is Verdict.EXHAUSTED
+    more = wider(GIVEN, stores, ("rule-0",), print)
+    assert "P11 in the whole job" in alone([more]).statement
+
+
+def test_every_kind_of_tool_is_asked_of_the_whole_job() -> None:
+    """Each kind that may be declared, once: their spaces together are the machine's."""
+    machine = step_without("whole-without-", [], "whole job")
+    every = list(kinds(machine))
+    assert len(every) == len(set(every))
+    assert sum(len(searched(narrowed(machine, [kind]))) for kind in every) == len(searched(machine))

@@ -36,6 +36,7 @@ from crashwindow.checkers.evidence import (
     Sufficient,
     Trace,
     Verdict,
+    Wider,
     WindowResult,
 )
 from crashwindow.checkers.evidence_graph import StateGraph
@@ -266,7 +267,17 @@ NECESSITY = Necessity(
         Need(property="P15", mechanism="quiet", answer="not checked", verdict=Verdict.NOT_CHECKED, words="later"),
         Need(property="all", mechanism="order-7456", answer="not needed", verdict=Verdict.EXHAUSTED, words="holds"),
     ],
-    sets=[Sufficient(property="P1", sets=[["quiet"]], asked=3, enough=True, monotone=True, words="alone")],
+    sets=[
+        Sufficient(
+            property="P1",
+            sets=[["quiet"]],
+            asked=3,
+            enough=True,
+            monotone=True,
+            words="alone",
+            wider=[Wider(more=["rule-0"], key="model:whole-without-quiet:0/1", holds=True)],
+        )
+    ],
     idle=["nothing breaks without ledger"],
     ambiguity=["192 observations are ambiguous"],
     beside=[

@@ -206,11 +206,35 @@ def _sets(told: Necessity, items: Sequence[Item], profile: str) -> Iterator[str]
         for each in found:
             if {frozenset(one) for one in each.sets} != {frozenset(one) for one in stated.get(each.property, ())}:
                 yield f"the minimal sets of {each.property}: {each.sets} are not those that this program states"
+    for given, kept, apart in ((told.sets, ALWAYS, False), (told.whole, (), True)):
+        for each in given:
+            yield from (
+                f"the minimal sets of {each.property}: {words}" for words in _in_jobs(each, kept, apart, profile)
+            )
     for item in items:
         said = item.figures.get("properties"), item.figures.get("subsets")
         there = len(told.sets), sum(each.asked for each in (*told.sets, *told.whole, *told.between, *told.beside))
         if said != there:
             yield f"claim {SETS}: {said[0]} properties and {said[1]} subsets; the sets have {there[0]} and {there[1]}"
+
+
+def _in_jobs(told: Sufficient, kept: Sequence[str], apart: bool, profile: str) -> Iterator[str]:
+    """What comes of each set in the whole job, where the deep profile asks it: as stated, with runs that break the property."""
+    if profile != "deep" or told.property == P15:
+        if told.wider:
+            yield "what comes of them in the whole job is said, and was not asked"
+        return
+    if len(told.wider) != len(told.sets):
+        yield f"of {len(told.sets)} sets {len(told.wider)} are said to be asked of the whole job"
+    more = (matrix.IN_JOBS_APART if apart else matrix.IN_JOBS).get(told.property, ())
+    for each, found in zip(told.sets, told.wider, strict=False):
+        if tuple(found.more) != more or not found.holds or bool(found.key) != bool(more):
+            yield f"what {', '.join(each) or 'none'} takes for the whole job is not what this program states"
+        elif found.key:
+            absent = sorted(set(ONE) - set(each) - set(kept))
+            run = Need(property=told.property, mechanism=", ".join(more), answer="needed", verdict=Verdict.REFUTED, words="",
+                       key=found.key, steps=found.key.count("/"))  # fmt: skip
+            yield from _run(run, [named("whole", absent)])
 
 
 def _set(told: Sufficient) -> Iterator[str]:

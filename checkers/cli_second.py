@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..runtime.errors import CommandError
-from .second import NoSolverError, Opinion, Solver, files_of, read, write_proofs
+from .second import BrokenSolverError, NoSolverError, Opinion, Solver, files_of, read, write_proofs
 from .second import recheck as ask_again
 from .second_script import ScriptError
 
@@ -30,7 +30,7 @@ def recheck(args: argparse.Namespace) -> int:
         if args.proofs is not None:
             written = write_proofs(opinions, Path(args.proofs))
             console.print(f"{written} proofs in {args.proofs}", highlight=False, soft_wrap=True)
-    except (NoSolverError, ScriptError) as error:
+    except (NoSolverError, BrokenSolverError, ScriptError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error

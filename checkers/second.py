@@ -26,7 +26,11 @@ Progress = Callable[[int, Question], None]  # how many questions were answered, 
 
 
 class NoSolverError(RuntimeError):
-    """cvc5 is not installed."""
+    """cvc5 is not installed: nothing was asked, and nothing is known."""
+
+
+class BrokenSolverError(RuntimeError):
+    """cvc5 is installed, and cannot be started."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,16 @@ class Opinion:
 
 
 class Solver:
-    """cvc5 in a process of its own, started anew when it ended over a question. Raises NoSolverError without cvc5."""
+    """cvc5 in a process of its own, started anew when it ended over a question. broken: why that could not be done, or "".
+
+    Raises NoSolverError without cvc5, and BrokenSolverError where the first process cannot be started. A later one that cannot
+    is no exception: what was answered until then has to be heard.
+    """
 
     def __init__(self, limit: int = LIMIT) -> None:
         if importlib.util.find_spec("cvc5") is None:
             raise NoSolverError("cvc5 is not installed: pip install 'crashwindow[second]'")
-        self.limit = limit
+        self.limit, self.broken = limit, ""
         self._start()
 
     def __enter__(self) -> "Solver":
@@ -78,27 +86,41 @@ class Solver:
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
         first = self._line()
         if first is None:
-            raise NoSolverError(f"cvc5 cannot be started: {' '.join(command)} says why")
+            self._process.communicate()
+            raise BrokenSolverError(f"cvc5 is installed and cannot be started: {' '.join(command)} says why")
         self.version = f"cvc5 {first['version']}"
 
     def _line(self) -> dict[str, Any] | None:
+        """The next line of the process; None where it has ended, it may be within one."""
         assert self._process.stdout
         line = self._process.stdout.readline()
-        return json.loads(line) if line else None
+        return json.loads(line) if line.endswith("\n") else None
+
+    def _answer(self, question: Question, proof: bool) -> dict[str, Any] | None:
+        """What the process says to a question; None where it has ended, over this one or before."""
+        assert self._process.stdin
+        request = {"script": question.script, "limit": self.limit, "proof": proof}
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return None
+        return self._line()
 
     def ask(self, question: Question, proof: bool = False) -> Opinion:
         """cvc5's answer; with the text of its proof, if wanted."""
+        if self.broken:
+            return Opinion(question, "ended", 0, 0.0, self.broken)
         started = time.perf_counter()
-        assert self._process.stdin
-        request = {"script": question.script, "limit": self.limit, "proof": proof}
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        said = self._line()
+        said = self._answer(question, proof)
         if said is None:
             code = self._process.wait()
             self._process.communicate()
-            self._start()
             said = {"answer": "ended", "units": 0, "proof": "", "words": f"its process ended with {code}"}
+            try:
+                self._start()
+            except BrokenSolverError as error:
+                self.broken = f"its process ended with {code}, and {error}"
         seconds = time.perf_counter() - started
         return Opinion(question, said["answer"], said["units"], seconds, said.get("words", ""), said["proof"])
 

@@ -53,29 +53,42 @@ PLANTED: Final[Mapping[str, str]] = {
 
 
 def second_opinion(context: Context) -> Found:
-    """cvc5's answers to the obligations in the run's directory: some of them in the quick profile, all in the deep one."""
+    """cvc5's answers to the obligations in the run's directory: some of them in the quick profile, all in the deep one.
+
+    Raises BrokenSolverError: only where cvc5 is not installed is it no error that nobody was asked.
+    """
     found, folder = Found(), context.directory / "smt2"
-    quick = context.profile == "quick"
     files = files_of([folder])
     written = {proof_of(file, folder) for file in files}
     due = proofs_of_claims(written)
     try:
-        with Solver() as solver:
-            asked = sample(files, context.seed, EACH) if quick else read(files)
-            said = recheck(asked, solver, lambda done, q: context.tell(f"cvc5: {done}, {q.name}"))
-            told = by_proof(said, folder)
-            for claim, names in due:
-                found.add(claim, item(names, told, folder, quick, solver.version))
-            found.mutants += [planted(name, solver) for name in PLANTED]
+        solver = Solver()
     except NoSolverError as error:
         for claim, _ in due:
             words = f"no second opinion: {error}"
             found.add(claim, Item(checker="reprove", verdict=Verdict.NOT_CHECKED, statement=words, command=COMMAND))
+    else:
+        with solver:
+            _ask(context, solver, files, due, found)
     for name in sorted(written - {name for _, names in due for name in names}):
         found.errors.append(
             f"smt2/{name}: no claim rests on these obligations, so nobody would hear that cvc5 does not agree"
         )
     return found
+
+
+def _ask(
+    context: Context, solver: Solver, files: Sequence[Path], due: Iterable[tuple[str, Sequence[str]]], found: Found
+) -> None:
+    """Put what cvc5 says beside the claims, and of a solver that did not come to the end, that too."""
+    folder, quick = context.directory / "smt2", context.profile == "quick"
+    asked = sample(files, context.seed, EACH) if quick else read(files)
+    told = by_proof(recheck(asked, solver, lambda done, q: context.tell(f"cvc5: {done}, {q.name}")), folder)
+    for claim, names in due:
+        found.add(claim, item(names, told, folder, quick, solver.version))
+    found.mutants += [planted(name, solver) for name in PLANTED]
+    if solver.broken:
+        found.errors.append(f"no second opinion on the rest: {solver.broken}")
 
 
 def planted(name: str, solver: Solver) -> MutantResult:
@@ -124,7 +137,8 @@ def item(names: Sequence[str], said: Mapping[str, Sequence[Opinion]], folder: Pa
     if missing:
         verdict, words = Verdict.ERROR, f"no obligation was written for {', '.join(sorted(missing))}"
     elif wrong:
-        verdict, words = Verdict.ERROR, f"cvc5 does not agree with {len(wrong)} of {len(mine)}: {wrong[0].sentence}"
+        worst = min(wrong, key=lambda opinion: opinion.verdict != "disagrees")
+        verdict, words = Verdict.ERROR, f"cvc5 does not agree with {len(wrong)} of {len(mine)}: {worst.sentence}"
     files = [f"smt2/{name}/" if (folder / name).is_dir() else f"smt2/{name}.smt2" for name in names]
     return Item(checker="reprove", verdict=verdict, statement=words, figures=figures, files=files, command=COMMAND)
 

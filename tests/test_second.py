@@ -10,13 +10,13 @@ import cvc5
 import pytest
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import second_cvc5, second_stage
+from crashwindow.checkers import second, second_cvc5, second_stage
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.prove import export, prove
 from crashwindow.checkers.prove_fleet import export_fleet, prove_fleet
 from crashwindow.checkers.second import NoSolverError, Opinion, Solver, files_of, read, recheck, sample, write_proofs
 from crashwindow.checkers.second_script import Question, ScriptError, questions
-from crashwindow.checkers.verify import Context
+from crashwindow.checkers.verify import Context, _run
 from crashwindow.model.recorded import RECORDED_INVARIANT, RECORDED_PROPERTIES, build_recorded
 from crashwindow.scenarios.fleet_policies import recorded_fleet
 
@@ -342,3 +342,49 @@ def test_without_cvc5_nothing_is_claimed(
     found = second_stage.second_opinion(Context("quick", 1, written, lambda words: None))
     assert {item.verdict for items in found.items.values() for item in items} == {Verdict.NOT_CHECKED}
     assert found.mutants == []
+
+
+MORTAL = """import json, pathlib, sys
+died = pathlib.Path({died!r})
+if died.exists():
+    sys.exit(1)
+print(json.dumps({{"version": "that dies"}}), flush=True)
+for number, line in enumerate(sys.stdin, 1):
+    if number == {last}:
+        died.touch()
+    print(json.dumps({{"answer": "sat", "units": 0, "proof": ""}}), end={ends!r} if number == {last} else "\\n", flush=True)
+    if number == {last}:
+        sys.exit(1)
+"""
+"""A solver that gives some wrong answers, ends at the last of them, and cannot be started again."""
+
+
+@pytest.mark.parametrize("ends", ["", "\n"], ids=["within an answer", "behind an answer"])
+def test_a_solver_that_dies_takes_no_answer_with_it(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """Each disagreement that was heard before stays one, whom nobody could ask is an error and never "not checked", and the run
+    fails: so its stage is not kept either, and a run that goes on asks again.
+    """
+    (tmp_path / "mortal.py").write_text(MORTAL.format(died=str(tmp_path / "died"), last=4, ends=ends), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(second, "MODULE", "mortal")
+    found = second_stage.second_opinion(Context("quick", 1, written, lambda words: None))
+    assert {item.verdict for items in found.items.values() for item in items} == {Verdict.ERROR}
+    assert "stated unsat, cvc5: sat" in found.items["P12"][0].statement
+    assert [mutant.killed_by for mutant in found.mutants] == [None] * len(second_stage.PLANTED)
+    (error,) = found.errors
+    assert error.startswith("no second opinion on the rest: its process ended with 1, and cvc5 is installed and cannot")
+
+
+def test_a_cvc5_that_is_installed_and_cannot_be_started_fails_the_run(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that cannot be imported is not one that is not there: an error beside each claim and of the run; `recheck` exits 2."""
+    (tmp_path / "cvc5.py").write_text("raise ImportError\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = _run(second_stage.SECOND_OPINION, Context("quick", 1, written, lambda words: None))
+    assert {item.verdict for items in found.items.values() for item in items} == {Verdict.ERROR}
+    assert "cvc5 is installed and cannot be started" in found.errors[0]
+    assert main(["recheck", str(written)]) == 2
+    assert "cvc5 is installed and cannot be started" in capsys.readouterr().err

@@ -50,8 +50,10 @@ def _health(names: Sequence[str]) -> int:
     """The health of these proofs, a line each, and what is wrong or idle below; 1 where anything is wrong."""
     from .prove_asked import questions
     from .prove_health import examine
+    from .prove_loaded import solver_as_installed
     from .prove_reached import reached
 
+    solver_as_installed()
     wrong = 0
     for name in names:
         with _progress() as tell:

@@ -38,14 +38,22 @@ Entry = dict[str, Any]
 
 
 @cache
-def solver_version() -> str:
-    """Z3's version, without loading it: as in its metadata's name, since what reads these takes half of a warm run's time."""
+def installed_solver() -> tuple[str, Path]:
+    """Z3's version and where it lies, without loading it: as in its metadata's name, since what reads these takes half of a warm
+    run's time. Who loads it asks whether it is that one (`prove_loaded`).
+    """
     for folder in map(Path, sys.path):
         for metadata in folder.glob("z3_solver-*.dist-info"):
-            return f"z3-solver {metadata.name.removesuffix('.dist-info').partition('-')[2]}"
-    from importlib.metadata import version  # which knows every other way to install a package
+            return metadata.name.removesuffix(".dist-info").partition("-")[2], folder
+    from importlib.metadata import distribution  # which knows every other way to install a package
 
-    return f"z3-solver {version('z3-solver')}"
+    found = distribution("z3-solver")
+    return found.version, Path(str(found.locate_file("")))
+
+
+def solver_version() -> str:
+    """The solver by whose version answers are kept."""
+    return f"z3-solver {installed_solver()[0]}"
 
 
 def sources_key(budget: int, root: Path = ROOT) -> str:

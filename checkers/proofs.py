@@ -65,8 +65,8 @@ class Told(NamedTuple):
 def prove_all(names: Sequence[str], folder: Path | None, tell: Tell) -> tuple[list[Told], int]:
     """The proofs of these names, and how many damaged entries of the cache were not used; without a folder all are made.
 
-    Raises OSError where the folder cannot be written, and StaleCodeError where the code that is loaded is not what lies on the
-    disk, by which answers are kept.
+    Raises OSError where the folder cannot be written, StaleCodeError where the code that is loaded is not what lies on the disk,
+    and AnotherSolverError where the solver is not the one that is installed: by these answers are kept.
     """
     key = sources_key(BUDGET)
     whole = Book.open(folder / "proofs.jsonl") if folder else Book(Path())
@@ -105,10 +105,12 @@ class StaleCodeError(Exception):
 
 
 def _as_on_disk() -> None:
-    """Load what makes proofs, once for all processes that are forked then. Raises StaleCodeError."""
+    """Load what makes proofs, once for all processes that are forked then. Raises StaleCodeError and AnotherSolverError."""
     from . import proof_subjects, prove, prove_cached, prove_fleet, prove_fleet_obligations  # noqa: F401
     from .evidence_code import stale_bytecode
+    from .prove_loaded import solver_as_installed
 
+    solver_as_installed()
     if stale := stale_bytecode():
         raise StaleCodeError(", ".join(stale))
 

@@ -371,7 +371,10 @@ def made_by() -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Python's, and those of the packages on which verdicts rest."""
+    """Python's, and those of the packages on which verdicts rest. Raises AnotherSolverError where Z3 is not as told."""
+    from .prove_loaded import solver_as_installed
+
+    solver_as_installed()
     return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
 
 

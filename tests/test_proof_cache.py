@@ -16,7 +16,7 @@ import pytest
 import z3
 
 from crashwindow.__main__ import main
-from crashwindow.checkers import evidence_code, proof_cache, proof_subjects, proofs, prove_cached
+from crashwindow.checkers import evidence_code, proof_cache, proof_subjects, proofs, prove_cached, prove_loaded
 from crashwindow.checkers.evidence_code import stale_bytecode
 from crashwindow.checkers.proof_cache import (
     BUDGET,
@@ -288,10 +288,10 @@ def test_a_solver_that_was_installed_in_another_way_is_found(tmp_path: Path, mon
     metadata.mkdir()
     (metadata / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: z3-solver\nVersion: 4.8.12\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    proof_cache.solver_version.cache_clear()
+    proof_cache.installed_solver.cache_clear()
     assert proof_cache.solver_version() == "z3-solver 4.8.12"
     monkeypatch.undo()
-    proof_cache.solver_version.cache_clear()
+    proof_cache.installed_solver.cache_clear()
 
 
 def test_proofs_that_are_made_side_by_side_are_those_made_one_by_one(
@@ -403,3 +403,37 @@ def test_every_kind_of_source_is_in_the_hash_of_the_code() -> None:
     files = (path for room in rooms for path in room.rglob("*") if path.is_file())
     kept = [path for path in files if not {"out", "__pycache__"} & set(path.relative_to(evidence_code.ROOT).parts)]
     assert {path.suffix for path in kept} <= evidence_code.SOURCES
+
+
+@pytest.mark.parametrize("command", [["prove", SMALL, "--no-cache"], ["prove", SMALL, "--health"], ["check", "P12"]])
+@pytest.mark.parametrize("other", ["of another version", "in another place"])
+def test_another_solver_answers_for_nobody(
+    command: list[str], other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Answers and evidence name the solver that is installed: where another one is loaded, one that stands before it on the path,
+    nothing is asked of it, and the command says what to do and exits with 2.
+    """
+    if other == "of another version":
+        monkeypatch.setattr(z3, "get_version_string", lambda: "9.9.9-other")
+    else:
+        (tmp_path / "z3").mkdir()
+        monkeypatch.setattr(z3, "__file__", str(tmp_path / "z3" / "__init__.py"))
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert (
+        f"{z3.__file__} is loaded, z3 {z3.get_version_string()}, and {proof_cache.solver_version()} is installed"
+        in said
+    )
+    assert "take the other one off PYTHONPATH" in said
+
+
+def test_a_version_that_goes_on_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The distribution may count on behind the solver's version, by a number of its own: 4.8.1 is not a part of 4.8.12."""
+    folder = Path(z3.__file__).parent.parent
+    for told, loaded in (("4.8.12.0", "4.8.12"), ("4.8.12", "4.8.12")):
+        monkeypatch.setattr(prove_loaded, "installed_solver", lambda told=told: (told, folder))
+        monkeypatch.setattr(z3, "get_version_string", lambda loaded=loaded: loaded)
+        prove_loaded.solver_as_installed()
+    monkeypatch.setattr(z3, "get_version_string", lambda: "4.8.1")
+    with pytest.raises(prove_loaded.AnotherSolverError):
+        prove_loaded.solver_as_installed()

@@ -9,6 +9,7 @@ from ..scenarios.profile import MUTATED, MUTATED_FLEETS
 from .evidence import KillRow, MutantCells
 from .mutate_columns import BY_STATEMENT, MEANT
 from .mutate_fleet_agree import agreement, unanswered
+from .whole_file import replace_file
 
 FILE: Final = "mutants.jsonl"
 
@@ -39,7 +40,7 @@ class Kept:
                 break  # cut short when the run was interrupted, it may be within a character: that row is found again
             self.rows[row.name] = row
         whole = "".join(f"{row.model_dump_json()}\n" for row in self.rows.values())
-        self.path.write_text(f"{found_by}\n{whole}", encoding="utf-8")
+        replace_file(self.path, f"{found_by}\n{whole}")
 
     def add(self, row: MutantCells) -> None:
         """Keep a row."""

@@ -15,6 +15,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from .whole_file import partial_of, replace_file
+
 ROOT: Final = Path(__file__).parent.parent
 SOURCES: Final = (
     "model/*.py",
@@ -23,8 +25,9 @@ SOURCES: Final = (
     "checkers/prove*.py",
     "checkers/evidence*.py",
     "checkers/second*.py",
+    "checkers/whole_file.py",
 )
-"""The files that say which questions a proof has, and what is made of the answers."""
+"""The files that say which questions a proof has, what is made of the answers, and how these are kept."""
 ASKING: Final = (
     "checkers/prove_cached.py",
     "checkers/prove*_encode.py",
@@ -150,13 +153,11 @@ class Book:
         """Raises OSError where `write` would: who makes proofs for minutes hears that before, not behind them."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.open("a").close()
-        partial = self.file.with_suffix(".partial")
-        partial.open("a").close()
+        partial = partial_of(self.file)
+        partial.open("x").close()
         partial.unlink()
 
     def write(self) -> None:
         """Replace the file by what was used or added: a cache of the newest run, which cannot grow. Raises OSError."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.file.with_suffix(".partial")
-        partial.write_text("".join(f"{json.dumps(self.entries[key])}\n" for key in sorted(self.used)), encoding="utf-8")
-        partial.replace(self.file)
+        replace_file(self.file, "".join(f"{json.dumps(self.entries[key])}\n" for key in sorted(self.used)))

@@ -51,6 +51,7 @@ from .explore import Space
 from .kernel import missing
 from .machines import strayed
 from .verify_elsewhere import Elsewhere
+from .whole_file import replace_file
 
 if TYPE_CHECKING:
     from .crash import Ran
@@ -292,9 +293,7 @@ def _unplanted(found: Sequence[Found]) -> Iterator[str]:
 
 def _keep(file: Path, ended: Ended) -> None:
     """Write what a stage has found, whole or not at all."""
-    partial_file = file.with_suffix(".partial")
-    partial_file.write_text(ended.model_dump_json(), encoding="utf-8")
-    partial_file.replace(file)
+    replace_file(file, ended.model_dump_json())
 
 
 def _kept(file: Path) -> Ended | None:

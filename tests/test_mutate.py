@@ -389,6 +389,23 @@ def test_rows_of_which_nobody_says_who_found_them_are_refused(tmp_path: Path) ->
     assert not Kept(tmp_path, "code").rows
 
 
+def test_rows_are_kept_where_a_run_ends_as_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Going on writes the rows that are whole anew: they are there where that is interrupted, and nothing beside them."""
+    Kept(tmp_path, "code").add(cells("a"))
+    write = Path.write_text
+
+    def interrupted(path: Path, text: str, *given: Any, **named: Any) -> None:
+        write(path, text[:10], *given, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Kept(tmp_path, "code")
+    monkeypatch.undo()
+    assert list(Kept(tmp_path, "code").rows) == ["a"]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_a_row_that_is_torn_within_a_character_is_found_again(tmp_path: Path) -> None:
     """Names hold signs of more than one byte: wherever a line was cut short, the run goes on with those before it."""
     kept = Kept(tmp_path, "code")

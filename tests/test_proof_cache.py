@@ -7,7 +7,7 @@ import os
 import py_compile
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -437,3 +437,48 @@ def test_a_version_that_goes_on_is_another(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(z3, "get_version_string", lambda: "4.8.1")
     with pytest.raises(prove_loaded.AnotherSolverError):
         prove_loaded.solver_as_installed()
+
+
+@pytest.mark.parametrize("meanwhile", [Book.write, Book.try_to_write])
+def test_two_who_write_one_book_do_not_meet(
+    meanwhile: Callable[[Book], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may write, or see whether it could, between what is written and its taking the book's place: the last one's
+    book is whole, and nothing is left beside it.
+    """
+    one, other = Book(tmp_path / "proofs.jsonl"), Book(tmp_path / "proofs.jsonl")
+    one.add("one", {"outcome": 1})
+    other.add("other", {"outcome": 2})
+    replace = Path.replace
+
+    def interrupted(path: Path, target: Path) -> Path:
+        monkeypatch.setattr(Path, "replace", replace)
+        meanwhile(other)
+        return path.replace(target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    one.write()
+    kept = Book.open(one.file)
+    assert (set(kept.entries), kept.damaged) == ({"one"}, 0)
+    assert list(tmp_path.iterdir()) == [one.file]
+
+
+@pytest.mark.parametrize("fails", ["write_text", "replace"])
+def test_a_book_that_could_not_be_written_is_as_it_was(
+    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk, or Ctrl-C in the midst of writing: the older book is there, and nothing beside it."""
+    book = Book(tmp_path / "proofs.jsonl")
+    book.add("one", {"outcome": 1})
+    book.write()
+    book.add("another", {"outcome": 2})
+
+    def interrupted(path: Path, *given: object, **named: object) -> None:
+        path.open("a").close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, fails, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        book.write()
+    assert set(Book.open(book.file).entries) == {"one"}
+    assert list(tmp_path.iterdir()) == [book.file]

@@ -15,11 +15,20 @@ from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
 from .evidence_agreement import agreements
 from .mutate_matrix import Kept, OtherCodeError, blind, gaps, summed
+from .mutate_rows import OriginalError
 from .mutate_stage import EVERY, GAPS, every, near, one
 from .verify import made_by, new_run
 
 
 def mutants(args: argparse.Namespace) -> int:
+    """As `_judged`. Of an original that does not pass nothing is judged: that is told, with the exit code 2."""
+    try:
+        return _judged(args)
+    except OriginalError as error:
+        raise CommandError(f"{error}; so nothing is said of mutants of it") from error
+
+
+def _judged(args: argparse.Namespace) -> int:
     """All mutants, or one; 0 only if none is a gap: each is killed, proved the same or safe, or safe by proof and not asked
     further; and, of all, if no checker that was asked of many said no to none."""
     console = Console(stderr=args.json)

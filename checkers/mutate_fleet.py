@@ -24,6 +24,7 @@ from .mutate_fleet_rest import rest
 from .mutate_fleet_rows import FleetMutant, generate
 from .mutate_fleet_same import Sameness
 from .mutate_fleet_search import ManyStatesError, Seen
+from .mutate_rows import OriginalError
 from .proof_subjects import FleetSubject, fleet_subjects
 from .prove_fleet import prove_fleet
 from .prove_fleet_obligations import FENCED, REFUSALS, Obligations
@@ -60,9 +61,9 @@ class FleetBench:
 
     @cached_property
     def written(self) -> Obligations:
-        """The questions over the written invariant. Raises AssertionError where the original is not proved."""
+        """The questions over the written invariant. Raises OriginalError where the original is not proved."""
         if not prove_fleet(*self.subject).holds:
-            raise AssertionError(f"{self.fleet.name}: the original is not proved")
+            raise OriginalError(f"{self.fleet.name}: the original is not proved")
         return Obligations(*self.subject)
 
     @cached_property

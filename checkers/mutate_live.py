@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..model.liveness import forever
 from ..model.machine import Guard, Machine
 from .liveness import Moves, look, moves_of, resting
-from .mutate_rows import Rows
+from .mutate_rows import OriginalError, Rows
 from .mutate_search import Base, Difference, Seen, run_to, way
 
 
@@ -24,12 +24,15 @@ class Halted:
 
 
 class Liveness:
-    """The original's order, under the assumptions of its claim."""
+    """The original's order, under the assumptions of its claim. Raises OriginalError where it does not come to rest."""
 
     def __init__(self, base: Base, assumptions: Sequence[str], rests: Sequence[Guard]) -> None:
         self.base, self.assumptions, self.rests = base, assumptions, rests
         self.resting = resting(base.packing, rests)
-        self.order = _descending(base.space.parents, moves_of(base.space.engine, assumptions), self.resting)
+        moves = moves_of(base.space.engine, assumptions)
+        if look(base.space.parents, moves, self.resting).stuck:
+            raise OriginalError(f"{base.machine.name}: a fair run of the original stays outside rest for ever")
+        self.order = _descending(base.space.parents, moves, self.resting)
 
     def examine(self, mutant: Rows, difference: Difference, seen: Seen) -> Halted:
         """Whether a fair run of a mutant never comes to rest; `seen` is what a complete search of it has added."""

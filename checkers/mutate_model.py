@@ -33,7 +33,7 @@ from .mutate_enumerate import Beside, beside
 from .mutate_live import Liveness
 from .mutate_prove import Asked, ask
 from .mutate_refine import compensates, refines
-from .mutate_rows import Generated, Rows, generate
+from .mutate_rows import Generated, OriginalError, Rows, generate
 from .mutate_search import Base, Difference, Seen, examine
 from .mutate_tape import (
     replay_contracts,
@@ -44,6 +44,7 @@ from .mutate_tape import (
     traces_of_semantics,
 )
 from .mutate_windows import Table
+from .prove import prove
 from .semantics_stages import MODELS
 
 CHECKERS: Final = ("prove", "explore", "stated", "windows", "lockstep", "refine", "liveness", "enumerate")
@@ -112,7 +113,7 @@ class Bench:
     def __init__(self, policy: str, space: Space | None = None) -> None:
         self.policy, self.model = policy, subject(policy)
         self.machine = machine_of(policy)
-        self._space = space
+        self._space, self._passes = space, False
 
     @cached_property
     def generated(self) -> Generated:
@@ -137,11 +138,11 @@ class Bench:
 
     @cached_property
     def replay(self) -> Replay:
-        """What the code was recorded to do. Raises AssertionError where the original does not follow it."""
+        """What the code was recorded to do. Raises OriginalError where the original does not follow it."""
         replay = self.model.replayed()
         said = replay(self.machine, self.base.space.engine)
         if said:
-            raise AssertionError(f"the original does not follow its own code: {said}")
+            raise OriginalError(f"{self.policy}: the original does not follow its own code: {said}")
         return replay
 
     @cached_property
@@ -154,8 +155,23 @@ class Bench:
         """What the code can do; None where none of it is enumerated beside this machine."""
         return beside(self.policy, self.base.space.engine)
 
+    def check_original(self) -> None:
+        """Ask of the original what is asked of its mutants, and is made of it for nobody else. Raises OriginalError."""
+        if self._passes:
+            return
+        said = "it is not proved" if not prove(self.machine, self.model.properties, self.model.invariant).holds else ""
+        said = said or not_as_stated(self.policy, self.base.space) or self._vacuous(self.base.space)
+        if self.policy == COMPENSATION:
+            said = said or compensates(self.base.space)
+        if said:
+            raise OriginalError(f"{self.policy}: the original does not pass: {said}")
+        self._passes = True
+
     def judge(self, mutants: Sequence[Rows], until: Until) -> Iterator[MutantCells]:
-        """Every mutant's row of the matrix. Raises AssertionError where proof and search contradict each other."""
+        """Every mutant's row of the matrix. Raises OriginalError where the original does not pass, and AssertionError where proof
+        and search contradict each other.
+        """
+        self.check_original()
         for mutant, asked in ask(self.machine, self.model.properties, self.model.invariant, mutants):
             yield self._row(mutant, asked, until)
 

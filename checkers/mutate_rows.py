@@ -23,6 +23,10 @@ KINDS: Final = (
 """The classes of mutants, in the order in which they are made."""
 
 
+class OriginalError(AssertionError):
+    """What is mutated does not pass itself: who says no to a mutant of it may say no to anything, and nothing is said of any."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """One mutant: rules by name, each with what stands in its place (None: nothing). what: the change, in words."""

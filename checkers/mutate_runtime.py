@@ -31,7 +31,7 @@ from .enumerate_stage import product
 from .evidence import Cell, MutantCells, Verdict
 from .interleave import CASES as INTERLEAVED
 from .interleave import Graph, interleave
-from .interleave_mutants import MUTANTS
+from .interleave_mutants import MUTANTS, SHIPPED, Mutant
 from .interleave_stage import KILLS as BROKEN
 from .keys import check as keys_differ
 from .monitor import Monitor
@@ -39,6 +39,7 @@ from .mutate_bugs import BUGS, Bug
 from .mutate_columns import CONTRACT, WORKERS
 from .mutate_left import diverged_in_check_trace, refused_by_verify_job
 from .mutate_programs import parted
+from .mutate_rows import OriginalError
 from .mutate_runs import (
     CannotMeetError,
     contracts_covered,
@@ -145,8 +146,7 @@ def _command(name: str) -> str:
 
 def _protection(name: str) -> MutantCells:
     """A protection taken away: who interleaves searches until its property falls, who enumerates to the first step too much."""
-    checks: dict[str, Check] = {"interleave": lambda: broken_without(name), "enumerate": lambda: parted_without(name)}
-    asked = {checker: apart(checker, NOTHING, check) for checker, check in checks.items()}
+    asked = {checker: apart(checker, NOTHING, check) for checker, check in _several(name, MUTANTS[name]).items()}
     title = f"{TAKEN}{name}"
     cells = _row(asked, WORKERS)
     return MutantCells(
@@ -154,16 +154,21 @@ def _protection(name: str) -> MutantCells:
     )  # fmt: skip
 
 
-def broken_without(name: str) -> str:
+def _several(name: str, mutant: Mutant) -> dict[str, Check]:
+    """The checkers of several workers, in the cases of a protection; mutant: the store without it, or as it ships."""
+    return {"interleave": lambda: broken_without(name, mutant), "enumerate": lambda: parted_without(name, mutant)}
+
+
+def broken_without(name: str, mutant: Mutant) -> str:
     """The property that falls in some interleaving of two workers where a protection is taken away."""
     case, kept = BROKEN.get(name, (SMALLEST, ""))
-    return _first_broken(interleave(INTERLEAVED[case], MUTANTS[name], until=kept))
+    return _first_broken(interleave(INTERLEAVED[case], mutant, until=kept))
 
 
-def parted_without(name: str) -> str:
+def parted_without(name: str, mutant: Mutant) -> str:
     """The step that is not the model's where a protection is taken away."""
     case = PARTED[name] if name in PARTED else BROKEN[name][0]
-    found = product(case, mutant=MUTANTS[name]).run().parted
+    found = product(case, mutant=mutant).run().parted
     return f"{case}: {min(found, key=lambda each: len(each.schedule))}" if found else ""
 
 
@@ -294,12 +299,25 @@ def apart(checker: str, bug: Bug, check: Check) -> Cell:
 
 
 def sound(part: str) -> None:
-    """Ask every checker of a part about the code as it ships. Raises AssertionError where one says no."""
+    """Ask every checker of a part about the code as it ships. Raises OriginalError where one says no."""
     cases = tuple(dict.fromkeys(case for bug in BUGS if bug.part == part for case in bug.cases))
-    for checker, check in _checks(part, nothing, cases).items():
+    _pass(part, _checks(part, nothing, cases))
+
+
+def sound_about(row: MutantCells) -> None:
+    """Ask those who say no to one mutant about the code as it ships, in the same cases. Raises as `sound`."""
+    if row.name.startswith(TAKEN):
+        every = _several(row.name.removeprefix(TAKEN), SHIPPED)
+    else:
+        every = _checks(row.subject, nothing, {bug.name: bug for bug in BUGS}[row.name].cases)
+    _pass(row.name, {cell.checker: every[cell.checker] for cell in row.killers})
+
+
+def _pass(of: str, checks: Mapping[str, Check]) -> None:
+    for checker, check in checks.items():
         cell = apart(checker, NOTHING, check)
         if cell.outcome != "survived":
-            raise AssertionError(f"{part}, {checker}: the code as it ships does not pass: {cell.words}")
+            raise OriginalError(f"{of}, {checker}: the code as it ships does not pass: {cell.words}")
 
 
 def met(checker: str, words: str, killed: bool, seconds: float) -> Cell:

@@ -20,7 +20,7 @@ from ..model.machine import Machine, Rule, Scope, apply, enabled, show
 from ..model.properties import Property
 from .explore import Delta, Engine, Packing, Space, touched
 from .mutate_engine import Variant
-from .mutate_rows import Rows
+from .mutate_rows import OriginalError, Rows
 
 NOTHING: Final[frozenset[tuple[str, int]]] = frozenset()
 Steps = dict[int, frozenset[tuple[str, int]]]
@@ -58,7 +58,7 @@ class Seen:
 class Base:
     """The original: its space, what its properties forbid, and its states by the fields that a rule touches.
 
-    Raises AssertionError where the original itself breaks a property.
+    Raises OriginalError where the original itself breaks a property.
     """
 
     def __init__(self, space: Space, properties: Sequence[Property]) -> None:
@@ -69,7 +69,7 @@ class Base:
         self._engine: tuple[str, Variant | None] = ("", None)
         self._whole: tuple[str, Search | None] = ("", None)
         if broken := self.judge.first(space.parents):
-            raise AssertionError(f"{self.machine.name}: the original breaks {broken}")
+            raise OriginalError(f"{self.machine.name}: the original breaks {broken}")
 
     def alike(self, mask: int) -> dict[int, list[int]]:
         """The states by the values of some fields, nearest first; the last question is kept."""

@@ -22,7 +22,7 @@ from .mutate_bugs import PARTS
 from .mutate_fleet import FLEETS, FleetBench
 from .mutate_matrix import Kept, blind, summed
 from .mutate_model import STEP, SUBJECTS, Bench
-from .mutate_runtime import judge, rows, sound
+from .mutate_runtime import judge, rows, sound, sound_about
 from .side_by_side import side_by_side
 from .verify import Context, Found, Profile, Stage, made_by
 
@@ -128,7 +128,7 @@ def _done(todo: Sequence[Task], jobs: int, spaces: Mapping[str, Space]) -> Itera
 
 
 def judged(task: Task, benches: Mapping[str, Bench] | None = None) -> list[MutantCells]:
-    """The rows of a task; none for the code as it ships. Raises AssertionError where that does not pass."""
+    """The rows of a task; none for the code as it ships. Raises OriginalError where an original does not pass."""
     if task.subject == SHIPPED:
         for part in task.names:
             sound(part)
@@ -155,11 +155,15 @@ def _fleet(name: str) -> FleetBench:
 
 
 def one(name: str) -> MutantCells:
-    """The row of one mutant, before every checker that can meet it. Raises KeyError where there is none of that name."""
+    """The row of one mutant, before every checker that can meet it. Raises KeyError where there is none of that name, and
+    OriginalError where who says no to it says no to its original as well.
+    """
     policy = name.partition(": ")[0]
     found = judged(Task(policy if policy in (*SUBJECTS, *FLEETS) else RUNTIME, (name,), False))
     if not found:
         raise KeyError(name)
+    if policy not in (*SUBJECTS, *FLEETS):
+        sound_about(found[0])
     return found[0]
 
 

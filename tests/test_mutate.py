@@ -20,6 +20,7 @@ from crashwindow.checkers import (
     cli_mutants,
     contract_stages,
     mutate_fleet_prove,
+    mutate_model,
     mutate_prove,
     mutate_runtime,
     mutate_stage,
@@ -36,19 +37,20 @@ from crashwindow.checkers.mutate_fleet_rows import FleetMutant
 from crashwindow.checkers.mutate_matrix import FEW, Kept, OtherCodeError, blind, summed
 from crashwindow.checkers.mutate_model import Bench
 from crashwindow.checkers.mutate_prove import Asked
-from crashwindow.checkers.mutate_rows import KINDS, Rows, generate, row
+from crashwindow.checkers.mutate_rows import KINDS, OriginalError, Rows, generate, row
 from crashwindow.checkers.mutate_runtime import apart, idle, rows, swept
 from crashwindow.checkers.mutate_search import examine
 from crashwindow.checkers.prove_solve import Answer, Result
 from crashwindow.checkers.search import check
 from crashwindow.checkers.substitute import Patch, Substitution, planted
 from crashwindow.checkers.verify import Context
-from crashwindow.model.machine import Machine
+from crashwindow.model.machine import Machine, guard
 from crashwindow.runtime import sqlite_statements
 from crashwindow.runtime.errors import CommandError
 from crashwindow.runtime.protocol import Step
 from crashwindow.scenarios.machines import machine_of
 from crashwindow.scenarios.profile import MUTATED, MUTATED_FLEETS, ONE_IN
+from crashwindow.scenarios.searched import SEARCHED
 
 from .sampled import sampled
 
@@ -211,6 +213,33 @@ def test_a_fault_that_is_lost_is_not_harmless(policy: str, lost: str) -> None:
     mutant = next(m for m in bench(policy).generated.mutants if m.name.endswith(lost))
     (row,) = bench(policy).judge([mutant], "proof")
     assert [cell.checker for cell in row.killers] == ["stated"], row
+
+
+@pytest.mark.parametrize("broken", ["its proof", "its size", "what has to occur", "its step"])
+def test_nothing_is_said_of_mutants_of_an_original_that_does_not_pass(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mutant is safe by the original's proof, and killed by what is so of the original: that is asked of it first."""
+    ready = Bench("compensation-hardened")
+    if broken == "its proof":
+        ready.model = replace(ready.model, invariant=())
+    elif broken == "its size":
+        monkeypatch.setitem(SEARCHED, ready.policy, SEARCHED["gate-hardened"])
+    elif broken == "what has to occur":
+        never = replace(ready.model.properties[0], occurs=(guard(job="open", at="idle", node="none", undone="2"),))
+        ready.model = replace(ready.model, properties=(*ready.model.properties, never))
+    else:
+        monkeypatch.setattr(mutate_model, "compensates", lambda space: "a record in the ledger is gone")
+    with pytest.raises(OriginalError, match="compensation-hardened: the original does not pass: "):
+        list(ready.judge(ready.generated.mutants[:1], "all"))
+
+
+def test_of_an_original_that_does_not_rest_no_mutant_is_asked_whether_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks at the whole of a mutant would say no to each."""
+    ready = Bench("compensation-hardened")
+    monkeypatch.setattr(mutate_model, "RESTS", {ready.policy: ()})
+    with pytest.raises(OriginalError, match="a fair run of the original stays outside rest for ever"):
+        _ = ready.liveness
 
 
 def answering(first: Answer, later: Answer) -> Any:
@@ -516,8 +545,25 @@ def test_one_mutant_meets_every_checker(
     """`--only` tells what each checker says."""
     name = "interleavings: events-unfenced"
     monkeypatch.setattr(mutate_stage, "judge", cells)
+    monkeypatch.setattr(mutate_stage, "sound_about", lambda row: None)
     assert cli_mutants.mutants(asked(tmp_path, only=name, out=".", json=False)) == 0
     assert "explore" in capsys.readouterr().out
+
+
+def test_a_command_about_an_original_that_does_not_pass_exits_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither a kill nor a gap: nothing is said of any mutant, but why."""
+    monkeypatch.setattr(mutate_model, "not_as_stated", lambda policy, space: "it is another")
+    name = bench("recorded-hardened").generated.mutants[0].name
+    mutate_stage._bench.cache_clear()
+    for command in (["--only", name], ["--subject", "recorded-hardened", "--out", str(tmp_path)]):
+        assert main(["mutants", *command]) == 2
+        assert (
+            "recorded-hardened: the original does not pass: it is another; so nothing is said"
+            in capsys.readouterr().err
+        )
+    mutate_stage._bench.cache_clear()
 
 
 @pytest.mark.parametrize(

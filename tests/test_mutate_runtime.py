@@ -9,7 +9,14 @@ from typing import Final, Never
 
 import pytest
 
-from crashwindow.checkers import mutate_fleet, mutate_fleet_agree, mutate_model, mutate_runs, mutate_runtime
+from crashwindow.checkers import (
+    mutate_fleet,
+    mutate_fleet_agree,
+    mutate_model,
+    mutate_runs,
+    mutate_runtime,
+    mutate_stage,
+)
 from crashwindow.checkers.bugs_contract import timeout_cancels
 from crashwindow.checkers.bugs_decide import dropped_unknown
 from crashwindow.checkers.bugs_step import effect_not_stored, skipped_committed, swapped_writes
@@ -21,6 +28,7 @@ from crashwindow.checkers.mutate_columns import BESIDE, COLUMNS, MEANT, NO_COLUM
 from crashwindow.checkers.mutate_left import diverged_in_check_trace, refused_by_verify_job
 from crashwindow.checkers.mutate_matrix import FEW as FEW_TO_JUDGE
 from crashwindow.checkers.mutate_matrix import blind
+from crashwindow.checkers.mutate_rows import OriginalError
 from crashwindow.checkers.mutate_runs import CannotMeetError, contracts_covered, paths_walked, power_failed
 from crashwindow.checkers.mutate_runtime import SUBJECTS, apart, judge, sound, swept
 from crashwindow.checkers.mutate_woken import went_on
@@ -110,6 +118,28 @@ def test_a_checker_that_says_no_to_what_ships_kills_nobody(monkeypatch: pytest.M
     every["power"] = lambda: "something is wrong"
     with pytest.raises(AssertionError, match="step, power: the code as it ships does not pass: something is wrong"):
         sound("step")
+
+
+def test_one_bug_is_killed_by_nobody_who_says_no_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`mutants --only` asks each killer about the shipped code, in the bug's cases: in a checkout that is broken anyway a checker
+    says no to everything. Who is content with that code is believed.
+    """
+    name, record = "step: skipped committed", Step.record
+    every: dict[str, Callable[[], str]] = {"walk": lambda: "" if Step.record is record else "planted", "power": str}
+    monkeypatch.setattr(mutate_runtime, "_checks", lambda part, plant, cases: every)
+    assert [cell.checker for cell in mutate_stage.one(name).killers] == ["walk"]
+    every["power"] = lambda: "something is wrong"
+    with pytest.raises(OriginalError, match=f"{name}, power: the code as it ships does not pass: something is wrong"):
+        mutate_stage.one(name)
+
+
+def test_a_protection_is_missed_by_nobody_who_says_no_while_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same of several workers, asked of the store as it ships in the cases of that protection."""
+    name = f"{mutate_runtime.TAKEN}events-unfenced"
+    assert {cell.checker for cell in mutate_stage.one(name).killers} == {"enumerate", "interleave"}
+    monkeypatch.setattr(mutate_runtime, "_first_broken", lambda graph: "something is wrong")
+    with pytest.raises(OriginalError, match=f"{name}, interleave: the code as it ships does not pass"):
+        mutate_stage.one(name)
 
 
 def test_an_enumeration_that_cannot_meet_a_bug_kills_nothing() -> None:

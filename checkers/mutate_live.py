@@ -30,9 +30,15 @@ class Liveness:
         self.base, self.assumptions, self.rests = base, assumptions, rests
         self.resting = resting(base.packing, rests)
         moves = moves_of(base.space.engine, assumptions)
-        if look(base.space.parents, moves, self.resting).stuck:
-            raise OriginalError(f"{base.machine.name}: a fair run of the original stays outside rest for ever")
         self.order = _descending(base.space.parents, moves, self.resting)
+        # Where each move to another state lowers a number, a run can only stay where everybody stands still.
+        stays = (
+            look(base.space.parents, moves, self.resting).stuck
+            if self.order is None
+            else any(_stands(state, moves) for state in self.order)
+        )
+        if stays:
+            raise OriginalError(f"{base.machine.name}: a fair run of the original stays outside rest for ever")
 
     def examine(self, mutant: Rows, difference: Difference, seen: Seen) -> Halted:
         """Whether a fair run of a mutant never comes to rest; `seen` is what a complete search of it has added."""

@@ -72,6 +72,7 @@ def _judged(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([row.model_dump() for row in survivors_first(found)], indent=1, ensure_ascii=False))
     else:
+        _survivors(summed(found), console)
         console.print(matrix(summed(found)))
         for line in agreements(summed(found)):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -117,7 +118,7 @@ def matrix(rows: Sequence[KillRow]) -> Table:
         "class",
         "mutants",
         "killed",
-        "by (of those asked; cheapest of)",
+        "by (of those asked; cheapest of, in seconds)",
         "same",
         "safe, proved",
         "not asked further",
@@ -127,13 +128,27 @@ def matrix(rows: Sequence[KillRow]) -> Table:
     )
     for row in rows:
         by = ", ".join(
-            f"{name} {row.by.get(name, 0)} ({met}; {row.cheapest.get(name, 0)})"
-            for name, met in sorted(row.met.items())
+            f"{name} {row.by.get(name, 0)} ({met}; {_first(row, name)})" for name, met in sorted(row.met.items())
         )
         killed = f"{row.killed} ({row.stated} by what is stated)" if row.stated else row.killed
         told = (row.mutants, killed, by, row.same, row.safe, row.unasked, len(row.gaps), round(row.seconds))
         table.add_row(escape(row.subject), escape(row.kind), *map(str, told))
     return table
+
+
+def _first(row: KillRow, checker: str) -> str:
+    """Of how many a checker is the cheapest killer, and in how many seconds."""
+    count = row.cheapest.get(checker, 0)
+    return f"{count} in {row.cheapest_seconds.get(checker, 0.0):.2g}" if count else "0"
+
+
+def _survivors(rows: Sequence[KillRow], console: Console) -> None:
+    """Who is not killed and is no gap, by name, with what is proved of each; who has the same proof stands together."""
+    for row in rows:
+        for words, names in row.survivors.items():
+            console.print(f"not killed, {row.subject}: {words}", markup=False, highlight=False, soft_wrap=True)
+            for name in names:
+                console.print(f"  {name}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _said(found: Sequence[MutantCells], console: Console) -> int:

@@ -209,6 +209,7 @@ class KillRow(Base):
     killed: int
     by: dict[str, int]  # checker -> how many it says no to
     cheapest: dict[str, int]  # checker -> of how many it is the cheapest killer
+    cheapest_seconds: dict[str, float] = Field(default_factory=dict)  # checker -> what it took for these
     met: dict[str, int]  # checker -> how many it was asked about
     stated: int = (
         0  # of the killed, how many by nothing but what is stated of the original: its size, its graph, what occurs
@@ -217,6 +218,9 @@ class KillRow(Base):
     safe: int  # equivalent for safety, proved: of the code alone, never of a model
     unasked: int  # safe by proof, and not every checker was asked that might kill it all the same
     gaps: list[str]
+    survivors: dict[str, list[str]] = Field(
+        default_factory=dict
+    )  # what is proved of a mutant that is not killed -> of which ones, by name
     seconds: float  # of all checkers
     agreed: dict[str, int] = Field(default_factory=dict)  # of a fleet: as of `mutate_fleet_agree.agreement`
     unanswered: dict[str, int] = Field(

@@ -63,13 +63,20 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
 
     ways = subject in MUTATED_FLEETS
     by = Counter(cell.checker for row in members for cell in row.killers)
+    first = [row.killers[0] for row in members if row.killed]
+    took = {name: sum(cell.seconds for cell in first if cell.checker == name) for name in dict.fromkeys(by)}
+    survivors: dict[str, list[str]] = {}
+    for row in members:
+        if words := row.equivalent or row.unasked:
+            survivors.setdefault(words, []).append(row.name)
     return KillRow(
         subject=subject,
         kind=kind,
         mutants=len(members),
         killed=sum(row.killed for row in members),
         by=dict(by),
-        cheapest=dict(Counter(row.killers[0].checker for row in members if row.killed)),
+        cheapest=dict(Counter(cell.checker for cell in first)),
+        cheapest_seconds={name: round(seconds, 3) for name, seconds in took.items() if seconds},
         met=dict(
             Counter(cell.checker for row in members for cell in row.cells if cell.outcome in ("killed", "survived"))
         ),
@@ -78,6 +85,7 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
         safe=proved(PROVED),
         unasked=sum(bool(row.unasked) for row in members),
         gaps=[row.name for row in members if row.gap],
+        survivors=survivors,
         seconds=round(sum(cell.seconds for row in members for cell in row.cells), 3),
         agreed=agreement(members) if ways else {},
         unanswered=unanswered(members) if ways else {},

@@ -126,7 +126,17 @@ def _kills(matrix: list[KillRow]) -> Html | None:
         for k in kills.survivors_first(matrix)
     ]
     agreed = (tag("p", words) for words in agreements(matrix))
-    return join(table(kills.caption(matrix), [*heads], rows, "stack"), *agreed) if matrix else None
+    return join(table(kills.caption(matrix), [*heads], rows, "stack"), _survivors(matrix), *agreed) if matrix else None
+
+
+def _survivors(matrix: list[KillRow]) -> Html | None:
+    """Who is not killed, each with what is proved of it; nothing where everybody is."""
+    heads = ["Mutant", "What is proved of it"]
+    rows = [row(heads, [name, words]) for name, words in kills.survivors(matrix)]
+    if not rows:
+        return None
+    title = f"{number(len(rows))} mutants that are not killed, and what is proved of each"
+    return tag("details", tag("summary", title), table(title, [*heads], rows, "stack sentences"))
 
 
 def _machines(machines: list[Machine]) -> Html:

@@ -61,7 +61,19 @@ def cells(kill: KillRow) -> list[str]:
     return [kill.subject, kill.kind, *counted, number(kill.same), number(kill.safe), number(kill.unasked)]
 
 
+def survivors(rows: Sequence[KillRow]) -> Iterator[tuple[str, str]]:
+    """The mutants that nobody kills and that are no gaps, each with what is proved of it."""
+    for row in rows:
+        yield from ((name, words) for words, names in row.survivors.items() for name in names)
+
+
 def timed(kill: KillRow) -> str:
-    """Who killed how many of a row first, and how long all checkers took: what depends on the clock."""
-    cheapest = ", ".join(f"{name} {number(count)}" for name, count in ranked(kill.cheapest)) or "nobody"
+    """Who killed how many of a row first, in how many seconds, and how long all checkers took: what depends on the clock."""
+    cheapest = (
+        ", ".join(
+            f"{name} {number(count)} in {number(kill.cheapest_seconds.get(name, 0.0))} s"
+            for name, count in ranked(kill.cheapest)
+        )
+        or "nobody"
+    )
     return f"cheapest killer: {cheapest}; {number(kill.seconds)} s of all checkers"

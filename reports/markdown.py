@@ -299,7 +299,11 @@ def _mutants(view: View) -> list[str]:
         (*map(escape, kills.cells(k)), f"**{escape('; '.join(k.gaps))}**" if k.gaps else "none")
         for k in kills.survivors_first(run.kills)
     )
-    classes = [kills.caption(run.kills), "", *table(kills.HEADS, rows), *_agreements(view)] if run.kills else []
+    left = [(escape(name), escape(words)) for name, words in kills.survivors(run.kills)]
+    harmless = table(("Mutant that is not killed", "What is proved of it"), left) if left else []
+    classes = (
+        [kills.caption(run.kills), "", *table(kills.HEADS, rows), *harmless, *_agreements(view)] if run.kills else []
+    )
     return [*table(("Mutant", "Killed by", "In these words"), mutants), *classes]
 
 

@@ -260,7 +260,7 @@ def kills() -> list[KillRow]:
     return [
         KillRow(subject=POLICY, kind=kind, mutants=number + 1, killed=number, by={"explore": number},
                 cheapest={"explore": number}, met={"explore": number + 1, "prove": number + 1}, same=0, safe=0, unasked=1,
-                gaps=[], seconds=1.0)
+                gaps=[], survivors={"proved: safe": [f"one of {kind}"]}, seconds=1.0)
         for kind, number in (("rule dropped", 5), ("write dropped", MUTATED[POLICY] - 7))
     ]  # fmt: skip
 

@@ -386,6 +386,8 @@ def test_a_matrix_adds_up() -> None:
     (row,) = summed([*every, cells("e", "killed", "exhausted: x")])
     assert (row.mutants, row.killed, row.same, row.safe, row.unasked, row.gaps) == (6, 1, 2, 1, 1, ["d"])
     assert (row.by, row.cheapest, row.met) == ({"explore": 2}, {"explore": 1}, {"explore": 6})
+    assert row.cheapest_seconds == {"explore": 0.5}
+    assert row.survivors == {"exhausted: x": ["b", "e"], "proved: x": ["c"], "safe by proof: x": ["f"]}
     assert (
         "1 of 6 mutants killed, 2 proved the same, 1 proved safe, 1 safe by proof and not asked further, 1 gaps"
         in verify.Found(kills=[row]).summary()

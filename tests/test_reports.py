@@ -358,6 +358,8 @@ def evidence() -> RunEvidence:
                 killed=340,
                 by={"prove": 300, "explore": 280, "lockstep": 40},
                 cheapest={"prove": 300, "lockstep": 40},
+                cheapest_seconds={"prove": 12.5, "lockstep": 4.0},
+                survivors={"exhausted: the same": [f"row {n}" for n in range(2)]},
                 met={"prove": 565, "explore": 565, "lockstep": 285, "windows": 285},
                 stated=12,
                 same=130,

@@ -100,6 +100,8 @@ def _kills(evidence: RunEvidence) -> Iterator[str]:
             )
         if sum(row.cheapest.values()) != row.killed:
             yield f"{name}: {sum(row.cheapest.values())} cheapest killers of {row.killed} that are killed"
+        if (named := sum(map(len, row.survivors.values()))) != row.same + row.safe + row.unasked:
+            yield f"{name}: {named} are named that are not killed, of {row.same} + {row.safe} + {row.unasked}"
         if row.stated > row.killed:
             yield f"{name}: {row.stated} killed by what is stated alone, of {row.killed} that are killed"
         if row.agreed and sum(row.agreed.values()) != row.mutants:

@@ -15,6 +15,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from .crash_witness import Line, Told, Witnessed, text_of
@@ -69,7 +70,9 @@ class Durable(NamedTuple):
 
 def open_beside(path: str) -> sqlite3.Connection:
     """A connection to a file that a store has open. It cannot write, so it never checkpoints the write-ahead log."""
-    return sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    # Quoted: in a URI '%41' is 'A', and the name ends before '#' or '?', so that another file would be read, or made.
+    uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 
 def read(connection: sqlite3.Connection) -> Durable:

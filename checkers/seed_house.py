@@ -21,6 +21,7 @@ from ..runtime.sqlite_store import SqliteStore
 from ..runtime.tool import Tool, ToolContext
 from ..runtime.turn import Worker
 from .crash_faults import Striker, connection_of, parse_fault
+from .crash_judge import open_beside
 from .crash_witness import EFFECTS, REQUESTS, Behaviour, Line, World, witness_tool
 from .evidence import Frame
 
@@ -139,7 +140,7 @@ class House:
 
     def rows(self, query: str, *values: Json) -> list[dict[str, Json]]:
         """What the file holds, by a connection of the checker's own."""
-        with closing(sqlite3.connect(f"file:{self.file}?mode=ro", uri=True)) as connection:
+        with closing(open_beside(self.file)) as connection:
             connection.row_factory = sqlite3.Row
             return [dict(row) for row in connection.execute(query, values).fetchall()]
 

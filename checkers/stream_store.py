@@ -68,7 +68,7 @@ def from_sqlite(source: str, job_id: str | None) -> Iterator[Stored]:
     if not os.path.isfile(path):
         raise CommandError(f"{path}: there is no such file; give the file of a store, or a file of JSON lines")
     try:
-        with closing(open_beside(os.path.abspath(path))) as connection:
+        with closing(open_beside(path)) as connection:
             connection.execute("BEGIN")
             yield from of_store(
                 lambda query, *values: connection.execute(query.format(*"?" * len(values)), values), job_id

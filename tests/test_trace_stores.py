@@ -14,6 +14,7 @@ import pytest
 
 from crashwindow.__main__ import main
 from crashwindow.checkers import stream_check, stream_store
+from crashwindow.checkers.seed_house import House, step
 from crashwindow.checkers.stream_check import Checked, StreamChecker
 from crashwindow.checkers.stream_step import Positions
 from crashwindow.checkers.stream_store import stored
@@ -145,3 +146,28 @@ def test_reading_cannot_write(kept: tuple[str, Store], monkeypatch: pytest.Monke
     monkeypatch.setattr(stream_store, "JOBS", f"{stream_store.JOBS} FOR UPDATE")
     with pytest.raises(CommandError, match="read-only transaction"):
         list(stored(kept[0]))
+
+
+@pytest.mark.parametrize("name", ["x%41.db", "a#b.db", "a?b.db", "a b.db", "ü.db", "%", "a?mode=rwc"])
+def test_a_store_is_read_whatever_its_file_is_called(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name alone or by an address: that file is read, and no other; none is made."""
+    monkeypatch.chdir(tmp_path)
+    for file, job in ((name, "asked"), ("xA.db", "another")):
+        store = SqliteStore(tmp_path / file)
+        work(store, NODES, job)
+        store.close()
+    there = {file.name.removesuffix("-shm").removesuffix("-wal") for file in tmp_path.iterdir()}
+    for source in (name, str(tmp_path / name), f"sqlite:///{name}", f"sqlite:///{tmp_path / name}"):
+        assert {each.line.job_id for each in stored(source)} == {"asked"}
+    assert {file.name.removesuffix("-shm").removesuffix("-wal") for file in tmp_path.iterdir()} == there
+
+
+def test_the_house_of_the_sentences_reads_its_own_file(tmp_path: Path) -> None:
+    """Wherever the folder for temporary files is: what is judged is what the runtime wrote there."""
+    (folder := tmp_path / "a#b%41?").mkdir()
+    house = House(str(folder))
+    assert house.run(step("a")) == "completed"
+    assert [event.type for event in house.events("job_completed")] == ["job_completed"]
+    house.close()
